@@ -1,0 +1,3 @@
+"""tltui: the terminal workbench for torch.compile."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""One module a question: pure functions from the model to small frozen results."""

@@ -1,0 +1,67 @@
+"""What is absent from a compile, and why: the facts of the model put into the words of `tltui.model.expected`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tltui.analyses.caches import CacheAnswer
+from tltui.analyses.records import json_in, version_pair
+from tltui.model.artifacts import Artifact, Unit
+from tltui.model.expected import Absent, Outcome, absent, failed_in
+from tltui.model.nodes import Compile
+
+
+def missing_of(
+    compile_: Compile,
+    artifacts: list[Artifact],
+    units: list[Unit],
+    caches: Iterable[CacheAnswer],
+    metrics: list[tuple[str, dict[str, Any]]],
+    version: str | None,
+) -> tuple[Absent, ...]:
+    """What somebody would look for in this compile and not find."""
+    if not compile_.is_compile and compile_.id.autograd is None:
+        return ()  # records outside of any compile: nothing can be said to be expected
+    return tuple(absent(outcome_of(compile_, artifacts, units, caches, metrics, version)))
+
+
+def outcome_of(
+    compile_: Compile,
+    artifacts: list[Artifact],
+    units: list[Unit],
+    caches: Iterable[CacheAnswer],
+    metrics: list[tuple[str, dict[str, Any]]],
+    version: str | None,
+) -> Outcome:
+    """What is known of a compile."""
+    facts, counts, log = compile_.facts, compile_.counts, compile_.process.log
+    names = {artifact.name for artifact in artifacts if artifact.is_metrics or log.columns.size[artifact.record]}
+    if compile_.started is not None:
+        names.add("dynamo_start")
+    has = frozenset(names)
+    disabled = any(answer.state == "disabled" for answer in caches)
+    disabled = disabled or any(
+        json_in(fields, "inductor_config").get("force_disable_caches") is True for _, fields in metrics
+    )
+    return Outcome(
+        has,
+        failed=facts.failed,
+        fail_phase=failed_in(facts.fail_type, has),
+        cache_hit=counts["aotautograd_cache_hit"] > 0,
+        fx_cache_hit=counts["fx_graph_cache_hit"] > 0
+        and not counts["fx_graph_cache_miss"]
+        and not counts["fx_graph_cache_bypass"],
+        caches_disabled=disabled,
+        empty=facts.skipped,
+        complete=facts.has_metrics,
+        grad=facts.has_backward,
+        torch_version=version_pair(version),
+        recompile_limit=facts.recompile_limit,
+        recompile=compile_.is_recompile,
+        restarted=bool(facts.restarts),
+        dynamo=compile_.id.frame is not None,
+        compiled_autograd=compile_.id.autograd is not None,
+        directions=frozenset(unit.direction for unit in units if unit.direction),
+        backward_failed=facts.backward_failed,
+    )

@@ -1,0 +1,162 @@
+"""Reading records for the analyses: fast, and without trusting a type.
+
+A trace may be damaged, cut off, or written by a torch that nobody has seen yet. So every field is asked for by the type
+that the analysis needs, and what has another type counts as not there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tltui.model.artifacts import artifact_name
+from tltui.model.nodes import Compile, Process
+from tltui.trace.batch import ORPHAN
+from tltui.trace.grammar import PREFIX, parse_json
+from tltui.trace.log import Log
+
+AHEAD = 1 << 16
+JSON_LIMIT = 1 << 20
+"""Stored bytes up to which a JSON payload is parsed as a whole."""
+
+
+class Reader:
+    """Reads many small records of one log: one `pread` fetches the neighbours too."""
+
+    def __init__(self, log: Log, ahead: int = AHEAD) -> None:
+        self.log = log
+        self._ahead = ahead
+        self._start = 0
+        self._block = b""
+
+    def _bytes(self, offset: int, size: int) -> bytes:
+        start = offset - self._start
+        if start < 0 or start + size > len(self._block):
+            self._start, start = offset, 0
+            self._block = self.log.source.read(offset, max(size, self._ahead))
+        return self._block[start : start + size]
+
+    def payload(self, record: int, limit: int = JSON_LIMIT) -> bytes:
+        """The payload with its tabs taken off, up to `limit` stored bytes; b"" for none."""
+        columns = self.log.columns
+        size = min(columns.size[record], limit)
+        if not size:
+            return b""
+        start = columns.offset[record]
+        if not columns.flags[record] & ORPHAN:
+            start += columns.head[record] + 1
+        return self._bytes(start, size).removeprefix(b"\t").replace(b"\n\t", b"\n")
+
+    def text(self, record: int, limit: int = JSON_LIMIT) -> str:
+        """The payload as text."""
+        return self.payload(record, limit).decode("utf-8", "replace")
+
+    def json(self, record: int, limit: int = JSON_LIMIT) -> Any:
+        """The payload as JSON; None where it is larger than `limit`, or no JSON."""
+        if self.log.columns.size[record] > limit:
+            return None
+        try:
+            return parse_json(self.payload(record, limit))
+        except ValueError:
+            return None
+
+    def event(self, record: int) -> dict[str, Any]:
+        """The metadata of the record: the value of its event key. {} where it is damaged or no object."""
+        columns = self.log.columns
+        line = self._bytes(columns.offset[record], columns.head[record])
+        match = PREFIX.match(line)
+        if match is None:
+            return {}
+        try:
+            envelope = parse_json(line[match.end() :].rstrip(b"\x00\r"))
+        except ValueError:
+            return {}
+        value = envelope.get(self.log.kind(record).event) if isinstance(envelope, dict) else None
+        return value if isinstance(value, dict) else {}
+
+
+def text_in(fields: object, key: str) -> str | None:
+    """A string of an object; None for anything else, and for ''."""
+    value = fields.get(key) if isinstance(fields, dict) else None
+    return value if isinstance(value, str) and value else None
+
+
+def number_in(fields: object, key: str) -> float | None:
+    """A finite number of an object."""
+    value = fields.get(key) if isinstance(fields, dict) else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if math.isfinite(value) else None
+
+
+def whole_in(fields: object, key: str) -> int | None:
+    """An integer of an object."""
+    value = fields.get(key) if isinstance(fields, dict) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def list_in(fields: object, key: str) -> list[Any]:
+    """A list of an object; [] for anything else."""
+    value = fields.get(key) if isinstance(fields, dict) else None
+    return value if isinstance(value, list) else []
+
+
+def json_in(fields: object, key: str) -> dict[str, Any]:
+    """An object that is stored as JSON in a string (the configurations in metrics); {} for anything else."""
+    value = text_in(fields, key)
+    if value is None:
+        return {}
+    try:
+        found = parse_json(value.encode("utf-8", "surrogatepass"))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def named(compile_: Compile, names: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """(record, name) of the records of a compile that have one of these event keys or artifact names, in file order."""
+    log = compile_.process.log
+    wanted = frozenset(names)
+    kinds = {n: artifact_name(kind) for n, kind in enumerate(log.kinds) if artifact_name(kind) in wanted}
+    if kinds:
+        column = log.columns.kind
+        for record in sorted(compile_.records):
+            name = kinds.get(column[record])
+            if name is not None:
+                yield record, name
+
+
+def metrics_fields(compile_: Compile, reader: Reader | None = None) -> list[tuple[str, dict[str, Any]]]:
+    """(event, all fields) of the metrics records that are not runtime records."""
+    reader = reader or Reader(compile_.process.log)
+    return [(m.event, reader.event(m.record)) for m in compile_.metrics if not m.is_runtime]
+
+
+def address(compile_: Compile, record: int, name: str) -> str:
+    """The address of one of the artifacts of a compile."""
+    same = [number for number, _ in named(compile_, (name,)) if compile_.process.log.has_payload(number)]
+    plain = f"{compile_.ref}:{name}"
+    return plain if len(same) < 2 or record not in same else f"{plain}#{same.index(record) + 1}"
+
+
+def torch_version(process: Process) -> str | None:
+    """As the metrics state it, else the artifact `torch_version`, which stands at the head of a log."""
+    if version := process.torch_version():
+        return version
+    for compile_ in process.compiles.values():
+        if not compile_.counts["torch_version"]:
+            continue
+        reader = Reader(process.log)
+        for record, _ in named(compile_, ("torch_version",)):
+            if version := text_in(reader.json(record), "pytorch_version"):
+                return version
+    return None
+
+
+def version_pair(version: str | None) -> tuple[int, int] | None:
+    """`2.13.0+cpu` → (2, 13)"""
+    parts = (version or "").split(".")
+    if len(parts) < 2 or not (parts[0].isdigit() and parts[1].isdigit()):
+        return None
+    return int(parts[0]), int(parts[1])

@@ -1,0 +1,96 @@
+"""Python stacks: where the user's code called, and what of it is the framework's own."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tltui.analyses.records import Reader, list_in, named, text_in, whole_in
+from tltui.model.nodes import Compile, Process
+
+_FRAMEWORK = re.compile(
+    r"/(?:site|dist)-packages/|^<frozen|^<eval_with_key>|^<string>|/lib/python3[.\d]*/"
+    r"|(?:^|/)torch/(?:_|nn/|optim/|fx/|utils/|autograd/|distributed/|export/|jit/|cuda/|amp/|func/|ao/|testing/|library\.py"
+    r"|functional\.py|overrides\.py)"
+)
+_FILE_LINE = re.compile(r'^\s*File "(?P<file>[^"\n]+)", line (?P<line>\d{1,9})(?:, in (?P<name>.*))?$')
+
+
+@dataclass(frozen=True, slots=True)
+class StackFrame:
+    """One frame of a Python stack."""
+
+    name: str
+    file: str
+    line: int | None
+    code: str | None = None
+    """The source line; torch leaves it out for the compiled function itself."""
+    framework: bool = False
+    """Whether it is in a package (torch included) or in Python itself, not in the user's own code."""
+
+
+def is_framework(path: str) -> bool:
+    """Whether a file is none of the user's own."""
+    return bool(_FRAMEWORK.search(path.replace("\\", "/")))
+
+
+def frames_of(process: Process, raw: object) -> tuple[StackFrame, ...]:
+    """Frames as a log writes them: `{line, name, filename: id of a string, loc}`, outermost first."""
+    found = []
+    for item in raw if isinstance(raw, list) else ():
+        if not isinstance(item, dict):
+            continue
+        number = item.get("filename")
+        known = process.string(number) if isinstance(number, int) else number
+        file = known if isinstance(known, str) else "‹unknown file›"
+        name = text_in(item, "name") or "?"
+        found.append(StackFrame(name, file, whole_in(item, "line"), text_in(item, "loc"), is_framework(file)))
+    return tuple(found)
+
+
+def traceback_frames(text: str) -> tuple[StackFrame, ...]:
+    """The frames of a printed traceback, outermost first."""
+    found: list[StackFrame] = []
+    lines = text.split("\n")
+    for n, line in enumerate(lines):
+        match = _FILE_LINE.match(line)
+        if match is None:
+            continue
+        after = lines[n + 1].strip() if n + 1 < len(lines) else ""
+        code = after if after and not _FILE_LINE.match(lines[n + 1]) else None
+        found.append(
+            StackFrame(match["name"] or "?", match["file"], int(match["line"]), code, is_framework(match["file"]))
+        )
+    return tuple(found)
+
+
+def user_frames(frames: tuple[StackFrame, ...]) -> tuple[StackFrame, ...]:
+    """Those of the user's own code, the nearest first."""
+    return tuple(frame for frame in reversed(frames) if not frame.framework)
+
+
+_WITH_STACK = ("create_symbol", "create_unbacked_symbol", "guard_added_fast", "symbolic_shape_specialization")
+
+
+def callers_of(compile_: Compile, reader: Reader | None = None) -> tuple[StackFrame, ...]:
+    """Who called the compiled function, outermost first.
+
+    Torch 2.13 often leaves the callers out of `dynamo_start`. Then those of the first symbol or guard are taken: its stack
+    goes from the caller through Dynamo.
+    """
+    reader = reader or Reader(compile_.process.log)
+    if callers := start_stack(compile_, reader)[:-1]:
+        return callers
+    for record, _ in named(compile_, _WITH_STACK):
+        frames = frames_of(compile_.process, list_in(reader.event(record), "stack"))
+        inside = next((n for n, frame in enumerate(frames) if "torch/_dynamo/" in frame.file.replace("\\", "/")), 0)
+        return frames[:inside]
+    return ()
+
+
+def start_stack(compile_: Compile, reader: Reader | None = None) -> tuple[StackFrame, ...]:
+    """The stack at which Dynamo began with this compile, outermost first; the last frame is the compiled function."""
+    if compile_.started is None:
+        return ()
+    reader = reader or Reader(compile_.process.log)
+    return frames_of(compile_.process, list_in(reader.event(compile_.started.record), "stack"))

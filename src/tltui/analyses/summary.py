@@ -1,0 +1,275 @@
+"""What a run, a rank or a process amounts to: the most important first, and never more reading than a screen needs.
+
+Counts come from what the scan keeps. Payloads are read for a bounded number of items; `Capped` says how many were left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from tltui.analyses.breaks import GraphBreak, breaks_of
+from tltui.analyses.failures import failures_of
+from tltui.analyses.reasons import parse_reason, recompile_of
+from tltui.analyses.records import Reader, metrics_fields
+from tltui.analyses.stacks import is_framework, user_frames
+from tltui.model.nodes import Compile, Process
+from tltui.model.status import Tally
+
+BREAKS_READ = 50
+ERRORS_READ = 8
+COMPILES_SHOWN = 8
+CACHE_COUNTS = (
+    ("AOTAutograd cache", "aotautograd_cache"),
+    ("FX graph cache", "fx_graph_cache"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A code object, the same in all ranks."""
+
+    name: str | None
+    file: str | None
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CodeCost:
+    """What all compiles of a code object took together."""
+
+    code: Code
+    seconds: float
+    compiles: int
+    recompiles: int
+    ranks: int
+    slowest: str
+    """The address of its slowest compile."""
+    slowest_s: float
+    frame: str
+    """The address of the frame, on the rank where it took longest."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorLine:
+    """A compile that failed."""
+
+    ref: str
+    type: str
+    reason: str
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+    recompile_limit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BreakPlace:
+    """Graph breaks of one kind at one line."""
+
+    gb: str | None
+    headline: str
+    file: str | None
+    line: int | None
+    user_file: str | None
+    """The user's line that led there, where the break is in the framework's code."""
+    user_line: int | None
+    count: int
+    ranks: int
+    first: str
+    """The address of the first compile with it."""
+    ref: str | None
+    """The address of its record."""
+
+
+@dataclass(frozen=True, slots=True)
+class MostRecompiled:
+    """The frame that was recompiled most often."""
+
+    code: Code
+    frame: str
+    recompiles: int
+    seconds: float
+    """What the recompiles took."""
+    last: str
+    """The address of its newest compile."""
+    reason: str | None
+    limit_hit: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A run, a rank or a process."""
+
+    tally: Tally
+    start: float | None
+    """Microseconds since the epoch: of the first compile."""
+    end: float | None
+    """When the last compile ended."""
+    costs: tuple[CodeCost, ...]
+    """The most expensive first."""
+    slowest: tuple[tuple[str, float, Code], ...]
+    """(address, seconds, code) of the slowest compiles."""
+    errors: tuple[ErrorLine, ...]
+    breaks: tuple[BreakPlace, ...]
+    breaks_read: int
+    recompiled: MostRecompiled | None
+    caches: tuple[tuple[str, int, int, int], ...]
+    """(cache, hits, misses, bypassed) of the caches that were asked."""
+    cudagraph_skips: tuple[tuple[str, int], ...]
+    versions: tuple[str, ...]
+
+
+def summarise(processes: Iterable[Process]) -> Summary:
+    """Sum up some processes."""
+    everything = list(processes)
+    compiles = [c for process in everything for c in process.ordered()]
+    real = [c for c in compiles if c.is_compile]
+    timed = [(c.tally.seconds, c) for c in real]
+    starts = [(c.facts.start_us, c) for c in real if c.facts.start_us is not None]
+    slow = sorted(timed, key=lambda pair: -pair[0])[:COMPILES_SHOWN]
+    by_code = _by_code(real)
+    breaks, read = _break_places(compiles)
+    return Summary(
+        sum((process.tally for process in everything), Tally()),
+        min((start for start, _ in starts), default=None),
+        max((start + c.tally.seconds * 1e6 for start, c in starts), default=None),
+        tuple(_cost(code, members) for code, members in _dearest(by_code)),
+        tuple((str(c.ref), seconds, code_of(c)) for seconds, c in slow if seconds > 0),
+        tuple(_errors(real)),
+        breaks,
+        read,
+        _most_recompiled(real),
+        _caches(compiles),
+        tuple(Counter(r for c in real if (r := c.facts.cudagraph_skip_reason)).most_common(5)),
+        versions_of(everything),
+    )
+
+
+def code_of(compile_: Compile) -> Code:
+    """The code object of a compile."""
+    return Code(*compile_.frame.code)
+
+
+def versions_of(processes: list[Process]) -> tuple[str, ...]:
+    """The versions of torch that the metrics name, in the order seen."""
+    return tuple(dict.fromkeys(version for process in processes if (version := process.torch_version())))
+
+
+def _by_code(compiles: list[Compile]) -> dict[tuple[Any, ...], list[Compile]]:
+    """Compiles of the same code object, over all ranks. Unnamed frames stay apart."""
+    keys: dict[int, tuple[Any, ...]] = {}
+    found: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
+    for compile_ in compiles:
+        frame = compile_.frame
+        key = keys.get(id(frame))
+        if key is None:
+            code = frame.code
+            key = keys[id(frame)] = code if code[0] is not None else (None, id(frame))
+        found[key].append(compile_)
+    return found
+
+
+def _dearest(by_code: dict[tuple[Any, ...], list[Compile]]) -> list[tuple[tuple[Any, ...], list[Compile]]]:
+    costs = sorted(by_code.items(), key=lambda item: -sum(c.tally.seconds for c in item[1]))
+    return [(code, members) for code, members in costs[:COMPILES_SHOWN] if any(c.tally.seconds for c in members)]
+
+
+def _cost(key: tuple[Any, ...], members: list[Compile]) -> CodeCost:
+    slowest = max(members, key=lambda c: c.tally.seconds)
+    return CodeCost(
+        Code(*key) if len(key) == 3 else Code(None, None, None),
+        sum(c.tally.seconds for c in members),
+        len(members),
+        sum(c.is_recompile for c in members),
+        len({c.process.rank for c in members}),
+        str(slowest.ref),
+        slowest.tally.seconds,
+        str(slowest.frame.ref),
+    )
+
+
+def _errors(compiles: list[Compile]) -> list[ErrorLine]:
+    """The errors; those of which the place was read first. A hit of the recompile limit comes last: it has a line of its own."""
+    failed = [c for c in compiles if c.tally.errors]
+    failed.sort(key=lambda c: c.facts.recompile_limit)
+    found = []
+    for number, compile_ in enumerate(failed):
+        facts, name = compile_.facts, compile_.frame.code[0]
+        ref = str(compile_.ref)
+        if number < ERRORS_READ:
+            reader = Reader(compile_.process.log)
+            for failure in failures_of(compile_, metrics_fields(compile_, reader), reader)[:1]:
+                found.append(
+                    ErrorLine(ref, failure.type, failure.reason, failure.file, failure.line, name, facts.recompile_limit)
+                )
+                break
+            else:
+                found.append(ErrorLine(ref, facts.fail_type or "failure", facts.fail_reason or "", function=name))
+        else:
+            reason = facts.fail_reason or facts.backward_fail_reason or ""
+            found.append(
+                ErrorLine(ref, facts.fail_type or "failure", reason, function=name, recompile_limit=facts.recompile_limit)
+            )
+    return found
+
+
+def _break_places(compiles: list[Compile]) -> tuple[tuple[BreakPlace, ...], int]:
+    """Breaks grouped by kind and line, the most frequent first; how many breaks were read for it."""
+    groups: dict[tuple[Any, ...], list[tuple[Compile, GraphBreak]]] = defaultdict(list)
+    read = 0
+    for compile_ in compiles:
+        if not compile_.tally.breaks:
+            continue
+        for found in breaks_of(compile_, limit=BREAKS_READ - read):
+            groups[found.gb or found.headline, found.file, found.line].append((compile_, found))
+            read += 1
+        if read >= BREAKS_READ:
+            break
+    places = [_place(members) for members in groups.values()]
+    return tuple(sorted(places, key=lambda place: -place.count)), read
+
+
+def _place(members: list[tuple[Compile, GraphBreak]]) -> BreakPlace:
+    compile_, found = members[0]
+    own = user_frames(found.stack)
+    led = own[0] if own and found.file is not None and is_framework(found.file) else None
+    return BreakPlace(
+        found.gb, found.headline, found.file, found.line, led.file if led else None, led.line if led else None,
+        len(members), len({c.process.rank for c, _ in members}), str(compile_.ref), found.ref,
+    )  # fmt: skip
+
+
+def _most_recompiled(compiles: list[Compile]) -> MostRecompiled | None:
+    frames: dict[int, list[Compile]] = defaultdict(list)
+    for compile_ in compiles:
+        if compile_.is_recompile:
+            frames[id(compile_.frame)].append(compile_)
+    if not frames:
+        return None
+    members = max(frames.values(), key=len)
+    last = members[-1]
+    reason: str | None = None
+    for compile_ in reversed(members):
+        texts = [m.recompile_reason for m in compile_.metrics if m.recompile_reason]
+        if texts:
+            reason = parse_reason(texts[0]).text
+            break
+    else:
+        found = recompile_of(last, [])
+        reason = found.reasons[0].text if found is not None and found.reasons else None
+    return MostRecompiled(
+        code_of(last), str(last.frame.ref), len(members), sum(c.tally.seconds for c in members), str(last.ref), reason,
+        any(c.facts.recompile_limit for c in members),
+    )  # fmt: skip
+
+
+def _caches(compiles: list[Compile]) -> tuple[tuple[str, int, int, int], ...]:
+    total: Counter[str] = Counter()
+    for compile_ in compiles:
+        if compile_.counts:
+            total.update(compile_.counts)
+    rows = [(title, total[f"{k}_hit"], total[f"{k}_miss"], total[f"{k}_bypass"]) for title, k in CACHE_COUNTS]
+    return tuple(row for row in rows if any(row[1:]))

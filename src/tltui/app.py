@@ -1,0 +1,116 @@
+"""Wiring only: theme, keymap, screens."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from typing import ClassVar
+
+from textual import events
+from textual.app import App
+from textual.binding import BindingType
+
+from tltui.commands import Command, Where
+from tltui.config import THEMES, Config, cache_path, read_config
+from tltui.model.run import Run
+from tltui.screens.browser import Browser
+from tltui.screens.palette import Palette
+from tltui.sources.discover import Found
+
+SWITCH_INTERVAL = 0.0005
+"""Seconds that the scan thread may hold the interpreter before the UI gets it (measured: worst key 20 ms)."""
+TEXTUAL_THEMES = {"dark": "textual-dark", "light": "textual-light", "ansi-dark": "ansi-dark", "ansi-light": "ansi-light"}
+
+
+class TltuiApp(App[None]):
+    """The program."""
+
+    CSS_PATH = "styles.tcss"
+    TITLE = "tltui"
+    ENABLE_COMMAND_PALETTE = True
+    COMMANDS: ClassVar = {Palette}
+    BINDINGS: ClassVar[list[BindingType]] = []
+
+    def __init__(self, run: Run, config: Config, *, theme: str, ascii_only: bool, mouse: bool) -> None:
+        super().__init__(ansi_color=theme.startswith("ansi") or None)
+        self.animation_level = "none"
+        self.browser = Browser(run, config, ascii_only=ascii_only, mouse=mouse)
+        self._theme_name = TEXTUAL_THEMES.get(theme, "textual-dark")
+        self._config = config
+
+    def on_mount(self) -> None:
+        """Everything is in place: show the main screen."""
+        self.theme = self._theme_name
+        self.set_keymap({name: ",".join(keys) for name, keys in self._config.keys.items()})
+        self.push_screen(self.browser)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Every event comes through here; a key means that the user has taken over."""
+        if isinstance(event, (events.Key, events.MouseDown)) and self.browser.is_mounted:
+            self.browser.user_acts()
+        await super().on_event(event)
+
+    def perform(self, command: Command) -> None:
+        """Run a command from the palette where it belongs."""
+        target = {Where.TREE: self.browser.tree_view, Where.DOCUMENT: self.browser.document_view}.get(
+            command.where, self.browser
+        )
+        getattr(target, f"action_{command.action}")()
+
+    def action_help_quit(self) -> None:
+        """ctrl+c: say how to leave."""
+        self.browser.tell("q leaves tltui; y copies")
+
+
+def chosen_theme(asked: str | None, config: Config) -> str:
+    """The theme: what was asked for, else the config's, else what the terminal can do."""
+    name = asked or config.theme
+    if os.environ.get("NO_COLOR") and not asked:
+        return "mono"
+    if name != "auto":
+        return name
+    term, colors = os.environ.get("TERM", ""), os.environ.get("COLORTERM", "")
+    background = os.environ.get("COLORFGBG", "").rpartition(";")[2]
+    is_light = background.isdigit() and int(background) in (7, 15)
+    if "256" in term or colors in ("truecolor", "24bit"):
+        return "light" if is_light else "dark"
+    return "ansi-light" if is_light else "ansi-dark"
+
+
+def start(found: Found, options: argparse.Namespace) -> int:
+    """Run the UI; the exit code."""
+    config = read_config()
+    if options.theme is not None and options.theme not in THEMES:
+        print(f"tltui: --theme must be one of {', '.join(THEMES)}, not {options.theme}", file=sys.stderr)
+        return 2
+    theme = chosen_theme(options.theme, config)
+    if theme == "mono":
+        os.environ["NO_COLOR"] = "1"
+    encoding = (sys.stdout.encoding or "").lower().replace("-", "")
+    ascii_only = config.ascii if options.ascii is None and config.ascii is not None else bool(options.ascii)
+    ascii_only = ascii_only or not encoding.startswith("utf")
+    mouse = config.mouse if options.no_mouse is None else False
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    app = TltuiApp(Run(found), config, theme=theme, ascii_only=ascii_only, mouse=mouse)
+    try:
+        app.run(mouse=mouse)
+    except Exception:
+        _crash_log()
+        raise
+    return app.return_code or 0
+
+
+def _crash_log() -> None:
+    """Where it happened, without the texts of the trace: the log may be sent to us."""
+    path = cache_path() / "crash.log"
+    kind, _, trace = sys.exc_info()
+    frames = "".join(f"{f.filename}:{f.lineno} in {f.name}\n" for f in traceback.extract_tb(trace))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(f"{kind.__name__ if kind else 'unknown'}\n{frames}")
+    except OSError:
+        return
+    print(f"tltui: this is a fault of tltui; where it happened is in {path}", file=sys.stderr)

@@ -1,0 +1,343 @@
+"""The command line: `tltui PATH` opens the terminal UI, every other command prints a document and needs no terminal.
+
+Textual is imported only when the UI starts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from tltui import __version__
+
+RECORD_HELP = """\
+tltui reads what torch.compile wrote into a directory. To record one, run your job with
+
+    TORCH_TRACE=/tmp/tracedir python train.py
+
+(add INDUCTOR_PROVENANCE=1 to see later which line became which kernel), then
+
+    tltui /tmp/tracedir          look at it, also while the job runs
+    tltui ls /tmp/tracedir       print what is in it
+    tltui --demo                 look at a trace that comes with tltui
+"""
+
+EXAMPLES = """\
+examples:
+  tltui /tmp/tracedir                                 the terminal UI
+  tltui --demo                                        the same on a small built-in trace
+  tltui /tmp/traces --latest                          only the newest run in a directory
+  tltui ls /tmp/tracedir                              compiles with status and time
+  tltui show /tmp/tracedir 0/1                        what happened in [0/1], and why
+  tltui show /tmp/tracedir 0/1:inductor_output_code   an artifact
+  tltui records /tmp/tracedir 3:0/1                   every record of [0/1] on rank 3
+  tltui damage /tmp/tracedir                          what is broken in the logs
+  tltui extract /tmp/tracedir -o out 0/1              payloads as files
+
+addresses: [RANK[.PROCESS]:]FRAME/COMPILE[_ATTEMPT][:ARTIFACT[#N]], for example 0/1, 3:0/1_1, none:torch_version
+"""
+
+DEMO = Path(__file__).parent / "demo"
+
+
+class Failure(Exception):
+    """Something that the user can mend. Printed on stderr; exit code 2."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; the exit code: 0, or 2 with a message on stderr."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _run(arguments)
+    except Failure as failure:
+        print(f"tltui: {failure}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # `| head` closed our output: not an error, and nothing may be written any more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run(arguments: list[str]) -> int:
+    if arguments and arguments[0] in COMMANDS:
+        name, *rest = arguments
+        parser = _command_parser(name)
+        options = parser.parse_args(rest)
+        _take_demo(options)
+        _write(COMMANDS[name][1](options))
+        return int(getattr(options, "exit_code", 0))
+    options = _main_parser().parse_args(arguments)
+    _take_demo(options)
+    if not options.paths:
+        _no_path()
+    return _open(options)
+
+
+def _no_path() -> NoReturn:
+    raise Failure(f"no PATH given, and TORCH_TRACE is not set.\n\n{RECORD_HELP}")
+
+
+def _take_demo(options: argparse.Namespace) -> None:
+    """`--demo` stands wherever PATH may stand; without either, TORCH_TRACE does."""
+    single = hasattr(options, "path")
+    if options.demo:
+        if single and options.path is not None:
+            # the first positional was not PATH but what follows it
+            options.rest = [options.path, *getattr(options, "rest", [])]
+        found = [str(DEMO)]
+    else:
+        given = [options.path] if single and options.path is not None else getattr(options, "paths", [])
+        found = given or ([os.environ["TORCH_TRACE"]] if os.environ.get("TORCH_TRACE") else [])
+    options.paths = found
+
+
+def _common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--demo", action="store_true", help="use the built-in demo trace instead of PATH")
+    parser.add_argument("--latest", action="store_true", help="only the newest run in the directory")
+
+
+def _looks(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--ascii", action="store_true", default=None, help="draw with ASCII characters only")
+    parser.add_argument("--color", action="store_true", help="colours even when the output is not a terminal")
+
+
+def _main_parser() -> argparse.ArgumentParser:
+    commands = "\n".join(f"  {name:<10} {help_}" for name, (help_, _) in COMMANDS.items())
+    parser = _Parser(
+        prog="tltui",
+        description="The terminal workbench for torch.compile. PATH is a directory of TORCH_TRACE logs, or such logs.",
+        epilog=f"commands (tltui COMMAND --help):\n{commands}\n\n{EXAMPLES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="default: $TORCH_TRACE")
+    _common(parser)
+    _looks(parser)
+    parser.add_argument("--theme", metavar="NAME", help="auto, dark, light, ansi-dark, ansi-light or mono")
+    parser.add_argument("--no-mouse", action="store_true", default=None, help="leave the mouse to the terminal")
+    parser.add_argument("--version", action="version", version=f"tltui {__version__}")
+    return parser
+
+
+def _command_parser(name: str) -> argparse.ArgumentParser:
+    help_, _ = COMMANDS[name]
+    parser = _Parser(prog=f"tltui {name}", description=help_.capitalize() + ".", epilog=_EPILOGS[name],
+                     formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    parser.add_argument("path", nargs="?", metavar="PATH", help="a log or a directory of logs (default: $TORCH_TRACE)")
+    _common(parser)
+    _looks(parser)
+    if name in ("ls", "show", "records", "damage"):
+        parser.add_argument("--json", action="store_true", help="print JSON (documented in docs/json.md)")
+    if name == "ls":
+        parser.add_argument("--check", action="store_true", help="read every payload: size, lines, md5")
+    elif name == "show":
+        parser.add_argument("rest", nargs="*", metavar="REF", help="an address, e.g. 0/1 or 0/1:inductor_output_code")
+        parser.add_argument("--unit", metavar="U", help="which unit is meant: forward, backward, inference …")
+        parser.add_argument("--raw", action="store_true", help="the bytes as torch wrote them")
+    elif name == "records":
+        parser.add_argument("rest", nargs="*", metavar="REF", help="a compile, frame, process or rank")
+    elif name == "extract":
+        parser.add_argument("rest", nargs="*", metavar="REF", help="what to extract (default: everything)")
+        parser.add_argument("-o", "--output", metavar="DIR", required=True, help="directory to write into")
+        parser.add_argument("--force", action="store_true", help="replace files that exist")
+    return parser
+
+
+def _open(options: argparse.Namespace) -> int:
+    """The terminal UI, or its listing where there is no terminal."""
+    why = _no_terminal()
+    if why:
+        print(f"tltui: {why}; printing what `tltui ls` prints", file=sys.stderr)
+        options.json = options.check = False
+        _write(_ls(options))
+        return 0
+    from tltui.sources.discover import NothingFound, discover
+
+    try:
+        found = discover(options.paths, options.latest)
+    except NothingFound as nothing:
+        raise Failure(str(nothing)) from None
+    from tltui.app import start
+
+    return start(found, options)
+
+
+def _no_terminal() -> str:
+    """Why the UI cannot run here; '' when it can."""
+    if not sys.stdin.isatty():
+        return "standard input is not a terminal"
+    if not sys.stdout.isatty():
+        return "standard output is not a terminal"
+    if not sys.stderr.isatty():
+        return "standard error is not a terminal, and the UI is drawn there"
+    if os.environ.get("TERM", "dumb") in ("dumb", ""):
+        return "TERM=dumb: this terminal cannot draw"
+    return ""
+
+
+def _load(options: argparse.Namespace) -> Any:
+    from tltui.model.run import open_run
+    from tltui.sources.discover import NothingFound, discover
+
+    if not options.paths:
+        _no_path()
+    try:
+        return open_run(discover(options.paths, options.latest))
+    except NothingFound as nothing:
+        raise Failure(str(nothing)) from None
+
+
+def _options(options: argparse.Namespace) -> Any:
+    from tltui.text.document import Options
+
+    width = _width()
+    return Options(width=width, raw=bool(getattr(options, "raw", False)), ascii=_ascii(options))
+
+
+def _width() -> int:
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdigit() and int(columns) > 0:
+        return min(max(int(columns), 40), 400)
+    try:
+        return min(max(os.get_terminal_size(sys.stdout.fileno()).columns, 40), 200)
+    except (OSError, ValueError):
+        return 100
+
+
+def _ascii(options: argparse.Namespace) -> bool:
+    if options.ascii is not None:
+        return bool(options.ascii)
+    return (sys.stdout.encoding or "").lower().replace("-", "") not in ("utf8", "utf16", "utf32")
+
+
+def _style(options: argparse.Namespace) -> str:
+    """Colours on a terminal or when asked for."""
+    if options.color:
+        return "ansi"
+    return "ansi" if sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb" else "text"
+
+
+def _write(chunks: Iterator[bytes]) -> None:
+    """Print: in blocks, so that `| head` ends us early."""
+    out = sys.stdout.buffer
+    for chunk in chunks:
+        out.write(chunk)
+    out.flush()
+
+
+def _print(document: Any, options: argparse.Namespace) -> Iterator[bytes]:
+    from tltui.export import lines_of
+
+    encoding = sys.stdout.encoding or "utf-8"
+    for line in lines_of(document, _style(options)):
+        yield (line + "\n").encode(encoding, "backslashreplace")
+
+
+def _json(value: object) -> Iterator[bytes]:
+    from tltui.export import to_json
+
+    yield to_json(value) + b"\n"
+
+
+def _ls(options: argparse.Namespace) -> Iterator[bytes]:
+    from tltui.documents.listing import listing_data, listing_document
+
+    run = _load(options)
+    if options.json or options.check:
+        yield from _json(listing_data(run, options.check))
+    else:
+        yield from _print(listing_document(run, _options(options)), options)
+
+
+def _one_ref(options: argparse.Namespace) -> str:
+    if len(options.rest) > 1:
+        raise Failure(f"one address at a time, not {' '.join(options.rest)}")
+    return options.rest[0] if options.rest else ""
+
+
+def _show(options: argparse.Namespace) -> Iterator[bytes]:
+    from tltui.documents.build import build
+    from tltui.documents.shown import in_unit, raw_bytes, shown_data
+    from tltui.model.ref import BadAddress, parse_ref
+
+    run = _load(options)
+    try:
+        ref = parse_ref(_one_ref(options))
+        if options.unit:
+            ref = in_unit(run, ref, options.unit)
+        if options.raw:
+            yield from raw_bytes(run, ref)
+            return
+        document = build(run, ref, _options(options))
+    except BadAddress as bad:
+        raise Failure(str(bad)) from None
+    except OSError as error:
+        raise Failure(f"{error.filename or options.paths[0]}: {error.strerror or error}") from None
+    if options.json:
+        yield from _json(shown_data(run, ref, document))
+    else:
+        yield from _print(document, options)
+
+
+def _records(options: argparse.Namespace) -> Iterator[bytes]:
+    from tltui.documents.build import build
+    from tltui.model.ref import BadAddress, parse_ref
+
+    run = _load(options)
+    try:
+        document = build(run, parse_ref(_one_ref(options)).at("records"), _options(options))
+    except BadAddress as bad:
+        raise Failure(str(bad)) from None
+    yield from _json(document.data()) if options.json else _print(document, options)
+
+
+def _damage(options: argparse.Namespace) -> Iterator[bytes]:
+    from tltui.documents.damage import damage_document
+
+    document = damage_document(_load(options), _options(options), check=True)
+    yield from _json(document.data()) if options.json else _print(document, options)
+
+
+def _extract(options: argparse.Namespace) -> Iterator[bytes]:
+    from tltui.documents.shown import extract
+    from tltui.model.ref import BadAddress
+
+    run = _load(options)
+    try:
+        for path, size in extract(run, options.rest, options.output, options.force):
+            yield f"{path}  {size:,} bytes\n".encode("utf-8", "backslashreplace")
+    except BadAddress as bad:
+        raise Failure(str(bad)) from None
+    except FileExistsError as error:
+        raise Failure(f"{error}: exists; --force replaces it") from None
+    except OSError as error:
+        raise Failure(f"{error.filename or options.output}: {error.strerror or error}") from None
+
+
+COMMANDS: dict[str, tuple[str, Callable[[argparse.Namespace], Iterator[bytes]]]] = {
+    "ls": ("list ranks, frames and compiles with status and time", _ls),
+    "show": ("print what an address shows: an overview, or an artifact", _show),
+    "records": ("list every record in file order, with time, site and size", _records),
+    "damage": ("check every payload and list what is damaged", _damage),
+    "extract": ("write payloads to files", _extract),
+}
+
+_EPILOGS = {
+    "ls": "examples:\n  tltui ls /tmp/tracedir\n  tltui ls /tmp/tracedir --json | jq '.ranks[].processes[].compiles[] | select(.status==\"error\").ref'\n",
+    "show": "examples:\n  tltui show /tmp/tracedir                    the whole run\n  tltui show /tmp/tracedir 0/1                one compile\n"
+    "  tltui show /tmp/tracedir 0/0:inductor_output_code --unit backward\n  tltui show --demo 0:0/0:dynamo_output_graph --raw > graph.py\n",
+    "records": "examples:\n  tltui records /tmp/tracedir 0/1\n  tltui records /tmp/tracedir 3: --json\n",
+    "damage": "example:\n  tltui damage /tmp/tracedir\n",
+    "extract": "examples:\n  tltui extract /tmp/tracedir -o out\n  tltui extract /tmp/tracedir -o out 0/1 0/2:inductor_output_code\n",
+}

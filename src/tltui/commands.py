@@ -1,0 +1,162 @@
+"""The one registry of commands.
+
+Bindings, footer, palette, help and the README's key table are made from it, so that they cannot drift apart. A
+command names a method `action_<action>` of the widget or screen it belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Where(Enum):
+    """Where a command applies; the value is the heading in help."""
+
+    EVERYWHERE = "everywhere"
+    TREE = "tree"
+    DOCUMENT = "documents"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One thing a person can do."""
+
+    id: str
+    """`tree.expand`: what the config file calls it."""
+    keys: tuple[str, ...]
+    """Textual's names of the keys."""
+    title: str
+    """Three words for the palette and the key table."""
+    help: str
+    """A sentence: what it does and when one wants it."""
+    where: Where
+    hint: str = ""
+    """A word for the footer; '' for commands that are not shown there."""
+
+    @property
+    def action(self) -> str:
+        """The name of the method without `action_`."""
+        return self.id.partition(".")[2]
+
+    def keys_shown(self, keys: Iterable[str] | None = None) -> str:
+        """The keys as people read them: `j ↓`."""
+        return " ".join(shown(key) for key in (self.keys if keys is None else keys))
+
+
+_SHOWN = {
+    "down": "↓", "up": "↑", "left": "←", "right": "→", "pagedown": "pgdn", "pageup": "pgup", "escape": "esc",
+    "right_curly_bracket": "}", "left_curly_bracket": "{", "minus": "-", "equals_sign": "=", "colon": ":", "slash": "/",
+    "asterisk": "*", "number_sign": "#", "question_mark": "?", "right_square_bracket": "]", "left_square_bracket": "[",
+    "greater_than_sign": ">", "less_than_sign": "<", "apostrophe": "'", "comma": ",", "full_stop": ".",
+}  # fmt: skip
+
+
+def shown(key: str) -> str:
+    """A key as people write it."""
+    return _SHOWN.get(key, key)
+
+
+E_, T_, D_ = Where.EVERYWHERE, Where.TREE, Where.DOCUMENT
+
+COMMANDS: tuple[Command, ...] = (
+    Command("app.other_pane", ("tab", "shift+tab"), "other pane", "Move between the tree and the document.", E_),
+    Command("app.next_error", ("e",), "next error", "Go to the next compile that failed, in the order of the tree.", E_, "error"),
+    Command("app.previous_error", ("E",), "previous error", "Go to the compile before this one that failed.", E_),
+    Command("app.next_break", ("b",), "next graph break", "Go to the next compile with a graph break.", E_, "break"),
+    Command("app.previous_break", ("B",), "previous graph break", "Go to the compile before this one with a graph break.", E_),
+    Command("app.next_recompile", ("r",), "next recompile", "Go to the next compile of the same frame.", E_, "recompile"),
+    Command("app.previous_recompile", ("R",), "previous recompile", "Go to the compile of the same frame before this one.", E_),
+    Command("app.next_rank", ("greater_than_sign",), "same code, next rank",
+            "Go to the compile of the same code object on the next rank; ids may differ between ranks.", E_, "rank"),
+    Command("app.previous_rank", ("less_than_sign",), "same code, previous rank",
+            "Go to the compile of the same code object on the rank before.", E_),
+    Command("app.next_artifact", ("right_square_bracket",), "next artifact",
+            "Go to the next artifact of this compile, in the order in which they were written.", E_),
+    Command("app.previous_artifact", ("left_square_bracket",), "previous artifact",
+            "Go to the artifact of this compile before this one.", E_),
+    Command("app.other_down", ("J",), "line down in the other pane", "Move in the other pane without leaving this one.", E_),
+    Command("app.other_up", ("K",), "line up in the other pane", "Move in the other pane without leaving this one.", E_),
+    Command("app.overview", ("1",), "overview", "The overview of the whole run: what happened, and what to look at first.", E_, "overview"),
+    Command("app.records", (), "records", "Every record of what is selected, in file order, as in the log.", E_),
+    Command("app.damage", (), "damage", "What is damaged in the logs, and which files were not opened.", E_),
+    Command("app.all_views", ("0",), "all pages", "A list of all pages about the run.", E_),
+    Command("app.go_to", ("o",), "go to", "Go to a compile or an artifact by typing a part of its name or its address.", E_, "go to"),
+    Command("app.export", ("x",), "export", "Write the document to a file: text, ANSI or markdown by its suffix.", E_, "export"),
+    Command("app.copy", ("y",), "copy", "Copy the selected lines or the line; in the tree the address.", E_, "copy"),
+    Command("app.copy_address", ("Y",), "copy address and path", "Copy the address of what is shown and the path of its log.", E_),
+    Command("app.pager", ("v",), "open in pager", "Show the document in $PAGER.", E_),
+    Command("app.editor", ("ctrl+e",), "open in editor", "Open the document in $EDITOR, as a copy.", E_),
+    Command("app.raw", ("i",), "raw / laid out", "Show the document as it was stored, or laid out again.", E_),
+    Command("app.mark", ("m",), "mark this place", "Remember this place, to come back to it from the list of marks.", E_),
+    Command("app.marks", ("apostrophe",), "marks", "The list of marked places.", E_),
+    Command("app.zoom", ("z",), "zoom the pane", "Give the whole screen to this pane, or share it again.", E_),
+    Command("app.back", ("backspace",), "back", "Go back to where you were.", E_),
+    Command("app.forward", ("ctrl+o", "alt+right"), "forward", "Go forward again after going back.", E_),
+    Command("app.command_palette", ("ctrl+p",), "all commands", "Search the commands by name.", E_, "commands"),
+    Command("app.help", ("question_mark",), "help", "All keys and what the marks mean.", E_, "help"),
+    Command("app.suspend", ("ctrl+z",), "suspend", "Stop tltui and go back to the shell; `fg` continues.", E_),
+    Command("app.leave", ("q",), "quit", "Leave tltui.", E_),
+    Command("app.close", ("escape",), "close", "Close the innermost of overlay, selection, filter, search.", E_),
+    Command("tree.cursor_down", ("j", "down"), "line down", "One line down; the document follows.", T_),
+    Command("tree.cursor_up", ("k", "up"), "line up", "One line up.", T_),
+    Command("tree.top", ("g", "home"), "first line", "To the run itself.", T_),
+    Command("tree.bottom", ("G", "end"), "last line", "To the last visible line.", T_),
+    Command("tree.page_down", ("pagedown",), "page down", "One page down.", T_),
+    Command("tree.page_up", ("pageup",), "page up", "One page up.", T_),
+    Command("tree.half_down", ("ctrl+d",), "half a page down", "Half a page down.", T_),
+    Command("tree.half_up", ("ctrl+u",), "half a page up", "Half a page up.", T_),
+    Command("tree.expand", ("l", "right"), "open", "Open the node, or go to its first child.", T_),
+    Command("tree.collapse", ("h", "left"), "close", "Close the node, or go to its parent.", T_),
+    Command("tree.toggle", ("space",), "open or close", "Open or close the node.", T_),
+    Command("tree.collapse_all", ("minus",), "close all", "Close all nodes.", T_),
+    Command("tree.expand_all", ("equals_sign",), "open all", "Open all nodes, down to the artifacts.", T_),
+    Command("tree.enter", ("enter",), "go to the document", "Go to the document of this node.", T_),
+    Command("tree.ask_filter", ("f", "slash"), "filter", "Show only nodes with a pattern: a name, a file, a status, a reason.", T_),
+    Command("document.cursor_down", ("j", "down"), "line down", "One line down.", D_),
+    Command("document.cursor_up", ("k", "up"), "line up", "One line up.", D_),
+    Command("document.top", ("g", "home"), "first line", "To the first line.", D_),
+    Command("document.bottom", ("G", "end"), "last line", "To the last line.", D_),
+    Command("document.page_down", ("pagedown",), "page down", "One page down.", D_),
+    Command("document.page_up", ("pageup",), "page up", "One page up.", D_),
+    Command("document.half_down", ("ctrl+d",), "half a page down", "Half a page down.", D_),
+    Command("document.half_up", ("ctrl+u",), "half a page up", "Half a page up.", D_),
+    Command("document.previous_name", ("h", "left"), "previous name", "The caret to the previous name or link on the line.", D_),
+    Command("document.next_name", ("l", "right"), "next name", "The caret to the next name or link; a long line scrolls along.", D_),
+    Command("document.follow", ("enter",), "follow", "Follow the link under the caret, else the first one on the line.", D_),
+    Command("document.next_section", ("right_curly_bracket",), "next section", "To the next section: module, kernel, key, heading.", D_),
+    Command("document.previous_section", ("left_curly_bracket",), "previous section", "To the section before.", D_),
+    Command("document.fold", ("space",), "fold", "Close or open the section at the cursor.", D_),
+    Command("document.fold_all", ("minus",), "fold all", "Close all sections.", D_),
+    Command("document.unfold_all", ("equals_sign",), "unfold all", "Open all sections.", D_),
+    Command("document.select_lines", ("V",), "select lines", "Start selecting lines; move to select more, `y` copies, `x` exports them.", D_),
+    Command("document.ask_line", ("colon",), "go to line", "Go to a line by its number.", D_),
+    Command("document.ask_search", ("slash",), "search", "Search with a regular expression; small letters match capitals too.", D_),
+    Command("document.next_hit", ("n",), "next hit", "To the next hit of the search.", D_),
+    Command("document.previous_hit", ("N",), "previous hit", "To the hit before.", D_),
+    Command("document.search_word", ("asterisk",), "search this name", "Search for the name under the caret.", D_),
+    Command("document.ask_filter", ("f",), "filter", "Show only lines with a pattern.", D_),
+    Command("document.wrap", ("w",), "wrap", "Wrap long lines, or cut them again.", D_),
+    Command("document.numbers", ("number_sign",), "line numbers", "Show or hide line numbers.", D_),
+)  # fmt: skip
+
+BY_ID = {command.id: command for command in COMMANDS}
+
+
+def of(where: Where) -> list[Command]:
+    """The commands of one place, in the order in which they are explained."""
+    return [command for command in COMMANDS if command.where is where]
+
+
+def key_table(keys: dict[str, tuple[str, ...]] | None = None) -> str:
+    """The table of the README, as markdown. `keys` replaces the defaults."""
+    lines = []
+    for where in Where:
+        lines += [f"**{where.value}**", "", "| key | does |", "| --- | --- |"]
+        for command in of(where):
+            used = (keys or {}).get(command.id, command.keys)
+            cell = " ".join(f"`{shown(key)}`" for key in used).replace("|", "\\|")
+            lines.append(f"| {cell} | {command.help} |")
+        lines.append("")
+    return "\n".join(lines).rstrip() + "\n"

@@ -1,0 +1,136 @@
+"""One artifact, and one record, as documents."""
+
+from __future__ import annotations
+
+import orjson
+
+from tltui.documents.format import plural, size_of
+from tltui.model.artifacts import Artifact, artifacts_of, units_of
+from tltui.model.kind import Kind
+from tltui.model.kinds import kind_of
+from tltui.model.ref import Ref
+from tltui.text import tokens
+from tltui.text.bytes_document import BytesDocument
+from tltui.text.chain import Chain
+from tltui.text.document import Builder, Document, Options
+from tltui.text.json_document import json_document
+from tltui.text.payload import Payload
+from tltui.trace.envelope import METRICS
+from tltui.trace.log import Check, Checked, Log
+
+CHECKED_AT_ONCE = 8 << 20
+"""Stored bytes up to which the md5 is compared before the first page is shown (15 ms)."""
+UNCHECKED = "md5 …"
+
+
+def artifact_document(artifact: Artifact, options: Options) -> Document:
+    """The payload of an artifact in its language; the envelope's value for metrics."""
+    ref, title = str(artifact.ref), artifact_title(artifact)
+    if artifact.is_metrics and artifact.payload is None:
+        return _value(artifact.log, artifact.record, ref, title, options)
+    return _payload(artifact.log, artifact.record, artifact.kind, ref, title, options)
+
+
+def artifact_title(artifact: Artifact) -> str:
+    """`[0/1] inductor_output_code · backward`"""
+    parts = [f"{artifact.owner.id.bracketed} {artifact.name}"]
+    if artifact.unit is not None:
+        units = units_of(artifacts_of(artifact.owner))
+        if len(units) > 1:
+            parts.append(next(unit.name for unit in units if unit.number == artifact.unit))
+    elif not artifact.alone:
+        parts[0] += f" #{artifact.n}"
+    return " · ".join(parts)
+
+
+def _payload(log: Log, record: int, kind: Kind, ref: str, title: str, options: Options) -> Document:
+    payload = log.payload(record)
+    if payload is None:
+        checked = log.check(record)
+        if checked is None or checked.check is not Check.GOOD:
+            return _nothing(ref, title)
+        payload, badge = checked.payload, checked.check.value
+    elif payload.size <= CHECKED_AT_ONCE:
+        checked = log.check(record)
+        payload = checked.payload if checked else payload
+        badge = badge_of(checked)
+    else:
+        badge = UNCHECKED
+    if kind.language == "json":
+        return json_document(payload, ref=ref, title=title, badge=badge, raw=options.raw)
+    return BytesDocument(payload, kind.language, ref=ref, title=title, badge=badge)
+
+
+def badge_of(checked: Checked | None) -> str:
+    """`md5 ✓`, or what is wrong."""
+    if checked is None:
+        return ""
+    if checked.check is Check.BAD:
+        return "md5 ✗ damaged"
+    return checked.check.value
+
+
+def _nothing(ref: str, title: str) -> Document:
+    builder = Builder(ref, title)
+    builder.add(("The payload of this record is missing.", tokens.WARN))
+    builder.add("Its envelope declares one, but no line of it is in the log: the writer was killed, or the log was cut.")
+    return builder.document()
+
+
+def _value(log: Log, record: int, ref: str, title: str, options: Options) -> Document:
+    if options.raw:
+        return BytesDocument(Payload.of(log.head(record)), "json", ref=ref, title=title)
+    return json_document(Payload.of(_json(log.event(record))), ref=ref, title=title)
+
+
+def _json(value: object) -> bytes:
+    """A parsed value as JSON bytes again, whatever Python's json accepted."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2)
+    except (TypeError, orjson.JSONEncodeError):
+        import json
+
+        return json.dumps(value, indent=2, default=repr).encode("utf-8", "backslashreplace")
+
+
+def record_document(log: Log, record: int, ref: Ref, options: Options) -> Document:
+    """Envelope and payload of one record: what people open `raw.jsonl` for."""
+    kind, context = log.kind(record), log.context(record)
+    name = kind.name or kind.event
+    head = Builder(str(ref), f"record {record + 1} · {name}")
+    prefix = log.prefix(record)
+    if prefix is not None:
+        head.add(("time     ", tokens.LABEL), f"{prefix.month:02}-{prefix.day:02} {prefix.time}  local time of the job")
+        head.add(("site     ", tokens.LABEL), f"{prefix.path}:{prefix.line}")
+        head.add(("process  ", tokens.LABEL), f"pid {prefix.pid}")
+    head.add(("place    ", tokens.LABEL), f"byte {log.columns.offset[record]:,} of {log.path}")
+    head.add(("kind     ", tokens.LABEL), kind_of(*kind).help)
+    for damage in log.damage:
+        if damage.record == record:
+            head.add(("damage   ", tokens.LABEL), (damage.reason, tokens.WARN))
+    head.heading("Envelope")
+    envelope = log.envelope(record)
+    line = log.head(record)
+    if envelope and not options.raw:
+        shown: Document = json_document(Payload.of(_json(envelope)))
+    else:
+        shown = BytesDocument(Payload.of(line), "text")
+    while not shown.advance():
+        pass
+    parts: list[Document] = [head.document(), shown]
+    badge = ""
+    if log.has_payload(record):
+        body = _payload(log, record, kind_of(*kind), "", "", options)
+        badge = body.badge
+        between = Builder("", "")
+        between.add()
+        size = log.columns.size[record]
+        between.add(("Payload", tokens.HEADING), (f"  {size_of(size)} stored", tokens.DIM))
+        parts += [between.document(), body]
+    elif kind.event not in METRICS:
+        none = Builder("", "")
+        none.add()
+        none.add(("No payload.", tokens.DIM))
+        parts.append(none.document())
+    title = f"record {record + 1} of {plural(len(log), 'record')} · {name}"
+    return Chain(str(ref), title if context else name, parts, badge)

@@ -1,0 +1,93 @@
+"""An address → the document that shows it. The one place that knows which page belongs to which node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tltui.documents.artifact import artifact_document, record_document
+from tltui.documents.damage import damage_document
+from tltui.documents.overview_attempt import attempt_document
+from tltui.documents.overview_compile import compile_document
+from tltui.documents.overview_frame import frame_document
+from tltui.documents.overview_phase import phase_document, unit_document
+from tltui.documents.overview_rank import process_document, rank_document
+from tltui.documents.overview_run import run_document
+from tltui.documents.records import records_document
+from tltui.model.artifacts import Artifact
+from tltui.model.nodes import Compile, Frame, Process, Rank
+from tltui.model.ref import BadAddress, Ref, parse_ref
+from tltui.model.run import Run
+from tltui.text.document import Document, Options, error_document
+
+
+def build(run: Run, ref: Ref | str, options: Options) -> Document:
+    """The document at an address, '' for the run's overview. Raises `BadAddress`, OSError."""
+    if isinstance(ref, str):
+        ref = parse_ref(ref)
+    if ref.view:
+        return _view(run, ref, options)
+    node = run.resolve(ref)
+    if isinstance(node, Artifact):
+        return artifact_document(node, options)
+    if isinstance(node, Compile):
+        return attempt_document(run, node, ref.attempt, options) if ref.attempt is not None else compile_document(run, node, options)
+    if isinstance(node, Frame):
+        return frame_document(run, node, options)
+    if isinstance(node, Process):
+        return process_document(run, node, options)
+    if isinstance(node, Rank):
+        return rank_document(run, node, options)
+    return run_document(run, options)
+
+
+def _view(run: Run, ref: Ref, options: Options) -> Document:
+    if ref.view not in VIEWS:
+        raise BadAddress(f"there is no page @{ref.view}. There are: {', '.join('@' + name for name in sorted(VIEWS))}")
+    return VIEWS[ref.view](run, ref, options)
+
+
+def _records(run: Run, ref: Ref, options: Options) -> Document:
+    place = Ref(ref.rank, ref.process, ref.id)
+    node = run.resolve(place)
+    return records_document(node, list(run.processes()), place)
+
+
+def _record(run: Run, ref: Ref, options: Options) -> Document:
+    node = run.resolve(Ref(ref.rank, ref.process))
+    processes = [node] if isinstance(node, Process) else node.processes if isinstance(node, Rank) else list(run.processes())
+    if len(processes) != 1:
+        names = ", ".join(f"@record:{Ref(p.ref.rank, p.number)}#{ref.n}" for p in processes[:8])
+        raise BadAddress(f"{ref} is not clear. It could be: {names}")
+    log = processes[0].log
+    if ref.n is None or not 1 <= ref.n <= len(log):
+        raise BadAddress(f"there is no record {ref.n}: the log has {len(log)}")
+    return record_document(log, ref.n - 1, ref, options)
+
+
+def _of_compile(make: Callable[[Run, Compile, Ref, Options], Document]) -> Callable[[Run, Ref, Options], Document]:
+    def page(run: Run, ref: Ref, options: Options) -> Document:
+        node = run.resolve(Ref(ref.rank, ref.process, ref.id))
+        if not isinstance(node, Compile):
+            raise BadAddress(f"{ref} is not about a compile")
+        return make(run, node, ref, options)
+
+    return page
+
+
+VIEWS: dict[str, Callable[[Run, Ref, Options], Document]] = {
+    "run": lambda run, ref, options: run_document(run, options),
+    "damage": lambda run, ref, options: damage_document(run, options),
+    "records": _records,
+    "record": _record,
+    "attempt": _of_compile(lambda run, node, ref, options: attempt_document(run, node, ref.attempt or 0, options)),
+    "phase": _of_compile(lambda run, node, ref, options: phase_document(run, node, ref.artifact or "", ref.n, options)),
+    "unit": _of_compile(lambda run, node, ref, options: unit_document(run, node, ref.n or 1, options)),
+}
+
+
+def build_safely(run: Run, ref: Ref | str, options: Options) -> Document:
+    """Like `build`, but any failure becomes a document that says what failed, so that it never ends the program."""
+    try:
+        return build(run, ref, options)
+    except Exception as error:
+        return error_document(str(ref), str(ref) or "overview", str(ref) or "the overview of the run", error)

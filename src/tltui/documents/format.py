@@ -1,0 +1,158 @@
+"""How numbers, times, sizes and paths are written, in every document."""
+
+from __future__ import annotations
+
+import math
+import os
+from datetime import datetime
+
+ELLIPSIS = "…"
+
+
+def seconds(value: float) -> str:
+    """`85 ms`, `1.42 s`, `38.2 s`, `3 min 20 s`, `1 h 05 min`"""
+    if not math.isfinite(value):
+        return "?"
+    if value < 0:
+        return f"-{seconds(-value)}"
+    if value < 0.0005:
+        return "0 ms" if value == 0 else "<1 ms"
+    if value < 0.9995:
+        return f"{value * 1000:.0f} ms"
+    if value < 9.995:
+        return f"{value:.2f} s"
+    if value < 99.95:
+        return f"{value:.1f} s"
+    whole = round(value)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    minutes = round(value / 60)
+    return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def size_of(value: float) -> str:
+    """`812 B`, `12.3 KB`, `4.1 MB` (powers of 1024)"""
+    if value < 1024:
+        return f"{value:.0f} B"
+    for unit in ("KB", "MB", "GB"):
+        value /= 1024
+        if value < 1023.95 or unit == "GB":
+            return f"{value:.1f} {unit}" if value < 99.95 else f"{value:,.0f} {unit}"
+    raise AssertionError
+
+
+def count(value: int) -> str:
+    """`12,345`"""
+    return f"{value:,}"
+
+
+def plural(value: int, one: str, many: str = "") -> str:
+    """`1 graph break`, `3 graph breaks`, `2 caches missed`"""
+    return f"{value:,} {one if value == 1 else many or one + 's'}"
+
+
+def ordinal(value: int) -> str:
+    """`1st`, `2nd`, `11th`"""
+    suffix = "th" if 10 <= value % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(value % 10, "th")
+    return f"{value}{suffix}"
+
+
+def percent(part: float, whole: float) -> str:
+    """`12 %`; `<1 %` for little that is not nothing."""
+    if whole <= 0:
+        return "0 %"
+    share = 100 * part / whole
+    return "<1 %" if 0 < share < 0.5 else f"{share:.0f} %"
+
+
+def short_path(path: str) -> str:
+    """The last two components: `models/train.py`. Names such as `<string>` stay as they are."""
+    parts = path.replace("\\", "/").rstrip("/").split("/")
+    return "/".join(parts[-2:]) if len(parts) > 2 else path
+
+
+def file_name(path: str) -> str:
+    """The last component."""
+    return path.replace("\\", "/").rstrip("/").rpartition("/")[2] or path
+
+
+def place(path: str | None, line: int | None) -> str:
+    """`models/train.py:25`"""
+    if path is None:
+        return "?"
+    return short_path(path) if line is None else f"{short_path(path)}:{line}"
+
+
+def place_target(path: str | None, line: int | None) -> str:
+    """The link to a line of the user's source; '' where there is none to open."""
+    if path is None or line is None or path.startswith(("<", "‹")):
+        return ""
+    return f"file:{path}:{line}"
+
+
+def when(micros: float | None) -> str:
+    """Microseconds since the epoch as local time: `2026-11-20 09:22:47`."""
+    if micros is None or not math.isfinite(micros):
+        return "?"
+    try:
+        return datetime.fromtimestamp(micros / 1e6).isoformat(sep=" ", timespec="seconds")
+    except (OverflowError, OSError, ValueError):
+        return "?"
+
+
+def clock(micros: float | None) -> str:
+    """The time of day of `when`."""
+    return when(micros).rpartition(" ")[2]
+
+
+def home(path: str) -> str:
+    """A path with the user's own directory written as `~`."""
+    directory = os.path.expanduser("~")
+    return "~" + path[len(directory) :] if directory != "/" and path.startswith(directory + "/") else path
+
+
+def clip(text: str, width: int) -> str:
+    """`text`, its end cut off where it is wider than `width`."""
+    if len(text) <= width:
+        return text
+    return text[: max(width - 1, 0)].rstrip() + ELLIPSIS if width > 0 else ""
+
+
+def clip_middle(text: str, width: int) -> str:
+    """`text`, its middle cut out where it is wider than `width`: both ends of a path or a name tell most."""
+    if len(text) <= width:
+        return text
+    if width < 2:
+        return ELLIPSIS[:width]
+    right = (width - 1) * 3 // 5
+    return text[: width - 1 - right] + ELLIPSIS + text[len(text) - right :]
+
+
+def one_line(text: str) -> str:
+    """A text of several lines, or with runs of blanks, as one line."""
+    return " ".join(text.split())
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Lines of at most `width` columns, broken at blanks; words that are longer are cut."""
+    width = max(width, 10)
+    lines: list[str] = []
+    current = ""
+    for word in text.split():
+        while len(word) > width:
+            room = width - len(current) - 1 if current else width
+            if current and room < 8:
+                lines.append(current)
+                current = ""
+                continue
+            piece, word = word[:room], word[room:]
+            lines.append(f"{current} {piece}" if current else piece)
+            current = ""
+        if current and len(current) + 1 + len(word) > width:
+            lines.append(current)
+            current = word
+        elif word:
+            current = f"{current} {word}" if current else word
+    if current:
+        lines.append(current)
+    return lines

@@ -1,0 +1,149 @@
+"""The first screen: what happened in this run, and where to start."""
+
+from __future__ import annotations
+
+from tltui.analyses.records import torch_version
+from tltui.analyses.summary import Summary, summarise
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.documents.summary_parts import (
+    add_breaks, add_caches, add_costs, add_counts, add_errors, add_recompiled,
+)  # fmt: skip
+from tltui.model.run import Run
+from tltui.text import tokens
+from tltui.text.document import Options, Piece, TextDocument
+
+RANKS_NAMED = 12
+FILES_NAMED = 8
+
+
+def run_document(run: Run, options: Options) -> TextDocument:
+    """The overview of everything that was opened."""
+    summary = summarise(run.processes())
+    page = Page("", run.title, options)
+    page.add((fmt.clip_middle(run.title, page.width), tokens.TITLE))
+    _head(page, run, summary)
+    if not run.finished:
+        share = fmt.percent(min(run.scanned, run.size), run.size)
+        page.say(f"still reading: {share} of {fmt.size_of(run.size)} so far, everything below is preliminary", "", tokens.WARN)
+    if summary.tally.compiles:
+        add_counts(page, summary.tally, run.status_counts())
+    elif run.finished:
+        _no_compiles(page, run)
+    _start(page, run, summary)
+    add_errors(page, summary)
+    add_breaks(page, summary)
+    add_recompiled(page, summary)
+    add_costs(page, summary, 3, "Most expensive functions")
+    add_caches(page, summary)
+    _damage(page, run)
+    return page.document(summary)
+
+
+def _head(page: Page, run: Run, summary: Summary) -> None:
+    ranks = run.ranks
+    versions = summary.versions
+    if not versions:
+        first = next((p for rank in ranks for p in rank.processes), None)
+        version = torch_version(first) if first is not None else None
+        versions = (version,) if version else ()
+    words: list[Piece] = []
+    if versions:
+        words.append("torch " + ", ".join(versions[:3]) + (" …" if len(versions) > 3 else ""))
+    numbered = [rank for rank in ranks if rank.number is not None]
+    if numbered:
+        words.append(fmt.plural(len(numbered), "rank"))
+    processes = sum(len(rank.processes) for rank in ranks)
+    if processes > max(len(numbered), 1):
+        words.append(fmt.plural(processes, "process", "processes"))
+    launches = {model_launch for p in run.processes() if (model_launch := p.launch)}
+    if len(launches) > 1:
+        words.append(fmt.plural(len(launches), "launch", "launches"))
+    if summary.tally.compiles:
+        words.append(fmt.plural(summary.tally.compiles, "compile"))
+    if summary.tally.seconds:
+        together = " in all ranks together" if len(numbered) > 1 else ""
+        words.append(f"{fmt.seconds(summary.tally.seconds)} of compiling{together}")
+    page.joined(words)
+    if summary.start is not None and summary.end is not None:
+        span = fmt.seconds(max(summary.end - summary.start, 0.0) / 1e6)
+        page.say(f"from {fmt.when(summary.start)} to {fmt.clock(summary.end)}: {span} from the first compile to the end of "
+                 "the last", "", tokens.DIM)  # fmt: skip
+
+
+def _no_compiles(page: Page, run: Run) -> None:
+    records = sum(process.records for process in run.processes())
+    if not records:
+        page.say("There are no records.", "", tokens.WARN)
+        return
+    page.blank()
+    page.say(f"No compile of a Python frame is in this trace. Its {fmt.plural(records, 'record')} have no compile id, as "
+             "torch.export and AOTInductor write them.")  # fmt: skip
+    for process in list(run.processes())[:RANKS_NAMED]:
+        for compile_ in process.ordered():
+            ref = str(compile_.ref)
+            page.add("  ", (ref, tokens.LINK, ref), "  ", (fmt.plural(len(compile_.records), "record"), tokens.DIM))
+
+
+def _start(page: Page, run: Run, summary: Summary) -> None:
+    """One to four things to look at, each for a fact."""
+    rows: list[tuple[Piece, str, str]] = []
+    errors = [error for error in summary.errors if not error.recompile_limit]
+    limits = [error for error in summary.errors if error.recompile_limit]
+    if errors:
+        first = errors[0]
+        what = f"{fmt.plural(len(errors), 'compile')} failed: the first is {first.type}"
+        if first.function:
+            what += f" in {first.function}"
+        rows.append(((f"[{first.ref}]", tokens.LINK, first.ref), what, "e"))
+    if limits:
+        first = limits[0]
+        name = f" of {first.function}" if first.function else ""
+        what = f"the recompile limit{name} was reached: new inputs run in eager mode"
+        rows.append(((f"[{first.ref}]", tokens.LINK, first.ref), what, "r" if errors else "e"))
+    if summary.breaks:
+        place = summary.breaks[0]
+        where = fmt.place(place.user_file or place.file, place.user_line if place.user_file else place.line)
+        at = f" at {where}" if where != "?" else ""
+        what = f"{fmt.plural(summary.tally.breaks, 'graph break')}: the most frequent is {place.headline}{at}"
+        rows.append(((f"[{place.first}]", tokens.LINK, place.first), what, "b"))
+    worst = summary.recompiled
+    if worst is not None and not limits and (worst.recompiles > 1 or len(rows) < 2):
+        name = worst.code.name or "a frame"
+        what = f"{name} was recompiled {_times(worst.recompiles)}, which took {fmt.seconds(worst.seconds)}"
+        rows.append(((f"[{worst.last}]", tokens.LINK, worst.last), what, "r"))
+    if summary.costs and len(rows) < 4 and summary.tally.seconds > 0:
+        top = summary.costs[0]
+        share = fmt.percent(top.seconds, summary.tally.seconds)
+        what = f"{share} of the compile time went into {top.code.name or 'one frame'}: {fmt.seconds(top.slowest_s)} here"
+        rows.append(((f"[{top.slowest}]", tokens.LINK, top.slowest), what, "enter"))
+    if not rows:
+        return
+    page.heading("Start here")
+    for link, what, key in rows[:4]:
+        lines = fmt.wrap(what, page.width - 4 - len(link[0]) - len(key) - 4)
+        for n, line in enumerate(lines):
+            tail: list[Piece] = ["  ", (key, tokens.KEY)] if n == len(lines) - 1 else []
+            page.add("  ", link if n == 0 else " " * len(link[0]), "  ", line, *tail)
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
+
+
+def _damage(page: Page, run: Run) -> None:
+    """What could not be read, and what was not opened."""
+    skipped, notes = run.found.skipped, run.found.notes
+    if not run.damaged and not skipped and not notes and not run.failures:
+        return
+    page.heading("Not read")
+    if run.damaged:
+        page.add("  ", (fmt.plural(run.damaged, "damaged place"), tokens.LINK, "@damage"), " in the logs")
+    for path, reason in list(run.failures.items())[:FILES_NAMED]:
+        page.labelled("cut off", f"{fmt.home(path)}: {reason}", gap=9, style=tokens.ERROR)
+    for item in skipped[:FILES_NAMED]:
+        page.labelled("skipped", f"{fmt.home(item.path)}: {item.reason}", gap=9)
+    if len(skipped) > FILES_NAMED:
+        page.add("  ", (f"and {len(skipped) - FILES_NAMED} more", tokens.LINK, "@damage"))
+    for note in notes:
+        page.say(note, "  ")

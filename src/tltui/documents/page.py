@@ -1,0 +1,140 @@
+"""What the overviews are written with: a `Builder` that knows the width, and the glyphs of `--ascii`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tltui.documents import format as fmt
+from tltui.model.status import GLYPHS, Status, glyph
+from tltui.text import tokens
+from tltui.text.document import Builder, Options, Piece, TextDocument
+from tltui.text.sanitize import sanitize
+
+_ASCII = str.maketrans({
+    "…": "~", "·": "-", "→": ">", "↻": "~", "▇": "#", "▏": "|", "–": "-", "×": "x", "⊃": ">", "‹": "<", "›": ">",
+    "▸": ">", "≥": ">", "✗": "x", "✓": "+", "⚑": "!", "∅": "0", "↔": "=",
+})  # fmt: skip
+BAR, BAR_END = "▇", "▏"
+
+
+class Page(Builder):
+    """A `Builder` for pages that tltui writes itself."""
+
+    def __init__(self, ref: str, title: str, options: Options) -> None:
+        super().__init__(ref, title, options)
+        self.width = max(options.width, 30)
+        self.ascii = options.ascii
+
+    def mark(self, text: str) -> str:
+        """A text of ours as it may be shown: with ASCII signs where those are wanted. Never for text from a trace."""
+        return text.translate(_ASCII) if self.ascii else text
+
+    def status(self, status: Status | None) -> Piece:
+        """The glyph of a status, in its style."""
+        return (glyph(status, self.ascii), str(status) if status else tokens.DIM)
+
+    def say(self, text: str, indent: str = "", style: str = "", hang: str | None = None) -> None:
+        """A text, wrapped. `hang` is the indent of the further lines (the same by default)."""
+        rest = indent if hang is None else hang
+        for n, line in enumerate(fmt.wrap(sanitize(text), self.width - max(len(indent), len(rest)))):
+            self.add(indent if n == 0 else rest, (line, style))
+
+    def labelled(self, label: str, text: str, indent: str = "  ", gap: int = 9, style: str = "") -> None:
+        """`label    text`, wrapped beside the label."""
+        room = self.width - len(indent) - gap
+        for n, line in enumerate(fmt.wrap(sanitize(text), room)):
+            self.add(indent, (label.ljust(gap) if n == 0 else " " * gap, tokens.LABEL), (line, style))
+
+    def row(self, pieces: Sequence[Piece], indent: str = "  ") -> None:
+        """Pieces one after another; those that do not fit go on in the next line, with a deeper indent."""
+        line: list[Piece] = []
+        used = len(indent)
+        for piece in pieces:
+            text = piece if isinstance(piece, str) else piece[0]
+            if line and used + len(text.rstrip()) > self.width:
+                self.add(indent, *line)
+                line, indent = [], "    "
+                used = len(indent)
+                if isinstance(piece, str):
+                    piece = piece.lstrip()
+                    text = piece
+            line.append(piece)
+            used += len(text)
+        if line:
+            self.add(indent, *line)
+
+    def joined(self, pieces: Sequence[Piece], indent: str = "") -> None:
+        """Pieces with ` · ` between them, wrapped."""
+        separator = self.mark(" · ")
+        line: list[Piece] = []
+        used = len(indent)
+        for piece in pieces:
+            text = piece if isinstance(piece, str) else piece[0]
+            if line and used + len(separator) + len(text) > self.width:
+                self.add(indent, *line)
+                line, used = [], len(indent)
+            if line:
+                line.append((separator, tokens.DIM))
+                used += len(separator)
+            line.append(piece)
+            used += len(text)
+        if line:
+            self.add(indent, *line)
+
+    def place(self, path: str | None, line: int | None, style: str = "link") -> Piece:
+        """A place in the user's source, as a link."""
+        return (fmt.clip_middle(fmt.place(path, line), self.width // 2), style, fmt.place_target(path, line))
+
+    def code(self, text: str | None, indent: str) -> None:
+        """A source line, cut to the width."""
+        if text and text.strip():
+            self.add(indent, (fmt.clip(sanitize(text.strip()), self.width - len(indent)), tokens.NAME))
+
+    def table(self, rows: Sequence[Sequence[Piece]], indent: str = "  ", right: Sequence[int] = ()) -> None:
+        """Columns as wide as their widest cell; the last one is cut to the width, `right` ones are aligned right."""
+        if not rows:
+            return
+        columns = max(len(row) for row in rows)
+        cells = [[self._cell(piece) for piece in row] + [("", "", "")] * (columns - len(row)) for row in rows]
+        widths = [max(len(row[n][0]) for row in cells) for n in range(columns)]
+        self._fit(widths, len(indent))
+        for row in cells:
+            pieces: list[Piece] = [indent]
+            for n, (text, style, target) in enumerate(row):
+                short = fmt.clip(text, widths[n]) if n == columns - 1 else fmt.clip_middle(text, widths[n])
+                pad = " " * (widths[n] - len(short))
+                if n in right:
+                    pieces += [pad, (short, style, target)]
+                else:
+                    pieces += [(short, style, target), pad]
+                if n < columns - 1:
+                    pieces.append("  ")
+            self.add(*pieces)
+
+    @staticmethod
+    def _cell(piece: Piece) -> tuple[str, str, str]:
+        if isinstance(piece, str):
+            return sanitize(piece), "", ""
+        text, style, target = (*piece, "")[:3]
+        return sanitize(text), style, target
+
+    def _fit(self, widths: list[int], indent: int) -> None:
+        """Make the columns fit: the last one first, then the widest."""
+        def over() -> int:
+            return indent + sum(widths) + 2 * (len(widths) - 1) - self.width
+
+        last = len(widths) - 1
+        if (more := over()) > 0:
+            widths[last] -= min(more, max(widths[last] - 16, 0))
+        while over() > 0:
+            widest = max(range(len(widths)), key=lambda n: widths[n])
+            if widths[widest] <= 6:
+                break
+            widths[widest] -= min(over(), max(1, widths[widest] - sorted(widths)[-2] if len(widths) > 1 else over()))
+
+    def document(self, result: object | None = None) -> TextDocument:
+        """The finished page."""
+        return super().document(result)
+
+
+STATUS_ORDER: tuple[Status, ...] = tuple(GLYPHS)

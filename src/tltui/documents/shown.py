@@ -1,0 +1,153 @@
+"""What `show --json`, `show --raw`, `show --unit` and `extract` give."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tltui.model.artifacts import Artifact, artifacts_of, units_of
+from tltui.model.nodes import Compile, Frame, Process, Rank
+from tltui.model.ref import BadAddress, Ref
+from tltui.model.run import Run
+from tltui.text.document import Document
+from tltui.text.filename import safe_name
+from tltui.text.payload import Payload
+
+SCHEMA = 1
+PIECE = 4 << 20
+
+
+def in_unit(run: Run, ref: Ref, unit: str) -> Ref:
+    """The address of the artifact of that name in the unit of that name. Raises `BadAddress` naming the units there are."""
+    node = run.resolve(replace(ref, artifact=None, n=None))
+    if not isinstance(node, Compile) or ref.artifact is None:
+        raise BadAddress(f"--unit needs the address of an artifact, not {ref or 'the run'}")
+    artifacts = artifacts_of(node)
+    units = units_of(artifacts)
+    wanted = next((own for own in units if own.name == unit or own.direction == unit), None)
+    if wanted is None:
+        raise BadAddress(f"{node.ref} has no unit {unit!r}. It has: {', '.join(own.name for own in units) or 'none'}")
+    for artifact in artifacts:
+        if artifact.unit == wanted.number and artifact.name == ref.artifact:
+            return artifact.ref
+    names = sorted({a.name for a in artifacts if a.unit == wanted.number})
+    raise BadAddress(f"there is no {ref.artifact} in {wanted.name} of {node.ref}. It has: {', '.join(names)}")
+
+
+def shown_data(run: Run, ref: Ref, document: Document) -> Any:
+    """The JSON of what an address shows: the result behind an overview; an artifact with its text."""
+    node = None if ref.view else run.resolve(ref)
+    if isinstance(node, Artifact):
+        units = {unit.number: unit.name for unit in units_of(artifacts_of(node.owner))}
+        return {
+            "schema": SCHEMA,
+            "ref": str(node.ref),
+            "name": node.name,
+            "title": node.kind.title,
+            "phase": node.kind.phase.key,
+            "unit": units.get(node.unit) if node.unit is not None else None,
+            "attempt": node.attempt,
+            "badge": document.badge,
+            "text": "\n".join(document.text()),
+        }
+    result = document.data()
+    return {"schema": SCHEMA, "ref": str(ref), "title": document.title, "result": result} if result is not None else {
+        "schema": SCHEMA, "ref": str(ref), "title": document.title, "text": "\n".join(document.text())
+    }  # fmt: skip
+
+
+def raw_bytes(run: Run, ref: Ref) -> Iterator[bytes]:
+    """The payload as torch wrote it (metrics: the stored envelope line), not sanitised. Raises `BadAddress`, OSError."""
+    node = run.resolve(ref)
+    if not isinstance(node, Artifact):
+        raise BadAddress(f"--raw needs the address of an artifact, not {ref or 'the run'}")
+    yield from _bytes_of(node)
+
+
+def _bytes_of(artifact: Artifact) -> Iterator[bytes]:
+    if artifact.payload is None and artifact.is_metrics:
+        yield artifact.log.head(artifact.record) + b"\n"
+        return
+    checked = artifact.log.check(artifact.record)
+    if checked is not None:
+        yield from _pieces(checked.payload)
+
+
+def _pieces(payload: Payload) -> Iterator[bytes]:
+    """A payload in pieces that end at line ends, so that a large one is never in memory whole."""
+    at, carry = 0, b""
+    while at < payload.size:
+        data = payload.source.read(payload.offset + at, min(PIECE, payload.size - at))
+        if not data:
+            break
+        at += len(data)
+        data = carry + data
+        cut = len(data) if at >= payload.size else data.rfind(b"\n") + 1
+        whole, carry = data[:cut], data[cut:]
+        if whole:
+            yield _stripped(payload, whole)
+
+
+def _stripped(payload: Payload, lines: bytes) -> bytes:
+    if payload.crlf:
+        lines = lines.replace(b"\r\n", b"\n").removesuffix(b"\r")
+    if payload.strip:
+        ends = lines.endswith(b"\n")
+        lines = lines.removesuffix(b"\n").removeprefix(payload.strip).replace(b"\n" + payload.strip, b"\n") + b"\n" * ends
+    return lines
+
+
+SUFFIX = {"fx": ".py", "output_code": ".py", "python": ".py", "cpp": ".cpp", "json": ".json"}
+
+
+def extract(run: Run, refs: Sequence[str], output: str, force: bool = False) -> Iterator[tuple[str, int]]:
+    """Write artifacts below a directory: `rank_0/0_1_0/dynamo_output_graph.py`. (path, bytes) of each.
+
+    Names of the trace are labels, never paths: nothing is written outside of the directory.
+    Raises `BadAddress`, FileExistsError, OSError.
+    """
+    top = Path(output).expanduser()
+    top.mkdir(parents=True, exist_ok=True)
+    real = top.resolve()
+    for artifact in _chosen(run, refs):
+        target = top.joinpath(*_place(artifact))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not target.parent.resolve().is_relative_to(real):
+            raise PermissionError(f"{target.parent} leads outside of {top}")
+        size = 0
+        flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if force else os.O_EXCL) | getattr(os, "O_NOFOLLOW", 0)
+        with os.fdopen(os.open(target, flags, 0o666), "wb") as file:
+            for piece in _bytes_of(artifact):
+                size += file.write(piece)
+        yield str(target), size
+
+
+def _chosen(run: Run, refs: Sequence[str]) -> Iterator[Artifact]:
+    for text in refs or ("",):
+        node = run.resolve(text)
+        if isinstance(node, Artifact):
+            yield node
+        elif isinstance(node, Compile):
+            yield from artifacts_of(node)
+        elif isinstance(node, Frame):
+            for compile_ in node.compiles:
+                yield from artifacts_of(compile_)
+        else:
+            owners = [node] if isinstance(node, Process) else node.processes if isinstance(node, Rank) else run.processes()
+            for process in owners:
+                for compile_ in process.ordered():
+                    yield from artifacts_of(compile_)
+
+
+def _place(artifact: Artifact) -> tuple[str, ...]:
+    process = artifact.owner.process
+    rank = "norank" if process.rank is None else f"rank_{process.rank}"
+    if not process.alone:
+        rank += f".{process.number}"
+    directory = safe_name(artifact.owner.id.address.replace("/", "_"))
+    number = "" if artifact.alone else f"_{artifact.n}"
+    suffix = ".json" if artifact.is_metrics else SUFFIX.get(artifact.kind.language, ".txt")
+    return rank, directory, safe_name(artifact.name, number + suffix)

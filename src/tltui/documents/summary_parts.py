@@ -1,0 +1,172 @@
+"""Sections that the overviews of a run, a rank and a process share."""
+
+from __future__ import annotations
+
+from tltui.analyses.summary import BreakPlace, Code, Summary
+from tltui.documents import format as fmt
+from tltui.documents.page import STATUS_ORDER, Page
+from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, Status, Tally
+from tltui.text import tokens
+from tltui.text.document import Piece
+from tltui.text.sanitize import sanitize
+
+ERRORS_SHOWN = 8
+BREAKS_SHOWN = 10
+
+
+def add_counts(page: Page, tally: Tally, counts: dict[Status, int]) -> None:
+    """`✓ 16 ok · ⚑ 5 break · …`, then what the same compiles are beside it."""
+    words: list[Piece] = []
+    for status in STATUS_ORDER:
+        if counts.get(status):
+            glyph = page.status(status)
+            words.append((f"{glyph[0]} {fmt.count(counts[status])} {status}", str(status)))
+    page.joined(words)
+    beside: list[Piece] = []
+    if tally.recompiles:
+        mark = ASCII_RECOMPILE if page.ascii else RECOMPILE_GLYPH
+        beside.append((f"{mark} {fmt.plural(tally.recompiles, 'recompile')}", tokens.RECOMPILE))
+    if tally.breaks:
+        beside.append(fmt.plural(tally.breaks, "graph break"))
+    if tally.restarts:
+        beside.append(fmt.plural(tally.restarts, "restart"))
+    if beside:
+        page.joined(beside)
+
+
+def counts_of(tally: Tally) -> dict[Status, int]:
+    """Compiles by status."""
+    return {
+        Status.ERROR: tally.errors, Status.BREAK: tally.broken, Status.EMPTY: tally.empty, Status.OK: tally.ok,
+        Status.MISSING: tally.missing,
+    }  # fmt: skip
+
+
+def add_errors(page: Page, summary: Summary) -> None:
+    """Errors with type, reason and place."""
+    if not summary.errors:
+        return
+    page.heading(f"Errors ({fmt.count(len(summary.errors))})")
+    for error in summary.errors[:ERRORS_SHOWN]:
+        link = (f"[{error.ref}]", tokens.LINK, error.ref)
+        kind = "recompile limit" if error.recompile_limit else error.type
+        pieces: list[Piece] = [link, " ", (fmt.clip(sanitize(kind), 40), tokens.ERROR)]
+        if error.function:
+            pieces += ["  ", (fmt.clip_middle(sanitize(error.function), 40), tokens.FUNCTION)]
+        if error.file is not None:
+            pieces += ["  ", page.place(error.file, error.line)]
+        page.row(pieces)
+        reason = fmt.one_line(sanitize(error.reason))
+        if reason and not error.recompile_limit:
+            page.add("    ", (fmt.clip(reason, page.width - 4), tokens.DIM))
+    left = len(summary.errors) - ERRORS_SHOWN
+    if left > 0:
+        page.open(f"{left} more errors", folded=True)
+        page.add("  ", (f"{fmt.plural(left, 'more error')}", tokens.DIM))
+        for error in summary.errors[ERRORS_SHOWN : ERRORS_SHOWN + 200]:
+            page.add("    ", (f"[{error.ref}]", tokens.LINK, error.ref), " ", (fmt.clip(sanitize(error.type), 40), tokens.ERROR),
+                     "  ", (fmt.clip_middle(sanitize(error.function or ""), 30), tokens.FUNCTION))  # fmt: skip
+        if left > 200:
+            page.add("    ", (f"and {fmt.count(left - 200)} more", tokens.DIM))
+        page.close()
+
+
+def add_breaks(page: Page, summary: Summary) -> None:
+    """Graph breaks grouped by kind and line."""
+    if not summary.breaks:
+        return
+    total = summary.tally.breaks
+    places = len(summary.breaks)
+    partial = total > summary.breaks_read
+    title = f"Graph breaks ({fmt.count(total)}"
+    title += ")" if places == total and not partial else f" at {fmt.plural(places, 'place')})" if not partial else ")"
+    page.heading(title)
+    if partial:
+        page.say(f"grouped from the first {summary.breaks_read} of {fmt.count(total)}", "  ", tokens.DIM)
+    for place in summary.breaks[:BREAKS_SHOWN]:
+        _break_place(page, place)
+    if places > BREAKS_SHOWN:
+        what = f"{places - BREAKS_SHOWN} more places"
+        page.open(what, folded=True)
+        page.add("  ", (what, tokens.DIM))
+        for place in summary.breaks[BREAKS_SHOWN:]:
+            _break_place(page, place)
+        page.close()
+
+
+def _break_place(page: Page, place: BreakPlace) -> None:
+    times = f"{place.count}{page.mark('×')}"
+    on = f" on {fmt.plural(place.ranks, 'rank')}" if place.ranks > 1 else ""
+    head: list[Piece] = [(times.rjust(4), tokens.STRONG), " ", ((place.gb or "").ljust(6), tokens.BREAK), " "]
+    used = 2 + sum(len(p if isinstance(p, str) else p[0]) for p in head)
+    page.add("  ", *head, fmt.clip(sanitize(place.headline), page.width - used))
+    where: list[Piece] = ["at ", page.place(place.file, place.line)] if place.file is not None else []
+    if place.user_file is not None:
+        where += ["  from ", page.place(place.user_file, place.user_line)]
+    where += ["  " if where else "", (f"[{place.first}]", tokens.LINK, place.first), (on, tokens.DIM)]
+    page.row(where, " " * 7)
+
+
+def add_recompiled(page: Page, summary: Summary) -> None:
+    """The frame that was recompiled most often, and why the last time."""
+    worst = summary.recompiled
+    if worst is None:
+        return
+    page.heading(f"Recompiles ({fmt.count(summary.tally.recompiles)})")
+    name = fmt.clip_middle(sanitize(worst.code.name or worst.frame), 40)
+    pieces: list[Piece] = ["most often ", (name, tokens.LINK, worst.frame)]
+    if worst.code.file is not None:
+        pieces += ["  ", page.place(worst.code.file, worst.code.line)]
+    pieces.append(f"  {fmt.plural(worst.recompiles, 'recompile')}, {fmt.seconds(worst.seconds)}")
+    page.row(pieces)
+    if worst.limit_hit:
+        page.say("The recompile limit was reached: inputs that fit no earlier compile run in eager mode.", "  ", tokens.WARN)
+    reason = fmt.one_line(sanitize(worst.reason)) if worst.reason else "torch logged no reason"
+    last = f"[{worst.last}]"
+    page.add("  last ", (last, tokens.LINK, worst.last), " ", fmt.clip(reason, max(page.width - len(last) - 8, 10)))
+
+
+def add_costs(page: Page, summary: Summary, shown: int, title: str) -> None:
+    """Functions by what all their compiles took."""
+    costs = summary.costs[:shown]
+    if not costs:
+        return
+    page.heading(title)
+    rows: list[list[Piece]] = []
+    for cost in costs:
+        compiles = fmt.plural(cost.compiles, "compile") + (f" on {cost.ranks} ranks" if cost.ranks > 1 else "")
+        rows.append([
+            (fmt.seconds(cost.seconds), tokens.NUMBER),
+            (fmt.percent(cost.seconds, summary.tally.seconds), tokens.DIM),
+            code_piece(cost.code, cost.frame),
+            (fmt.place(cost.code.file, cost.code.line) if cost.code.file else "", tokens.LINK,
+             fmt.place_target(cost.code.file, cost.code.line)),
+            (compiles, tokens.DIM),
+        ])  # fmt: skip
+    page.table(rows, right=(0, 1))
+
+
+def code_piece(code: Code, ref: str) -> Piece:
+    """The name of a function as a link."""
+    return (fmt.clip_middle(sanitize(code.name or f"frame {ref}"), 40), tokens.LINK, ref)
+
+
+def add_caches(page: Page, summary: Summary) -> None:
+    """Hits and misses."""
+    if not summary.caches and not summary.cudagraph_skips:
+        return
+    if summary.caches:
+        page.heading("Caches")
+        for title, hits, misses, bypassed in summary.caches:
+            words: list[Piece] = [(fmt.plural(hits, "hit"), tokens.OK if hits else tokens.DIM)]
+            words.append((fmt.plural(misses, "miss", "misses"), tokens.WARN if misses else tokens.DIM))
+            if bypassed:
+                words.append((f"{fmt.count(bypassed)} bypassed", tokens.WARN))
+            line: list[Piece] = []
+            for n, word in enumerate(words):
+                line += [", " if n else "", word]
+            page.add("  ", title.ljust(19), *line)
+    if summary.cudagraph_skips:
+        page.heading("CUDA graphs skipped")
+        for reason, count in summary.cudagraph_skips:
+            page.say(f"{count}× {fmt.one_line(reason)}" if not page.ascii else f"{count}x {fmt.one_line(reason)}", "  ")

@@ -1,0 +1,175 @@
+"""A document → text, ANSI, markdown; a result → JSON. One way out for every view, in the UI and on the command line."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import orjson
+
+from tltui.text import tokens
+from tltui.text.document import Document, Line
+from tltui.text.filename import safe_name
+
+SGR: dict[str, str] = {
+    tokens.OK: "32", tokens.BREAK: "33", tokens.ERROR: "1;31", tokens.EMPTY: "2", tokens.MISSING: "35",
+    tokens.WARN: "33", tokens.RECOMPILE: "36",
+    tokens.TITLE: "1", tokens.HEADING: "1;34", tokens.LABEL: "2", tokens.DIM: "2", tokens.STRONG: "1",
+    tokens.LINK: "4;36", tokens.CONTROL: "7",
+    tokens.KEYWORD: "35", tokens.DEFINITION: "1", tokens.FUNCTION: "34", tokens.TYPE: "36", tokens.STRING: "32",
+    tokens.NUMBER: "33", tokens.COMMENT: "2", tokens.ORIGIN: "1;33", tokens.DECORATOR: "35", tokens.KEY: "34",
+    tokens.CONSTANT: "35", tokens.EXCEPTION: "31",
+    tokens.ADDED: "32", tokens.REMOVED: "31", tokens.CHANGED: "33",
+}  # fmt: skip
+"""Style → ANSI code of the 16 colours that every terminal has."""
+
+FORMATS = {"text": ".txt", "ansi": ".ansi", "markdown": ".md"}
+
+
+def ansi(line: Line) -> str:
+    """A line with ANSI colours. The text itself is sanitised already."""
+    text, at, out = line.text, line.first, []
+    done = at
+    for span in sorted(line.spans, key=lambda span: span.start):
+        start, end = max(span.start, done), min(span.end, at + len(text))
+        code = SGR.get(span.style)
+        if code is None or start >= end:
+            continue
+        out.append(text[done - at : start - at])
+        out.append(f"\x1b[{code}m{text[start - at : end - at]}\x1b[0m")
+        done = end
+    out.append(text[done - at :])
+    return "".join(out)
+
+
+def lines_of(document: Document, style: str = "text", lo: int = 0, hi: int | None = None) -> Iterator[str]:
+    """The lines of a document (`lo` to `hi`, exclusive) as text, ANSI or markdown, whole and uncapped."""
+    while not document.advance():
+        pass
+    if style == "ansi":
+        for n in range(lo, len(document) if hi is None else min(hi, len(document))):
+            length = document.length(n)
+            at, line = 0, document.line(n)
+            text = ansi(line)
+            at = len(line.text)
+            # a long line comes in windows
+            while at < length and line.text:
+                line = document.line(n, at, length)
+                text += ansi(line)
+                at += len(line.text)
+            yield text
+    elif style == "markdown":
+        yield f"## {document.title}"
+        yield ""
+        fence = _fence(document, lo, hi)
+        yield fence + _fence_language(document.language)
+        yield from document.text(lo, hi)
+        yield fence
+    else:
+        yield from document.text(lo, hi)
+
+
+def _fence(document: Document, lo: int, hi: int | None) -> str:
+    """A fence longer than any run of backticks in the text."""
+    longest = max((len(run) for line in document.text(lo, hi) for run in re.findall("`+", line)), default=0)
+    return "`" * max(3, longest + 1)
+
+
+def _fence_language(language: str) -> str:
+    return {"fx": "python", "output_code": "python", "python": "python", "cpp": "cpp", "json": "json"}.get(language, "")
+
+
+def format_of(path: str) -> str:
+    """The format that a file name's suffix asks for; text for any other."""
+    suffix = os.path.splitext(path)[1].lower()
+    return next((name for name, own in FORMATS.items() if own == suffix), "text")
+
+
+def proposed_name(document: Document) -> str:
+    """What the export asks to be called."""
+    suffix = {"fx": ".py", "output_code": ".py", "python": ".py", "cpp": ".cpp", "json": ".json"}.get(document.language, ".txt")
+    return safe_name(document.ref or document.title, suffix)
+
+
+class WouldOverwrite(Exception):
+    """The file exists, and nobody has agreed to replace it."""
+
+
+def write(document: Document, path: str, style: str = "", lo: int = 0, hi: int | None = None, force: bool = False) -> int:
+    """Write a document to a file; the number of lines. `~` works; the file appears whole or not at all.
+
+    Raises `WouldOverwrite`, and OSError with a message that names what failed.
+    """
+    target = Path(path).expanduser()
+    if target.exists() and not force:
+        raise WouldOverwrite(str(target))
+    count = 0
+    with _replacing(target) as file:
+        for line in lines_of(document, style or format_of(path), lo, hi):
+            file.write(line + "\n")
+            count += 1
+    return count
+
+
+class _replacing:
+    """A text file that takes its name when it is complete."""
+
+    def __init__(self, target: Path) -> None:
+        self._target = target
+        self._file: IO[str] | None = None
+        self._name = ""
+
+    def __enter__(self) -> IO[str]:
+        if self._target.is_dir():
+            raise IsADirectoryError(f"{self._target} is a directory")
+        handle, self._name = tempfile.mkstemp(prefix=".tltui-", dir=self._target.parent)
+        os.chmod(self._name, 0o666 & ~_umask())
+        self._file = os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace")
+        return self._file
+
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
+        assert self._file is not None
+        try:
+            self._file.close()
+            if kind is None:
+                os.replace(self._name, self._target)
+                return
+        finally:
+            if os.path.exists(self._name):
+                os.unlink(self._name)
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def to_json(value: Any, indent: bool = True) -> bytes:
+    """A result as JSON: frozen dataclasses become objects, enums their values, tuples and ranges lists."""
+    option = orjson.OPT_INDENT_2 if indent else 0
+    try:
+        return orjson.dumps(value, default=_default, option=option | orjson.OPT_NON_STR_KEYS)
+    except (TypeError, orjson.JSONEncodeError):
+        # integers beyond 64 bit and lone surrogates are legal in a trace
+        import json
+
+        return json.dumps(value, default=_default, indent=2 if indent else None).encode("utf-8", "backslashreplace")
+
+
+def _default(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    if isinstance(value, (tuple, range)):
+        return list(value)
+    raise TypeError(f"no JSON for {type(value).__name__}")

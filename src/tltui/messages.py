@@ -1,0 +1,35 @@
+"""What the scan thread and the document loader tell the screen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual.message import Message
+
+from tltui.text.document import Document
+from tltui.trace.batch import Batch
+
+
+@dataclass
+class Scanned(Message):
+    """A step of the scan: a batch of the log with this number, or why the log cannot be read on."""
+
+    log: int
+    batch: Batch | None
+    error: OSError | None = None
+
+
+@dataclass
+class DocumentReady(Message):
+    """A document that was asked for can be shown. `ticket` tells late answers for an old selection from the wanted one."""
+
+    ticket: int
+    document: Document
+
+
+@dataclass
+class DocumentGrown(Message):
+    """The document that is shown has more lines, or its badge changed."""
+
+    ticket: int
+    document: Document

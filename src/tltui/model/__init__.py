@@ -1,0 +1,1 @@
+"""Records → run ▸ rank ▸ process ▸ frame ▸ compile ▸ attempt ▸ unit ▸ artifact."""

@@ -1,0 +1,97 @@
+"""What a kind of record is: the row type of the table in `kinds.py`.
+
+The table itself lies in `kinds_dynamo.py`, `kinds_aot.py`, `kinds_inductor.py` and `kinds_other.py`: one module for
+each part of the compiler, so that somebody who knows one part can check it. This module only says what a row holds.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+class Phase(enum.Enum):
+    """Which part of the compiler wrote a record, in the order in which a compile runs through them."""
+
+    COMPILED_AUTOGRAD = ("compiled_autograd", "Compiled autograd")
+    DYNAMO = ("dynamo", "Dynamo")
+    INPUTS = ("inputs", "Inputs")
+    SYMBOLS = ("symbols", "Symbolic shapes")
+    EXPORT = ("export", "Export")
+    PRE_GRAD = ("pre_grad", "Pre-grad passes")
+    AUTOGRAD = ("autograd", "AOTAutograd")
+    INDUCTOR = ("inductor", "Inductor")
+    DISTRIBUTED = ("distributed", "Distributed")
+    VLLM = ("vllm", "vLLM")
+    CACHE = ("cache", "Caches")
+    RUNTIME = ("runtime", "Runtime wrappers")
+    GUARDS = ("guards", "Guards")
+    METRICS = ("metrics", "Metrics")
+    TRACE = ("trace", "Trace")
+    OTHER = ("other", "Other")
+
+    def __init__(self, key: str, title: str) -> None:
+        self.key = key
+        self.title = title
+
+    @property
+    def order(self) -> int:
+        """Place of the phase in the compiler's work, from 0."""
+        return _PHASE_ORDER[self]
+
+
+_PHASE_ORDER: dict[Phase, int] = {phase: place for place, phase in enumerate(Phase)}
+
+LANGUAGES: frozenset[str] = frozenset(
+    {"fx", "output_code", "cpp", "guards", "traceback", "json", "bytecode", "python", "text"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of record.
+
+    `name` is the event key, or the name of an `artifact` or `graph_dump`. A row that stands for a family of names (an
+    f-string in torch) has a glob there, `*_ORIGINAL_BYTECODE`; the kind that `kind_of` makes from it has the real name.
+
+    `artifact`: whether it is one in the words of the design: a record with a payload that is not a chromium event, or
+    metrics. `per_unit`: whether one lowering (forward, backward, inference) writes it, from its `fx_graph_runnable`
+    on; what AOTAutograd writes stands before the units that it is for, and is not `per_unit`. `language`: what a
+    document of it is written in; `json` is what the record claims, and its text may still not be JSON
+    (`recompile_reasons`).
+    """
+
+    name: str
+    title: str
+    phase: Phase
+    language: str
+    order: int
+    artifact: bool
+    help: str
+    per_unit: bool
+
+    @property
+    def generic(self) -> bool:
+        """Whether nothing is known about it but its name."""
+        return self.phase is Phase.OTHER
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of the table as it is written down: the place in its list is its order."""
+
+    name: str
+    language: str
+    title: str
+    help: str
+    artifact: bool = True
+    per_unit: bool = False
+
+
+def section(phase: Phase, rows: Iterable[Row]) -> tuple[Kind, ...]:
+    """The kinds of one phase, ordered as written."""
+    return tuple(
+        Kind(row.name, row.title, phase, row.language, order, row.artifact, row.help, row.per_unit)
+        for order, row in enumerate(rows)
+    )

@@ -1,0 +1,143 @@
+"""Addresses: one string for every place in a run.
+
+    [RANK[.PROCESS]:]ID[_ATTEMPT][:ARTIFACT[#N]]      0/1   3:0/1_1   norank:2/0:inductor_output_code#2
+
+ID is `F/C`, `aA/F/C` or `aA` with compiled autograd (torch writes `!A/F/C`), `F/` for a frame, or `none` for records without
+an id (`[-/-]`). `RANK:` alone is a rank, `RANK.PROCESS:` a process (counted from 1, newest last). A page that is no record is
+`@name`, or `@name:ADDRESS` when it is about a part of the run. Brackets are accepted and never needed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+NORANK = -1
+
+
+class CompileId(NamedTuple):
+    """torch's CompileId without the attempt. All None: a record without an id."""
+
+    autograd: int | None = None
+    frame: int | None = None
+    compile: int | None = None
+
+    def __str__(self) -> str:
+        """As torch and tlparse print it, without brackets."""
+        if self == NO_ID:
+            return "-/-"
+        if self.autograd is None:
+            return f"{_dash(self.frame)}/{_dash(self.compile)}"
+        if self.frame is None and self.compile is None:
+            return f"!{self.autograd}"
+        return f"!{self.autograd}/{_dash(self.frame)}/{_dash(self.compile)}"
+
+    @property
+    def bracketed(self) -> str:
+        """`[0/1]`"""
+        return f"[{self}]"
+
+    @property
+    def address(self) -> str:
+        """As an address has it: no character that a shell would change."""
+        return "none" if self == NO_ID else str(self).replace("!", "a")
+
+
+NO_ID = CompileId()
+
+
+def _dash(number: int | None) -> str:
+    return "-" if number is None else str(number)
+
+
+class BadAddress(ValueError):
+    """A text that is no address, or one that leads nowhere or to several places. Its text lists the candidates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A parsed address. None: not given."""
+
+    rank: int | None = None
+    """`NORANK` for the processes without one."""
+    process: int | None = None
+    id: CompileId | None = None
+    attempt: int | None = None
+    artifact: str | None = None
+    n: int | None = None
+    """Which of the records of that name in the compile, from 1; of a `@record` page: which record of the log."""
+    view: str = ""
+
+    def __str__(self) -> str:
+        text = ""
+        if self.rank is not None:
+            text = "norank" if self.rank == NORANK else str(self.rank)
+            text += f".{self.process}:" if self.process is not None else ":"
+        if self.id is not None:
+            is_frame = self.id.frame is not None and self.id.compile is None
+            text += f"{self.id.frame}/" if is_frame and self.id.autograd is None else self.id.address
+        if self.attempt is not None:
+            text += f"_{self.attempt}"
+        if self.artifact is not None:
+            text += f":{self.artifact}"
+        if self.n is not None:
+            text += f"#{self.n}"
+        if self.view:
+            return f"@{self.view}:{text}" if text else f"@{self.view}"
+        return text
+
+    def at(self, view: str) -> Ref:
+        """The page `view` about the same place."""
+        return replace(self, view=view)
+
+    @property
+    def is_frame(self) -> bool:
+        """Whether a frame is meant: all compiles of one code object."""
+        return self.id is not None and self.id.frame is not None and self.id.compile is None
+
+
+_GRAMMAR = re.compile(
+    r"""(?:@(?P<view>[a-z]+)(?::|$))?
+        (?:(?P<rank>norank|\d+)(?:\.(?P<process>\d+))?:(?!/))?
+        (?P<id>\[?(?:none|-/-|[!a]\d+(?:/(?:\d+|-)/(?:\d+|-))?|\d+/(?:\d+|-)?)(?:_(?P<attempt>\d+))?\]?)?
+        (?::(?P<artifact>[^#].*?))?(?:\#(?P<n>\d+))?$""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def parse_ref(text: str) -> Ref:
+    """The address that `text` spells. Raises `BadAddress`."""
+    match = _GRAMMAR.match(text.strip())
+    lost = match and match["id"] is None and (match["artifact"] or (match["n"] and not match["view"]))
+    if match is None or lost:
+        raise BadAddress(
+            f"{text!r} is not an address. Addresses look like 0/1, 3:0/1_1, none, 0/1:inductor_output_code or 2/0:aot_joint_graph#2"
+        )
+    rank = None if match["rank"] is None else NORANK if match["rank"] == "norank" else int(match["rank"])
+    return Ref(
+        rank,
+        _number(match["process"]),
+        _compile_id(match["id"]),
+        _number(match["attempt"]),
+        match["artifact"],
+        _number(match["n"]),
+        match["view"] or "",
+    )
+
+
+def _number(text: str | None) -> int | None:
+    return None if text is None or text == "-" else int(text)
+
+
+def _compile_id(text: str | None) -> CompileId | None:
+    if text is None:
+        return None
+    text = text.strip("[]").partition("_")[0]
+    if text in ("none", "-/-"):
+        return NO_ID
+    parts = text.lstrip("!a").split("/")
+    if text[0] in "!a":
+        numbers = [_number(part) for part in parts]
+        return CompileId(*numbers) if len(numbers) == 3 else CompileId(numbers[0])
+    return CompileId(None, int(parts[0]), _number(parts[1] or None))

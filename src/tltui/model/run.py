@@ -1,0 +1,265 @@
+"""What was opened: all logs, their processes by rank, and the way from an address to a node."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tltui.model.artifacts import Artifact, artifacts_of
+from tltui.model.nodes import Compile, Frame, LogModel, Process, Rank
+from tltui.model.ref import NORANK, BadAddress, CompileId, Ref, parse_ref
+from tltui.model.status import Status, Tally
+from tltui.sources.discover import Found, FoundLog
+from tltui.trace.batch import Batch
+from tltui.trace.files import FileBytes
+from tltui.trace.log import Log
+from tltui.trace.scan import Scanner
+
+Node = Rank | Process | Frame | Compile | Artifact
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What a batch changed."""
+
+    compiles: tuple[Compile, ...]
+    new: bool
+    """Whether processes, frames or compiles were added, or a rank became known."""
+
+
+class Run:
+    """One job's files. `scanners` reads them, `apply` takes over what they found; everything else reads."""
+
+    def __init__(self, found: Found) -> None:
+        self.found = found
+        self.models = [self._model(log) for log in found.logs]
+        self.version = 0
+        """Bumped by every batch."""
+        self.failures: dict[str, str] = {}
+        """Path of a log → why it could not be read to its end."""
+        self._ranks: list[Rank] = []
+        self._shape: tuple[object, ...] = ()
+
+    @staticmethod
+    def _model(found: FoundLog) -> LogModel:
+        return LogModel(Log(found.path, FileBytes(found.path)), found.rank, found.launch, found.started)
+
+    def scanners(self) -> list[Scanner]:
+        """One scanner for each log, in the order of `models`."""
+        return [Scanner(model.log.source) for model in self.models]
+
+    def apply(self, number: int, batch: Batch) -> Delta:
+        """Take over a batch of the log `models[number]`."""
+        model = self.models[number]
+        before = len(model.processes)
+        compiles = tuple(model.apply(batch))
+        self.version += 1
+        new = self._arrange() or len(model.processes) != before or bool(batch.contexts)
+        return Delta(compiles, new)
+
+    def fail(self, number: int, error: OSError) -> None:
+        """A log could not be read on: keep what there is."""
+        log = self.models[number].log
+        self.failures[log.path] = error.strerror or str(error)
+        log.finished = True
+        self.version += 1
+
+    @property
+    def finished(self) -> bool:
+        """Whether all logs have been read to their ends."""
+        return all(model.log.finished for model in self.models)
+
+    @property
+    def scanned(self) -> int:
+        """Bytes read so far."""
+        return sum(model.log.scanned for model in self.models)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all logs when they were found."""
+        return max(sum(log.size for log in self.found.logs), 1)
+
+    @property
+    def title(self) -> str:
+        """The name of what was opened."""
+        names = [os.path.basename(os.path.abspath(os.path.expanduser(path))) for path in self.found.paths]
+        return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+
+    def processes(self) -> Iterator[Process]:
+        """All processes, rank by rank, newest last."""
+        for rank in self.ranks:
+            yield from rank.processes
+
+    def compiles(self) -> Iterator[Compile]:
+        """All compiles of the run in the order of the tree, also `[-/-]`."""
+        for process in self.processes():
+            for frame in process.frames.values():
+                yield from frame.compiles
+
+    @property
+    def ranks(self) -> list[Rank]:
+        """The ranks in the order of their numbers; the processes without one last."""
+        self._arrange()
+        return self._ranks
+
+    @property
+    def tally(self) -> Tally:
+        """Counts over the whole run."""
+        return sum((rank.tally for rank in self.ranks), Tally())
+
+    @property
+    def damaged(self) -> int:
+        """Damaged places found while scanning."""
+        return sum(len(model.log.damage) for model in self.models)
+
+    def _arrange(self) -> bool:
+        """Sort the processes into ranks. True when something moved."""
+        everyone = [process for model in self.models for process in model.processes.values() if process.records]
+        shape: tuple[object, ...] = tuple((id(process), process.rank) for process in everyone)
+        if shape == self._shape:
+            return False
+        self._shape = shape
+        by_rank: dict[int | None, list[Process]] = {}
+        for process in everyone:
+            by_rank.setdefault(process.rank, []).append(process)
+        numbers = sorted(by_rank, key=lambda rank: (rank is None, rank or 0))
+        self._ranks = [Rank(number, sorted(by_rank[number], key=_age)) for number in numbers]
+        for rank in self._ranks:
+            for place, process in enumerate(rank.processes, 1):
+                process.number = place
+                process.alone = len(rank.processes) == 1
+                process.ranks_differ = len(self._ranks) > 1
+        _find_parents(everyone)
+        return True
+
+    def resolve(self, ref: Ref | str) -> Node | None:
+        """The node at an address; None for the run itself. Raises `BadAddress` with near ones or the candidates."""
+        if isinstance(ref, str):
+            ref = parse_ref(ref)
+        if ref.id is None:
+            return self._place(ref)
+        nodes = self._at(ref)
+        if not nodes:
+            raise BadAddress(self._nowhere(ref))
+        if ref.artifact is not None:
+            return self._artifact(ref, nodes)
+        if len(nodes) > 1:
+            raise BadAddress(f"{ref} is not clear. It could be: {_listed(str(node.ref) for node in nodes)}")
+        return nodes[0]
+
+    def _place(self, ref: Ref) -> Rank | Process | None:
+        if ref.rank is None:
+            return None
+        number = None if ref.rank == NORANK else ref.rank
+        rank = next((rank for rank in self.ranks if rank.number == number), None)
+        if rank is None:
+            raise BadAddress(f"there is no {Rank(number, []).title}. There are: {_listed(str(r.ref) for r in self.ranks)}")
+        if ref.process is None:
+            return rank
+        if not 1 <= ref.process <= len(rank.processes):
+            raise BadAddress(f"{rank.title} has {len(rank.processes)} process(es), not {ref.process}")
+        return rank.processes[ref.process - 1]
+
+    def _candidates(self, ref: Ref) -> list[Process]:
+        place = self._place(Ref(ref.rank, ref.process))
+        if place is None:
+            return list(self.processes())
+        return place.processes if isinstance(place, Rank) else [place]
+
+    def _at(self, ref: Ref) -> list[Frame] | list[Compile]:
+        assert ref.id is not None
+        processes = self._candidates(ref)
+        if ref.is_frame:
+            return [process.frames[ref.id] for process in processes if ref.id in process.frames]
+        found = [process.compiles[ref.id] for process in processes if ref.id in process.compiles]
+        if ref.attempt is not None:
+            found = [compile_ for compile_ in found if ref.attempt in compile_.attempts]
+        return found
+
+    def _artifact(self, ref: Ref, nodes: list[Frame] | list[Compile]) -> Artifact:
+        owners = [node for node in nodes if isinstance(node, Compile)]
+        all_of_them = [artifact for owner in owners for artifact in artifacts_of(owner)]
+        named = [artifact for artifact in all_of_them if artifact.name == ref.artifact]
+        if ref.attempt is not None:
+            named = [artifact for artifact in named if artifact.attempt == ref.attempt]
+        if ref.n is not None:
+            named = [artifact for artifact in named if artifact.n == ref.n]
+        if len(named) == 1:
+            return named[0]
+        if named:
+            raise BadAddress(f"{ref} is not clear. It could be: {_listed(str(a.ref) for a in named)}")
+        near = difflib.get_close_matches(ref.artifact or "", {artifact.name for artifact in all_of_them}, 6, 0.4)
+        names = near or sorted({artifact.name for artifact in all_of_them})
+        hint = f"It has: {_listed(names)}" if names else "It has no artifacts."
+        raise BadAddress(f"there is no {ref}. {hint}")
+
+    def _nowhere(self, ref: Ref) -> str:
+        assert ref.id is not None
+        known = {str(c.ref): c.id for process in self._candidates(ref) for c in process.compiles.values()}
+        if not known:
+            return f"there is no {ref}: the log has no records with an id"
+
+        def distance(other: CompileId) -> tuple[int, int]:
+            if ref.id is None or other.frame is None or ref.id.frame is None:
+                return (1 << 30, 0)
+            return (abs(other.frame - ref.id.frame), abs((other.compile or 0) - (ref.id.compile or 0)))
+
+        near = sorted(known, key=lambda name: distance(known[name]))[:6]
+        return f"there is no {ref}. Near it: {_listed(near)}"
+
+    def status_counts(self) -> dict[Status, int]:
+        """Compiles by status."""
+        tally = self.tally
+        return {
+            Status.ERROR: tally.errors,
+            Status.BREAK: tally.broken,
+            Status.EMPTY: tally.empty,
+            Status.OK: tally.ok,
+            Status.MISSING: tally.missing,
+        }
+
+
+def _listed(names: Iterator[str] | list[str]) -> str:
+    shown = list(names)
+    return ", ".join(shown[:8]) + (f" and {len(shown) - 8} more" if len(shown) > 8 else "")
+
+
+def _age(process: Process) -> tuple[str, float, int]:
+    return (process.launch, process.started, process.pid)
+
+
+def _find_parents(processes: list[Process]) -> None:
+    """A forked child goes on with its parent's string table but writes a log of its own: its first own string id is above 0."""
+    for child in processes:
+        first = min(child.strings, default=0)
+        if child.parent is not None or first == 0:
+            continue
+        directory = os.path.dirname(child.log.path)
+        for other in processes:
+            older = other is not child and other.started <= child.started
+            if older and os.path.dirname(other.log.path) == directory and set(range(first)) <= other.strings.keys():
+                child.parent = other
+
+
+def open_run(found: Found) -> Run:
+    """Read all logs at once, for the command line. Logs that fail on the way are kept as far as they were read."""
+    run = Run(found)
+    for number, scanner in enumerate(run.scanners()):
+        while not run.models[number].log.finished:
+            try:
+                run.apply(number, scanner.step(8 << 20))
+            except OSError as error:
+                run.fail(number, error)
+    settle(run)
+    return run
+
+
+def settle(run: Run) -> None:
+    """After a scan: bring the records of every compile into file order, and find the parents of forked processes."""
+    for model in run.models:
+        for process in model.processes.values():
+            for compile_ in process.compiles.values():
+                compile_.settle()
+    _find_parents(list(run.processes()))

@@ -1,0 +1,187 @@
+"""Status and facts of a compile.
+
+The status is the first that applies: error, break, empty, ok; missing without metrics. The facts stay separate beside
+it, since one compile may well have restarted, broken its graph and failed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from tltui.model.nodes import Compile
+
+
+class Status(str, Enum):
+    """What became of a compile."""
+
+    ERROR = "error"
+    BREAK = "break"
+    EMPTY = "empty"
+    OK = "ok"
+    MISSING = "missing"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+GLYPHS = {Status.ERROR: "✗", Status.BREAK: "⚑", Status.EMPTY: "∅", Status.OK: "✓", Status.MISSING: "?"}
+ASCII_GLYPHS = {Status.ERROR: "x", Status.BREAK: "!", Status.EMPTY: "0", Status.OK: "+", Status.MISSING: "?"}
+RECOMPILE_GLYPH, ASCII_RECOMPILE = "↻", "~"
+MEANING = {
+    Status.ERROR: "the compile failed, or its backward did",
+    Status.BREAK: "a graph break: the rest of the function was compiled separately, or ran in eager mode",
+    Status.EMPTY: "no operations to compile: nothing was gained, and nothing lost",
+    Status.OK: "compiled",
+    Status.MISSING: "no metrics: still compiling, killed, or cut off",
+}
+
+
+def glyph(status: Status | None, ascii_: bool = False) -> str:
+    """The mark of a status; a dot for what has none."""
+    if status is None:
+        return "." if ascii_ else "·"
+    return (ASCII_GLYPHS if ascii_ else GLYPHS)[status]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a compile beside its status."""
+
+    has_metrics: bool
+    failed: bool
+    """The compile of the frame failed."""
+    fail_type: str | None
+    fail_reason: str | None
+    backward_failed: bool
+    backward_fail_reason: str | None
+    breaks: int
+    """Graph breaks: records of `dynamo_graph_break_reason`; in logs without them, restart reasons."""
+    restarts: tuple[str, ...]
+    """Why the analysis started again."""
+    attempts: int
+    skipped: bool
+    """No operation was captured."""
+    recompile_limit: bool
+    """The frame had been compiled as often as `recompile_limit` allows; it runs in eager mode from now on."""
+    has_backward: bool
+    cudagraph_skip_reason: str | None
+    graph_op_count: int | None
+    guard_count: int | None
+    start_us: float | None
+    duration_s: float | None
+    """Forward and backward compile together."""
+    backward_s: float | None
+
+
+class Tally(NamedTuple):
+    """Counts that headings show. They add up over compiles, processes and ranks."""
+
+    compiles: int = 0
+    breaks: int = 0
+    errors: int = 0
+    recompiles: int = 0
+    restarts: int = 0
+    ok: int = 0
+    broken: int = 0
+    empty: int = 0
+    missing: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: object) -> Tally:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        return Tally(*(a + b for a, b in zip(self, other, strict=True)))
+
+    def __radd__(self, other: object) -> Tally:
+        return self.__add__(other)
+
+    def __sub__(self, other: Tally) -> Tally:
+        return Tally(*(a - b for a, b in zip(self, other, strict=True)))
+
+    @classmethod
+    def of(cls, compile_: Compile) -> Tally:
+        """What one compile adds."""
+        if not compile_.is_compile:
+            return cls(breaks=compile_.counts["dynamo_graph_break_reason"])
+        facts, status = compile_.facts, compile_.status
+        return cls(
+            1,
+            facts.breaks,
+            int(status is Status.ERROR),
+            int(compile_.is_recompile),
+            len(facts.restarts),
+            int(status is Status.OK),
+            int(status is Status.BREAK),
+            int(status is Status.EMPTY),
+            int(status is Status.MISSING),
+            facts.duration_s or 0.0,
+        )
+
+
+def facts_of(compile_: Compile) -> Facts:
+    """Derive the facts from the metrics and the counted artifacts."""
+    forward = [m for m in compile_.metrics if m.event == "compilation_metrics"]
+    backward = [m for m in compile_.metrics if m.event.startswith(("bwd_comp", "aot_autograd_b")) and not m.is_runtime]
+    failed = next((m for m in forward if m.fail_type), None)
+    backward_failed = next((m for m in backward if m.fail_type), None)
+    restarts = tuple(reason for m in forward for reason in m.restart_reasons or ())
+    breaks = compile_.counts["dynamo_graph_break_reason"]
+    if not compile_.process.logs_breaks:
+        breaks = max(breaks, len(restarts))
+    durations = [m.duration_s for m in forward if m.duration_s is not None]
+    backward_s = [m.duration_s for m in backward if m.duration_s is not None]
+    last = forward[-1] if forward else None
+    limit = bool(failed and failed.fail_reason and "recompile limit" in failed.fail_reason.lower())
+    return Facts(
+        has_metrics=bool(forward),
+        failed=failed is not None or bool(compile_.counts["dynamo_error"] and not forward),
+        fail_type=failed.fail_type if failed else None,
+        fail_reason=failed.fail_reason if failed else None,
+        backward_failed=backward_failed is not None,
+        backward_fail_reason=backward_failed.fail_reason if backward_failed else None,
+        breaks=breaks,
+        restarts=restarts,
+        attempts=max(len(compile_.attempts), 1),
+        skipped=bool(forward) and failed is None and not any(m.graph_op_count for m in forward),
+        recompile_limit=limit,
+        has_backward=bool(backward),
+        cudagraph_skip_reason=next((m.cudagraph_skip_reason for m in forward + backward if m.cudagraph_skip_reason), None),
+        graph_op_count=last.graph_op_count if last else None,
+        guard_count=last.guard_count if last else None,
+        start_us=min((m.start_us for m in forward if m.start_us is not None), default=None),
+        duration_s=sum(durations + backward_s) if durations or backward_s else None,
+        backward_s=sum(backward_s) if backward_s else None,
+    )
+
+
+def status_of(facts: Facts) -> Status:
+    """The first that applies."""
+    if facts.failed or facts.backward_failed:
+        return Status.ERROR
+    if facts.breaks:
+        return Status.BREAK
+    if not facts.has_metrics:
+        return Status.MISSING
+    return Status.EMPTY if facts.skipped else Status.OK
+
+
+def tlparse_status(compile_: Compile) -> str | None:
+    """The colour that tlparse 0.4.3 gives the compile in its stack trie; None where it does not list it.
+
+    Its rules hide breaks of frames without operations and read absent restart reasons as a break: kept for comparison only.
+    """
+    if compile_.started is None or not compile_.is_compile:
+        return None
+    metrics = [m for m in compile_.metrics if m.event == "compilation_metrics"]
+    if not metrics or compile_.started_attempt != 0:
+        return Status.MISSING.value
+    if any(m.fail_type for m in metrics):
+        return Status.ERROR.value
+    if any(not m.graph_op_count for m in metrics):
+        return Status.EMPTY.value
+    if any(m.restart_reasons is None or m.restart_reasons for m in metrics):
+        return Status.BREAK.value
+    return Status.OK.value

@@ -1,0 +1,1 @@
+"""Screens: put widgets together and answer commands."""

@@ -1,0 +1,118 @@
+"""Work off the UI thread: the scan of the logs, and the making of documents."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from textual.message import Message
+
+from tltui.documents.artifact import UNCHECKED, badge_of
+from tltui.documents.build import build_safely
+from tltui.messages import DocumentGrown, DocumentReady, Scanned
+from tltui.model.artifacts import Artifact
+from tltui.model.ref import BadAddress
+from tltui.model.run import Run
+from tltui.text.bytes_document import BytesDocument
+from tltui.text.document import Document, Options
+from tltui.trace.scan import Scanner
+
+AHEAD = 4
+"""Batches that may wait for the UI thread."""
+STEP = 1 << 20
+"""Bytes of the line index made at once: the lines cannot be read meanwhile."""
+
+
+class Scan:
+    """One thread that reads the logs in turn and posts what it found. It never touches a widget or the run."""
+
+    def __init__(self, scanners: list[Scanner], post: Callable[[Message], object]) -> None:
+        self._scanners = scanners
+        self._post = post
+        self._stop = threading.Event()
+        self._room = threading.Semaphore(AHEAD)
+        self._thread = threading.Thread(target=self._run, name="scan", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End at the next step; does not wait."""
+        self._stop.set()
+        self._room.release()
+
+    def applied(self) -> None:
+        """The UI thread took over a batch: one more may be made."""
+        self._room.release()
+
+    def _run(self) -> None:
+        for number, scanner in enumerate(self._scanners):
+            finished = False
+            while not finished:
+                self._room.acquire()
+                if self._stop.is_set():
+                    return
+                try:
+                    batch = scanner.step()
+                except OSError as error:
+                    self._post(Scanned(number, None, error))
+                    finished = True
+                else:
+                    self._post(Scanned(number, batch))
+                    finished = batch.finished
+
+
+class Loader:
+    """Makes documents, the latest wish first; late answers for an older one are dropped by their ticket."""
+
+    def __init__(self, run: Run, reading: threading.Lock, post: Callable[[Message], object]) -> None:
+        self._run = run
+        self._reading = reading
+        self._post = post
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="documents")
+        self._ticket = 0
+
+    def stop(self) -> None:
+        """Take no more work; what runs is not waited for."""
+        self._ticket += 1
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def load(self, ref: str, options: Options) -> int:
+        """Ask for a document; the ticket that its answer will carry."""
+        self._ticket += 1
+        self._pool.submit(self._load, self._ticket, ref, options)
+        return self._ticket
+
+    def _load(self, ticket: int, ref: str, options: Options) -> None:
+        if ticket != self._ticket:
+            return
+        with self._reading:
+            document = build_safely(self._run, ref, options)
+        if ticket != self._ticket:
+            return
+        self._post(DocumentReady(ticket, document))
+
+    def complete(self, ticket: int, document: Document, guard: threading.RLock) -> None:
+        """Go on with the line index of the document that is shown, and compare its md5 at the end."""
+        if not document.complete or document.badge.startswith(UNCHECKED):
+            self._pool.submit(self._complete, ticket, document, guard)
+
+    def _complete(self, ticket: int, document: Document, guard: threading.RLock) -> None:
+        steps = 0
+        done = document.complete
+        while not done and ticket == self._ticket:
+            with guard:
+                done = document.advance(STEP)
+            steps += 1
+            if steps % 16 == 0 or done:
+                self._post(DocumentGrown(ticket, document))
+        if ticket == self._ticket and isinstance(document, BytesDocument) and document.badge.startswith(UNCHECKED):
+            try:
+                node = self._run.resolve(document.ref)
+            except BadAddress:
+                return
+            if isinstance(node, Artifact):
+                document.badge = badge_of(node.log.check(node.record)) + document.badge[len(UNCHECKED) :]
+                self._post(DocumentGrown(ticket, document))

@@ -1,0 +1,1 @@
+"""What can be opened → records. One module for each kind of source."""

@@ -1,0 +1,218 @@
+"""Paths → the logs to open, and what was left out and why.
+
+What is a log is decided by its content, not by its name. Directories are walked with one `scandir` each, nothing is
+followed out of them, and only regular files are opened.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from tltui.trace.files import FileBytes
+from tltui.trace.grammar import PREFIX
+
+MAX_DEPTH = 8
+MAX_FILES = 20_000
+SNIFF = 1 << 16
+_NAME_RANK = re.compile(r"rank[_-]?(\d+)", re.IGNORECASE)
+_LAUNCH = re.compile(r"^attempt_(\d+)$")
+_CLOCK = re.compile(rb'"ts": ?(\d{15,17}(?:\.\d+)?)')
+_RECORD = re.compile(rb"^[^\t\n]{0,80}?[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6,} \d+ [^\n]+?:\d+\] ?\{", re.MULTILINE)
+_TEXT_LOG = re.compile(rb"^[^\t\n]{0,80}?[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6,} \d+ [^\n]+?:\d+\]", re.MULTILINE)
+
+_MAGIC = (
+    (b"\x1f\x8b", "gzip-compressed: unpack it with gunzip first"),
+    (b"PK\x03\x04", "a zip archive: unpack it first"),
+    (b"\x28\xb5\x2f\xfd", "zstd-compressed: unpack it with unzstd first"),
+    (b"\xfd7zXZ\x00", "xz-compressed: unpack it with unxz first"),
+    (b"BZh", "bzip2-compressed: unpack it with bunzip2 first"),
+    (b"\xff\xfe", "UTF-16 text: convert it to UTF-8 first"),
+    (b"\xfe\xff", "UTF-16 text: convert it to UTF-8 first"),
+)
+OTHER = "not a TORCH_TRACE log"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLog:
+    """A log to open."""
+
+    path: str
+    size: int
+    rank: int | None
+    """The rank that the name of the file or of a directory above it states; records know better."""
+    launch: str
+    """`attempt_K` where torchrun made such a directory, else ''."""
+    started: float
+    """Seconds since the epoch: the first event of the log that tells, else the time of its last change."""
+    ended: float
+    """Time of the last change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A path that was not opened."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a set of paths holds."""
+
+    paths: tuple[str, ...]
+    logs: tuple[FoundLog, ...]
+    skipped: tuple[Skipped, ...]
+    """Files that somebody could have meant, with the reason."""
+    others: int = 0
+    """Further files below the directories that are something else."""
+    notes: tuple[str, ...] = field(default=())
+
+
+class NothingFound(Exception):
+    """There is no log to open. Its text says what was looked at and why it did not do."""
+
+
+def discover(paths: Iterable[str], latest: bool = False) -> Found:
+    """Look for logs in files and directories.
+
+    With `latest` only the newest run is kept: the logs whose times overlap with that of the newest one.
+    Raises `NothingFound` when there is none.
+    """
+    names = tuple(paths)
+    logs: list[FoundLog] = []
+    skipped: list[Skipped] = []
+    notes: list[str] = []
+    others = 0
+    seen: set[str] = set()
+    for name in names:
+        path = os.path.expanduser(name)
+        directory = os.path.isdir(path)
+        candidates = _walk(path, skipped, notes) if directory else iter((path,))
+        for candidate in candidates:
+            key = os.path.realpath(candidate)
+            if key in seen:
+                continue
+            seen.add(key)
+            found = _look(candidate, path if directory else os.path.dirname(path))
+            if isinstance(found, FoundLog):
+                logs.append(found)
+            elif directory and found.reason == OTHER:
+                others += 1
+            else:
+                skipped.append(found)
+    if not logs:
+        raise NothingFound(_nothing(names, skipped, others))
+    logs.sort(key=lambda log: (log.started, log.path))
+    kept = newest(logs) if latest else logs
+    return Found(names, tuple(kept), tuple(skipped), others, tuple(notes))
+
+
+def newest(logs: list[FoundLog]) -> list[FoundLog]:
+    """The logs of the newest run: the last one to start and all whose time overlaps with the run's."""
+    ordered = sorted(logs, key=lambda log: log.started, reverse=True)
+    run, since = ordered[:1], ordered[0].started
+    for log in ordered[1:]:
+        if log.ended >= since:
+            run.append(log)
+            since = min(since, log.started)
+    return sorted(run, key=lambda log: (log.started, log.path))
+
+
+def _walk(top: str, skipped: list[Skipped], notes: list[str]) -> Iterator[str]:
+    """Regular files below a directory, breadth first."""
+    queue, count = [(top, 0)], 0
+    while queue:
+        directory, depth = queue.pop(0)
+        try:
+            with os.scandir(directory) as entries:
+                listing = sorted(entries, key=lambda entry: _natural(entry.name))
+        except OSError as error:
+            skipped.append(Skipped(directory, error.strerror or str(error)))
+            continue
+        for entry in listing:
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    if depth < MAX_DEPTH:
+                        queue.append((entry.path, depth + 1))
+                    else:
+                        skipped.append(Skipped(entry.path, f"more than {MAX_DEPTH} levels deep"))
+                elif entry.is_file():
+                    count += 1
+                    if count > MAX_FILES:
+                        notes.append(f"more than {MAX_FILES:,} files below {top}: the rest was not looked at")
+                        return
+                    yield entry.path
+            except OSError as error:
+                skipped.append(Skipped(entry.path, error.strerror or str(error)))
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", name)]
+
+
+def _look(path: str, top: str) -> FoundLog | Skipped:
+    """One file: a log, or the reason why it is none."""
+    try:
+        status = os.stat(path)
+        if not os.path.isfile(path):
+            what = "a directory" if os.path.isdir(path) else "not a regular file"
+            return Skipped(path, what)
+        head = FileBytes(path).read(0, SNIFF)
+    except OSError as error:
+        return Skipped(path, error.strerror or str(error))
+    if not head.strip(b"\r\n \x00"):
+        return Skipped(path, "empty: no records" if not head else "no records")
+    if reason := not_a_log(head):
+        return Skipped(path, reason)
+    clock = _CLOCK.search(head)
+    started = float(clock[1]) / 1e6 if clock else status.st_mtime
+    parts = os.path.relpath(path, top).split(os.sep) if top else [os.path.basename(path)]
+    rank, launch = _labels(parts)
+    return FoundLog(path, status.st_size, rank, launch, min(started, status.st_mtime), status.st_mtime)
+
+
+def not_a_log(head: bytes) -> str:
+    """Why the beginning of a file is not that of a `TORCH_TRACE` log; '' when it is one."""
+    for magic, reason in _MAGIC:
+        if head.startswith(magic):
+            return reason
+    if len(head) > 262 and head[257:262] == b"ustar":
+        return "a tar archive: unpack it first"
+    if PREFIX.match(head) or _RECORD.search(head):
+        return ""
+    if _TEXT_LOG.search(head):
+        return "TORCH_LOGS text, not a trace: record one with TORCH_TRACE=DIR"
+    return OTHER
+
+
+def _labels(parts: list[str]) -> tuple[int | None, str]:
+    """Rank and launch as the names of a file and of the directories above it state them.
+
+    Layouts: `…rank_3_abcd.log`, `rank_3/x.log`, `rank_3_dp_1/x.log` (vLLM), `attempt_0/3/x.log` (torchrun).
+    """
+    launch = next((part for part in parts[:-1] if _LAUNCH.match(part)), "")
+    for part in reversed(parts):
+        if match := _NAME_RANK.search(part):
+            return int(match[1]), launch
+    if launch:
+        after = parts[parts.index(launch) + 1 : -1]
+        if after and after[0].isdigit():
+            return int(after[0]), launch
+    return None, launch
+
+
+def _nothing(paths: tuple[str, ...], skipped: list[Skipped], others: int) -> str:
+    where = ", ".join(paths)
+    if len(paths) == 1 and len(skipped) == 1 and skipped[0].path == os.path.expanduser(paths[0]):
+        return f"{where}: {skipped[0].reason}"
+    lines = [f"{where}: no TORCH_TRACE log found"]
+    lines += [f"  {item.path}: {item.reason}" for item in skipped[:10]]
+    if len(skipped) > 10:
+        lines.append(f"  … and {len(skipped) - 10} more")
+    if others:
+        lines.append(f"  {others} other file{'s' * (others != 1)} that {'are' if others != 1 else 'is'} no log")
+    return "\n".join(lines)

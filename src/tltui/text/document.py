@@ -1,0 +1,287 @@
+"""What everything in tltui is shown as: a lazily computed sequence of lines.
+
+The widget that draws, the search, the export and the command line know only the protocol of this module.
+Two kinds of documents implement it: `TextDocument` here (built line by line, small: overviews, tables) and
+`tltui.text.bytes_document.BytesDocument` (a stored payload of any size).
+
+Columns are characters of the *sanitised* line (see `tltui.text.sanitize`), from 0; lines count from 0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from tltui.text.sanitize import sanitize
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Columns `start` (inclusive) to `end` (exclusive) are a `style` of `tltui.text.tokens`."""
+
+    start: int
+    end: int
+    style: str
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Columns that lead somewhere: `target` is an address (`0/1:inductor_output_code`), `line:N` of the same
+    document (N from 1), or `file:PATH:LINE` of the user's source."""
+
+    start: int
+    end: int
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The part of a line that was asked for.
+
+    `text` begins at column `first`; the columns of `spans` and `links` are those of the whole line.
+    """
+
+    text: str
+    spans: tuple[Span, ...] = ()
+    links: tuple[Link, ...] = ()
+    first: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Lines `first` to `last` (both inclusive), headed by line `first`. `level` 0 is the outermost.
+
+    A `folded` section is shown closed at first.
+    """
+
+    first: int
+    last: int
+    level: int
+    title: str
+    folded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Where a search pattern occurs: columns `start` to `end` (exclusive) of `line`."""
+
+    line: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a document is laid out. A table knows the width (columns) it is made for."""
+
+    width: int = 100
+    sort: str = ""
+    filter: str = ""
+    raw: bool = False
+    ascii: bool = False
+
+
+@runtime_checkable
+class Document(Protocol):
+    """A lazily computed sequence of lines. It never changes but by growing at its end.
+
+    All methods may be called from any thread, one thread at a time.
+    """
+
+    ref: str
+    """The address of what is shown: the key of history and marks."""
+    title: str
+    language: str
+    """A name of `tltui.text.highlight.LANGUAGES`, or '' for pages that tltui wrote."""
+    badge: str
+    """A short remark for the frame, e.g. `md5 ✓`; '' for none."""
+    version: int
+    """Bumped whenever lines, sections or the badge changed."""
+    complete: bool
+    """False while `advance` still finds lines."""
+
+    def __len__(self) -> int:
+        """Lines known so far."""
+
+    def line(self, n: int, lo: int = 0, hi: int | None = None) -> Line:
+        """Columns `lo` to `hi` (exclusive; None: to the end, but see `length`) of line `n`, sanitised."""
+
+    def length(self, n: int) -> int:
+        """Columns of line `n`; an upper bound where the exact number would need a long line to be decoded."""
+
+    def width(self) -> int:
+        """Columns of the longest line known so far (an upper bound, cheap)."""
+
+    def advance(self, size: int = 4 << 20) -> bool:
+        """Work through up to `size` further bytes of the line index. True when `complete`. Runs off the UI thread."""
+
+    def sections(self) -> Sequence[Section]:
+        """Sections in the order of their first lines, properly nested. May take long for a large document."""
+
+    def find(self, pattern: re.Pattern[str], start: int = 0, back: bool = False) -> Iterator[Hit]:
+        """Hits from line `start` on to the end (`back`: from the end of line `start` back to the first line)."""
+
+    def anchor(self, n: int) -> str:
+        """A name of line `n` that survives width, sorting and growth."""
+
+    def where(self, anchor: str) -> int | None:
+        """The line of an anchor, None when it is not (or no longer) there."""
+
+    def text(self, lo: int = 0, hi: int | None = None) -> Iterator[str]:
+        """Lines `lo` to `hi` (exclusive) as sanitised text without line ends, uncapped: for export."""
+
+    def data(self) -> object | None:
+        """The frozen result that the document shows, for JSON; None where the text is all there is."""
+
+
+Piece = str | tuple[str, str] | tuple[str, str, str]
+"""Part of a line for `Builder.add`: text; (text, style); (text, style, link target)."""
+
+
+@dataclass(slots=True)
+class TextDocument:
+    """A document whose lines were all made at once. Made with `Builder`."""
+
+    ref: str
+    title: str
+    language: str = ""
+    badge: str = ""
+    version: int = 0
+    complete: bool = True
+    lines: list[Line] = field(default_factory=list)
+    anchors: dict[str, int] = field(default_factory=dict)
+    section_list: list[Section] = field(default_factory=list)
+    result: object | None = None
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def line(self, n: int, lo: int = 0, hi: int | None = None) -> Line:
+        whole = self.lines[n]
+        if lo == 0 and (hi is None or hi >= len(whole.text)):
+            return whole
+        return Line(whole.text[lo:hi], whole.spans, whole.links, lo)
+
+    def length(self, n: int) -> int:
+        return len(self.lines[n].text)
+
+    def width(self) -> int:
+        return max((len(line.text) for line in self.lines), default=0)
+
+    def advance(self, size: int = 0) -> bool:
+        return True
+
+    def sections(self) -> Sequence[Section]:
+        return self.section_list
+
+    def find(self, pattern: re.Pattern[str], start: int = 0, back: bool = False) -> Iterator[Hit]:
+        order = range(start, -1, -1) if back else range(start, len(self.lines))
+        for n in order:
+            hits = [Hit(n, m.start(), m.end()) for m in pattern.finditer(self.lines[n].text) if m.end() > m.start()]
+            yield from reversed(hits) if back else hits
+
+    def anchor(self, n: int) -> str:
+        return next((name for name, line in self.anchors.items() if line == n), str(n + 1))
+
+    def where(self, anchor: str) -> int | None:
+        if anchor in self.anchors:
+            return self.anchors[anchor]
+        return int(anchor) - 1 if anchor.isdigit() and 0 < int(anchor) <= len(self.lines) else None
+
+    def text(self, lo: int = 0, hi: int | None = None) -> Iterator[str]:
+        for line in self.lines[lo:hi]:
+            yield line.text
+
+    def data(self) -> object | None:
+        return self.result
+
+
+class Builder:
+    """Makes a `TextDocument` line by line.
+
+    >>> b = Builder("0/1", "[0/1]")
+    >>> b.heading("Inputs")
+    >>> b.add("  ", ("L['x']", "name"), " float32 ", ("[0/0]", "link", "0/0"))
+    >>> len(b.document())
+    2
+    """
+
+    def __init__(self, ref: str, title: str, options: Options | None = None) -> None:
+        self.options = options or Options()
+        self._document = TextDocument(ref, sanitize(title))
+        self._open: list[tuple[int, str, bool]] = []
+
+    def add(self, *pieces: Piece, anchor: str | None = None) -> None:
+        """Append one line. Every piece is sanitised; line ends inside a piece become visible marks."""
+        text, spans, links = "", [], []
+        for piece in pieces:
+            raw, style, target = (piece, "", "") if isinstance(piece, str) else (*piece, "")[:3]
+            clean = sanitize(raw)
+            start, text = len(text), text + clean
+            if style and clean:
+                spans.append(Span(start, len(text), style))
+            if target and clean:
+                links.append(Link(start, len(text), target))
+        if anchor is not None:
+            self._document.anchors[anchor] = len(self._document.lines)
+        self._document.lines.append(Line(text.rstrip(), tuple(spans), tuple(links)))
+
+    def text(self, block: str, indent: str = "", style: str = "") -> None:
+        """Append a text of several lines."""
+        for line in block.split("\n"):
+            self.add(indent, (line, style))
+
+    def blank(self) -> None:
+        """Append an empty line, unless the last one is empty."""
+        if self._document.lines and self._document.lines[-1].text:
+            self.add()
+
+    def heading(self, title: str, folded: bool = False) -> None:
+        """Start a section of level 0 after an empty line; it ends at the next heading."""
+        self.close(0)
+        self.blank()
+        self.open(title, folded)
+        self.add((title, "heading"))
+
+    def open(self, title: str, folded: bool = False) -> None:
+        """Start a section whose head is the next line. Sections nest."""
+        self._open.append((len(self._document.lines), sanitize(title), folded))
+
+    def close(self, level: int | None = None) -> None:
+        """End the innermost open section, or all down to `level`. Empty lines at its end stay outside of it."""
+        target = len(self._open) - 1 if level is None else level
+        while len(self._open) > max(target, 0):
+            first, title, folded = self._open.pop()
+            last = len(self._document.lines) - 1
+            while last > first and not self._document.lines[last].text:
+                last -= 1
+            if last > first:
+                section = Section(first, last, len(self._open), title, folded)
+                self._document.section_list.append(section)
+
+    def document(self, result: object | None = None) -> TextDocument:
+        """The finished document; `result` is what `data()` gives."""
+        self.close(0)
+        self._document.section_list.sort(key=lambda section: (section.first, section.level))
+        self._document.result = result
+        return self._document
+
+
+def error_document(ref: str, title: str, what: str, error: Exception) -> TextDocument:
+    """A document that says that tltui itself failed to make one: the failure stays where it happened."""
+    builder = Builder(ref, title)
+    builder.add((f"tltui could not show this: {what}", "error"))
+    builder.add(f"{type(error).__name__}: {error}")
+    builder.blank()
+    builder.add(("This is a fault of tltui, not of the trace. The rest of the run can be used as before.", "dim"))
+    return builder.document()
+
+
+def printed(document: Document, render: Callable[[Line], str]) -> Iterator[str]:
+    """Every line of a document, rendered (for a command line or an export with styles)."""
+    while not document.advance():
+        pass
+    for n in range(len(document)):
+        yield render(document.line(n))

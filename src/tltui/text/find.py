@@ -1,0 +1,135 @@
+"""Search in the lines of a payload, chunk by chunk.
+
+The text that is searched is the sanitised text, the very one that is shown, so a hit is where a person sees it. A
+chunk is cut at line ends: nothing lies across a border, and a hit never holds a prefix or a line end.
+
+Three ways, the fastest that gives the same hits as `pattern.finditer` on each line:
+a literal is found with `str.find` (behind a look at the raw bytes); a pattern that cannot run over a line end is
+tried on the whole chunk; any other one on each line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tltui.text.clean import LONG, decode_bytewise, decode_lines
+from tltui.text.document import Hit
+from tltui.text.line_index import CHUNK, LineIndex
+
+OVERLAP = 64 << 10
+"""Longest match that is sure to be found across the windows of a huge line."""
+
+_SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
+_ESCAPED = re.compile(r"\\([^A-Za-z0-9])")
+_PER_LINE = re.compile(r"\(\?[=!<>(]|\(\?[aiLmux-]*[sx]|\\[AZzWDNsx0-7nrtfvuU]|\[\^|[*+?}]\+|\[[^\]]*[\\\x00-\x1f]|\n")
+"""What may behave otherwise, or run on and on, when more than one line is in sight."""
+
+
+class Finder:
+    """One search in one payload."""
+
+    __slots__ = ("_chunk", "_index", "_literal", "_lower", "_pattern")
+
+    def __init__(self, index: LineIndex, pattern: re.Pattern[str]) -> None:
+        self._index = index
+        self._pattern = pattern
+        self._literal = _literal(pattern)
+        self._lower = bool(pattern.flags & re.IGNORECASE)
+        self._chunk: re.Pattern[str] | None = None
+        if self._literal is None and not pattern.flags & re.DOTALL and not _PER_LINE.search(pattern.pattern):
+            self._chunk = re.compile(pattern.pattern, pattern.flags | re.MULTILINE)
+
+    def forward(self, lo: int, hi: int) -> Iterator[Hit]:
+        """Hits in lines `lo` to `hi` (exclusive)."""
+        for first, stop in self._index.chunks(lo, hi):
+            if self._is_huge(first, stop):
+                yield from self._huge(first)
+            else:
+                yield from self._hits(first, stop)
+
+    def backward(self, lo: int, hi: int) -> Iterator[Hit]:
+        """The same hits in reverse order."""
+        for first, stop in self._index.chunks_back(lo, hi):
+            if self._is_huge(first, stop):
+                yield from reversed(list(self._huge(first)))
+            else:
+                yield from reversed(list(self._hits(first, stop)))
+
+    def _is_huge(self, first: int, stop: int) -> bool:
+        return stop == first + 1 and self._index.end(first) - self._index.start(first) > LONG
+
+    def _hits(self, first: int, stop: int) -> Iterator[Hit]:
+        data = self._index.block(first, stop)
+        if self._is_absent(data):
+            return
+        text = decode_lines(data)
+        if self._literal is not None and (not self._lower or (text.isascii() and self._literal.isascii())):
+            yield from _literal_hits(text, self._literal, self._lower, first)
+        elif self._chunk is not None:
+            yield from self._chunk_hits(text, first)
+        else:
+            for n, line in enumerate(text.split("\n"), first):
+                yield from _line_hits(self._pattern, line, n)
+
+    def _is_absent(self, data: bytes) -> bool:
+        """A quick look at the raw bytes: True when they cannot hold the literal."""
+        literal = self._literal
+        if literal is None or not literal.isascii() or " " in literal:
+            return False  # a blank may have been a tab
+        if not self._lower:
+            return literal.encode() not in data
+        return data.isascii() and literal.lower().encode() not in data.lower()
+
+    def _chunk_hits(self, text: str, first: int) -> Iterator[Hit]:
+        """A match in the chunk only says which line to look at; the hits are those of the line by itself."""
+        assert self._chunk is not None
+        position, counted = 0, 0
+        while match := self._chunk.search(text, position):
+            first += text.count("\n", counted, match.start())
+            counted = text.rfind("\n", 0, match.start()) + 1
+            end = text.find("\n", match.start())
+            end = len(text) if end < 0 else end
+            yield from _line_hits(self._pattern, text[counted:end], first)
+            if end == len(text):
+                return
+            first, position, counted = first + 1, end + 1, end + 1
+
+    def _huge(self, n: int) -> Iterator[Hit]:
+        """One line of many megabytes: windows that overlap, one column per byte."""
+        size, offset, done = self._index.size(n), 0, 0
+        while offset < size:
+            before = min(offset, 1)  # one byte of context, so that ^ and \b see that the line began earlier
+            text = decode_bytewise(self._index.stored(n, offset - before, offset + CHUNK + OVERLAP))
+            for match in self._pattern.finditer(text, before):
+                start, end = offset - before + match.start(), offset - before + match.end()
+                if end > start >= done and start < offset + CHUNK:
+                    yield Hit(n, start, end)
+                    done = end
+            offset += CHUNK
+
+
+def _literal(pattern: re.Pattern[str]) -> str | None:
+    """The text that a pattern stands for, when it stands for one text."""
+    if pattern.flags & re.VERBOSE:
+        return None
+    plain = _ESCAPED.sub("", pattern.pattern)
+    if not pattern.pattern or "\n" in pattern.pattern or _SPECIAL.search(plain):
+        return None
+    return _ESCAPED.sub(r"\1", pattern.pattern)
+
+
+def _line_hits(pattern: re.Pattern[str], line: str, n: int) -> Iterator[Hit]:
+    return (Hit(n, m.start(), m.end()) for m in pattern.finditer(line) if m.end() > m.start())
+
+
+def _literal_hits(text: str, literal: str, lower: bool, line: int) -> Iterator[Hit]:
+    if lower:
+        text, literal = text.lower(), literal.lower()
+    position, counted = text.find(literal), 0
+    while position >= 0:
+        line += text.count("\n", counted, position)
+        counted = position
+        column = position - text.rfind("\n", 0, position) - 1
+        yield Hit(line, column, column + len(literal))
+        position = text.find(literal, position + len(literal))

@@ -1,0 +1,170 @@
+"""The text of a guard tree, parsed.
+
+```
+TREE_GUARD_MANAGER:
++- RootGuardManager
+| +- GuardManager: source=L['x'], accessed_by=…, type=<class 'torch.Tensor'>, tag_safe=(False, False)
+| | +- TENSOR_MATCH: check_tensor(L['x'], …)  # y = x.sin()  # models/breaks.py:4 in f
++- LAMBDA_GUARD: 2 <= L['x'].size()[0]  # …
+```
+
+Guards on symbolic shapes come last and at the margin; they belong to the root. A line that is none of
+these is remembered, never an error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_NODE = re.compile(r"^((?:\| )*)\+- (.*)$")
+_LATENCY = re.compile(r"^Guard (?:eval )?latency = ([\d.]+) us")
+_PAIR = re.compile(r"^KeyValueManager pair at index=(\d+)$")
+_SIDE = re.compile(r"^(KeyManager|ValueManager): (.*)$")
+_MANAGER = re.compile(r"^(\w*GuardManager)(?:: source=(.*))?$")
+_LEAF = re.compile(r"^([A-Z][A-Z0-9_]*)(?:: (.*))?$")
+_PLACE = re.compile(r"(?<!\S)# (\S+?):(\d+) in (\S+)(?:\s+\((.*))?$")
+
+
+@dataclass(frozen=True, slots=True)
+class GuardNode:
+    """One manager or guard. `parent` is the place of the manager above it in `GuardTree.nodes`, -1 for the root."""
+
+    line: int
+    depth: int
+    parent: int
+    kind: str
+    """`GuardManager`, `TENSOR_MATCH`, …; `KeyValueManager` for a pair."""
+    source: str = ""
+    """What a manager looks at, e.g. `L['x']`."""
+    accessed_by: str = ""
+    type_name: str = ""
+    tag_safe: bool = False
+    side: str = ""
+    """`KeyManager` or `ValueManager` inside of a pair."""
+    expression: str = ""
+    """What a guard checks; the index of a pair."""
+    code: str = ""
+    """The user's line that made the guard."""
+    path: str = ""
+    place: int = 0
+    """The line number in `path`."""
+    function: str = ""
+    hint: str = ""
+    """What torch adds in parentheses."""
+
+    @property
+    def is_manager(self) -> bool:
+        """A manager has children and checks nothing itself."""
+        return self.kind.endswith("Manager")
+
+
+@dataclass(frozen=True, slots=True)
+class GuardTree:
+    """The nodes in the order of their lines."""
+
+    nodes: tuple[GuardNode, ...]
+    latency_us: float | None
+    unknown: tuple[int, ...]
+    """Lines that are no part of the grammar."""
+
+    def last_line(self, n: int) -> int:
+        """The last line of the subtree of node `n` (the guards at the margin do not stand within the root's lines)."""
+        last = n
+        while last + 1 < len(self.nodes) and self._is_below(last + 1, n):
+            last += 1
+        return self.nodes[last].line
+
+    def _is_below(self, n: int, top: int) -> bool:
+        while n > top:
+            n = self.nodes[n].parent
+        return n == top
+
+
+def parse(lines: Iterable[str]) -> GuardTree:
+    """Parse the lines of a guard tree."""
+    nodes: list[GuardNode] = []
+    unknown: list[int] = []
+    latency: float | None = None
+    path: list[int] = []  # the managers above the line, by depth
+    for n, line in enumerate(lines):
+        found = _NODE.match(line)
+        if found is None:
+            time = _LATENCY.match(line)
+            if time:
+                latency = _number(time[1])
+            elif line.strip() and not line.startswith("TREE_GUARD_MANAGER"):
+                unknown.append(n)
+            continue
+        depth = min(len(found[1]) // 2, len(path))
+        if depth == 0 and path and not found[2].startswith("RootGuardManager"):
+            depth = 1
+        del path[depth:]
+        node = _node(n, depth, path[-1] if path else -1, found[2].rstrip())
+        if node is None:
+            unknown.append(n)
+            continue
+        path.append(len(nodes))
+        nodes.append(node)
+    return GuardTree(tuple(nodes), latency, tuple(unknown))
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _node(line: int, depth: int, parent: int, text: str) -> GuardNode | None:
+    pair = _PAIR.match(text)
+    if pair:
+        return GuardNode(line, depth, parent, "KeyValueManager", expression=pair[1])
+    side = _SIDE.match(text)
+    if side:
+        text = side[2]
+    manager = _MANAGER.match(text)
+    if manager:
+        rest, _, safe = (manager[2] or "").partition(", tag_safe=(")
+        rest, type_name = _cut_type(rest)
+        source, _, accessed_by = rest.partition(", accessed_by=")
+        tag_safe = safe.startswith("True")
+        return GuardNode(
+            line, depth, parent, manager[1], source, accessed_by, type_name, tag_safe, side[1] if side else ""
+        )
+    return _leaf(line, depth, parent, text)
+
+
+def _cut_type(text: str) -> tuple[str, str]:
+    """Cut `, type=<…>` off the end."""
+    rest, found, type_name = text.rpartition(", type=<")
+    return (rest, "<" + type_name) if found and type_name.endswith(">") else (text, "")
+
+
+def _leaf(line: int, depth: int, parent: int, text: str) -> GuardNode | None:
+    """A guard: what it checks, then the user's line, then where that stands; read from the right."""
+    leaf = _LEAF.match(text)
+    if leaf is None:
+        return None
+    kind, rest = leaf[1], leaf[2] or ""
+    path, place, function, hint = "", 0, "", ""
+    where = _PLACE.search(rest)
+    if where:
+        path, place, function, hint = where[1], int(where[2][:9]), where[3], (where[4] or "").removesuffix(")")
+        rest = rest[: where.start()]
+    expression, _, code = rest.partition("  # ")
+    expression, type_name = _cut_type(expression.rstrip())
+    return GuardNode(
+        line,
+        depth,
+        parent,
+        kind,
+        type_name=type_name,
+        expression=expression,
+        code=code.strip(),
+        path=path,
+        place=place,
+        function=function,
+        hint=hint,
+    )

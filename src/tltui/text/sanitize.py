@@ -1,0 +1,35 @@
+"""A trace is hostile text: nothing in it may steer the terminal.
+
+`sanitize` is the one gate. Each character that a terminal could act on, or that hides or reorders text, becomes
+one visible mark, so columns stay what they were and nothing disappears: C0 controls become their control
+pictures (ESC is `␛`), DEL `␡`, and C1 controls, bidirectional and invisible format characters, line separators, lone
+surrogates and non-characters become `␦`. A tab becomes spaces.
+"""
+
+from __future__ import annotations
+
+import re
+
+SUBSTITUTE = "\u2426"
+TAB = "    "
+
+_HOSTILE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\ufffb\ufffe\uffff"
+    "\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+
+
+def _mark(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if code == 0x09:
+        return TAB
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "\u2421" if code == 0x7F else SUBSTITUTE
+
+
+def sanitize(text: str) -> str:
+    """`text` with every dangerous character replaced by a visible mark. Idempotent."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _HOSTILE.sub(_mark, text)

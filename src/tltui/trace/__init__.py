@@ -1,0 +1,1 @@
+"""Bytes → records: files, offsets, envelopes, payloads of `TORCH_TRACE` logs. Standard library and orjson only."""

@@ -1,0 +1,130 @@
+"""What the scanner hands over: columns, no object per record, all of it picklable."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+DECLARED = 1
+"""The envelope has `has_payload`."""
+ORPHAN = 2
+"""Payload lines without a record before them: there is no first line, the payload begins at the offset."""
+
+
+class Kind(NamedTuple):
+    """What a record is, as the log says it. `name` and `encoding` are those of an artifact or a dump."""
+
+    event: str
+    name: str
+    encoding: str = ""
+
+
+class Context(NamedTuple):
+    """Whose a record is. Every combination is stored once per log."""
+
+    pid: int
+    rank: int | None = None
+    autograd: int | None = None
+    frame: int | None = None
+    compile: int | None = None
+    attempt: int | None = None
+    subgraph: str | None = None
+    stack: bool = False
+    """The record carries a `stack` instead of ids."""
+
+
+class Started(NamedTuple):
+    """A `dynamo_start`: the frame is the last one of its stack."""
+
+    record: int
+    name: str | None
+    filename: int | None
+    line: int | None
+    depth: int
+
+
+class Metrics(NamedTuple):
+    """The fields of a metrics record that statuses and the tree need. The rest is read when looked at."""
+
+    record: int
+    event: str
+    fail_type: str | None
+    fail_reason: str | None
+    restart_reasons: tuple[str, ...] | None
+    """None where the field is absent or null."""
+    graph_op_count: int | None
+    start_us: float | None
+    """Microseconds since the epoch."""
+    duration_s: float | None
+    co_name: str | None
+    co_filename: str | None
+    co_firstlineno: int | None
+    guard_count: int | None
+    graph_breaks: int | None
+    cudagraph_skip_reason: str | None
+    recompile_reason: str | None
+    pytorch_version: str | None
+    is_runtime: bool
+
+
+class Damage(NamedTuple):
+    """A damaged place of a log."""
+
+    offset: int
+    """Bytes from the beginning of the file."""
+    record: int
+    """Index of the record, -1 where there is none."""
+    reason: str
+
+
+@dataclass(slots=True)
+class Columns:
+    """The records of one log, in file order. 29 bytes each."""
+
+    offset: array[int] = field(default_factory=lambda: array("Q"))
+    head: array[int] = field(default_factory=lambda: array("I"))
+    """Bytes of the first line: prefix and envelope, without its line end."""
+    size: array[int] = field(default_factory=lambda: array("Q"))
+    """Stored bytes of the payload without the last line end; 0 for none (an empty payload is one tab)."""
+    kind: array[int] = field(default_factory=lambda: array("I"))
+    context: array[int] = field(default_factory=lambda: array("I"))
+    flags: array[int] = field(default_factory=lambda: array("B"))
+
+    def __len__(self) -> int:
+        return len(self.offset)
+
+    def extend(self, other: Columns) -> None:
+        """Append all records of `other`."""
+        self.offset.extend(other.offset)
+        self.head.extend(other.head)
+        self.size.extend(other.size)
+        self.kind.extend(other.kind)
+        self.context.extend(other.context)
+        self.flags.extend(other.flags)
+
+
+@dataclass(slots=True)
+class Batch:
+    """What one step of a scan found in one log. Record numbers count from the beginning of the log."""
+
+    first: int
+    """Number of the first record of `columns`."""
+    columns: Columns = field(default_factory=Columns)
+    resized: dict[int, int] = field(default_factory=dict)
+    """Records of earlier batches whose payload turned out to be longer: record → stored size."""
+    kinds: list[Kind] = field(default_factory=list)
+    """Kinds seen for the first time; their numbers go on from those of earlier batches."""
+    contexts: list[Context] = field(default_factory=list)
+    members: dict[int, list[int]] = field(default_factory=dict)
+    """Context → records."""
+    notable: list[tuple[int, int]] = field(default_factory=list)
+    """(record, kind) of the artifacts that the tree and the statuses count."""
+    strings: list[tuple[int, int, str]] = field(default_factory=list)
+    """(pid, id, string) of the string table."""
+    started: list[Started] = field(default_factory=list)
+    metrics: list[Metrics] = field(default_factory=list)
+    damage: list[Damage] = field(default_factory=list)
+    scanned: int = 0
+    """Bytes of the log that have been read so far."""
+    finished: bool = False

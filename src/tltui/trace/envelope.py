@@ -1,0 +1,151 @@
+"""One envelope → what the scanner keeps of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tltui.trace.batch import Context, Kind, Metrics, Started
+from tltui.trace.grammar import event_of, whole_number
+
+METRICS = frozenset(
+    (
+        "compilation_metrics",
+        "bwd_compilation_metrics",
+        "compilation_metrics_runtime",
+        "bwd_compilation_metrics_runtime",
+        "aot_autograd_backward_compilation_metrics",
+    )
+)
+NOTABLE = frozenset(
+    (
+        "dynamo_graph_break_reason",
+        "dynamo_error",
+        "recompile_reasons",
+        "torch_version",
+        "fx_graph_cache_hit",
+        "fx_graph_cache_miss",
+        "fx_graph_cache_bypass",
+        "aotautograd_cache_hit",
+        "aotautograd_cache_miss",
+        "aotautograd_cache_bypass",
+        "eager_compile_backwards_failure",
+        "symbolic_shape_specialization",
+        "dump_file",
+        "fx_graph_runnable",
+    )
+)
+"""Events and artifact names that are counted while scanning: the tree and the overviews ask for them all the time."""
+
+KEPT_TEXT = 2000
+"""Characters of a failure reason kept in memory; the whole is in the record."""
+
+
+def kind_of(envelope: dict[str, Any]) -> Kind:
+    """Event and, for events that carry one, the name by which people know the artifact."""
+    event = event_of(envelope)
+    value = envelope.get(event)
+    if isinstance(value, dict) and event in ("artifact", "graph_dump", "dump_file", "link", "optimize_ddp_split_child"):
+        name, encoding = value.get("name"), value.get("encoding")
+        return Kind(event, name if isinstance(name, str) else "", encoding if isinstance(encoding, str) else "")
+    return Kind(event, "")
+
+
+def context_of(envelope: dict[str, Any], pid: int) -> tuple[Context, str | None]:
+    """The context and, where an id is not a whole number, a remark saying so."""
+    odd: list[str] = []
+
+    def number(key: str) -> int | None:
+        value = envelope.get(key)
+        if value is None:
+            return None
+        if (whole := whole_number(value)) is None:
+            odd.append(f"{key} is {value!r:.40}")
+        return whole
+
+    subgraph = envelope.get("subgraph_name")
+    context = Context(
+        pid,
+        number("rank"),
+        number("compiled_autograd_id"),
+        number("frame_id"),
+        number("frame_compile_id"),
+        number("attempt"),
+        subgraph if isinstance(subgraph, str) else None,
+        "stack" in envelope,
+    )
+    return context, "; ".join(odd) or None
+
+
+def _text(value: object) -> str | None:
+    return value[:KEPT_TEXT] if isinstance(value, str) else None
+
+
+def _seconds(fields: dict[str, Any]) -> float | None:
+    for key, unit in (
+        ("duration_us", 1e-6),
+        ("entire_frame_compile_time_s", 1.0),
+        ("dynamo_cumulative_compile_time_us", 1e-6),
+        ("backward_cumulative_compile_time_us", 1e-6),
+        ("inductor_compile_time_s", 1.0),
+    ):
+        value = fields.get(key)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return value * unit
+    return None
+
+
+def _start_us(fields: dict[str, Any]) -> float | None:
+    value = fields.get("start_time_us")
+    if isinstance(value, (int, float)):
+        return float(value)
+    value = fields.get("start_time")
+    return value * 1e6 if isinstance(value, (int, float)) else None
+
+
+def metrics_of(event: str, fields: object, record: int) -> Metrics | None:
+    """The kept fields of a metrics record (trace-format: 99 fields, all nullable). None if it is not an object."""
+    if not isinstance(fields, dict):
+        return None
+    restarts = fields.get("restart_reasons")
+    return Metrics(
+        record,
+        event,
+        _text(fields.get("fail_type")),
+        _text(fields.get("fail_reason")),
+        tuple(str(reason)[:KEPT_TEXT] for reason in restarts) if isinstance(restarts, list) else None,
+        whole_number(fields.get("graph_op_count")),
+        _start_us(fields),
+        _seconds(fields),
+        _text(fields.get("co_name")),
+        _text(fields.get("co_filename")),
+        whole_number(fields.get("co_firstlineno")),
+        whole_number(fields.get("guard_count")),
+        whole_number(fields.get("num_graph_breaks")),
+        _text(fields.get("cudagraph_skip_reason")),
+        _text(fields.get("recompile_reason")),
+        _text(fields.get("pytorch_version")),
+        event.endswith("_runtime") or fields.get("is_runtime") is True,
+    )
+
+
+def started_of(fields: object, record: int) -> Started:
+    """The frame of a `dynamo_start`: the last one of its stack. Odd shapes give an unnamed frame."""
+    stack = fields.get("stack") if isinstance(fields, dict) else None
+    frame = stack[-1] if isinstance(stack, list) and stack else None
+    if not isinstance(frame, dict):
+        return Started(record, None, None, None, 0)
+    name, filename = frame.get("name"), frame.get("filename")
+    return Started(
+        record,
+        name if isinstance(name, str) else None,
+        filename if isinstance(filename, int) else None,
+        whole_number(frame.get("line")),
+        len(stack) if isinstance(stack, list) else 0,
+    )
+
+
+def string_of(value: object) -> tuple[int, str] | None:
+    """(id, string) of a `str` record."""
+    if isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], int):
+        return value[1], value[0]
+    return None

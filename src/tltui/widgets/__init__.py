@@ -1,0 +1,1 @@
+"""Widgets: draw documents and the outline; know no screens."""

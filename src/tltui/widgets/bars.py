@@ -1,0 +1,115 @@
+"""The two lines above and below the panes.
+
+They draw themselves in a fixed size: updating a `Static` beside other widgets costs a layout, a changed title repaints the
+screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+from textual.widget import Widget
+
+from tltui.text import tokens
+from tltui.text.document import Piece
+from tltui.text.sanitize import sanitize
+
+
+class Bar(Widget, can_focus=False):
+    """One line: pieces from the left, pieces at the right."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"bar--tok-{name}" for name in tokens.ALL} | {"bar--key"}
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  (Textual's name for it)
+        super().__init__(id=id)
+        self._left: Sequence[Piece] = ()
+        self._right: Sequence[Piece] = ()
+        self._styles: dict[str, Style] = {}
+
+    def set(self, left: Sequence[Piece] | None = None, right: Sequence[Piece] | None = None) -> None:
+        """Change what it says; repaints only if something changed."""
+        new = (self._left if left is None else tuple(left), self._right if right is None else tuple(right))
+        if new != (self._left, self._right):
+            self._left, self._right = new
+            self.refresh()
+
+    def said(self) -> str:
+        """What it says, as text."""
+        return "".join(_text(piece) for piece in (*self._left, " ", *self._right))
+
+    def notify_style_update(self) -> None:
+        """Textual calls this when colours may have changed."""
+        super().notify_style_update()
+        self._styles.clear()
+
+    def _style(self, name: str) -> Style:
+        if name not in self._styles:
+            component = "bar--key" if name == "key" else f"bar--tok-{name}"
+            self._styles[name] = self.get_component_rich_style(component, partial=True, default=Style.null())
+        return self._styles[name]
+
+    def render_line(self, y: int) -> Strip:
+        """The line."""
+        width = self.size.width
+        right = [self._segment(piece) for piece in self._right]
+        right_width = sum(segment.cell_length for segment in right)
+        room = width - right_width - (1 if right else 0)
+        if room < width // 3:
+            right, right_width, room = [], 0, width
+        segments: list[Segment] = []
+        for piece in self._left:
+            segment = self._segment(piece)
+            if segment.cell_length > room:
+                segments.append(Segment(_cut(segment.text, room), segment.style))
+                room = 0
+                break
+            segments.append(segment)
+            room -= segment.cell_length
+        segments.append(Segment(" " * (room + (1 if right else 0))))
+        return Strip([*segments, *right]).apply_style(self.rich_style)
+
+    def _segment(self, piece: Piece) -> Segment:
+        style = "" if isinstance(piece, str) else piece[1]
+        return Segment(sanitize(_text(piece)), self._style(style) if style else None)
+
+
+def _text(piece: Piece) -> str:
+    return piece if isinstance(piece, str) else piece[0]
+
+
+def _cut(text: str, cells: int) -> str:
+    while text and cell_len(text) > cells:
+        text = text[:-1]
+    return text
+
+
+class RunBar(Bar):
+    """Above: what was opened and how much of it was read."""
+
+
+class StatusBar(Bar):
+    """Below: hints or the latest remark, and where one is in the document."""
+
+    def __init__(self, hints: Sequence[tuple[str, str]], *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._hints: list[Piece] = []
+        for key, word in hints:
+            self._hints += [(key, "key"), f" {word}  "]
+        self._told = False
+        self.set(self._hints)
+
+    def tell(self, text: str, style: str = "") -> None:
+        """Show a remark until the next key."""
+        self._told = True
+        self.set([(text, style)] if style else [text])
+
+    def quiet(self) -> None:
+        """A key was pressed: the remark has been read."""
+        if self._told:
+            self._told = False
+            self.set(self._hints)

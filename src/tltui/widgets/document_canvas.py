@@ -1,0 +1,403 @@
+"""The part of the document widget that shows: lines, gutter, cursor, scrolling.
+
+A cursor move repaints two rows, a scroll one page, growth of the document what it added: over SSH bytes are dear.
+`DocumentView` adds what a person does with it.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import ClassVar
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.content import Content
+from textual.geometry import Region, Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.widget import Widget
+
+from tltui.text import tokens
+from tltui.text.document import Document, TextDocument
+from tltui.text.rows import WRAP_CAP, Lines, Row, RowMap
+from tltui.widgets.document_names import Stop, stops
+from tltui.widgets.document_strips import ASCII_MARKS, WHOLE, Fragment, Look, Marks, Painter, key_of
+
+MARGIN = 12
+"""Cells that stay free right of the caret when a long line is scrolled."""
+
+
+class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
+    """Shows a document with a cursor. Knows rows, but not why they are as they are."""
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"document--tok-{name}" for name in tokens.ALL} | {
+        "document--cursor",
+        "document--caret",
+        "document--gutter",
+        "document--gutter-cursor",
+        "document--fold",
+        "document--mark",
+        "document--hit",
+        "document--hit-current",
+        "document--hit-mark",
+        "document--selection",
+    }
+
+    def __init__(
+        self,
+        *,
+        mouse: bool = True,
+        ascii_only: bool = False,
+        name: str | None = None,
+        id: str | None = None,  # noqa: A002  (Textual's name for it)
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(name=name, id=id, classes=classes)
+        self.mouse = mouse
+        self.marks = ASCII_MARKS if ascii_only else Marks()
+        self.numbers: bool | None = None
+        """Line numbers: True, False, or None for those documents that have a language."""
+        self._document: Document = TextDocument("", "")
+        self._rows: RowMap = Lines(range(0))
+        self._row_count = 0
+        self._cursor_line = 0
+        self._cursor_column = 0
+        self._wide = 0
+        self._drawn_size = Size(0, 0)
+        self._reading = threading.RLock()
+        """Held while lines are read: the helper thread reads some too."""
+        self._rich_styles: dict[str, Style] = {}
+        self._painter = Painter(self._component, self._reading, self.marks.cut)
+        self._is_following = False
+        self._offset_wanted: int | None = None
+
+    # what others may ask
+
+    @property
+    def document(self) -> Document:
+        """The document that is shown."""
+        return self._document
+
+    @property
+    def rows(self) -> RowMap:
+        """Which line stands in which row."""
+        return self._rows
+
+    @property
+    def cursor(self) -> tuple[int, int]:
+        """Line and column of the caret, from 0."""
+        return self._cursor_line, self._cursor_column
+
+    def current_line(self) -> int:
+        """The line that the cursor is on, from 0."""
+        return self._cursor_line
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether line numbers are shown."""
+        return bool(self._document.language) if self.numbers is None else self.numbers
+
+    @property
+    def gutter_width(self) -> int:
+        """Cells left of the text: mark, number, fold, blank."""
+        return 3 + (max(len(str(len(self._document))), 3) if self.has_numbers else 0)
+
+    @property
+    def text_width(self) -> int:
+        """Cells that a row has for text."""
+        return max(self.scrollable_content_region.width - self.gutter_width, 1)
+
+    # styles
+
+    def notify_style_update(self) -> None:
+        """Textual calls this when colours may have changed."""
+        super().notify_style_update()
+        self._rich_styles.clear()
+        self._painter.clear()
+
+    def _component(self, name: str) -> Style:
+        """What `document--NAME` sets, kept here: Textual forgets it at each refresh."""
+        style = self._rich_styles.get(name)
+        if style is None:
+            style = self.get_component_rich_style(f"document--{name}", partial=True, default=Style.null())
+            self._rich_styles[name] = style
+        return style
+
+    def _base_style(self, name: str) -> Style:
+        key = f"base {name}"
+        style = self._rich_styles.get(key)
+        if style is None:
+            style = self.rich_style + (self._component(name) if name else Style.null())
+            self._rich_styles[key] = style
+        return style
+
+    # drawing
+
+    def render_line(self, y: int) -> Strip:
+        """One screen row."""
+        x, top = self.scroll_offset
+        row = self._row_at(top + y)
+        if row.line < 0:
+            return Strip.blank(self.size.width, self._base_style(""))
+        look = self._look(row)
+        fragment = self._fragment(row, x)
+        base = self._base_style(look.base)
+        if look.overlays or look.tail:
+            body = self._painter.covered(fragment, base, look.overlays, look.tail)
+        else:
+            body = self._painter.strip(key_of(row, x), fragment, base)
+        return Strip([*self._gutter_segments(row, look, base), *body])
+
+    def _row_at(self, row: int) -> Row:
+        found = self._rows.at(row)
+        if len(self._rows) != self._row_count:  # wrapped lines turned out to be higher or lower than guessed
+            self._row_count = len(self._rows)
+            self.call_later(self._resized_rows)
+        return found
+
+    def _fragment(self, row: Row, x: int) -> Fragment:
+        return self._painter.fragment(self._document, row, x, self.text_width)
+
+    def _gutter_segments(self, row: Row, look: Look, base: Style) -> list[Segment]:
+        is_cursor = look.base == "cursor"
+        style = base + self._component("gutter-cursor" if is_cursor else "gutter")
+        number = ""
+        if self.has_numbers:
+            number = (str(row.line + 1) if not row.part else "").rjust(self.gutter_width - 3)
+        if look.is_hit:
+            mark = Segment(self.marks.hit, base + self._component("hit-mark"))
+            return [mark, Segment(f"{number}{look.fold} ", style)]
+        return [Segment(f" {number}{look.fold} ", style)]
+
+    def _look(self, row: Row) -> Look:
+        """What lies over a row; `DocumentView` adds hits, selection and folds."""
+        look = Look()
+        if self._is_cursor(row):
+            look.base = "cursor"
+            if self.has_focus:
+                stop = self.stop_at_caret()
+                start, end = (stop.start, stop.end) if stop else (self._caret_column, self._caret_column + 1)
+                look.overlays.append((start, end, "caret"))
+        return look
+
+    def _is_cursor(self, row: Row) -> bool:
+        if row.line != self._cursor_line:
+            return False
+        is_last = row.hi is None or row.hi >= WRAP_CAP
+        return row.lo <= self._caret_column and (is_last or self._caret_column < (row.hi or 0))
+
+    @property
+    def _caret_column(self) -> int:
+        """The column wanted, or the end of a shorter line."""
+        line = self._cursor_line
+        if self._cursor_column <= 0 or not 0 <= line < len(self._document):
+            return 0
+        with self._reading:
+            return min(self._cursor_column, self._document.length(line))
+
+    def stops_in(self, line: int, lo: int, hi: int) -> list[Stop]:
+        """Links and names that begin in columns `lo` to `hi` of a line."""
+        with self._reading:
+            if self._document.length(line) <= WHOLE:
+                part = self._document.line(line)
+            else:
+                part = self._document.line(line, max(lo - 256, 0), hi + 256)
+        return [stop for stop in stops(part, bool(self._document.language)) if lo <= stop.start < hi]
+
+    def stop_at_caret(self) -> Stop | None:
+        """The link or name under the caret."""
+        line, column = self._cursor_line, self._caret_column
+        if not 0 <= line < len(self._document):
+            return None
+        near = self.stops_in(line, max(column - 256, 0), column + 1)
+        return next((stop for stop in reversed(near) if stop.start <= column < stop.end), None)
+
+    def _repaint(self, first: int, last: int | None = None) -> None:
+        """Repaint the rows `first` to `last` (inclusive), where they are in sight."""
+        last = first if last is None else last
+        top, height = self.scroll_offset.y, self.size.height
+        lo, hi = max(min(first, last) - top, 0), min(max(first, last) - top, height - 1)
+        if lo <= hi:
+            self.refresh(Region(0, lo, self.size.width, hi - lo + 1))
+
+    # rows
+
+    def set_rows(self, rows: RowMap) -> None:
+        """Show the document by another row map; the cursor stays on its line and where it is on the screen."""
+        offset = self._cursor_row() - self.scroll_offset.y
+        self._rows = rows
+        self._resized_rows()
+        self._reveal_cursor(offset)
+        self.refresh()
+
+    def _cursor_row(self) -> int:
+        return self._rows.row_of(self._cursor_line, self._caret_column)
+
+    def _content_width(self) -> int:
+        return self.gutter_width + max(self._document.width(), self._wide) + MARGIN
+
+    def _resized_rows(self) -> None:
+        """Tell Textual how many rows and columns there are.
+
+        Assigning `virtual_size` would lay out the whole screen, for nothing: the scrollbar is always there.
+        """
+        self._row_count = len(self._rows)
+        size = Size(self._content_width(), self._row_count)
+        if size == self.virtual_size:
+            return
+        if not self.size.height:
+            self.virtual_size = size
+            return
+        self.set_reactive(Widget.virtual_size, size)
+        self.vertical_scrollbar.window_virtual_size = size.height
+        if self.scroll_offset.y > self.max_scroll_y or self.scroll_offset.x > self.max_scroll_x:
+            self._scroll(min(self.scroll_offset.x, self.max_scroll_x), min(self.scroll_offset.y, self.max_scroll_y))
+
+    def _show_document(self, document: Document, rows: RowMap, line: int, column: int, offset: int, x: int) -> None:
+        """Replace what is shown; the cursor is on `line`, `offset` rows below the upper edge."""
+        self._document, self._rows = document, rows
+        self._painter.clear()
+        self._wide = 0
+        self._cursor_line, self._cursor_column = line, column
+        self._resized_rows()
+        self._set_frame()
+        self._reveal_cursor(offset, x)
+        self.refresh()
+
+    def _set_frame(self) -> None:
+        """Title and badge in the upper border. The position is not in it: it changes with each key."""
+        document = self._document
+        content = Content(f"{document.title} · {document.badge}" if document.badge else document.title)
+        if self.border_title != content.markup:
+            self.border_title = content
+
+    # the cursor
+
+    def move_to(self, line: int, column: int | None = None) -> None:
+        """Put the cursor on a line (and column), and scroll there if it is out of sight."""
+        if not len(self._document):
+            return
+        before = self._cursor_row()
+        self._cursor_line = min(max(line, 0), len(self._document) - 1)
+        if column is not None:
+            self._cursor_column = max(column, 0)
+        after = self._cursor_row()
+        self._cursor_line = max(self._row_at(after).line, 0)
+        scrolled = self._reveal_cursor(None, None if column is None else -1)
+        if not scrolled:
+            self._moved_rows(before, after)
+        self._moved()
+
+    def _moved_rows(self, before: int, after: int) -> None:
+        """Repaint what a move inside the page changed."""
+        self._repaint(before)
+        if after != before:
+            self._repaint(after)
+
+    def move_rows(self, delta: int, scroll: bool = False) -> None:
+        """Move by rows; with `scroll` what is shown moves along, so that the cursor keeps its place on the screen."""
+        if not len(self._rows):
+            return
+        row = self._cursor_row()
+        target = min(max(row + delta, 0), len(self._rows) - 1)
+        if scroll:
+            self._scroll(None, self.scroll_offset.y + delta)
+        to = self._row_at(target)
+        if to.line < 0:
+            step = 1 if delta > 0 else -1
+            while 0 <= target < len(self._rows) and self._row_at(target).line < 0:
+                target += step
+            to = self._row_at(target)
+        if to.line < 0:
+            return
+        column = self._cursor_column
+        here = self._row_at(row)
+        if to.lo or here.lo:  # wrapped: keep the place in the row, not in the line
+            column = to.lo + max(min(self._caret_column - here.lo, self.text_width - 1), 0)
+            column = column if to.hi is None else min(column, to.hi - 1)
+        self._cursor_column = column
+        self._repaint(row)
+        self.move_to(to.line)
+
+    def _reveal_cursor(self, offset: int | None = None, x: int | None = None) -> bool:
+        """Scroll so that the cursor is in sight: `offset` rows below the upper edge if given, else as little as need
+        be, but a jump further than a page puts it a third below the edge. `x`: cells to scroll to, -1 for as needed."""
+        height, row, top = self.size.height, self._cursor_row(), self.scroll_offset.y
+        if not height:
+            self._offset_wanted = offset
+            return False
+        if offset is not None:
+            top = row - min(max(offset, 0), height - 1)
+        elif not top <= row < top + height:
+            near = top - height < row < top + 2 * height
+            top = (row if row < top else row - height + 1) if near else row - height // 3
+        return self._scroll(self._x_of_caret() if x == -1 else x, top)
+
+    def _x_of_caret(self) -> int:
+        """How far the line must be scrolled right to show the caret and the name under it."""
+        x, width, column = self.scroll_offset.x, self.text_width, self._caret_column
+        if self._row_at(self._cursor_row()).lo or self.max_scroll_x == 0:
+            return 0
+        stop = self.stop_at_caret()
+        start, end = (stop.start, stop.end) if stop else (column, column + 1)
+        with self._reading:
+            if self._document.length(self._cursor_line) <= WHOLE:
+                text = self._document.line(self._cursor_line).text
+                start, end = cell_len(text[:start]), cell_len(text[:end])
+        self._wide = max(self._wide, end)
+        if end <= width - MARGIN:
+            return 0
+        if x <= start and end <= x + width - MARGIN:
+            return x
+        return max(start - width // 3, 0)
+
+    def _scroll(self, x: int | None, y: int) -> bool:
+        """Scroll without animation; True when anything moved."""
+        before = self.scroll_offset
+        self._is_following = True
+        try:
+            if x is not None and x + self.size.width > self.virtual_size.width:
+                self._resized_rows()
+            self.scroll_to(x, y, animate=False, force=True)
+        finally:
+            self._is_following = False
+        return self.scroll_offset != before
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Take the cursor along when the wheel or the scrollbar moves the page."""
+        super().watch_scroll_y(old_value, new_value)
+        if self._is_following or not self.size.height or round(old_value) == round(new_value):
+            return
+        top, row = self.scroll_offset.y, self._cursor_row()
+        inside = min(max(row, top), top + self.size.height - 1)
+        if inside != row and (line := self._row_at(inside).line) >= 0:
+            self._cursor_line = line
+            self._cursor_column = max(self._cursor_column, self._row_at(inside).lo)
+        self._moved()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Rows are cut to the new width; the cursor stays in sight."""
+        if self.size == self._drawn_size:
+            return
+        was_empty = not self._drawn_size.height
+        offset = self._offset_wanted if was_empty else self._cursor_row() - self.scroll_offset.y
+        self._drawn_size, self._offset_wanted = self.size, None
+        self._painter.clear()
+        self._width_changed()
+        self._reveal_cursor(offset, -1)
+        self.refresh()
+        self._moved()
+
+    # for DocumentView
+
+    def _moved(self) -> None:
+        """The cursor or the page moved."""
+
+    def _width_changed(self) -> None:
+        """The widget has another width."""
+        self._resized_rows()
+
+

@@ -1,0 +1,156 @@
+"""Searching in a document view: the pattern, the hits in sight, the way from hit to hit."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import Any
+
+from tltui.text.document import Document, Hit
+from tltui.text.rows import Row, RowMap
+from tltui.widgets.document_folding import FoldingCanvas
+from tltui.widgets.document_names import word_at
+from tltui.widgets.document_search import Search, compiled, counting, seeking
+from tltui.widgets.document_strips import Look
+
+
+class FindingCanvas(FoldingCanvas):
+    """A canvas that shows the hits of a search and moves between them."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._search: Search | None = None
+        self._hit: Hit | None = None
+        self._is_stale = False
+        """The hits on the screen are those of the search before: repainted with the jump to the first hit."""
+
+    @property
+    def hits(self) -> str:
+        """What is known of the search: `3/17`, `17…` while counting, '' without a search."""
+        return self._search.label(self._hit) if self._search and self._search.counting else ""
+
+    def search(self, pattern: str, back: bool = False) -> None:
+        """Search from the caret on, and once more from the other end if there is nothing. '' ends the search."""
+        self._hit = None
+        if not pattern:
+            self._search = None
+            self.refresh()
+            self._moved()
+            return
+        self._search = Search(pattern, compiled(pattern), self._document)
+        line, column = self.cursor
+        self._is_stale = True
+        self._seek(line, column + 1 if back else column - 1, back, is_first=True)
+        self._count()
+
+    def _begin(self, document: Document, folded: set[int] | None) -> RowMap:
+        rows = super()._begin(document, folded)
+        self._hit = None
+        if self._search is not None:  # the pattern goes along; its hits are counted when somebody asks for the next
+            self._search = Search(self._search.source, self._search.pattern, document)
+        return rows
+
+    def _count(self) -> None:
+        """Have the hits counted in the background."""
+        search = self._search
+        assert search is not None
+        search.counting = True
+
+        def found(hits: list[Hit], counted: bool, capped: bool) -> None:
+            self.post(search.document, partial(self._counted, search, hits, counted, capped))
+
+        self._background.do(counting(search, found))
+
+    def _counted(self, search: Search, hits: list[Hit], counted: bool, capped: bool) -> None:
+        search.hits.extend(hits)
+        search.counted, search.capped = counted, capped
+        if search is self._search:
+            self._moved()
+
+    def _seek(self, line: int, column: int, back: bool, is_first: bool = False) -> None:
+        """Go to the hit after (`back`: before) a place: at once if it is known, else when it is found."""
+        search = self._search
+        assert search is not None
+        known, hit = search.known(line, column, back)
+        if known:
+            self._sought(search, back, is_first, hit)
+            return
+
+        def found(hit: Hit | None) -> None:
+            self.post(search.document, partial(self._sought, search, back, is_first, hit))
+
+        self._background.do(seeking(search, line, column, back, found))
+
+    def _sought(self, search: Search, back: bool, is_first: bool, hit: Hit | None) -> None:
+        if search is not self._search:
+            return
+        if self._is_stale:
+            self._is_stale = False
+            self.refresh()
+        if hit is not None:
+            self._arrive(hit)
+        elif is_first:
+            self.tell(f"no hit {'above' if back else 'below'}: searching from the {'end' if back else 'top'}")
+            self._seek(len(self._document) if back else -1, 0, back)
+        elif search.counted and not search.hits:
+            self.tell(f"no hit: {search.source}")
+        else:
+            self.tell(f"no further hit: at the {'first' if back else 'last'} one")
+
+    def _arrive(self, hit: Hit) -> None:
+        before, self._hit = self._hit, hit
+        self.reveal(hit.line)
+        if before is not None:
+            self._repaint(self._rows.row_of(before.line, before.start))
+        self.move_to(hit.line, hit.start)
+
+    def _go_on(self, back: bool) -> None:
+        search = self._search
+        if search is None:
+            self.tell("nothing to search for: / asks")
+            return
+        if not search.counting:
+            self._count()
+        line, column = self.cursor
+        self._seek(line, column, back)
+
+    def action_next_hit(self) -> None:
+        """To the next hit."""
+        self._go_on(back=False)
+
+    def action_previous_hit(self) -> None:
+        """To the hit before."""
+        self._go_on(back=True)
+
+    def action_search_word(self) -> None:
+        """Search for the name at the caret."""
+        stop = self.stop_at_caret()
+        if stop and not stop.target:
+            word = stop.text
+        else:
+            line, column = self._cursor_line, self._caret_column
+            with self._reading:
+                word = word_at(self._document.line(line, 0, column + 256), column) if len(self._document) else ""
+        if not word:
+            self.tell("no word here")
+            return
+        self._search = Search(word, re.compile(rf"\b{re.escape(word)}\b"), self._document)
+        self._hit, self._is_stale = None, True
+        self._seek(self._cursor_line, self._caret_column, back=False, is_first=True)
+        self._count()
+
+    def _look(self, row: Row) -> Look:
+        look = super()._look(row)
+        search = self._search
+        if search is None:
+            return look
+        fragment = self._fragment(row, self.scroll_offset.x)
+        at = self._hit.start if self._hit and self._hit.line == row.line else -1
+        hits = [
+            (start, end, "hit-current" if start == at else "hit")
+            for start, end in search.spans(fragment.source.text, fragment.source.first)
+        ]
+        look.is_hit = bool(hits) or search.hit_at(row.line)
+        last = fragment.first + fragment.columns
+        look.overlays.extend((start, min(end, last), name) for start, end, name in hits if start < last)
+        return look

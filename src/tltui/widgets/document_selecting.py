@@ -1,0 +1,127 @@
+"""Selecting lines in a document view, by key and by mouse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.cells import cell_len
+from textual import events
+
+from tltui.text.rows import Row
+from tltui.widgets.document_finding import FindingCanvas
+from tltui.widgets.document_names import Stop
+from tltui.widgets.document_strips import Look
+
+
+class SelectingCanvas(FindingCanvas):
+    """A canvas with a selection of whole lines, and the mouse."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._selected_from: int | None = None
+        self._pressed: tuple[int, int] | None = None
+
+    def selected_lines(self) -> tuple[int, int] | None:
+        """The selected lines as a half-open range from 0, as `Document.text` takes it. A closed fold counts whole."""
+        if self._selected_from is None:
+            return None
+        lo, hi = sorted((self._selected_from, self._cursor_line))
+        section = self._sections.headed(hi)
+        if section is not None and self._is_closed(section):
+            hi = section.last
+        return lo, hi + 1
+
+    def action_select_lines(self) -> None:
+        """Begin to select lines, or end it."""
+        if self._selected_from is not None:
+            self._end_selection()
+        elif len(self._document):
+            self._selected_from = self._cursor_line
+            self._repaint(self._cursor_row())
+            self._moved()
+
+    def _end_selection(self) -> None:
+        selected = self.selected_lines()
+        self._selected_from = None
+        if selected:
+            self._repaint(self._rows.row_of(selected[0]), self._rows.row_of(selected[1] - 1, 1 << 40))
+        self._moved()
+
+    def _moved_rows(self, before: int, after: int) -> None:
+        if self._selected_from is None:
+            super()._moved_rows(before, after)
+        else:
+            self._repaint(before, after)
+
+    def _look(self, row: Row) -> Look:
+        look = super()._look(row)
+        selected = self.selected_lines()
+        if selected and selected[0] <= row.line < selected[1]:
+            look.base = "selection"
+        return look
+
+    # the mouse
+
+    def place_at(self, x: int, y: int) -> tuple[int, int] | None:
+        """Line and column under a cell of the widget; None beside the text. The gutter is column 0."""
+        row = self._row_at(self.scroll_offset.y + y)
+        if row.line < 0:
+            return None
+        fragment = self._fragment(row, self.scroll_offset.x)
+        low, cells = 0, x - self.gutter_width
+        while low < len(fragment.text) and cell_len(fragment.text[: low + 1]) <= cells:
+            low += 1
+        return row.line, fragment.first + min(low, fragment.columns)
+
+    def wheel(self, event: events.MouseEvent, rows: int) -> None:
+        """Scroll by the wheel, or leave it to the terminal's owner when the mouse is off."""
+        event.prevent_default()
+        event.stop()
+        if self.mouse:
+            self.scroll_to(None, self.scroll_offset.y + rows, animate=False, force=True)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Three rows down."""
+        self.wheel(event, 3)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Three rows up."""
+        self.wheel(event, -3)
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Put the cursor where the mouse is."""
+        offset = event.get_content_offset(self)
+        if not self.mouse or event.button != 1 or offset is None:
+            return
+        place = self.place_at(offset.x, offset.y)
+        if place is not None:
+            if self._selected_from is not None:
+                self._end_selection()
+            self._pressed = place
+            self.capture_mouse()
+            self.move_to(*place)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Select the lines that the mouse is drawn over."""
+        if self._pressed is None:
+            return
+        offset = event.get_content_offset_capture(self)
+        place = self.place_at(offset.x, offset.y)
+        if place is None or place[0] == self._cursor_line:
+            return
+        if self._selected_from is None:
+            self._selected_from = self._pressed[0]
+        self.move_to(place[0])
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        """Follow the link that was clicked."""
+        pressed, self._pressed = self._pressed, None
+        if pressed is None:
+            return
+        self.release_mouse()
+        stop = self.stop_at_caret()
+        if self._selected_from is None and stop and stop.target and stop.start <= pressed[1] < stop.end:
+            self._follow(stop, pressed[0])
+
+    def _follow(self, stop: Stop, line: int) -> None:
+        """Follow a link or a name; `DocumentView` knows how."""

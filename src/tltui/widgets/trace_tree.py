@@ -1,0 +1,386 @@
+"""The tree on the left, drawn line by line.
+
+Only the rows in sight are drawn, a cursor move repaints two of them, and counts that change while the scan runs repaint what
+they changed: over SSH bytes are dear.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from tltui.documents.outline import Label, Node, label
+from tltui.documents.outline_rows import OutlineRow, OutlineRows
+from tltui.text import tokens
+from tltui.text.document import Piece
+from tltui.text.sanitize import sanitize
+
+INDENT = 2
+
+
+class TraceTree(ScrollView, can_focus=True, inherit_bindings=False):
+    """Shows an `OutlineRows` with a cursor."""
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"tree--tok-{name}" for name in tokens.ALL} | {
+        "tree--cursor",
+        "tree--fold",
+    }
+
+    @dataclass
+    class Highlighted(Message):
+        """The cursor came to another node. `by_user`: through a key or the mouse, not while a scan fills the tree."""
+
+        tree: TraceTree
+        node: Node
+        by_user: bool
+
+        @property
+        def control(self) -> TraceTree:
+            """The tree that posted this."""
+            return self.tree
+
+        def can_replace(self, message: Message) -> bool:
+            """Only the last node counts."""
+            return isinstance(message, TraceTree.Highlighted) and message.tree is self.tree
+
+    @dataclass
+    class Entered(Message):
+        """Enter was pressed: the document is wanted."""
+
+        tree: TraceTree
+        node: Node
+
+        @property
+        def control(self) -> TraceTree:
+            """The tree that posted this."""
+            return self.tree
+
+    @dataclass
+    class AskFilter(Message):
+        """A filter is wanted; answer with `set_filter`."""
+
+        tree: TraceTree
+
+        @property
+        def control(self) -> TraceTree:
+            """The tree that posted this."""
+            return self.tree
+
+    @dataclass
+    class Told(Message):
+        """A remark for the status bar."""
+
+        tree: TraceTree
+        text: str
+
+        @property
+        def control(self) -> TraceTree:
+            """The tree that posted this."""
+            return self.tree
+
+    def __init__(
+        self,
+        rows: OutlineRows,
+        *,
+        mouse: bool = True,
+        ascii_only: bool = False,
+        id: str | None = None,  # noqa: A002  (Textual's name for it)
+    ) -> None:
+        super().__init__(id=id)
+        self.outline = rows
+        self._mouse = mouse
+        self._ascii = ascii_only
+        self._cursor = 0
+        self._styles: dict[str, Style] = {}
+
+    # what others may ask
+
+    @property
+    def node(self) -> Node:
+        """The node under the cursor."""
+        return self.outline.rows[self._cursor].node
+
+    @property
+    def cursor(self) -> int:
+        """The row of the cursor, from 0."""
+        return self._cursor
+
+    # growth
+
+    def on_mount(self) -> None:
+        """Textual calls this when the widget is in its place."""
+        self._resized()
+
+    def run_changed(self, is_new: bool) -> None:
+        """The run has grown: repaint, and make the rows again if there are new ones. The cursor stays on its node."""
+        if is_new:
+            key = self.node.key
+            self.outline.refresh()
+            self._cursor = self.outline.row_of(key) or min(self._cursor, len(self.outline) - 1)
+            self._resized()
+        self.refresh()
+
+    def _resized(self) -> None:
+        self.virtual_size = Size(self.size.width, len(self.outline))
+
+    def on_resize(self) -> None:
+        """Textual calls this when the size changed."""
+        self._resized()
+        self._show_cursor()
+
+    # drawing
+
+    def notify_style_update(self) -> None:
+        """Textual calls this when colours may have changed."""
+        super().notify_style_update()
+        self._styles.clear()
+
+    def _style(self, name: str) -> Style:
+        style = self._styles.get(name)
+        if style is None:
+            style = self.get_component_rich_style(f"tree--{name}", partial=True, default=Style.null())
+            self._styles[name] = style
+        return style
+
+    def render_line(self, y: int) -> Strip:
+        """One screen row."""
+        place = self.scroll_offset.y + y
+        width = self.size.width
+        base = self.rich_style
+        if place >= len(self.outline):
+            return Strip.blank(width, base)
+        row = self.outline.rows[place]
+        if place == self._cursor:
+            base += self._style("cursor")
+        try:
+            said = label(row.node, self._ascii)
+        except Exception as error:
+            said = Label(((f"tltui could not name this: {type(error).__name__}", tokens.ERROR),))
+        return Strip(self._segments(row, said, width)).apply_style(base)
+
+    def _segments(self, row: OutlineRow, said: Label, width: int) -> list[Segment]:
+        """The label in `width` cells: indentation and mark, left, as much of the detail as fits, right."""
+        right = [(sanitize(_text(piece)), _style_of(piece)) for piece in said.right]
+        right_width = sum(cell_len(text) for text, _ in right)
+        left_pieces = [(sanitize(_text(piece)), _style_of(piece)) for piece in said.left]
+        left_width = sum(cell_len(text) for text, _ in left_pieces)
+        lead = " " * (INDENT * max(row.depth - 1, 0))
+        room = width - len(lead) - 2
+        if left_width + right_width + 1 > room:
+            # narrow: what a thing is matters more than how long it took
+            right = [(text, style) for text, style in right if style not in (tokens.DIM,)]
+            right_width = sum(cell_len(text) for text, _ in right)
+            if min(left_width, room // 2) + right_width + 1 > room:
+                right, right_width = [], 0
+        segments = [Segment(lead), Segment(self._mark(row) + " ", self._style("fold"))]
+        detail = [(sanitize(_text(piece)), _style_of(piece)) for piece in said.detail]
+        left = room - right_width - (1 if right else 0)
+        for text, style in (*left_pieces, *detail):
+            shown = _fit(text, left, "~" if self._ascii else "…")
+            left -= cell_len(shown)
+            segments.append(Segment(shown, self._style(f"tok-{style}") if style else None))
+            if left <= 0:
+                break
+        segments.append(Segment(" " * (max(left, 0) + (1 if right else 0))))
+        segments += [Segment(text, self._style(f"tok-{style}") if style else None) for text, style in right]
+        return segments
+
+    def _mark(self, row: OutlineRow) -> str:
+        if not row.node.expandable:
+            return " "
+        is_open = row.node.key in self.outline.open
+        return ("v" if is_open else ">") if self._ascii else ("▾" if is_open else "▸")
+
+    # the cursor
+
+    def move_to(self, place: int, by_user: bool = True) -> None:
+        """Put the cursor on a row; the page follows."""
+        place = min(max(place, 0), len(self.outline) - 1)
+        before, self._cursor = self._cursor, place
+        if before != place:
+            top = self.scroll_offset.y
+            for row in (before, place):
+                self.refresh(Region(0, row - top, self.size.width, 1))
+        self._show_cursor()
+        self.post_message(self.Highlighted(self, self.node, by_user))
+
+    def _show_cursor(self) -> None:
+        height = self.size.height
+        if not height:
+            return
+        top = self.scroll_offset.y
+        if self._cursor < top:
+            self._scroll(self._cursor)
+        elif self._cursor >= top + height:
+            self._scroll(self._cursor - height + 1)
+
+    def _scroll(self, top: int) -> None:
+        self.scroll_to(y=top, animate=False, immediate=True)
+
+    def reveal(self, keys: list[str], by_user: bool = True) -> bool:
+        """Go to the node that the last key names, opening those before it. False when there is no such node."""
+        place = self.outline.reveal(keys)
+        if place is None:
+            return False
+        self._resized()
+        if not self.scroll_offset.y <= place < self.scroll_offset.y + self.size.height:
+            self._scroll(max(place - self.size.height // 3, 0))
+        self.refresh()
+        self.move_to(place, by_user)
+        return True
+
+    def _page(self, rows: int) -> None:
+        top = self.scroll_offset.y
+        place = min(max(self._cursor + rows, 0), len(self.outline) - 1)
+        limit = max(len(self.outline) - self.size.height, 0)
+        self._scroll(min(max(top + rows, 0), limit))
+        self.move_to(place)
+
+    def action_cursor_down(self) -> None:
+        """One line down."""
+        self.move_to(self._cursor + 1)
+
+    def action_cursor_up(self) -> None:
+        """One line up."""
+        self.move_to(self._cursor - 1)
+
+    def action_top(self) -> None:
+        """To the run itself."""
+        self.move_to(0)
+
+    def action_bottom(self) -> None:
+        """To the last line."""
+        self.move_to(len(self.outline) - 1)
+
+    def action_page_down(self) -> None:
+        """One page down, less a row."""
+        self._page(max(self.size.height - 1, 1))
+
+    def action_page_up(self) -> None:
+        """One page up, less a row."""
+        self._page(-max(self.size.height - 1, 1))
+
+    def action_half_down(self) -> None:
+        """Half a page down."""
+        self._page(max(self.size.height // 2, 1))
+
+    def action_half_up(self) -> None:
+        """Half a page up."""
+        self._page(-max(self.size.height // 2, 1))
+
+    # opening and closing
+
+    def _changed(self) -> None:
+        self._resized()
+        self._cursor = min(self._cursor, len(self.outline) - 1)
+        self._show_cursor()
+        self.refresh()
+
+    def action_expand(self) -> None:
+        """Open the node, or go to its first child."""
+        row = self.outline.rows[self._cursor]
+        if not row.node.expandable:
+            self.post_message(self.Entered(self, row.node))
+        elif self.outline.is_open(self._cursor):
+            if self._cursor + 1 < len(self.outline) and self.outline.rows[self._cursor + 1].depth > row.depth:
+                self.move_to(self._cursor + 1)
+        else:
+            self.outline.expand(self._cursor)
+            self._changed()
+
+    def action_collapse(self) -> None:
+        """Close the node, or go to its parent."""
+        if self.outline.is_open(self._cursor) and self._cursor:
+            self.outline.collapse(self._cursor)
+            self._changed()
+        else:
+            self.move_to(self.outline.parent(self._cursor))
+
+    def action_toggle(self) -> None:
+        """Open or close the node."""
+        if self.outline.is_open(self._cursor):
+            self.outline.collapse(self._cursor)
+        else:
+            self.outline.expand(self._cursor)
+        self._changed()
+
+    def action_collapse_all(self) -> None:
+        """Close all nodes; the cursor goes to the one that held it."""
+        path = [self._cursor]
+        while path[-1]:
+            path.append(self.outline.parent(path[-1]))
+        keys = [self.outline.rows[place].node.key for place in path]
+        self.outline.collapse_all()
+        self._cursor = next((row for key in keys if (row := self.outline.row_of(key)) is not None), 0)
+        self._changed()
+        self.move_to(self._cursor)
+
+    def action_expand_all(self) -> None:
+        """Open all nodes."""
+        key = self.node.key
+        if not self.outline.expand_all():
+            self.post_message(self.Told(self, "too many nodes to open all of them: filter first (f)"))
+        self._cursor = self.outline.row_of(key) or 0
+        self._changed()
+
+    def action_enter(self) -> None:
+        """Go to the document."""
+        self.post_message(self.Entered(self, self.node))
+
+    def action_ask_filter(self) -> None:
+        """Ask for a filter."""
+        self.post_message(self.AskFilter(self))
+
+    def set_filter(self, text: str) -> None:
+        """Show only nodes that match; '' shows all. The cursor stays on its node if that is still there."""
+        key = self.node.key
+        self.outline.set_filter(text)
+        place = self.outline.row_of(key)
+        if text and len(self.outline) == 1:
+            self.post_message(self.Told(self, f"nothing in the tree has {text!r}"))
+        self._cursor = place if place is not None else min(self._cursor, len(self.outline) - 1)
+        self._changed()
+        self.move_to(self._cursor)
+
+    # the mouse
+
+    def _on_click(self, event: events.Click) -> None:
+        if not self._mouse:
+            return
+        place = self.scroll_offset.y + event.y
+        if place >= len(self.outline):
+            return
+        again = place == self._cursor
+        self.move_to(place)
+        row = self.outline.rows[place]
+        on_mark = event.x <= INDENT * max(row.depth - 1, 0) + 1
+        if row.node.expandable and (on_mark or again):
+            self.action_toggle()
+
+
+def _text(piece: Piece) -> str:
+    return piece if isinstance(piece, str) else piece[0]
+
+
+def _style_of(piece: Piece) -> str:
+    return "" if isinstance(piece, str) else piece[1]
+
+
+def _fit(text: str, cells: int, mark: str) -> str:
+    if cell_len(text) <= cells:
+        return text
+    if cells <= 0:
+        return ""
+    while text and cell_len(text) > cells - 1:
+        text = text[: max(cells - 1, 0)] if text.isascii() else text[:-1]
+    return text + mark

@@ -182,7 +182,8 @@ def neutralise(data: bytes, maps: Iterable[tuple[str, str]] = (), user: str = ""
 def machine_maps() -> list[tuple[str, str]]:
     """The directories of this machine that stand for themselves: where we are and where we live."""
     places = dict.fromkeys((os.getcwd(), os.path.realpath(os.getcwd()), os.path.expanduser("~")))
-    return [(place, HOME) for place in places if place.startswith("/") and place not in ("/", "/tmp", HOME)]
+    neutral = re.compile(r"(?:/|/(?:usr|opt|tmp|home)(?:/venv.*)?|/home/user(?:/.*)?)")
+    return [(place, HOME) for place in places if place.startswith("/") and not neutral.fullmatch(place)]
 
 
 def parse_map(text: str) -> tuple[str, str]:

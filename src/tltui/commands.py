@@ -109,7 +109,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("tree.half_up", ("ctrl+u",), "half a page up", "Half a page up.", T_),
     Command("tree.expand", ("l", "right"), "open", "Open the node, or go to its first child.", T_),
     Command("tree.collapse", ("h", "left"), "close", "Close the node, or go to its parent.", T_),
-    Command("tree.toggle", ("space",), "open or close", "Open or close the node.", T_),
+    Command("tree.open_close", ("space",), "open or close", "Open or close the node.", T_),
     Command("tree.collapse_all", ("minus",), "close all", "Close all nodes.", T_),
     Command("tree.expand_all", ("equals_sign",), "open all", "Open all nodes, down to the artifacts.", T_),
     Command("tree.enter", ("enter",), "go to the document", "Go to the document of this node.", T_),

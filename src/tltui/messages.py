@@ -29,7 +29,7 @@ class DocumentReady(Message):
 
 @dataclass
 class DocumentGrown(Message):
-    """The document that is shown has more lines, or its badge changed."""
+    """The badge of a document changed: its md5 has been compared."""
 
     ticket: int
     document: Document

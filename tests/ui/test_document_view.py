@@ -12,7 +12,10 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding
 from textual.scroll_view import ScrollView
 
+from tltui.text import tokens
+from tltui.text.bytes_document import BytesDocument
 from tltui.text.document import Builder, Document, Hit, Line, Section, Span, TextDocument
+from tltui.text.payload import Payload
 from tltui.text.rows import Aligned
 from tltui.widgets.document_view import DocumentView
 
@@ -521,3 +524,64 @@ def test_no_name_of_textual_is_taken_by_accident() -> None:
 def test_actions_have_methods() -> None:
     for action in DocumentView.ACTIONS:
         assert getattr(DocumentView, f"action_{action.action}").__doc__
+
+
+@pytest.mark.parametrize("theme", ["textual-dark", "textual-light", "ansi-dark", "ansi-light"])
+async def test_every_style_has_a_look_in_every_theme(theme: str) -> None:
+    builder = Builder("t", "t")
+    for name in tokens.ALL:
+        builder.add((f"as {name}", name))
+    app = Probe(builder.document())
+    async with app.run_test(size=(60, 50)) as pilot:
+        app.theme = theme
+        await pilot.pause()
+        app.view.search("as")
+        await pilot.press("V", "j")
+        await pilot.pause()
+        assert [line.split("as ")[1] for line in screen_lines(app) if "as " in line] == list(tokens.ALL)
+        looks = {name: app.view.get_component_rich_style(f"document--tok-{name}", partial=True) for name in tokens.ALL}
+        plain_ones = {name for name, look in looks.items() if not look}
+        assert plain_ones == {tokens.VALUE, tokens.NAME, tokens.NUMBER, tokens.OPERATOR}
+        for one, other in [("ok", "error"), ("ok", "break"), ("error", "missing"), ("ok", "recompile")]:
+            assert looks[one] != looks[other]
+
+
+async def test_keys_while_the_index_is_built_and_searched() -> None:
+    text = b"".join(b"        buf%07d = empty_strided_cpu((16, 64), torch.float32)\n" % n for n in range(200_000))
+    app = Probe(BytesDocument(Payload.of(text), "output_code", ref="big", title="big"))
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.view.search("buf0199999")
+        await pilot.press("j", "pagedown", "l", "G", "pageup", "w", "space", "g", "n", "V", "ctrl+d", "escape")
+        await until(pilot, lambda: app.view.document.complete and app.view.hits.endswith("/1"), 20)
+        await pilot.press("g", "n")
+        await until(pilot, lambda: app.view.current_line() == 199_999)
+        assert len(app.view.rows) == len(app.view.document)
+
+
+async def test_shown_before_it_is_mounted() -> None:
+    class Early(Probe):
+        def compose(self) -> ComposeResult:
+            self.view.show(self.first, at=150_000)
+            yield self.view
+
+        def on_mount(self) -> None:
+            self.view.focus()
+
+    text = b"".join(b"x%d = 1\n" % n for n in range(300_000))
+    app = Early(BytesDocument(Payload.of(text), "python", ref="big", title="big"))
+    async with app.run_test(size=(40, 12)) as pilot:
+        await until(pilot, lambda: app.view.document.complete)
+        await until(pilot, lambda: app.view.virtual_size.height == 300_001)
+        await until(pilot, lambda: app.view.current_line() == 150_000)
+        assert "150001  x150000 = 1" in screen_text(app)
+
+
+async def test_a_new_badge_is_shown() -> None:
+    document = page()
+    app = Probe(document)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await pilot.press("j")
+        document.badge, document.version = "md5 ✓", 1
+        app.view.document_grown()
+        await pilot.pause()
+        assert "a [red]page[/red] · md5 ✓" in screen_lines(app)[0] and app.view.current_line() == 1

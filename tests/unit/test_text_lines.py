@@ -22,7 +22,9 @@ pure = settings(deadline=None, derandomize=True, max_examples=300)
 
 # Few letters, so that line ends, prefixes and matches fall together often.
 raw = st.lists(
-    st.sampled_from([b"\n", b"\t", b"\r", b"a", b"b", b"ab", b" ", "é".encode(), b"\xff", b"\xe2\x82", b"\x1b", b"\x85"]),
+    st.sampled_from(
+        [b"\n", b"\t", b"\r", b"a", b"b", b"ab", b" ", "é".encode(), b"\xff", b"\xe2\x82", b"\x1b", b"\x85"]
+    ),
     max_size=60,
 ).map(b"".join)
 
@@ -151,8 +153,9 @@ def test_text_is_every_line_sanitised(data: bytes) -> None:
 
 
 PATTERNS = [
-    "a", "ab", "A", "a b", r"a.", r"^a", r"b$", r"^$", r"a*", r"[ab]+", r"[^a]", r"\s+", r"\S+b", r"(?=a)a", r"a\Z", r"\Aa",
-    "é", r"(a|b)\1", r"\ba", r"a\.b", "\\.", " +", r"\W", "␛", "�", r"a(?:b|$)", r"b\n", "x|", r"(?i:A)b", r"\x61",
+    "a", "ab", "A", "a b", r"a.", r"^a", r"b$", r"^$", r"a*", r"[ab]+", r"[^a]", r"\s+", r"\S+b", r"(?=a)a", r"a\Z",
+    r"\Aa", "é", r"(a|b)\1", r"\ba", r"a\.b", "\\.", " +", r"\W", "␛", "�", r"a(?:b|$)", r"b\n", "x|", r"(?i:A)b",
+    r"\x61",
 ]  # fmt: skip
 
 
@@ -162,9 +165,8 @@ def test_search_is_finditer_on_each_line(data: bytes, text: str, ignore: bool, s
     pattern = re.compile(text, re.IGNORECASE if ignore else 0)
     document = whole(Slow(data).payload(b"\t"))
     lines = list(document.text())
-    hits = [
-        Hit(n, m.start(), m.end()) for n, line in enumerate(lines) for m in pattern.finditer(line) if m.end() > m.start()
-    ]
+    found = [(n, *match.span()) for n, line in enumerate(lines) for match in pattern.finditer(line)]
+    hits = [Hit(n, lo, hi) for n, lo, hi in found if hi > lo]
     index = LineIndex.chunks, LineIndex.chunks_back
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(LineIndex, "chunks", lambda self, lo, hi: index[0](self, lo, hi, chunk))
@@ -237,7 +239,7 @@ def test_budgets() -> None:
     first = time.perf_counter() - began
     while not document.advance():
         pass
-    assert list(document.find(re.compile("mul_0199999")))[0].line == 199_999
+    assert next(document.find(re.compile("mul_0199999"))).line == 199_999
     assert first < 0.3
     assert time.perf_counter() - began < 3
 

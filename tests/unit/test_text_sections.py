@@ -137,16 +137,19 @@ void run(
 } // x"""
     sections = find_sections("cpp", text.split("\n"))
     assert [(s.level, s.first, s.last, s.title) for s in sections] == [
-        (0, 1, 19, "namespace x"),
+        (0, 1, 20, "namespace x"),
         (1, 2, 6, "namespace"),
         (2, 3, 5, "class A : public B"),
         (1, 7, 13, 'extern "C"  void  kernel(float* a,'),
         (1, 16, 19, "void run"),
-    ] or [(s.level, s.first, s.last) for s in sections] == [(0, 1, 20), (1, 2, 6), (2, 3, 5), (1, 7, 13), (1, 16, 19)]
+    ]
 
 
 def test_python() -> None:
-    text = "import a\n\n@b\ndef f(\n    x,\n):\n    return x\n\nclass C:\n    def g(self):\n        pass\n\n    async def h(self):\n        pass\nx = 1"
+    text = (
+        "import a\n\n@b\ndef f(\n    x,\n):\n    return x\n\n"
+        "class C:\n    def g(self):\n        pass\n\n    async def h(self):\n        pass\nx = 1"
+    )
     sections = find_sections("python", text.split("\n"))
     assert [(s.level, s.first, s.last, s.title) for s in sections] == [
         (0, 3, 6, "def f("), (0, 8, 13, "class C"), (1, 9, 10, "def g(self)"), (1, 12, 13, "async def h(self)"),
@@ -157,8 +160,9 @@ def test_python() -> None:
 @given(
     st.lists(
         st.sampled_from(
-            ["class A(torch.nn.Module):", "\n", "\n", "    ", "def f(", "):", "x = 1", "# File: a:1 in f, code: b", "return x", "{",
-             "}", "k = async_compile.triton('''", "'''", "| ", "+- ", "GuardManager: source=x", "Traceback (most recent call last):",
+            ["class A(torch.nn.Module):", "\n", "\n", "    ", "def f(", "):", "x = 1", "# File: a:1 in f, code: b",
+             "return x", "{", "}", "k = async_compile.triton('''", "'''", "| ", "+- ", "GuardManager: source=x",
+             "Traceback (most recent call last):",
              '  File "/torch/x.py", line 1, in f', '  File "y.py", line 1, in g', '"a": ', "[", "]", ","]
         ),
         max_size=60,

@@ -10,7 +10,9 @@ pure = settings(deadline=None, derandomize=True, max_examples=300)
 texts = st.text(st.sampled_from("ab字é\u0301漢ｗ…🙂\u200d "), max_size=20)
 
 
-@pytest.mark.parametrize(("text", "width"), [("", 0), ("abc", 3), ("字", 2), ("e\u0301", 1), ("ｗ", 2), ("…", 1), ("é", 1)])
+@pytest.mark.parametrize(
+    ("text", "width"), [("", 0), ("abc", 3), ("字", 2), ("e\u0301", 1), ("ｗ", 2), ("…", 1), ("é", 1)]
+)
 def test_cells(text: str, width: int) -> None:
     assert cells(text) == width
 

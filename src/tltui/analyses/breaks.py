@@ -1,8 +1,8 @@
 """Graph breaks: where, why, and what torch suggests.
 
-The record `dynamo_graph_break_reason` is a text for people, in four shapes: the usual one, that of a frame that is skipped
-because it can't be resumed, that of an error in a fake tensor, and those of older versions of torch. Before torch 2.6
-there is no such record: then the restart reasons of the metrics are all there is.
+The record `dynamo_graph_break_reason` is a text for people, in four shapes: the usual one, that of a frame that is
+skipped because it can't be resumed, that of an error in a fake tensor, and those of older versions of torch. Before
+torch 2.6 there is no such record: then the restart reasons of the metrics are all there is.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ _SKIPPED = re.compile(
     re.MULTILINE,
 )
 _GB = re.compile(r"/(gb\d{3,6})\.html")
-_USER_STACK = re.compile(r"^(?:User code traceback:|The graph break occurred in the following user code:)[ \t]*$", re.MULTILINE)
+_USER_STACK = re.compile(
+    r"^(?:User code traceback:|The graph break occurred in the following user code:)[ \t]*$", re.MULTILINE
+)
 _LAST_FRAME = re.compile(r"\n(?=Traceback \(most recent call last\):)")
 _REASON = re.compile(r"^Graph Break Reason:[ \t]*", re.MULTILINE)
 _ENCOUNTERED = re.compile(r"^Encountered graph break when attempting to trace .*:\s*$")
@@ -76,7 +78,7 @@ def breaks_of(compile_: Compile, reader: Reader | None = None, limit: int | None
 
 
 def from_restart(reason: str) -> GraphBreak:
-    """A restart reason, which says no place."""
+    """A restart reason, or the message of an `Unsupported`: neither says a place."""
     text = reason.strip()
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         text = text[1:-1]

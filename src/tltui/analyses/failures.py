@@ -13,7 +13,9 @@ from tltui.model.nodes import Compile
 ERROR = "dynamo_error"
 BACKWARD = "eager_compile_backwards_failure"
 LIMIT = 1 << 18
-_LAST = re.compile(r"^(?P<type>[A-Za-z_][\w.]*(?:Error|Exception|Failed|Unsupported|Node|Interrupt|Exit|Hit|Warning)): ?(?P<text>.*)$")
+_LAST = re.compile(
+    r"^(?P<type>[A-Za-z_][\w.]*(?:Error|Exception|Failed|Unsupported|Node|Interrupt|Exit|Hit|Warning)): ?(?P<text>.*)$"
+)
 
 
 @dataclass(frozen=True, slots=True)

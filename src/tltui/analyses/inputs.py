@@ -1,7 +1,8 @@
 """What a compile was given: tensors, symbols, and Python numbers that became symbols.
 
-Torch describes every tensor that it turns into a fake one (`describe_tensor`), says where it came from (`describe_source`), and
-how large its storage is. The records are joined by (describer, id). Only those of the last attempt count.
+Torch describes every tensor that it turns into a fake one (`describe_tensor`), says where it came from
+(`describe_source`), and how large its storage is. The records are joined by (describer, id). Only those of the last
+attempt count.
 """
 
 from __future__ import annotations
@@ -192,14 +193,19 @@ class _Collected:
         )
 
 
-_NOTES = (
-    ("is_view", "view"), ("is_nested", "nested"), ("is_traceable_wrapper_subclass", "subclass"), ("is_sparse", "sparse"),
-    ("is_functorch_wrapped", "functorch"), ("is_conj", "conj"), ("is_inference", "inference tensor"),
-)  # fmt: skip
+_NOTES = {
+    "is_view": "view",
+    "is_nested": "nested",
+    "is_traceable_wrapper_subclass": "subclass",
+    "is_sparse": "sparse",
+    "is_functorch_wrapped": "functorch",
+    "is_conj": "conj",
+    "is_inference": "inference tensor",
+}
 
 
 def _note(fields: dict[str, Any]) -> str:
-    return ", ".join(word for key, word in _NOTES if fields.get(key) is True)
+    return ", ".join(word for key, word in _NOTES.items() if fields.get(key) is True)
 
 
 def _key(value: object) -> object:

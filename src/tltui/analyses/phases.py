@@ -1,8 +1,8 @@
 """Where the time of a compile went, by phase.
 
-The intervals of the timing events nest, and worker threads write into the same lane. So an instant belongs to the most
-specific phase that covers it: kernels before guards, Inductor, autograd, Dynamo. The phases add up to the wall time, also when
-threads overlap.
+The intervals of the timing events nest, and worker threads write into the same lane. So an instant belongs to the
+most specific phase that covers it: kernels before guards, Inductor, autograd, Dynamo. The phases add up to the wall
+time, also when threads overlap.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class RecompileReason:
 
 @dataclass(frozen=True, slots=True)
 class Became:
-    """A dimension or number that varied, and that torch treats as dynamic from now on (`automatic_dynamic`)."""
+    """A size, stride or number that varied, and that torch marked as dynamic for it (`automatic_dynamic`)."""
 
     source: str
     dim: int | None
@@ -80,7 +80,7 @@ def recompile_of(compile_: Compile, events: list[Event], reader: Reader | None =
 
 
 def parse_payload(payload: bytes) -> list[str]:
-    """The reasons of a `recompile_reasons` record: a JSON list, or with one reason the bare text (though it says json)."""
+    """The reasons of a `recompile_reasons` record: a JSON list, or, with one reason, the bare text."""
     stripped = payload.strip()
     if stripped[:1] in (b"[", b'"'):
         try:

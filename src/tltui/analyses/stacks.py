@@ -75,8 +75,8 @@ _WITH_STACK = ("create_symbol", "create_unbacked_symbol", "guard_added_fast", "s
 def callers_of(compile_: Compile, reader: Reader | None = None) -> tuple[StackFrame, ...]:
     """Who called the compiled function, outermost first.
 
-    Torch 2.13 often leaves the callers out of `dynamo_start`. Then those of the first symbol or guard are taken: its stack
-    goes from the caller through Dynamo.
+    Torch 2.13 often leaves the callers out of `dynamo_start`. Then those of the first symbol or guard are taken: its
+    stack goes from the caller through Dynamo.
     """
     reader = reader or Reader(compile_.process.log)
     if callers := start_stack(compile_, reader)[:-1]:

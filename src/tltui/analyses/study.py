@@ -14,7 +14,7 @@ from tltui.analyses.phases import Timing, timing_of
 from tltui.analyses.reasons import Recompile, recompile_of
 from tltui.analyses.records import Reader, json_in, metrics_fields, text_in, torch_version, whole_in
 from tltui.analyses.stacks import StackFrame, callers_of
-from tltui.model.artifacts import artifacts_of, units_of
+from tltui.model.artifacts import Artifact, Unit, artifacts_of, units_of
 from tltui.model.expected import Absent
 from tltui.model.nodes import Compile
 from tltui.model.status import Facts
@@ -67,6 +67,23 @@ class Study:
     cudagraph_skip_reason: str | None
 
 
+def parts_of(compile_: Compile) -> tuple[Part, ...]:
+    """The artifacts of a compile as lists name them."""
+    artifacts = artifacts_of(compile_)
+    return _parts(compile_, artifacts, units_of(artifacts))
+
+
+def _parts(compile_: Compile, artifacts: list[Artifact], units: list[Unit]) -> tuple[Part, ...]:
+    titles = {unit.number: unit.name for unit in units}
+    columns = compile_.process.log.columns
+    found = []
+    for a in artifacts:
+        unit = None if a.unit is None else titles.get(a.unit)
+        stored = columns.size[a.record] or (columns.head[a.record] if a.is_metrics else 0)
+        found.append(Part(str(a.ref), a.name, a.kind.title, a.kind.phase.title, unit, a.attempt, stored, a.kind.help))
+    return tuple(found)
+
+
 def study(compile_: Compile) -> Study:
     """Read what the overview of a compile needs."""
     process = compile_.process
@@ -79,22 +96,15 @@ def study(compile_: Compile) -> Study:
     caches = caches_of(artifacts, events, reader)
     function, file, line = compile_.frame.code
     version = text_in(forward, "pytorch_version") or torch_version(process)
-    titles = {unit.number: unit.name for unit in units}
-    columns = process.log.columns
-    parts = tuple(
-        Part(
-            str(a.ref), a.name, a.kind.title, a.kind.phase.title, None if a.unit is None else titles.get(a.unit), a.attempt,
-            columns.size[a.record] or (columns.head[a.record] if a.is_metrics else 0), a.kind.help,
-        )
-        for a in artifacts
-    )  # fmt: skip
+    parts = _parts(compile_, artifacts, units)
     status = compile_.status
     dynamo = json_in(forward, "dynamo_config")
     limit = whole_in(dynamo, "recompile_limit")
     latency = forward.get("guard_latency_us")
     return Study(
         str(compile_.ref), str(status) if status else None, compile_.facts, function, file, line,
-        callers_of(compile_, reader), failures_of(compile_, metrics, reader), breaks_of(compile_, reader, BREAKS_SHOWN),
+        callers_of(compile_, reader), failures_of(compile_, metrics, reader),
+        breaks_of(compile_, reader, BREAKS_SHOWN),
         recompile_of(compile_, events, reader), inputs_of(compile_, reader), timing_of(events, metrics), caches, parts,
         missing_of(compile_, artifacts, units, caches, metrics, version), version,
         whole_in(dynamo, "cache_size_limit") if limit is None else limit,

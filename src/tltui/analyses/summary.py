@@ -1,6 +1,6 @@
 """What a run, a rank or a process amounts to: the most important first, and never more reading than a screen needs.
 
-Counts come from what the scan keeps. Payloads are read for a bounded number of items; `Capped` says how many were left out.
+Counts come from what the scan keeps. Payloads are read for a bounded number of items, and the page says so.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tltui.analyses.breaks import GraphBreak, breaks_of
+from tltui.analyses.events import events_of
 from tltui.analyses.failures import failures_of
+from tltui.analyses.phases import timing_of
 from tltui.analyses.reasons import parse_reason, recompile_of
 from tltui.analyses.records import Reader, metrics_fields
 from tltui.analyses.stacks import is_framework, user_frames
@@ -20,6 +22,7 @@ from tltui.model.status import Tally
 
 BREAKS_READ = 50
 ERRORS_READ = 8
+UNFINISHED_READ = 4
 COMPILES_SHOWN = 8
 CACHE_COUNTS = (
     ("AOTAutograd cache", "aotautograd_cache"),
@@ -100,6 +103,18 @@ class MostRecompiled:
 
 
 @dataclass(frozen=True, slots=True)
+class Unfinished:
+    """A compile whose metrics were not written: still running, killed, or cut off."""
+
+    ref: str
+    code: Code
+    doing: str | None
+    """What it had begun and not ended, the innermost."""
+    seconds: float | None
+    """How long that had taken at its last event."""
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """A run, a rank or a process."""
 
@@ -118,6 +133,8 @@ class Summary:
     recompiled: MostRecompiled | None
     caches: tuple[tuple[str, int, int, int], ...]
     """(cache, hits, misses, bypassed) of the caches that were asked."""
+    unfinished: tuple[Unfinished, ...]
+    """The newest of each process first; at most `UNFINISHED_READ`."""
     cudagraph_skips: tuple[tuple[str, int], ...]
     versions: tuple[str, ...]
 
@@ -143,6 +160,7 @@ def summarise(processes: Iterable[Process]) -> Summary:
         read,
         _most_recompiled(real),
         _caches(compiles),
+        _unfinished(real),
         tuple(Counter(r for c in real if (r := c.facts.cudagraph_skip_reason)).most_common(5)),
         versions_of(everything),
     )
@@ -192,27 +210,21 @@ def _cost(key: tuple[Any, ...], members: list[Compile]) -> CodeCost:
 
 
 def _errors(compiles: list[Compile]) -> list[ErrorLine]:
-    """The errors; those of which the place was read first. A hit of the recompile limit comes last: it has a line of its own."""
+    """The errors, the places of the first ones read. Hits of the recompile limit come last."""
     failed = [c for c in compiles if c.tally.errors]
     failed.sort(key=lambda c: c.facts.recompile_limit)
     found = []
     for number, compile_ in enumerate(failed):
-        facts, name = compile_.facts, compile_.frame.code[0]
-        ref = str(compile_.ref)
+        facts, name, limit = compile_.facts, compile_.frame.code[0], compile_.facts.recompile_limit
+        ref, known = str(compile_.ref), None
         if number < ERRORS_READ:
             reader = Reader(compile_.process.log)
-            for failure in failures_of(compile_, metrics_fields(compile_, reader), reader)[:1]:
-                found.append(
-                    ErrorLine(ref, failure.type, failure.reason, failure.file, failure.line, name, facts.recompile_limit)
-                )
-                break
-            else:
-                found.append(ErrorLine(ref, facts.fail_type or "failure", facts.fail_reason or "", function=name))
+            known = next(iter(failures_of(compile_, metrics_fields(compile_, reader), reader)), None)
+        if known is not None:
+            found.append(ErrorLine(ref, known.type, known.reason, known.file, known.line, name, limit))
         else:
             reason = facts.fail_reason or facts.backward_fail_reason or ""
-            found.append(
-                ErrorLine(ref, facts.fail_type or "failure", reason, function=name, recompile_limit=facts.recompile_limit)
-            )
+            found.append(ErrorLine(ref, facts.fail_type or "failure", reason, function=name, recompile_limit=limit))
     return found
 
 
@@ -264,6 +276,22 @@ def _most_recompiled(compiles: list[Compile]) -> MostRecompiled | None:
         code_of(last), str(last.frame.ref), len(members), sum(c.tally.seconds for c in members), str(last.ref), reason,
         any(c.facts.recompile_limit for c in members),
     )  # fmt: skip
+
+
+def _unfinished(compiles: list[Compile]) -> tuple[Unfinished, ...]:
+    newest: dict[int, list[Compile]] = defaultdict(list)
+    for compile_ in compiles:
+        if compile_.tally.missing:
+            newest[id(compile_.process)].append(compile_)
+    found = []
+    for members in list(newest.values())[:UNFINISHED_READ]:
+        last = max(members, key=lambda c: c.records[-1] if c.records else 0)
+        waiting = timing_of(events_of(last), []).open
+        inner = waiting[-1] if waiting else None
+        found.append(
+            Unfinished(str(last.ref), code_of(last), inner.name if inner else None, inner.seconds if inner else None)
+        )
+    return tuple(found)
 
 
 def _caches(compiles: list[Compile]) -> tuple[tuple[str, int, int, int], ...]:

@@ -67,7 +67,7 @@ def badge_of(checked: Checked | None) -> str:
         return ""
     if checked.check is Check.BAD:
         return "md5 ✗ damaged"
-    return checked.check.value
+    return str(checked.check.value)
 
 
 def _nothing(ref: str, title: str) -> Document:

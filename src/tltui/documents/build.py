@@ -12,6 +12,7 @@ from tltui.documents.overview_frame import frame_document
 from tltui.documents.overview_phase import phase_document, unit_document
 from tltui.documents.overview_rank import process_document, rank_document
 from tltui.documents.overview_run import run_document
+from tltui.documents.pages import pages_document
 from tltui.documents.records import records_document
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile, Frame, Process, Rank
@@ -77,6 +78,7 @@ def _of_compile(make: Callable[[Run, Compile, Ref, Options], Document]) -> Calla
 VIEWS: dict[str, Callable[[Run, Ref, Options], Document]] = {
     "run": lambda run, ref, options: run_document(run, options),
     "damage": lambda run, ref, options: damage_document(run, options),
+    "pages": lambda run, ref, options: pages_document(run, options),
     "records": _records,
     "record": _record,
     "attempt": _of_compile(lambda run, node, ref, options: attempt_document(run, node, ref.attempt or 0, options)),

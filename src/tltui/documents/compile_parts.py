@@ -66,7 +66,7 @@ def _tensors(page: Page, tensors: Sequence[TensorInput], indent: str = "  ") -> 
 
 
 def readable(source: str) -> str:
-    """The expression of a module's part as people write it: `L['self']._modules['0']._parameters['w']` → `L['self'].0.w`"""
+    """A module's part as people write it: `L['self']._modules['0']._parameters['w']` → `L['self'].0.w`"""
     return _MODULE_PART.sub(r".\1", source)
 
 
@@ -104,7 +104,8 @@ def add_symbols(page: Page, symbols: Sequence[Symbol]) -> None:
     for symbol in symbols:
         if symbol.specialized is not None:
             why = f" ({symbol.specialized_why})" if symbol.specialized_why else ""
-            page.say(f"{symbol.name} was fixed to {symbol.specialized}{why}: it is not dynamic any more", "  ", tokens.WARN)
+            what = f"{symbol.name} was fixed to {symbol.specialized}{why}: it is not dynamic any more"
+            page.say(what, "  ", tokens.WARN)
 
 
 def _symbols(page: Page, symbols: Sequence[Symbol], indent: str) -> None:
@@ -141,7 +142,7 @@ def add_caches(page: Page, caches: Sequence[CacheAnswer], node: Compile) -> None
         if answer.key:
             said.append(f"key {fmt.clip(answer.key, 12)}")
         state = (answer.state, styles.get(answer.state, ""), answer.ref or "")
-        rows.append([answer.cache, state, (page.mark(" · ").join(said), tokens.DIM)])
+        rows.append([answer.cache, state, (" · ".join(said), tokens.DIM)])
     page.table(rows)
 
 
@@ -155,13 +156,13 @@ def add_artifacts(page: Page, parts: Sequence[Part]) -> None:
     for part in parts:
         groups.setdefault((part.phase, part.unit or "" if several else ""), []).append(part)
     for (phase, unit), members in groups.items():
-        page.add("  ", (phase, tokens.LABEL), (page.mark(f" · {unit}") if unit else "", tokens.DIM))
+        page.add("  ", (phase, tokens.LABEL), (f" · {unit}" if unit else "", tokens.DIM))
         add_parts(page, members, "    ")
 
 
 def add_parts(page: Page, parts: Sequence[Part], indent: str) -> None:
     """Name, stored size and what it is for, one line each."""
-    names = [_name(part) for part in parts]
+    names = [part_name(part) for part in parts]
     room = page.width - len(indent) - 11
     pad = min(max(len(name) for name in names), 32)
     for part, name in zip(parts, names, strict=True):
@@ -174,7 +175,7 @@ def add_parts(page: Page, parts: Sequence[Part], indent: str) -> None:
         page.add(*pieces)
 
 
-def _name(part: Part) -> str:
+def part_name(part: Part) -> str:
     """The name with its number where there are several of it."""
     number = part.ref.rpartition("#")[2] if "#" in part.ref else ""
     return sanitize(f"{part.name}#{number}" if number.isdigit() else part.name)
@@ -193,8 +194,10 @@ def add_absent(page: Page, absent: Sequence[Absent]) -> None:
             title = fmt.clip(item.title, page.width - 4)
             name = fmt.clip_middle(item.name, max(page.width - len(title) - 4, 8))
             page.add("  ", (title, tokens.LABEL), "  ", (name, tokens.DIM))
+        if len(items) > 1 and reason.endswith(" before it"):
+            reason = reason.removesuffix("it") + "them"
         if flag and flag not in reason:
-            reason += f" (to have {'it' if len(items) == 1 else 'them'}: {flag})"
+            reason += f" (to have {'it' if len(items) == 1 else 'them'}, set {flag})"
         page.say(reason, "    ")
 
 
@@ -208,8 +211,9 @@ def add_ids(page: Page, node: Compile, known: Study) -> None:
         page.labelled("started", fmt.when(known.timing.start))
     if process.rank is not None:
         page.labelled("rank", str(process.rank))
-    page.labelled("process", f"pid {process.pid}" + ("" if process.alone else f", number {process.number} of this rank"))
+    place = "" if process.alone else f", number {process.number} of this rank"
+    page.labelled("process", f"pid {process.pid}{place}")
     page.labelled("torch", known.torch or "the log does not say")
-    page.labelled("file", fmt.home(process.log.path))
+    page.file(process.log.path)
     page.add("  ", ("records".ljust(9), tokens.LABEL), (fmt.plural(len(node.records), "record"), tokens.LINK,
              f"@records:{node.ref}"))  # fmt: skip

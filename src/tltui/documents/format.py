@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from datetime import datetime
 
 ELLIPSIS = "…"
+_BLANKS = re.compile(r"[ \t\n]+")
 
 
 def seconds(value: float) -> str:
@@ -130,15 +132,15 @@ def clip_middle(text: str, width: int) -> str:
 
 def one_line(text: str) -> str:
     """A text of several lines, or with runs of blanks, as one line."""
-    return " ".join(text.split())
+    return _BLANKS.sub(" ", text).strip(" ")
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Lines of at most `width` columns, broken at blanks; words that are longer are cut."""
+    """Lines of at most `width` columns, broken at blanks and line ends; words that are longer are cut."""
     width = max(width, 10)
     lines: list[str] = []
     current = ""
-    for word in text.split():
+    for word in filter(None, _BLANKS.split(text)):
         while len(word) > width:
             room = width - len(current) - 1 if current else width
             if current and room < 8:

@@ -88,7 +88,7 @@ def children(node: Node) -> list[Node]:
     if isinstance(target, Process):
         return _process_children(target)
     if isinstance(target, Frame):
-        return [_compile_node(compile_) for compile_ in target.compiles]
+        return [compile_node(compile_) for compile_ in target.compiles]
     if isinstance(target, Compile):
         return _compile_children(target)
     if isinstance(target, Attempt):
@@ -112,9 +112,9 @@ def _process_children(process: Process) -> list[Node]:
     nodes, without_id = [], []
     for frame in process.frames.values():
         if frame.key == NO_ID:
-            without_id = [_compile_node(compile_) for compile_ in frame.compiles]
+            without_id = [compile_node(compile_) for compile_ in frame.compiles]
         elif len(frame.compiles) == 1:
-            nodes.append(_compile_node(frame.compiles[0]))
+            nodes.append(compile_node(frame.compiles[0]))
         else:
             ref = str(process.ref_of(frame.key))
             nodes.append(Node(_absolute(process, frame.key), frame, ref, True))
@@ -126,7 +126,8 @@ def _absolute(process: Process, compile_id: CompileId) -> str:
     return f"{process.log.path}\0{process.pid}\0{compile_id.address}"
 
 
-def _compile_node(compile_: Compile) -> Node:
+def compile_node(compile_: Compile) -> Node:
+    """The node of a compile."""
     return Node(_absolute(compile_.process, compile_.id), compile_, str(compile_.ref), True)
 
 
@@ -301,7 +302,7 @@ def path_to(run: Run, target: Rank | Process | Frame | Compile | Artifact) -> li
     """The keys of the nodes that must be open to see a node, and its own key last."""
     if isinstance(target, Artifact):
         keys = path_to(run, target.owner)
-        return [*keys, *(_inside(_compile_node(target.owner), f"{target.log.path}\0{target.record}") or ())]
+        return [*keys, *(_inside(compile_node(target.owner), f"{target.log.path}\0{target.record}") or ())]
     if isinstance(target, Rank):
         return ["@run", str(target.ref)]
     process = target if isinstance(target, Process) else target.process

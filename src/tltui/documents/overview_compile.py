@@ -110,20 +110,20 @@ def _notes(node: Compile, known: Study) -> list[str]:
     if node.status is Status.BREAK and not facts.graph_op_count and facts.has_metrics:
         return ["No graph came out of this frame: it runs in eager mode, and what it calls is compiled by itself."]
     if node.status is Status.BREAK and facts.has_metrics:
-        return ["The graph ends at the break. The rest of the function runs in eager mode or is compiled as a frame of its own."]
+        return ["The graph ends at the break. What follows runs in eager mode or is compiled as a frame of its own."]
     return []
 
 
 def _no_compile(page: Page, node: Compile) -> None:
     count = fmt.plural(len(node.records), "record")
     if node.id == NO_ID:
-        page.add((f"{page.mark('·')} {count} without a compile id", tokens.STRONG))
+        page.add((f"{'·'} {count} without a compile id", tokens.STRONG))
         page.say(
-            "Written outside of any compile: torch.export and AOTInductor have no ids, and neither have the threads that "
-            "compile kernels, the string table and the torch version.", "  ", tokens.DIM,
+            "Written outside of any compile: torch.export and AOTInductor have no ids, and neither have the threads "
+            "that compile kernels, the string table and the torch version.", "  ", tokens.DIM,
         )  # fmt: skip
         return
-    page.add((f"{page.mark('·')} compiled autograd captured a backward pass", tokens.STRONG))
+    page.add((f"{'·'} compiled autograd captured a backward pass", tokens.STRONG))
     process = node.process
     followers = [c for c in process.compiles.values() if c.id.autograd == node.id.autograd and c.is_compile]
     if followers:
@@ -184,10 +184,10 @@ def _time(page: Page, known: Study, finished: bool) -> None:
     if timing.open:
         inner = timing.open[-1]
         state = "still running" if not finished else "begun and not seen to end"
-        names = page.mark(" › ").join(fmt.clip_middle(sanitize(item.name), 40) for item in timing.open[-4:])
+        names = " › ".join(fmt.clip_middle(sanitize(item.name), 40) for item in timing.open[-4:])
         page.say(f"{state}, for at least {fmt.seconds(inner.seconds)}: {names}", "  ", tokens.WARN)
     if timing.source == "metrics":
-        page.add("  ", ("(from the totals in the metrics: this log has no timing events for it)", tokens.DIM))
+        page.say("(from the totals in the metrics: this log has no timing events for it)", "  ", tokens.DIM)
 
 
 def _counts(page: Page, known: Study) -> None:
@@ -200,8 +200,7 @@ def _counts(page: Page, known: Study) -> None:
     if facts.guard_count is not None:
         words.append(fmt.plural(facts.guard_count, "guard"))
     if known.guard_latency_us is not None:
-        words.append(f"guards take {known.guard_latency_us:.0f} µs a call" if not page.ascii else
-                     f"guards take {known.guard_latency_us:.0f} us a call")  # fmt: skip
+        words.append(f"guards take {known.guard_latency_us:.0f} µs a call")
     if words:
         page.heading("Graph and guards")
         page.joined(words, "  ")

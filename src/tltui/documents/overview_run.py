@@ -7,7 +7,13 @@ from tltui.analyses.summary import Summary, summarise
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.summary_parts import (
-    add_breaks, add_caches, add_costs, add_counts, add_errors, add_recompiled,
+    add_breaks,
+    add_caches,
+    add_costs,
+    add_counts,
+    add_errors,
+    add_recompiled,
+    add_unfinished,
 )  # fmt: skip
 from tltui.model.run import Run
 from tltui.text import tokens
@@ -25,13 +31,15 @@ def run_document(run: Run, options: Options) -> TextDocument:
     _head(page, run, summary)
     if not run.finished:
         share = fmt.percent(min(run.scanned, run.size), run.size)
-        page.say(f"still reading: {share} of {fmt.size_of(run.size)} so far, everything below is preliminary", "", tokens.WARN)
+        what = f"still reading: {share} of {fmt.size_of(run.size)} so far, everything below is preliminary"
+        page.say(what, "", tokens.WARN)
     if summary.tally.compiles:
         add_counts(page, summary.tally, run.status_counts())
     elif run.finished:
         _no_compiles(page, run)
     _start(page, run, summary)
     add_errors(page, summary)
+    add_unfinished(page, summary, finished=run.finished)
     add_breaks(page, summary)
     add_recompiled(page, summary)
     add_costs(page, summary, 3, "Most expensive functions")
@@ -49,7 +57,7 @@ def _head(page: Page, run: Run, summary: Summary) -> None:
         versions = (version,) if version else ()
     words: list[Piece] = []
     if versions:
-        words.append("torch " + ", ".join(versions[:3]) + (" …" if len(versions) > 3 else ""))
+        words.append("torch " + ", ".join(versions[:3]) + (" and more" if len(versions) > 3 else ""))
     numbered = [rank for rank in ranks if rank.number is not None]
     if numbered:
         words.append(fmt.plural(len(numbered), "rank"))
@@ -67,8 +75,8 @@ def _head(page: Page, run: Run, summary: Summary) -> None:
     page.joined(words)
     if summary.start is not None and summary.end is not None:
         span = fmt.seconds(max(summary.end - summary.start, 0.0) / 1e6)
-        page.say(f"from {fmt.when(summary.start)} to {fmt.clock(summary.end)}: {span} from the first compile to the end of "
-                 "the last", "", tokens.DIM)  # fmt: skip
+        what = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"
+        page.say(what, "", tokens.DIM)
 
 
 def _no_compiles(page: Page, run: Run) -> None:
@@ -77,54 +85,82 @@ def _no_compiles(page: Page, run: Run) -> None:
         page.say("There are no records.", "", tokens.WARN)
         return
     page.blank()
-    page.say(f"No compile of a Python frame is in this trace. Its {fmt.plural(records, 'record')} have no compile id, as "
-             "torch.export and AOTInductor write them.")  # fmt: skip
+    count = fmt.plural(records, "record")
+    page.say(
+        f"No compile of a Python frame is in this trace. Its {count} have no compile id, as torch.export and "
+        "AOTInductor write them."
+    )
     for process in list(run.processes())[:RANKS_NAMED]:
         for compile_ in process.ordered():
             ref = str(compile_.ref)
             page.add("  ", (ref, tokens.LINK, ref), "  ", (fmt.plural(len(compile_.records), "record"), tokens.DIM))
 
 
+Hint = tuple[str, str, str]
+"""An address, a fact, the key to press."""
+
+
 def _start(page: Page, run: Run, summary: Summary) -> None:
     """One to four things to look at, each for a fact."""
-    rows: list[tuple[Piece, str, str]] = []
+    hints = _failed(summary) + _stuck(run, summary) + _slowed(summary)
+    if not hints:
+        return
+    page.heading("Start here")
+    for ref, what, key in hints[:4]:
+        link, press = f"[{ref}]", key if key == "enter" else f"press {key}"
+        lines = fmt.wrap(what, page.width - 6 - len(link) - len(press))
+        for n, line in enumerate(lines):
+            tail: list[Piece] = ["  ", (press, tokens.KEY)] if n == len(lines) - 1 else []
+            page.add("  ", (link, tokens.LINK, ref) if n == 0 else " " * len(link), "  ", line, *tail)
+
+
+def _failed(summary: Summary) -> list[Hint]:
+    hints: list[Hint] = []
     errors = [error for error in summary.errors if not error.recompile_limit]
     limits = [error for error in summary.errors if error.recompile_limit]
     if errors:
-        first = errors[0]
-        what = f"{fmt.plural(len(errors), 'compile')} failed: the first is {first.type}"
-        if first.function:
-            what += f" in {first.function}"
-        rows.append(((f"[{first.ref}]", tokens.LINK, first.ref), what, "e"))
+        where = f" in {errors[0].function}" if errors[0].function else ""
+        many = f"{fmt.plural(len(errors), 'compile')} failed, the first with" if len(errors) > 1 else "failed with"
+        hints.append((errors[0].ref, f"{many} {errors[0].type}{where}", "e"))
     if limits:
-        first = limits[0]
-        name = f" of {first.function}" if first.function else ""
-        what = f"the recompile limit{name} was reached: new inputs run in eager mode"
-        rows.append(((f"[{first.ref}]", tokens.LINK, first.ref), what, "r" if errors else "e"))
+        name = f" of {limits[0].function}" if limits[0].function else ""
+        what = f"the recompile limit{name} was reached: inputs that fit no earlier compile run in eager mode"
+        hints.append((limits[0].ref, what, "r" if errors else "e"))
+    return hints
+
+
+def _stuck(run: Run, summary: Summary) -> list[Hint]:
+    if not run.finished or not summary.unfinished:
+        return []
+    last = summary.unfinished[0]
+    count = summary.tally.missing
+    name = last.code.name or "a frame"
+    what = f"{fmt.plural(count, 'compile')} did not finish; the last is {name}"
+    if last.doing is not None and last.seconds is not None:
+        what += f", {fmt.seconds(last.seconds)} into {last.doing}"
+    return [(last.ref, what, "enter")]
+
+
+def _slowed(summary: Summary) -> list[Hint]:
+    hints: list[Hint] = []
     if summary.breaks:
         place = summary.breaks[0]
-        where = fmt.place(place.user_file or place.file, place.user_line if place.user_file else place.line)
-        at = f" at {where}" if where != "?" else ""
-        what = f"{fmt.plural(summary.tally.breaks, 'graph break')}: the most frequent is {place.headline}{at}"
-        rows.append(((f"[{place.first}]", tokens.LINK, place.first), what, "b"))
+        own = (place.user_file, place.user_line) if place.user_file else (place.file, place.line)
+        at = f", {fmt.place(*own)}" if own[0] else ""
+        breaks = summary.tally.breaks
+        how = "most often: " if breaks > 1 else ""
+        hints.append((place.first, f"{fmt.plural(breaks, 'graph break')}, {how}{place.headline}{at}", "b"))
     worst = summary.recompiled
-    if worst is not None and not limits and (worst.recompiles > 1 or len(rows) < 2):
-        name = worst.code.name or "a frame"
-        what = f"{name} was recompiled {_times(worst.recompiles)}, which took {fmt.seconds(worst.seconds)}"
-        rows.append(((f"[{worst.last}]", tokens.LINK, worst.last), what, "r"))
-    if summary.costs and len(rows) < 4 and summary.tally.seconds > 0:
+    if worst is not None and not worst.limit_hit:
+        what = f"{worst.code.name or 'a frame'} was recompiled {_times(worst.recompiles)}: {fmt.seconds(worst.seconds)}"
+        hints.append((worst.last, what, "r"))
+    if summary.costs and (len(summary.costs) > 1 or not hints):
         top = summary.costs[0]
         share = fmt.percent(top.seconds, summary.tally.seconds)
-        what = f"{share} of the compile time went into {top.code.name or 'one frame'}: {fmt.seconds(top.slowest_s)} here"
-        rows.append(((f"[{top.slowest}]", tokens.LINK, top.slowest), what, "enter"))
-    if not rows:
-        return
-    page.heading("Start here")
-    for link, what, key in rows[:4]:
-        lines = fmt.wrap(what, page.width - 4 - len(link[0]) - len(key) - 4)
-        for n, line in enumerate(lines):
-            tail: list[Piece] = ["  ", (key, tokens.KEY)] if n == len(lines) - 1 else []
-            page.add("  ", link if n == 0 else " " * len(link[0]), "  ", line, *tail)
+        name = top.code.name or "one frame"
+        what = f"{share} of the compile time went into {name}, {fmt.seconds(top.slowest_s)} of it here"
+        hints.append((top.slowest, what, "enter"))
+    return hints
 
 
 def _times(count: int) -> str:

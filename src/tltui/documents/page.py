@@ -12,9 +12,16 @@ from tltui.text.sanitize import sanitize
 
 _ASCII = str.maketrans({
     "…": "~", "·": "-", "→": ">", "↻": "~", "▇": "#", "▏": "|", "–": "-", "×": "x", "⊃": ">", "‹": "<", "›": ">",
-    "▸": ">", "≥": ">", "✗": "x", "✓": "+", "⚑": "!", "∅": "0", "↔": "=",
+    "▸": ">", "≥": ">", "µ": "u", "✗": "x", "✓": "+", "⚑": "!", "∅": "0", "↔": "=",
 })  # fmt: skip
 BAR, BAR_END = "▇", "▏"
+
+
+def _in_ascii(piece: Piece) -> Piece:
+    if isinstance(piece, str):
+        return piece.translate(_ASCII)
+    text, *rest = piece
+    return (text.translate(_ASCII), *rest)  # type: ignore[return-value]
 
 
 class Page(Builder):
@@ -25,9 +32,11 @@ class Page(Builder):
         self.width = max(options.width, 30)
         self.ascii = options.ascii
 
-    def mark(self, text: str) -> str:
-        """A text of ours as it may be shown: with ASCII signs where those are wanted. Never for text from a trace."""
-        return text.translate(_ASCII) if self.ascii else text
+    def add(self, *pieces: Piece, anchor: str | None = None) -> None:
+        """Append one line, with ASCII signs for ours where those are wanted."""
+        if self.ascii:
+            pieces = tuple(map(_in_ascii, pieces))
+        super().add(*pieces, anchor=anchor)
 
     def status(self, status: Status | None) -> Piece:
         """The glyph of a status, in its style."""
@@ -36,13 +45,13 @@ class Page(Builder):
     def say(self, text: str, indent: str = "", style: str = "", hang: str | None = None) -> None:
         """A text, wrapped. `hang` is the indent of the further lines (the same by default)."""
         rest = indent if hang is None else hang
-        for n, line in enumerate(fmt.wrap(sanitize(text), self.width - max(len(indent), len(rest)))):
+        for n, line in enumerate(fmt.wrap(text, self.width - max(len(indent), len(rest)))):
             self.add(indent if n == 0 else rest, (line, style))
 
     def labelled(self, label: str, text: str, indent: str = "  ", gap: int = 9, style: str = "") -> None:
         """`label    text`, wrapped beside the label."""
         room = self.width - len(indent) - gap
-        for n, line in enumerate(fmt.wrap(sanitize(text), room)):
+        for n, line in enumerate(fmt.wrap(text, room)):
             self.add(indent, (label.ljust(gap) if n == 0 else " " * gap, tokens.LABEL), (line, style))
 
     def row(self, pieces: Sequence[Piece], indent: str = "  ") -> None:
@@ -65,7 +74,7 @@ class Page(Builder):
 
     def joined(self, pieces: Sequence[Piece], indent: str = "") -> None:
         """Pieces with ` · ` between them, wrapped."""
-        separator = self.mark(" · ")
+        separator = " · "
         line: list[Piece] = []
         used = len(indent)
         for piece in pieces:
@@ -84,6 +93,12 @@ class Page(Builder):
     def place(self, path: str | None, line: int | None, style: str = "link") -> Piece:
         """A place in the user's source, as a link."""
         return (fmt.clip_middle(fmt.place(path, line), self.width // 2), style, fmt.place_target(path, line))
+
+    def file(self, path: str) -> None:
+        """A file of the run: its name, and below it its directory, each on a line of its own."""
+        directory, _, name = fmt.home(path).rpartition("/")
+        for label, text in (("file", name), ("in", directory or "/")):
+            self.add("  ", (label.ljust(9), tokens.LABEL), fmt.clip_middle(sanitize(text), self.width - 11))
 
     def code(self, text: str | None, indent: str) -> None:
         """A source line, cut to the width."""

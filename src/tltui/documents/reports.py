@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tltui.analyses.breaks import GraphBreak
+from tltui.analyses.breaks import GraphBreak, from_restart
 from tltui.analyses.failures import Failure
 from tltui.analyses.phases import Phase
 from tltui.analyses.reasons import Became, Recompile, RecompileReason
@@ -45,9 +45,9 @@ def add_called_from(page: Page, frames: Sequence[StackFrame], indent: str = "  "
     add_stack(page, own[:user_limit], indent)
     if len(own) < len(frames) or len(own) > user_limit:
         others = len(frames) - len(own)
-        what = f"all {len(frames)} frames, outermost first"
+        what = f"{fmt.plural(len(frames), 'frame')}, outermost first"
         if others:
-            what += f" ({others} of the framework)" if own else " (none of them is your own code)"
+            what += f", {others} of the framework" if own else ", none your own"
         page.open(what, folded=True)
         page.add(indent, (what, tokens.DIM))
         add_stack(page, frames, indent + "  ")
@@ -62,17 +62,15 @@ def add_break(page: Page, found: GraphBreak, indent: str = "  ") -> None:
         head += [(found.gb, tokens.BREAK), "  "]
         used += len(found.gb) + 2
     link = "record" if found.ref else ""
-    lines = fmt.wrap(sanitize(found.headline), page.width - used - len(link) - 2)
+    lines = fmt.wrap(found.headline, page.width - used - len(link) - 2)
     for n, line in enumerate(lines):
         tail: list[Piece] = ["  ", (link, tokens.LINK, found.ref)] if n == 0 and found.ref else []
         page.add(*(head if n == 0 else [" " * used]), (line, tokens.STRONG), *tail)
     if found.skips_frame:
-        page.say("The frame can't go on after this break: torch skips all of it, it runs in eager mode.", indent, tokens.WARN)
+        what = "The frame can't go on after this break: torch skips all of it, it runs in eager mode."
+        page.say(what, indent, tokens.WARN)
     add_break_place(page, found, indent)
-    if found.explanation:
-        page.labelled("why", found.explanation, indent, 5)
-    for number, hint in enumerate(found.hints, 1):
-        page.labelled("try" if number == 1 else "", f"{number} {fmt.one_line(hint)}", indent, 5)
+    add_advice(page, found, indent)
     if found.stack:
         what = f"the stack of the break: {fmt.plural(len(found.stack), 'frame')}, outermost first"
         page.open(what, folded=True)
@@ -93,25 +91,30 @@ def add_break_place(page: Page, found: GraphBreak, indent: str) -> None:
     page.code(found.code, indent + "   ")
     own = user_frames(found.stack)
     if is_framework(found.file) and own:
-        page.row(["called from ", page.place(own[0].file, own[0].line), (f" in {own[0].name}", tokens.FUNCTION)], indent)
+        caller = (f" in {fmt.clip_middle(own[0].name, 40)}", tokens.FUNCTION)
+        page.row(["called from ", page.place(own[0].file, own[0].line), caller], indent)
         page.code(own[0].code, indent + "   ")
 
 
 def add_failure(page: Page, found: Failure, indent: str = "  ") -> None:
-    """Type, place and reason of a failure; a long reason is folded after its first lines."""
+    """Type, reason and place of a failure; a long reason is folded after its first lines."""
     kind = fmt.clip(sanitize(found.type), page.width - 20)
     pieces: list[Piece] = [(kind, tokens.ERROR)]
     if found.ref:
         pieces += ["  ", ("traceback", tokens.LINK, found.ref)]
     page.add(indent, *pieces)
-    lines = [line for part in found.reason.split("\n") if part.strip() for line in fmt.wrap(sanitize(part), page.width - 4)]
+    if "Explanation:" in found.reason:  # a graph break where none is allowed: fullgraph, or the recompile limit
+        told = from_restart(found.reason)
+        page.say(told.headline, indent, tokens.STRONG)
+        add_advice(page, told, indent)
+        _add_where(page, found, indent)
+        return
+    lines = [line for part in found.reason.split("\n") for line in fmt.wrap(part, page.width - 4)]
     if not lines:
         page.add(indent, ("torch wrote no reason", tokens.DIM))
     for line in lines[:REASON_LINES]:
         page.add(indent, line)
-    if found.file is not None:
-        page.row(["raised at " if found.raised else "your line ", page.place(found.file, found.line)], indent)
-        page.code(found.code, indent + "   ")
+    _add_where(page, found, indent)
     if len(lines) > REASON_LINES:
         what = f"{fmt.plural(len(lines) - REASON_LINES, 'more line')} of the reason"
         page.open(what, folded=True)
@@ -119,6 +122,20 @@ def add_failure(page: Page, found: Failure, indent: str = "  ") -> None:
         for line in lines[REASON_LINES:]:
             page.add(indent, "  ", line)
         page.close()
+
+
+def _add_where(page: Page, found: Failure, indent: str) -> None:
+    if found.file is not None:
+        page.row(["raised at " if found.raised else "your line ", page.place(found.file, found.line)], indent)
+        page.code(found.code, indent + "   ")
+
+
+def add_advice(page: Page, found: GraphBreak, indent: str) -> None:
+    """Explanation and hints."""
+    if found.explanation:
+        page.labelled("why", found.explanation, indent, 5)
+    for number, hint in enumerate(found.hints, 1):
+        page.labelled("try" if number == 1 else "", f"{number} {fmt.one_line(hint)}", indent, 5)
 
 
 def add_recompile(page: Page, found: Recompile, indent: str = "  ", shown: int = 4) -> None:
@@ -135,9 +152,11 @@ def add_recompile(page: Page, found: Recompile, indent: str = "  ", shown: int =
             add_reason(page, reason, indent + "  ")
         page.close()
     for change in found.became:
-        page.row(["so now ", (became(change), tokens.VALUE)], indent)
+        if change.why in ("size change", "scalar change") and change.before.isdigit() and change.now.isdigit():
+            page.say(became(change), indent, tokens.VALUE, indent + "  ")
     if found.logged == "metrics":
-        page.say("(from the metrics, which keep only one reason: this log has no recompile_reasons record)", indent, tokens.DIM)
+        what = "(from the metrics, which keep only one reason: this log has no recompile_reasons record)"
+        page.say(what, indent, tokens.DIM)
 
 
 def no_reason(found: Recompile) -> str:
@@ -156,7 +175,7 @@ def add_reason(page: Page, reason: RecompileReason, indent: str) -> None:
     first = sum(len(p if isinstance(p, str) else p[0]) for p in pieces)
     tail: list[Piece] = ["  ", ("its guards", tokens.LINK, reason.guards)] if reason.guards else []
     text = reason.text or "torch wrote no reason"
-    lines = fmt.wrap(sanitize(text), page.width - len(indent) - max(first, 4) - (12 if tail else 0)) or [""]
+    lines = fmt.wrap(text, page.width - len(indent) - max(first, 4) - (12 if tail else 0)) or [""]
     for n, line in enumerate(lines):
         page.add(indent if n == 0 else hang, *(pieces if n == 0 else []), line, *(tail if n == 0 else []))
     if reason.file is not None:
@@ -165,9 +184,9 @@ def add_reason(page: Page, reason: RecompileReason, indent: str) -> None:
 
 
 def became(change: Became) -> str:
-    """`dim 0 of L['x'] is dynamic: it was 3, then 5`"""
+    """`torch marked dim 0 of L['x'] as dynamic: it was 3, then 5`"""
     what = change.source if change.dim is None else f"dim {change.dim} of {change.source}"
-    return f"{what} is dynamic: it was {change.before}, then {change.now}"
+    return f"torch marked {what} as dynamic: it was {change.before}, then {change.now}"
 
 
 PHASE_STYLES = (tokens.FUNCTION, tokens.STRING, tokens.NUMBER, tokens.KEYWORD, tokens.TYPE, tokens.NAME)
@@ -187,8 +206,8 @@ def add_time(page: Page, phases: Sequence[Phase], indent: str = "  ") -> None:
     _add_pairs(page, pieces, indent)
     bar: list[Piece] = [indent]
     for phase, cells in zip(shown, shares([p.seconds for p in shown], min(page.width, 102) - len(indent)), strict=True):
-        bar += [(page.mark(BAR_END), tokens.DIM), (page.mark(BAR) * cells, styles[phase.name])]
-    page.add(*bar, (page.mark(BAR_END), tokens.DIM))
+        bar += [(BAR_END, tokens.DIM), (BAR * cells, styles[phase.name])]
+    page.add(*bar, (BAR_END, tokens.DIM))
 
 
 def shares(values: Sequence[float], width: int) -> list[int]:

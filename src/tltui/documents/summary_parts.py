@@ -56,7 +56,7 @@ def add_errors(page: Page, summary: Summary) -> None:
         if error.file is not None:
             pieces += ["  ", page.place(error.file, error.line)]
         page.row(pieces)
-        reason = fmt.one_line(sanitize(error.reason))
+        reason = sanitize(fmt.one_line(error.reason))
         if reason and not error.recompile_limit:
             page.add("    ", (fmt.clip(reason, page.width - 4), tokens.DIM))
     left = len(summary.errors) - ERRORS_SHOWN
@@ -64,11 +64,26 @@ def add_errors(page: Page, summary: Summary) -> None:
         page.open(f"{left} more errors", folded=True)
         page.add("  ", (f"{fmt.plural(left, 'more error')}", tokens.DIM))
         for error in summary.errors[ERRORS_SHOWN : ERRORS_SHOWN + 200]:
-            page.add("    ", (f"[{error.ref}]", tokens.LINK, error.ref), " ", (fmt.clip(sanitize(error.type), 40), tokens.ERROR),
-                     "  ", (fmt.clip_middle(sanitize(error.function or ""), 30), tokens.FUNCTION))  # fmt: skip
+            failed = (fmt.clip(sanitize(error.type), 40), tokens.ERROR)
+            name = (fmt.clip_middle(sanitize(error.function or ""), 30), tokens.FUNCTION)
+            page.add("    ", (f"[{error.ref}]", tokens.LINK, error.ref), " ", failed, "  ", name)
         if left > 200:
             page.add("    ", (f"and {fmt.count(left - 200)} more", tokens.DIM))
         page.close()
+
+
+def add_unfinished(page: Page, summary: Summary, finished: bool) -> None:
+    """Compiles without an end. While the log is still read there is no telling, so nothing is said."""
+    if not finished or not summary.unfinished:
+        return
+    page.heading(f"Not finished ({fmt.count(summary.tally.missing)})")
+    for item in summary.unfinished:
+        name = fmt.clip_middle(sanitize(item.code.name or "?"), 40)
+        pieces: list[Piece] = [(f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.FUNCTION)]
+        if item.doing is not None and item.seconds is not None:
+            doing = fmt.clip_middle(sanitize(item.doing), 40)
+            pieces.append(f"  in {doing} for at least {fmt.seconds(item.seconds)}")
+        page.row(pieces)
 
 
 def add_breaks(page: Page, summary: Summary) -> None:
@@ -95,7 +110,7 @@ def add_breaks(page: Page, summary: Summary) -> None:
 
 
 def _break_place(page: Page, place: BreakPlace) -> None:
-    times = f"{place.count}{page.mark('×')}"
+    times = f"{place.count}{'×'}"
     on = f" on {fmt.plural(place.ranks, 'rank')}" if place.ranks > 1 else ""
     head: list[Piece] = [(times.rjust(4), tokens.STRONG), " ", ((place.gb or "").ljust(6), tokens.BREAK), " "]
     used = 2 + sum(len(p if isinstance(p, str) else p[0]) for p in head)
@@ -120,8 +135,9 @@ def add_recompiled(page: Page, summary: Summary) -> None:
     pieces.append(f"  {fmt.plural(worst.recompiles, 'recompile')}, {fmt.seconds(worst.seconds)}")
     page.row(pieces)
     if worst.limit_hit:
-        page.say("The recompile limit was reached: inputs that fit no earlier compile run in eager mode.", "  ", tokens.WARN)
-    reason = fmt.one_line(sanitize(worst.reason)) if worst.reason else "torch logged no reason"
+        what = "The recompile limit was reached: inputs that fit no earlier compile run in eager mode."
+        page.say(what, "  ", tokens.WARN)
+    reason = sanitize(fmt.one_line(worst.reason)) if worst.reason else "torch logged no reason"
     last = f"[{worst.last}]"
     page.add("  last ", (last, tokens.LINK, worst.last), " ", fmt.clip(reason, max(page.width - len(last) - 8, 10)))
 
@@ -139,8 +155,7 @@ def add_costs(page: Page, summary: Summary, shown: int, title: str) -> None:
             (fmt.seconds(cost.seconds), tokens.NUMBER),
             (fmt.percent(cost.seconds, summary.tally.seconds), tokens.DIM),
             code_piece(cost.code, cost.frame),
-            (fmt.place(cost.code.file, cost.code.line) if cost.code.file else "", tokens.LINK,
-             fmt.place_target(cost.code.file, cost.code.line)),
+            place_piece(cost.code),
             (compiles, tokens.DIM),
         ])  # fmt: skip
     page.table(rows, right=(0, 1))
@@ -149,6 +164,12 @@ def add_costs(page: Page, summary: Summary, shown: int, title: str) -> None:
 def code_piece(code: Code, ref: str) -> Piece:
     """The name of a function as a link."""
     return (fmt.clip_middle(sanitize(code.name or f"frame {ref}"), 40), tokens.LINK, ref)
+
+
+def place_piece(code: Code) -> Piece:
+    """Where a function is defined, as a link."""
+    shown = fmt.place(code.file, code.line) if code.file else ""
+    return (shown, tokens.LINK, fmt.place_target(code.file, code.line))
 
 
 def add_caches(page: Page, summary: Summary) -> None:
@@ -169,4 +190,4 @@ def add_caches(page: Page, summary: Summary) -> None:
     if summary.cudagraph_skips:
         page.heading("CUDA graphs skipped")
         for reason, count in summary.cudagraph_skips:
-            page.say(f"{count}× {fmt.one_line(reason)}" if not page.ascii else f"{count}x {fmt.one_line(reason)}", "  ")
+            page.say(f"{count}× {fmt.one_line(reason)}", "  ")

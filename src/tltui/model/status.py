@@ -91,15 +91,14 @@ class Tally(NamedTuple):
     seconds: float = 0.0
 
     def __add__(self, other: object) -> Tally:
-        if not isinstance(other, Tally):
-            return NotImplemented
-        return Tally(*(a + b for a, b in zip(self, other, strict=True)))
-
-    def __radd__(self, other: object) -> Tally:
-        return self.__add__(other)
+        return self._with(other, 1) if isinstance(other, Tally) else NotImplemented
 
     def __sub__(self, other: Tally) -> Tally:
-        return Tally(*(a - b for a, b in zip(self, other, strict=True)))
+        return self._with(other, -1)
+
+    def _with(self, other: Tally, sign: int) -> Tally:
+        counts = [int(a + sign * b) for a, b in zip(self[:-1], other[:-1], strict=True)]
+        return Tally(*counts)._replace(seconds=self.seconds + sign * other.seconds)
 
     @classmethod
     def of(cls, compile_: Compile) -> Tally:

@@ -271,10 +271,10 @@ class Browser(BrowserCommands):
         self.document_view.show(message.document, at=self._at_line, top=self._top)
         self._at_line = self._top = None
         if self._loader:
-            self._loader.complete(message.ticket, message.document, self.document_view.reading)
+            self._loader.check(message.ticket, message.document)
 
     def on_document_grown(self, message: DocumentGrown) -> None:
-        """More lines, or another badge."""
+        """The md5 of a large payload has been compared."""
         if message.ticket == self._ticket and message.document is self.document_view.document:
             self.document_view.document_grown()
 

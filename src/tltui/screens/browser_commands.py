@@ -16,7 +16,7 @@ from tltui.config import cache_path
 from tltui.documents.outline import path_to
 from tltui.export import WouldOverwrite, lines_of, proposed_name, write
 from tltui.model.nodes import Compile
-from tltui.model.ref import BadAddress, parse_ref
+from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.status import Status
 from tltui.model.walk import has_break, has_error, next_artifact, next_compile, next_in_frame, on_next_rank
 from tltui.screens.clipboard import copy
@@ -200,16 +200,8 @@ class BrowserCommands(Screen[None]):
 
     def action_records(self) -> None:
         """The records of what is selected."""
-        try:
-            ref = parse_ref(self.own.current_node.ref)
-        except BadAddress:
-            return
-        place = ref.at("records")
-        if ref.artifact is not None or ref.view:
-            place = parse_ref(str(ref.id and ref)).at("records") if ref.id is None else type(ref)(
-                ref.rank, ref.process, ref.id, view="records"
-            )
-        self.own.show_ref(str(place))
+        ref = parse_ref(self.own.current_node.ref)
+        self.own.show_ref(str(Ref(ref.rank, ref.process, ref.id, view="records")))
 
     def action_all_views(self) -> None:
         """The list of pages."""

@@ -15,8 +15,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
-from tltui.documents.outline import label
-from tltui.documents.outline import _compile_node as compile_node
+from tltui.documents.outline import compile_node, label
 from tltui.model.artifacts import artifacts_of
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, parse_ref

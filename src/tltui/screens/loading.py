@@ -20,8 +20,6 @@ from tltui.trace.scan import Scanner
 
 AHEAD = 4
 """Batches that may wait for the UI thread."""
-STEP = 1 << 20
-"""Bytes of the line index made at once: the lines cannot be read meanwhile."""
 
 
 class Scan:
@@ -94,25 +92,17 @@ class Loader:
             return
         self._post(DocumentReady(ticket, document))
 
-    def complete(self, ticket: int, document: Document, guard: threading.RLock) -> None:
-        """Go on with the line index of the document that is shown, and compare its md5 at the end."""
-        if not document.complete or document.badge.startswith(UNCHECKED):
-            self._pool.submit(self._complete, ticket, document, guard)
+    def check(self, ticket: int, document: Document) -> None:
+        """Compare the md5 of a large payload that is already shown."""
+        if isinstance(document, BytesDocument) and document.badge.startswith(UNCHECKED):
+            self._pool.submit(self._check, ticket, document)
 
-    def _complete(self, ticket: int, document: Document, guard: threading.RLock) -> None:
-        steps = 0
-        done = document.complete
-        while not done and ticket == self._ticket:
-            with guard:
-                done = document.advance(STEP)
-            steps += 1
-            if steps % 16 == 0 or done:
-                self._post(DocumentGrown(ticket, document))
-        if ticket == self._ticket and isinstance(document, BytesDocument) and document.badge.startswith(UNCHECKED):
-            try:
-                node = self._run.resolve(document.ref)
-            except BadAddress:
-                return
-            if isinstance(node, Artifact):
-                document.badge = badge_of(node.log.check(node.record)) + document.badge[len(UNCHECKED) :]
-                self._post(DocumentGrown(ticket, document))
+    def _check(self, ticket: int, document: BytesDocument) -> None:
+        try:
+            node = self._run.resolve(document.ref)
+            badge = badge_of(node.log.check(node.record)) if isinstance(node, Artifact) else ""
+        except (BadAddress, OSError) as error:
+            badge = f"md5 not checked: {error}"
+        document.badge = badge + document.badge[len(UNCHECKED) :]
+        document.version += 1
+        self._post(DocumentGrown(ticket, document))

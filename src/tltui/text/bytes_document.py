@@ -97,7 +97,7 @@ class BytesDocument:
 
     def _marks(self, text: str, lo: int) -> tuple[tuple[Span, ...], tuple[Link, ...]]:
         """Spans and links of a window, from the window alone, in columns of the line."""
-        spans = self._highlighter.window(text)
+        spans = self._highlighter.window(text, lo > 0)
         found = links(text) if len(text) <= LEXED else ()
         if not lo:
             return spans, found

@@ -90,17 +90,29 @@ class Document(Protocol):
     All methods may be called from any thread, one thread at a time.
     """
 
-    ref: str
-    """The address of what is shown: the key of history and marks."""
-    title: str
-    language: str
-    """A name of `tltui.text.highlight.LANGUAGES`, or '' for pages that tltui wrote."""
-    badge: str
-    """A short remark for the frame, e.g. `md5 ✓`; '' for none."""
-    version: int
-    """Bumped whenever lines, sections or the badge changed."""
-    complete: bool
-    """False while `advance` still finds lines."""
+    @property
+    def ref(self) -> str:
+        """The address of what is shown: the key of history and marks."""
+
+    @property
+    def title(self) -> str:
+        """What the frame around it says."""
+
+    @property
+    def language(self) -> str:
+        """A name of `tltui.text.highlight.LANGUAGES`, or '' for pages that tltui wrote."""
+
+    @property
+    def badge(self) -> str:
+        """A short remark for the frame, e.g. `md5 ✓`; '' for none."""
+
+    @property
+    def version(self) -> int:
+        """Bumped whenever lines, sections or the badge changed."""
+
+    @property
+    def complete(self) -> bool:
+        """False while `advance` still finds lines."""
 
     def __len__(self) -> int:
         """Lines known so far."""

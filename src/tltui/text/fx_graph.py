@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tltui.text.fx_statement import Statement, parameters, statements
+from tltui.text.fx_statement import QUOTED, Statement, parameters, statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +110,31 @@ def _line(node: FxNode) -> int:
 
 _CLASS = re.compile(r"^( *)class (\S+)\([\w.]*\):")
 _DEF = re.compile(r"^( *)def (\w+)\((.*)$")
-_ORIGIN = re.compile(r"^\s*#\s*(.*?)File: (.*?):(\d+) in (\S+?)(?:, code: ?(.*))?$")
-COMMENT = 8 << 10
-"""Characters of a comment that are looked at."""
+_ORIGIN = re.compile(r":(\d{1,9}) in (\S+?)(?:, code: ?|$)")
 _BARE = re.compile(r"^(\*{0,2}[A-Za-z_]\w*)\s*:\s*(\"[^\"]*\")\s*(?:#\s*(.*))?$")
-_UNPACKED = re.compile(r"^[\w\s,]*=")
 _END_OF_HEAD = re.compile(r"\)\s*(?:->\s*.*)?:\s*(?:#.*)?$")
 
 
 def _without_note(text: str) -> str:
     """A line without the comment at its end."""
     return text.partition("  # ")[0].rstrip() if "  # " in text else text
+
+
+def _origin(n: int, text: str) -> Origin | None:
+    """A comment that says where the nodes below it come from."""
+    found = _ORIGIN.search(text)
+    start = text.rfind("File: ", 0, found.start()) if found else -1
+    if found is None or start < 0:
+        return None
+    path, note = text[start + len("File: ") : found.start()], text[1:start].strip(" |")
+    return Origin(n, path, int(found[1]), found[2], text[found.end() :], note)
+
+
+def _depth(text: str) -> int:
+    """Brackets that are opened and not closed."""
+    if '"' in text or "'" in text:
+        text = QUOTED.sub("", text)
+    return sum(map(text.count, "([{")) - sum(map(text.count, ")]}"))
 
 
 class _Parser:
@@ -137,7 +151,8 @@ class _Parser:
         self.open: list[tuple[int, int, str, int]] = []  # graph, indentation of its class, path, last line with text
         self.origin = -1
         self.head = -1  # the graph of a `def forward(` that is still open
-        self.pending: tuple[int, int, list[str]] | None = None  # line, indentation, parts of a statement that goes on
+        self.pending: list[str] = []  # the parts of a statement that goes on
+        self.began = (0, 0, 0)  # its line and indentation, and the brackets that are open
 
     def line(self, n: int, line: str) -> None:
         """Take the next line."""
@@ -145,9 +160,9 @@ class _Parser:
         if not text:
             return
         indent = len(line) - len(line.lstrip())
-        if self.pending is not None and self.go_on(indent, text):
+        if self.pending and self.go_on(indent, text):
             return
-        while self.open and indent <= self.open[-1][1]:
+        while self.open and indent < self.open[-1][1] + 2:
             self.close()
         if text.startswith("class ") and (found := _CLASS.match(line)):
             self.begin(n, indent, found[2])
@@ -165,8 +180,8 @@ class _Parser:
             self.comment(n, text)
         elif definition:
             self.definition(n, graph, definition[3])
-        elif _without_note(text).endswith(("(", "[", "{", ",")) and not _UNPACKED.match(text):
-            self.pending = (n, indent, [_without_note(text)])
+        elif (code := _without_note(text)).endswith(("(", "[", "{", ",")) and (depth := _depth(code)) > 0:
+            self.pending, self.began = [code], (n, indent, depth)
         else:
             self.statement(n, graph, text)
 
@@ -179,19 +194,19 @@ class _Parser:
         self.origin = -1
 
     def go_on(self, indent: int, text: str) -> bool:
-        """A further line of a statement; it ends with a bracket no deeper than it began."""
-        assert self.pending is not None
-        n, at, parts = self.pending
-        ends = indent <= at
-        if ends and not text.startswith((")", "]", "}")):
-            self.pending = None  # it was cut off
+        """A further line of a statement, which ends where its brackets are closed."""
+        n, at, depth = self.began
+        if indent <= at and not text.startswith((")", "]", "}")):
+            self.pending = []  # it was cut off
             self.count += 1
             self.unknown.append(n)
             return False
-        parts.append(_without_note(text))
-        if ends and self.open:
-            self.pending = None
-            self.statement(n, self.open[-1][0], " ".join(parts))
+        code = _without_note(text)
+        self.pending.append(code)
+        self.began = (n, at, depth + _depth(code))
+        if self.began[2] <= 0:
+            whole, self.pending = " ".join(self.pending), []
+            self.statement(n, self.open[-1][0], whole)
         return True
 
     def close(self) -> None:
@@ -229,10 +244,10 @@ class _Parser:
             self.add(FxNode(name, n, graph, "placeholder", kind, note=note))
 
     def comment(self, n: int, text: str) -> None:
-        found = _ORIGIN.match(text[:COMMENT]) if "File: " in text else None
-        if found:
+        origin = _origin(n, text) if "File: " in text else None
+        if origin:
             self.origin = len(self.origins)
-            self.origins.append(Origin(n, found[2], int(found[3][:9]), found[4], found[5] or "", found[1].rstrip(" |")))
+            self.origins.append(origin)
         elif "No stacktrace found" in text:
             self.origin = -1
 

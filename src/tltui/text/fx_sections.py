@@ -148,7 +148,7 @@ def find_repeats(keys: Sequence[object]) -> list[Repeat]:
         best = Repeat(n, 0, 0)
         for other in places[code][seen[code] : seen[code] + CANDIDATES]:
             times = _times(codes, n, other - n)
-            if times > 1 and other - n > 1 and times * (other - n) > best.times * best.size:
+            if times > 1 and codes[n + 1] != code and times * (other - n) > best.times * best.size:
                 best = Repeat(n, other - n, times)
         if best.times:
             found.append(best)

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 # Lines are of any length and may be hostile: no expression here may take more than linear time. So a string that is
 # not closed ends with the line, and nothing that may be blank stands beside something else that may be blank.
 _QUOTED = r"\"(?:[^\"\\]|\\.)*(?:\"|$)|'(?:[^'\\]|\\.)*(?:'|$)"
+QUOTED = re.compile(_QUOTED)
 _PIECE = re.compile(rf"(?:{_QUOTED}|[^;\"'])+|[;\"']")
 _NAME = r"[A-Za-z_]\w*"
 _FREE = re.compile(rf"^(?:{_NAME} = )+None$|^del {_NAME}(?:, {_NAME})*$|^pass$")
 _ASSIGN = re.compile(rf"^({_NAME})(?!\w)\s*(?::\s*(\"[^\"]*\"\s*|[^=\"'\s][^=\"']*))?=(?!=)\s*(.+)$")
 _DECLARED = re.compile(rf"^({_NAME})\s*:\s*(\"[^\"]*\")$")
-_UNPACK = re.compile(r"^([\[(]?[A-Za-z_][\w\s,]*[\])]?[^\S\w]*)=(?!=)\s*(.+)$")
+_UNPACK = re.compile(r"^([\[(]?[A-Za-z_][\w\s,]*(?:[\])]\s*)?)=(?!=)\s*(.+)$")
 _IN_PLACE = re.compile(rf"^({_NAME})\s*(\+|-|\*\*?|//?|%|@|&|\||\^|<<|>>)=\s*(.+)$")
 _STORE = re.compile(rf"^({_NAME})(\[.*\]|(?:\.\w+)+)\s*=(?!=)\s*(.+)$")
 _RETURN = re.compile(r"^return\b\s*(.*)$")

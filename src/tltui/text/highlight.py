@@ -48,8 +48,9 @@ class Highlighter(Protocol):
     def spans(self, lo: int, hi: int) -> list[Spans]:
         """Spans of each of the lines `lo` to `hi` (exclusive)."""
 
-    def window(self, text: str) -> Spans:
-        """Spans of a part of a long line, from the part alone; its columns count from 0."""
+    def window(self, text: str, inside: bool) -> Spans:
+        """Spans of a part of a long line, from the part alone; its columns count from 0. `inside`: it does not
+        begin with the line."""
 
 
 class Plain:
@@ -61,7 +62,7 @@ class Plain:
     def spans(self, lo: int, hi: int) -> list[Spans]:
         return [()] * (hi - lo)
 
-    def window(self, text: str) -> Spans:
+    def window(self, text: str, inside: bool) -> Spans:
         return ()
 
 
@@ -82,8 +83,14 @@ class ByLine:
         lines = self._index.lines(lo, hi, LEXED)
         return [tuple(_with_controls(text, self._styles(text))) for text in map(decode, lines)]
 
-    def window(self, text: str) -> Spans:
-        return tuple(_with_controls(text, self._styles(text))) if self._windows and len(text) <= LEXED else ()
+    def window(self, text: str, inside: bool) -> Spans:
+        if not self._windows or len(text) > LEXED:
+            return ()
+        start = line_styles.FX_RESTART.search(text) if inside else None
+        if inside and start is None:
+            return ()  # it may all stand in a string
+        cut = start.start() if start else 0
+        return _shifted(tuple(_with_controls(text[cut:], self._styles(text[cut:]))), cut)
 
 
 class ByRegion:
@@ -108,7 +115,7 @@ class ByRegion:
             found += spans[max(lo - block * BLOCK, 0) : hi - block * BLOCK]
         return found
 
-    def window(self, text: str) -> Spans:
+    def window(self, text: str, inside: bool) -> Spans:
         return ()
 
     def _block(self, block: int) -> list[Spans]:

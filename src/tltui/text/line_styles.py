@@ -28,6 +28,9 @@ _FX = re.compile(
     re.VERBOSE,
 )
 
+FX_RESTART = re.compile(r"\b[A-Za-z_]\w*: \"|;  ")
+"""Where a part of a long line of a graph can be read from: certainly not inside of a string."""
+
 _JSON = re.compile(
     r"(?P<key>\"(?:[^\"\\]|\\.)*\")(?=\s*:)"
     r"|(?P<string>\"(?:[^\"\\]|\\.)*\"?)"

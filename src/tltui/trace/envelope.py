@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tltui.trace.batch import Context, Kind, Metrics, Started
-from tltui.trace.grammar import event_of, whole_number
+from tltui.trace.grammar import event_of, number, whole_number
 
 METRICS = frozenset(
     (
@@ -54,22 +54,22 @@ def context_of(envelope: dict[str, Any], pid: int) -> tuple[Context, str | None]
     """The context and, where an id is not a whole number, a remark saying so."""
     odd: list[str] = []
 
-    def number(key: str) -> int | None:
+    def whole(key: str) -> int | None:
         value = envelope.get(key)
         if value is None:
             return None
-        if (whole := whole_number(value)) is None:
+        if (found := whole_number(value)) is None:
             odd.append(f"{key} is {value!r:.40}")
-        return whole
+        return found
 
     subgraph = envelope.get("subgraph_name")
     context = Context(
         pid,
-        number("rank"),
-        number("compiled_autograd_id"),
-        number("frame_id"),
-        number("frame_compile_id"),
-        number("attempt"),
+        whole("rank"),
+        whole("compiled_autograd_id"),
+        whole("frame_id"),
+        whole("frame_compile_id"),
+        whole("attempt"),
         subgraph if isinstance(subgraph, str) else None,
         "stack" in envelope,
     )
@@ -88,18 +88,16 @@ def _seconds(fields: dict[str, Any]) -> float | None:
         ("backward_cumulative_compile_time_us", 1e-6),
         ("inductor_compile_time_s", 1.0),
     ):
-        value = fields.get(key)
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if (value := number(fields.get(key))) is not None:
             return value * unit
     return None
 
 
 def _start_us(fields: dict[str, Any]) -> float | None:
-    value = fields.get("start_time_us")
-    if isinstance(value, (int, float)):
-        return float(value)
-    value = fields.get("start_time")
-    return value * 1e6 if isinstance(value, (int, float)) else None
+    if (value := number(fields.get("start_time_us"))) is not None:
+        return value
+    value = number(fields.get("start_time"))
+    return None if value is None else value * 1e6
 
 
 def metrics_of(event: str, fields: object, record: int) -> Metrics | None:

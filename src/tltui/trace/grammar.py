@@ -7,25 +7,33 @@ Source: `TorchLogsFormatter.format` with `trace=True` in torch/_logging/_interna
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-# Launchers put `[rank0]:` or `[default0]:` in front, editors a byte order mark. The path may hold spaces and, on
-# Windows, a colon.
+# Launchers put `[rank0]:` or `[default0]:` in front, editors a byte order mark, a truncated live log NULs. The path may
+# hold spaces and, on Windows, a colon. Numbers are bounded: `int` refuses texts of thousands of digits.
 PREFIX = re.compile(
     rb"(?:\xef\xbb\xbf)?[ \x00\r]*(?:\[[^\]\n]{1,40}\]: ?)*"
-    rb"([VIWEC])(\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{6,}) (\d+) ([^\n]+?):(\d+)\] ?(?=\{|\[|\d|\"|$)"
+    rb"([A-Z])(\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{6,}) (\d{1,40}) ([^\n]+?):(\d{1,40})\] ?(?=[{\[\d\"\-tfnNI]|$)"
 )
-INNER = re.compile(rb"[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6,} \d+ [^\n\"]+?:\d+\] ?\{")
+INNER = re.compile(rb"[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6,} \d{1,40} [^\n\"]{1,500}?:\d{1,40}\] ?\{")
 """A record that starts inside a line: the writer before it was cut off."""
+BEGUN = re.compile(rb"[A-Z](?:\d{1,4}|\d{4} [\d:.]{0,15}|\d{4} \d\d:\d\d:\d\d\.\d{6,} (?:\d{1,40}(?: [^\n]*)?)?)?")
+"""A first line that was cut off before its envelope (full match)."""
 
 CONTEXT_KEYS = frozenset(
     ("rank", "compiled_autograd_id", "frame_id", "frame_compile_id", "attempt", "subgraph_name", "stack", "has_payload")
 )
 """Keys of an envelope that are not the event."""
+ID_KEYS = ("rank", "compiled_autograd_id", "frame_id", "frame_compile_id", "attempt")
+IDS = re.compile(
+    rb'\}(?:, "(?:rank|compiled_autograd_id|frame_id|frame_compile_id|attempt)": \d{1,9}|, "subgraph_name": "\w*")+\}?'
+)
+"""The end of an envelope, from the end of the event's value on, that holds ids and nothing else (full match)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +91,13 @@ def parse_json(data: bytes, exact: bool = False) -> Any:
 BIG_INTEGER = re.compile(rb"(?<![\d.eE+-])-?\d{19,}(?![\d.eE])")
 
 
-def only_ids(tail: bytes) -> bool:
-    """Whether the end of an envelope, cut after the event's value, holds ids and nothing else."""
-    try:
-        fields = parse_json(b"{" + tail.removesuffix(b"}") + b"}")
-    except ValueError:
-        return False
-    return bool(fields) and CONTEXT_KEYS.issuperset(fields) and "stack" not in fields
+def parse_envelope(data: bytes) -> Any:
+    """An envelope, with ids beyond 64 bit exact. Raises ValueError when the text is not JSON."""
+    data = data.rstrip(b"\x00\r")
+    envelope = parse_json(data)
+    if isinstance(envelope, dict) and any(isinstance(envelope.get(key), float) for key in ID_KEYS):
+        return parse_json(data, exact=True)
+    return envelope
 
 
 def event_of(envelope: dict[str, Any]) -> str:
@@ -108,6 +116,17 @@ def whole_number(value: object) -> int | None:
         return value if value >= 0 else None
     if isinstance(value, float) and value.is_integer() and value >= 0:
         return int(value)
-    if isinstance(value, str) and value.isdigit() and value.isascii():
+    if isinstance(value, str) and len(value) <= 40 and value.isdigit() and value.isascii():
         return int(value)
     return None
+
+
+def number(value: object) -> float | None:
+    """`value` as a finite number; None for anything else (NaN and 10**400 are legal JSON for Python)."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        real = float(value)
+    except OverflowError:
+        return None
+    return real if math.isfinite(real) else None

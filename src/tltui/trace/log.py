@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 from tltui.text.payload import ByteSource, Payload
 from tltui.trace.batch import DECLARED, ORPHAN, Batch, Columns, Context, Damage, Kind
+from tltui.trace.digest import Digest, digest
 from tltui.trace.grammar import PREFIX, Prefix, parse_json, parse_prefix
 
 LARGE = 16 << 20
-"""Payloads above this many bytes are checked in pieces."""
+"""Payloads above this many bytes are checked in pieces, and only as they are stored or with CRLF line ends."""
+MAX_BLANK = 8
+_MD5 = re.compile(rb'"has_payload": "([\x20\x21\x23-\x5b\x5d-\x7e]*)"\}[\r\x00]*$')
 
 
 class Check(Enum):
@@ -129,92 +133,85 @@ class Log:
         part = Payload(payload.source, payload.offset, min(payload.size, limit), payload.strip)
         return part.read().decode("utf-8", "replace")
 
-    def check(self, record: int) -> Checked | None:
-        """Compare the payload with its md5. None for a record without payload.
+    def md5(self, record: int) -> str | None:
+        """The md5 that the envelope declares, as written; None for a record that declares no payload."""
+        if not self.columns.flags[record] & DECLARED:
+            return None
+        size = min(self.columns.head[record], 80)
+        tail = self.source.read(self.columns.offset[record] + self.columns.head[record] - size, size)
+        if match := _MD5.search(tail):
+            return match[1].decode()
+        return str(self.envelope(record).get("has_payload"))
 
-        Two readings are tried when the plain one does not match (trace-format §1.1): the whole file may have been converted to CRLF
-        line ends; and an older torch let parent and child write into one file, so that two first lines may stand before both payloads.
-        """
-        payload = self.payload(record)
-        declared = self.envelope(record).get("has_payload") if self.columns.flags[record] & DECLARED else None
+    def check(self, record: int) -> Checked | None:
+        """Compare the payload with its md5, in every reading that `_readings` knows. None for a record without payload."""
+        payload, declared = self.payload(record), self.md5(record)
         if payload is None and declared is None:
             return None
         if payload is None:
-            empty = Payload(self.source, self.columns.offset[record], 0)
-            return self._regrouped(record, str(declared)) or Checked(Check.BAD, empty, 0, 0, str(declared))
-        plain = _digest(payload)
+            payload = Payload(self.source, self.columns.offset[record], 0)
+            plain = Digest("", 0, 0)
+        else:
+            plain = digest(payload)
         if declared is None:
             return Checked(Check.UNDECLARED, payload, plain.size, plain.lines, "")
-        wanted = str(declared).lower()
-        for reading in (payload, Payload(payload.source, payload.offset, payload.size, payload.strip, crlf=True)):
-            found = plain if reading is payload else _digest(reading)
+        wanted = declared.lower()
+        if plain.md5 == wanted:
+            return Checked(Check.GOOD, payload, plain.size, plain.lines, declared)
+        for reading in self._readings(record):
+            found = digest(reading)
             if found.md5 == wanted:
-                return Checked(Check.GOOD, reading, found.size, found.lines, str(declared))
-        if again := self._regrouped(record, str(declared)):
-            return again
-        return Checked(Check.BAD, payload, plain.size, plain.lines, str(declared))
+                return Checked(Check.GOOD, reading, found.size, found.lines, declared)
+        return Checked(Check.BAD, payload, plain.size, plain.lines, declared)
 
-    def _regrouped(self, record: int, declared: str) -> Checked | None:
-        """The payload when two writers of one file interleaved: both first lines, then both payloads."""
+    def _readings(self, record: int) -> Iterator[Payload]:
+        """What the payload may have been, where the plain reading does not give the md5 (trace-format §1.1).
+
+        The whole file may have been converted to CRLF line ends. Editors trim the tab of an empty line, which may then stand
+        inside or at the end; some tools put empty lines in. And an older torch let parent and child write into one file.
+        """
+        payload = self.payload(record)
+        if payload is not None:
+            yield replace(payload, crlf=True)
+        if payload is None or payload.size <= LARGE:
+            lines = payload.source.read(payload.offset, payload.size).split(b"\n") if payload else []
+            kept = [line[1:] for line in lines if line.startswith(b"\t")]
+            if 0 < len(kept) < len(lines):
+                yield Payload.of(b"\n".join(kept))
+            whole = [line.removeprefix(b"\t") for line in lines]
+            for _ in range(min(self._blank_lines_after(record), MAX_BLANK)):
+                whole.append(b"")
+                yield Payload.of(b"\n".join(whole))
+        if (regrouped := self._regrouped(record)) is not None:
+            yield regrouped
+
+    def _blank_lines_after(self, record: int) -> int:
+        columns = self.columns
+        end = columns.offset[record] + columns.head[record] + columns.size[record] + (columns.size[record] > 0)
+        following = columns.offset[record + 1] if record + 1 < len(self) else self.scanned
+        return max(following - end - 1, 0)
+
+    def _regrouped(self, record: int) -> Payload | None:
+        """The payload when two writers of one file interleaved: both first lines stand before both payloads."""
         first, second = (record, record + 1) if self.columns.size[record] == 0 else (record - 1, record)
         if first < 0 or second >= len(self) or self.columns.size[first]:
             return None
         both = self.payload(second)
         if both is None or both.size > LARGE or self.context(first).pid == self.context(second).pid:
             return None
-        wanted = str(self.envelope(first).get("has_payload")).lower()
-        digest, end = hashlib.md5(usedforsecurity=False), 0
-        for number, line in enumerate(both.source.read(both.offset, both.size).split(b"\n")):
-            digest.update((b"\n" if number else b"") + line.removeprefix(b"\t"))
-            end += len(line) + 1
-            if digest.hexdigest() == wanted:
-                break
-        else:
-            return None
-        lo, size = (0, end - 1) if record == first else (end, max(both.size - end, 0))
-        payload = Payload(both.source, both.offset + lo, size, both.strip)
-        found = _digest(payload)
-        if found.md5 != declared.lower():
-            return None
-        return Checked(Check.GOOD, payload, found.size, found.lines, declared)
+        lines = both.source.read(both.offset, both.size).split(b"\n")
+        for leader in (first, second):
+            wanted = (self.md5(leader) or "").lower()
+            md5, end = hashlib.md5(usedforsecurity=False), 0
+            for number, line in enumerate(lines):
+                md5.update((b"\n" if number else b"") + line.removeprefix(b"\t"))
+                end += len(line) + 1
+                if md5.hexdigest() == wanted:
+                    if record == leader:
+                        return replace(both, size=end - 1)
+                    return replace(both, offset=both.offset + end, size=max(both.size - end, 0))
+        return None
 
     def records(self) -> Iterator[int]:
         """All records in file order."""
         return iter(range(len(self)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Digest:
-    md5: str
-    size: int
-    lines: int
-
-
-def _digest(payload: Payload, step: int = 4 << 20) -> _Digest:
-    """md5, bytes and lines of a payload, read in pieces that end at line ends."""
-    digest = hashlib.md5(usedforsecurity=False)
-    size, lines, at, carry, begun = 0, 1, 0, b"\n", False
-    while at < payload.size:
-        data = payload.source.read(payload.offset + at, min(step, payload.size - at))
-        if not data:
-            break
-        at += len(data)
-        data = carry + data
-        # keep back what may be the beginning of a line end that goes on in the next piece
-        keep = 0 if at >= payload.size else 3
-        cut = len(data) - keep
-        while keep and data[cut - 1 : cut] in (b"\n", b"\r", b"\t"):
-            cut -= 1
-        data, carry = data[:cut], data[cut:]
-        if payload.crlf:
-            data = data.replace(b"\r\n", b"\n")
-            if at >= payload.size:
-                data = data.removesuffix(b"\r")
-        if payload.strip:
-            data = data.replace(b"\n" + payload.strip, b"\n")
-        if not begun:
-            data, begun = data[1:], True
-        size += len(data)
-        lines += data.count(b"\n")
-        digest.update(data)
-    return _Digest(digest.hexdigest(), size, lines)

@@ -1,38 +1,58 @@
 """A log → batches of columns, fast.
 
-`\\nV` starts a record: an envelope is one line and every payload line begins with a tab, so a region can be cut
-with `bytes.split`. That holds for an undamaged log with one writer. A region in which some line begins with neither a tab nor
-`V` is walked line by line instead, so that nothing is swallowed into the payload before it.
+A record is one first line and the lines after it that begin with a tab. So a region of the log is cut at every line that
+does not begin with a tab, with one search; nothing but a real first line can swallow payload lines, and payloads are never looked at.
 
-Most records are chromium events of the same few call sites; what stands between their time and their md5 is looked up in a
-dictionary instead of being parsed.
+Most records are chromium events of the same few call sites: what stands between their time and their md5 is looked up in a
+dictionary. Of the others that came before with the same site, event and ids only the syntax is checked. Everything else goes
+line by line through `_line`.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import islice
 
-from tltui.text.payload import ByteSource
+import orjson
+
+from tltui.text.payload import ByteSource, Payload
 from tltui.trace.batch import DECLARED, ORPHAN, Batch, Context, Damage, Kind
+from tltui.trace.digest import digest
 from tltui.trace.envelope import METRICS, NOTABLE, context_of, kind_of, metrics_of, started_of, string_of
-from tltui.trace.grammar import INNER, PREFIX, only_ids, parse_json
+from tltui.trace.grammar import BEGUN, IDS, INNER, PREFIX, parse_envelope
 
 STEP = 1 << 20
 """Bytes read in one step: well below the 20 ms that a step may hold the interpreter."""
-LETTER_V, TAB = ord("V"), ord("\t")
+BLOCK = 1 << 18
+"""Bytes looked at together: they stay in the processor's cache."""
+LINE = re.compile(rb"\n(?=[^\t])")
+TAB, NEWLINE = ord("\t"), ord("\n")
+STAMP = b"V0000 00:00:00.000000 "
+TIME = len(STAMP)
+DIGITS = bytes(ord("0") if chr(code) in "0123456789" else code for code in range(256))
+HEX = bytes(ord("0") if chr(code) in "0123456789abcdefABCDEF" else code for code in range(256))
 MD5 = b', "has_payload": "'
-MD5_TAIL = len(MD5) + 34  # with 32 hexadecimal digits, quote and brace
-TIME = 21  # `MMDD HH:MM:SS.micros `
+MD5_END = b"0" * 32 + b'"}'
+MD5_TAIL = len(MD5) + len(MD5_END)
+AFTER_MD5 = len(MD5_END)
 CACHED = 700  # longer envelopes do not repeat
-SHAPED = 1 << 15  # the longest envelope whose own fields are skipped
-CACHE_SIZE = 20_000
+SHAPED = 1 << 15  # the longest envelope of which only the syntax is checked
+CACHE_SIZE = 8192
 CLOSED = -2
-ODD_LINE = re.compile(rb"\n[^\tV]")
+CHECKED_TAIL = 16 << 20
+LONGEST_REST = 8  # how often the rest of a torn line is tried as one record
 
 FACTS = METRICS | {"str", "dynamo_start"}
 ORPHANS = "(payload without a record)"
 BROKEN = "(broken record)"
 FOREIGN = "(not a record)"
+NO_RECORD = "a line that is no record"
+ENDS_IN_LINE = "cut off: the log ends inside its first line"
+ENDS_BEFORE_PAYLOAD = "cut off before its payload: the log ends here"
+ENDS_IN_PAYLOAD = "cut off: the log ends inside its payload"
+
+Place = tuple[int, int, bool]
+"""Kind, context, whether the record is notable."""
 
 
 class Scanner:
@@ -45,38 +65,46 @@ class Scanner:
         self._count = 0  # records found
         self._kinds: dict[Kind, int] = {}
         self._contexts: dict[Context, int] = {}
-        self._known: dict[bytes, tuple[int, int, bool]] = {}
-        self._shapes: dict[tuple[bytes, bytes], tuple[int, int, bool]] = {}
+        self._context_list: list[Context] = []
+        self._known: dict[bytes, Place] = {}
+        self._shapes: dict[tuple[bytes, bytes], tuple[Place, int, int]] = {}
         self._batch = Batch(0)
-        self._pid = 0
         # The last record, as far as it may take further payload lines:
+        self._at = 0  # where it begins
+        self._last = 0  # its context
         self._start = 0  # where its payload begins
         self._end = CLOSED  # where it ends so far (exclusive, without the line end)
         self._declared = False  # its envelope says that there is one
         self._blank = False  # an empty line followed, which is part of it if a payload line comes next
         self._hungry = -1  # the number of a record whose declared payload has not come
+        self._hungry_at = 0
 
     def step(self, size: int = STEP) -> Batch:
         """Scan on; the batch of what was found. Raises OSError."""
         self._batch = batch = Batch(self._count)
+        target = self._read + size
+        while not batch.finished and self._read < target:
+            self._block(min(BLOCK, target - self._read))
+        batch.scanned = self._read
+        return batch
+
+    def _block(self, size: int) -> None:
+        """Read and take `size` bytes."""
         data = self._source.read(self._read, size)
         begin = self._read - len(self._carry)
         self._read += len(data)
         if len(data) < size:
-            self._region(self._carry + data, begin)
-            self._carry = b""
-            self._check_end()
-            batch.finished = True
+            region, self._carry = self._carry + data, b""
+            self._region(region, begin)
+            self._finish(bool(region) and region[-1] != NEWLINE)
         elif cut := data.rfind(b"\n") + 1:
             region, self._carry = self._carry + data[:cut], data[cut:]
             self._region(region, begin)
         else:
             self._carry = self._long_line(data)
-        batch.scanned = self._read
-        return batch
 
     def _long_line(self, data: bytes) -> bytes:
-        """A line longer than a step: read on in growing pieces, so that it is not copied with every step."""
+        """A line longer than a block: read on in growing pieces, so that it is not copied with every block."""
         parts, size = [self._carry, data], len(data)
         while True:
             size *= 2
@@ -96,51 +124,56 @@ class Scanner:
         """Take whole lines; `begin` is the offset of the first one in the log."""
         if not region:
             return
-        body = region[:-1] if region.endswith(b"\n") else region
-        goes_on = region[0] == TAB and self._end != CLOSED and self._declared and not self._blank
-        if not (goes_on or region[0] == LETTER_V) or ODD_LINE.search(body):
-            self._careful(body, begin)
-            return
-        pieces = body.split(b"\nV")
-        if goes_on:
-            at = begin + len(pieces[0])
-            self._hungry = -1
-            self._grow(at)
-            at += 1
-            del pieces[0]
+        size = len(region) - (region[-1] == NEWLINE)
+        starts = [match.end() for match in LINE.finditer(region)]
+        if region[0] == TAB:
+            self._payload(begin, begin + (starts[0] - 1 if starts else size))
         else:
-            at = begin
-            pieces[0] = pieces[0][1:]
-        if pieces:
-            self._records(pieces, at)
+            starts.insert(0, 0)
+        if starts:
+            starts.append(size + 1)
+            self._segments(region, starts, begin)
 
-    def _records(self, pieces: list[bytes], at: int) -> None:
-        """Take records that begin with `V` (not in the pieces) and hold only tab lines after their first line."""
-        batch, known, count = self._batch, self._known, self._count
+    def _segments(self, region: bytes, starts: list[int], begin: int) -> None:
+        """Take segments: one line that does not begin with a tab, and the tab lines after it."""
+        batch, known, count, waiting = self._batch, self._known, self._count, self._hungry >= 0
         columns, members, notable = batch.columns, batch.members, batch.notable
         offsets, heads, sizes = columns.offset.append, columns.head.append, columns.size.append
         kinds, contexts, flags = columns.kind.append, columns.context.append, columns.flags.append
-        for piece in pieces:
-            length = len(piece)
-            eol = piece.find(b"\n")
-            if eol < 0:
-                eol = length
-            tail = eol - MD5_TAIL
-            declared = tail > 0 and piece.startswith(MD5, tail)
-            if declared != (eol < length):
-                hit = None
-            elif declared and eol < CACHED:
-                hit = known.get(piece[TIME:tail]) or self._familiar(piece, eol, tail)
+        at = starts[0]
+        for stop in islice(starts, 1, None):
+            last = stop - 1
+            eol = region.find(b"\n", at, last)
+            if eol >= 0:
+                declared = DECLARED
+                hit = known.get(region[at + TIME : eol - AFTER_MD5])
+                if hit is None:
+                    hit = self._familiar(region[at:eol], True)
+                elif (
+                    region[at : at + TIME].translate(DIGITS) != STAMP
+                    or region[eol - AFTER_MD5 : eol].translate(HEX) != MD5_END
+                ):
+                    hit = None
             else:
-                hit = self._familiar(piece, eol, tail if declared else eol)
-            if hit is not None:
+                eol, declared = last, 0
+                hit = self._familiar(region[at:eol], False)
+            if hit is None:
+                self._count = count
+                self._slowly(region[at:eol], begin + at)
+                if eol < last:
+                    self._payload(begin + eol + 1, begin + last)
+                count, waiting = self._count, self._hungry >= 0
+            else:
+                if waiting:
+                    self._starved()
+                    waiting = False
                 kind, context, counted = hit
-                offsets(at)
-                heads(eol + 1)
-                sizes(length - eol - 1 if declared else 0)
+                offsets(begin + at)
+                heads(eol - at)
+                sizes(last - eol - declared)
                 kinds(kind)
                 contexts(context)
-                flags(DECLARED if declared else 0)
+                flags(declared)
                 if context in members:
                     members[context].append(count)
                 else:
@@ -148,64 +181,76 @@ class Scanner:
                 if counted:
                     notable.append((count, kind))
                 count += 1
-            else:
-                self._count = count
-                self._careful(b"V" + piece, at)
-                count = self._count
-            at += length + 2
+                self._at, self._start, self._end = begin + at, begin + eol + 1, begin + last
+                self._last, self._declared, self._blank = context, declared == DECLARED, False
+            at = stop
         self._count = count
-        if hit is not None:
-            self._start, self._end = at - length + eol, at - 1
-            self._declared, self._blank = declared, False
 
-    def _familiar(self, piece: bytes, eol: int, end: int) -> tuple[int, int, bool] | None:
-        """What `_shape` remembered of an earlier record with the same site, event and ids, None for none.
+    def _familiar(self, line: bytes, declared: bool) -> Place | None:
+        """What `_remember` knows of an earlier first line with the same site, event and ids; None for none.
 
-        The event's own fields are not parsed then. A second record inside of the line (a writer that was cut off) is noticed.
+        The event's own fields are not looked at then, but the line must be well-formed and hold nothing else.
         """
-        if eol > SHAPED:
+        end = len(line)
+        if end > SHAPED or line[:TIME].translate(DIGITS) != STAMP:
             return None
-        head = piece.find(b'": ', TIME, CACHED)
-        ids = piece.rfind(b'}, "', head, end)
-        if head < 0 or ids < 0 or end - ids > CACHED or piece.count(b'] {"', 0, eol) != 1:
+        if declared:
+            end -= MD5_TAIL
+            if not line.startswith(MD5, end) or line[-AFTER_MD5:].translate(HEX) != MD5_END:
+                return None
+        head = line.find(b'": ', TIME, CACHED)
+        ids = line.rfind(b'}, "', head, end)
+        shape = self._shapes.get((line[TIME:head], line[ids:end]))
+        if shape is None:
             return None
-        return self._shapes.get((piece[TIME:head], piece[ids:end]))
+        place, brace, keys = shape
+        try:
+            envelope = orjson.loads(line[brace:])
+        except orjson.JSONDecodeError:
+            return None
+        return place if len(envelope) == keys + declared else None
 
-    def _careful(self, body: bytes, begin: int) -> None:
-        """Take lines one by one. A line is payload, blank, a record, or damage."""
-        newline = body.find(b"\n")
-        if newline > 0 and body[0] == LETTER_V and body.count(b"\n") == body.count(b"\n\t"):
-            # one first line with nothing but payload lines after it: they need not be walked
-            self._line(body[:newline], begin)
-            self._payload(begin + newline + 1, begin + len(body))
+    def _remember(self, line: bytes, brace: int, kind: Kind, place: Place, declared: bool) -> None:
+        """The next record of this site with the same ids need not be taken apart."""
+        if line[:TIME].translate(DIGITS) != STAMP:
             return
-        at = begin
-        for line in body.split(b"\n"):
-            if line.startswith(b"\t"):
-                self._payload(at, at + len(line))
-            elif line.strip(b"\r \x00"):
-                self._line(line, at)
-            elif len(line) <= 1 and self._end == at - 1:
-                # part of the payload if a payload line follows (editors trim the lone tab), else nothing
-                self._blank = True
-            at += len(line) + 1
+        end = len(line)
+        if declared:
+            end -= MD5_TAIL
+            if not line.startswith(MD5, end) or line[-AFTER_MD5:].translate(HEX) != MD5_END:
+                return
+            if len(line) < CACHED:
+                if len(self._known) >= CACHE_SIZE:
+                    self._known.clear()
+                self._known[line[TIME:-AFTER_MD5]] = place
+        head = line.find(b'": ', TIME, CACHED)
+        ids = line.rfind(b'}, "', head, end)
+        if not kind.name and 0 < head < ids and IDS.fullmatch(line, ids, end):
+            if len(self._shapes) >= CACHE_SIZE:
+                self._shapes.clear()
+            self._shapes[line[TIME:head], line[ids:end]] = (place, brace, 1 + line.count(b'": ', ids, end))
+
+    def _slowly(self, line: bytes, at: int) -> None:
+        """A line that does not begin with a tab and is not like an earlier one."""
+        if line.strip(b"\r \x00"):
+            self._line(line, at)
+        elif len(line) <= 1 and self._end == at - 1:
+            # part of the payload if a payload line follows (editors trim the lone tab), else nothing
+            self._blank = True
 
     def _payload(self, start: int, end: int) -> None:
         """Payload lines from `start` to `end` (exclusive, without the last line end)."""
         blank, self._blank = self._blank, False
         if self._end == CLOSED or (self._end != start - 1 and not blank):
-            self._append(start, 0, Kind("", ORPHANS), Context(self._pid), ORPHAN)
+            self._starved()
+            self._append(start, 0, Kind("", ORPHANS), Context(self._pid()), ORPHAN)
             self._damage(start, "payload lines without a record before them")
             self._start, self._declared = start, True
         elif not self._declared:
             self._declared = True
-            self._damage(start, "payload lines although the envelope declares none")
+            self._damage(self._at, "payload lines although the envelope declares none")
         if self._hungry == self._count - 1:
             self._hungry = -1
-        self._grow(end)
-
-    def _grow(self, end: int) -> None:
-        """The payload of the last record reaches to `end`."""
         record = self._count - 1
         index = record - self._batch.first
         if index >= 0:
@@ -215,50 +260,54 @@ class Scanner:
         self._end = end
 
     def _line(self, line: bytes, at: int) -> None:
-        """A line that is neither payload nor blank."""
-        self._starved()
-        self._end, self._blank = CLOSED, False
-        match = PREFIX.match(line)
-        if match is None:
-            if inner := INNER.search(line):
-                self._foreign(line[: inner.start()], at)
-                self._line(line[inner.start() :], at + inner.start())
-            else:
-                self._foreign(line, at)
+        """A line that is neither payload nor blank: a record, damage, or several records whose line ends are lost."""
+        pid, brace, envelope, reason = _parsed(line)
+        if envelope is not None:
+            self._record(line, at, pid, brace, envelope)
             return
-        pid = int(match[8])
-        try:
-            envelope = parse_json(line[match.end() :].rstrip(b"\x00\r"))
-        except ValueError as error:
-            if inner := INNER.search(line, match.start(1) + 1):
-                self._broken(line[: inner.start()], at, pid, "cut off in the middle of its first line")
-                self._line(line[inner.start() :], at + inner.start())
-            else:
-                self._broken(line, at, pid, f"its envelope is not JSON: {error}"[:160])
+        own = PREFIX.match(line)
+        torn = [match.start() for match in INNER.finditer(line, own.start(1) + 1 if own else 0)]
+        if not torn:
+            self._bad(line, at, pid, reason)
             return
-        if isinstance(envelope, dict):
-            self._record(line, at, pid, envelope)
-        else:
-            self._broken(line, at, pid, "its envelope is JSON, but not an object")
+        tries = 0
+        for lo, hi in zip([0, *torn], [*torn, len(line)], strict=True):
+            piece = line[lo:hi]
+            pid, brace, envelope, reason = _parsed(piece)
+            if envelope is None and lo and hi < len(line) and tries < LONGEST_REST:
+                tries += 1
+                rest = _parsed(line[lo:])
+                if rest[2] is not None:
+                    self._record(line[lo:], at + lo, rest[0], rest[1], rest[2])
+                    return
+            if envelope is None:
+                self._bad(piece, at + lo, pid, "cut off in the middle of its first line" if hi < len(line) else reason)
+            else:
+                self._record(piece, at + lo, pid, brace, envelope)
+                if hi < len(line):
+                    self._damage(at + lo, "its line end is missing")
 
-    def _record(self, line: bytes, at: int, pid: int, envelope: dict[str, object]) -> None:
+    def _record(self, line: bytes, at: int, pid: int, brace: int, envelope: dict[str, object]) -> None:
         """A record with a good envelope."""
+        self._starved()
         kind = kind_of(envelope)
         context, odd = context_of(envelope, pid)
-        self._pid = pid
-        declared = "has_payload" in envelope
+        declared = envelope.get("has_payload") is not None
         record = self._count
         notable = kind.name in NOTABLE or kind.event in NOTABLE
         self._append(at, len(line), kind, context, DECLARED if declared else 0)
         if notable:
             self._batch.notable.append((record, self._kinds[kind]))
-        if odd:
-            self._damage(at, f"an id is not a whole number: {odd}")
         self._facts(kind.event, envelope.get(kind.event), record, pid)
         if declared:
-            self._hungry = record
-        self._remember(line, kind, context, notable)
-        self._start, self._end, self._declared = at + len(line) + 1, at + len(line), declared
+            self._hungry, self._hungry_at = record, at
+        self._start, self._end = at + len(line) + 1, at + len(line)
+        self._declared, self._blank = declared, False
+        if odd:
+            self._damage(at, f"an id is not a whole number: {odd}")
+        elif not context.stack and kind.event not in FACTS:
+            place = (self._kinds[kind], self._contexts[context], notable)
+            self._remember(line, brace, kind, place, declared)
 
     def _facts(self, event: str, value: object, record: int, pid: int) -> None:
         """What the tree and the statuses need of an envelope."""
@@ -270,47 +319,55 @@ class Scanner:
         elif event in METRICS and (metrics := metrics_of(event, value, record)):
             self._batch.metrics.append(metrics)
 
-    def _remember(self, line: bytes, kind: Kind, context: Context, notable: bool) -> None:
-        """The next record of this site with the same ids need not be parsed."""
-        if line[0] != LETTER_V or context.stack or kind.event in FACTS or len(self._known) > CACHE_SIZE:
+    def _bad(self, line: bytes, at: int, pid: int, reason: str) -> None:
+        """A line with the prefix of a record and no usable envelope is kept with the payload that follows; so is any other
+        line, without."""
+        self._starved()
+        self._end, self._blank = CLOSED, False
+        if reason != NO_RECORD:
+            self._append(at, len(line), Kind("", BROKEN), Context(pid), 0)
+            self._start, self._end, self._declared = at + len(line) + 1, at + len(line), True
+        elif line.strip(b"\r \x00"):
+            self._append(at, len(line), Kind("", FOREIGN), Context(self._pid()), 0)
+        else:
             return
-        tail = len(line) - MD5_TAIL
-        declared = line.startswith(MD5, tail)
-        place = (self._kinds[kind], self._contexts[context], notable)
-        if declared and len(line) < CACHED:
-            self._known[line[1 + TIME : tail]] = place
-        end = tail if declared else len(line)
-        head = line.find(b'": ', TIME, CACHED)
-        ids = line.rfind(b'}, "', head, end)
-        if not kind.name and 0 < head < ids and end - ids < CACHED and only_ids(line[ids + 3 : end]):
-            self._shapes[line[1 + TIME : head], line[ids:end]] = place
-
-    def _broken(self, line: bytes, at: int, pid: int, reason: str) -> None:
-        """A line with the prefix of a record and no usable envelope: kept, with the payload that follows."""
-        self._append(at, len(line), Kind("", BROKEN), Context(pid), 0)
         self._damage(at, reason)
-        self._start, self._end, self._declared = at + len(line) + 1, at + len(line), True
-
-    def _foreign(self, line: bytes, at: int) -> None:
-        if line.strip(b"\r \x00"):
-            self._append(at, len(line), Kind("", FOREIGN), Context(self._pid), 0)
-            self._damage(at, "a line that is no record")
 
     def _starved(self) -> None:
         """The payload that a record declares did not come."""
         if self._hungry >= 0:
-            index = self._hungry - self._batch.first
-            at = self._batch.columns.offset[index] if index >= 0 else self._start
-            self._batch.damage.append(Damage(at, self._hungry, "its payload is missing"))
+            self._batch.damage.append(Damage(self._hungry_at, self._hungry, "its payload is missing"))
             self._hungry = -1
 
-    def _check_end(self) -> None:
-        """A job that was killed ends inside its last record."""
-        cut_off = self._hungry >= 0
-        self._starved()
-        if cut_off:
-            last = self._batch.damage.pop()
-            self._batch.damage.append(last._replace(reason="cut off before its payload: the log ends here"))
+    def _finish(self, cut: bool) -> None:
+        """The log ends here; with `cut` not at a line end: a job that was killed, or one that is writing right now."""
+        batch, damage = self._batch, self._batch.damage
+        if self._hungry >= 0:
+            damage.append(Damage(self._hungry_at, self._hungry, ENDS_BEFORE_PAYLOAD))
+            self._hungry = -1
+        elif cut and damage and damage[-1][:2] == (self._at, self._count - 1):
+            reason = damage[-1].reason
+            begun = reason == NO_RECORD and BEGUN.fullmatch(self._source.read(self._at, 4096))
+            if begun or (reason.startswith("its envelope is not JSON") and self._end < self._start):
+                damage[-1] = damage[-1]._replace(reason=ENDS_IN_LINE)
+        elif cut and self._end > self._start and not self._whole():
+            damage.append(Damage(self._at, self._count - 1, ENDS_IN_PAYLOAD))
+        self._known.clear()
+        self._shapes.clear()
+        batch.finished = True
+
+    def _whole(self) -> bool:
+        """Whether the payload of the last record, at the end of the log, matches its md5. A large one is not read."""
+        size = self._end - self._start
+        line = self._source.read(self._at, self._start - self._at - 1)
+        tail = line[-AFTER_MD5:]
+        if size > CHECKED_TAIL or tail.translate(HEX) != MD5_END:
+            return True
+        return digest(Payload(self._source, self._start, size, b"\t")).md5 == tail[:32].decode().lower()
+
+    def _pid(self) -> int:
+        """The process that wrote the last record; 0 before the first."""
+        return self._context_list[self._last].pid if self._context_list else 0
 
     def _append(self, at: int, head: int, kind: Kind, context: Context, flags: int) -> None:
         batch, columns = self._batch, self._batch.columns
@@ -321,6 +378,7 @@ class Scanner:
         place = self._contexts.get(context)
         if place is None:
             place = self._contexts[context] = len(self._contexts)
+            self._context_list.append(context)
             batch.contexts.append(context)
         columns.offset.append(at)
         columns.head.append(head)
@@ -329,8 +387,24 @@ class Scanner:
         columns.context.append(place)
         columns.flags.append(flags)
         batch.members.setdefault(place, []).append(self._count)
+        self._at, self._last = at, place
         self._count += 1
 
     def _damage(self, at: int, reason: str) -> None:
         """Note that something is wrong with the last record."""
         self._batch.damage.append(Damage(at, self._count - 1, reason))
+
+
+def _parsed(line: bytes) -> tuple[int, int, dict[str, object] | None, str]:
+    """(pid, where the envelope begins, envelope, '') of a first line; without a usable envelope None and the reason."""
+    match = PREFIX.match(line)
+    if match is None:
+        return 0, 0, None, NO_RECORD
+    pid, brace = int(match[8]), match.end()
+    try:
+        envelope = parse_envelope(line[brace:])
+    except ValueError as error:
+        return pid, brace, None, f"its envelope is not JSON: {error}"[:160]
+    if isinstance(envelope, dict):
+        return pid, brace, envelope, ""
+    return pid, brace, None, "its envelope is JSON, but not an object"

@@ -19,11 +19,10 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tltui.text import tokens
 from tltui.text.document import Document, TextDocument
 from tltui.text.rows import WRAP_CAP, Lines, Row, RowMap
 from tltui.widgets.document_names import Stop, stops
-from tltui.widgets.document_strips import ASCII_MARKS, WHOLE, Fragment, Look, Marks, Painter, key_of
+from tltui.widgets.document_strips import ASCII_MARKS, STYLES, WHOLE, Fragment, Look, Marks, Painter, key_of
 
 MARGIN = 12
 """Cells that stay free right of the caret when a long line is scrolled."""
@@ -33,18 +32,7 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
     """Shows a document with a cursor. Knows rows, but not why they are as they are."""
 
     ALLOW_SELECT = False
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"document--tok-{name}" for name in tokens.ALL} | {
-        "document--cursor",
-        "document--caret",
-        "document--gutter",
-        "document--gutter-cursor",
-        "document--fold",
-        "document--mark",
-        "document--hit",
-        "document--hit-current",
-        "document--hit-mark",
-        "document--selection",
-    }
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"document--{name}" for name in STYLES}
 
     def __init__(
         self,

@@ -9,17 +9,14 @@ from __future__ import annotations
 import time
 from array import array
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from textual.message import Message
-
 from tltui.text.document import Document, Hit, Section
 from tltui.text.rows import WRAP_CAP, WRAP_LIMIT, Lines, Row, RowMap, SectionIndex, Wrapped
-from tltui.widgets.document_canvas import DocumentCanvas
-from tltui.widgets.document_search import SLICE, TELL_EVERY, Background, Job, compiled
-from tltui.widgets.document_strips import WHOLE, Look, wrapped
+from tltui.widgets.document_background import YIELD, BackgroundCanvas
+from tltui.widgets.document_search import SLICE, Job, compiled
+from tltui.widgets.document_strips import Look, wrapped
 
 AT_ONCE = 1 << 20
 """Characters (lines × longest line) up to which sections are asked for on the UI thread."""
@@ -27,22 +24,12 @@ AT_ONCE = 1 << 20
 MEASURED_AT_ONCE = 500
 """Lines whose lengths are asked for on the UI thread when wrapping starts."""
 
-YIELD = 0.0005
-"""Seconds that the helper thread sleeps after reading, so that a key that waits for the lock gets it."""
-
 FILTER_CAP = 200_000
 """Lines with a hit that a filter shows."""
 
 
-class FoldingCanvas(DocumentCanvas):
+class FoldingCanvas(BackgroundCanvas):
     """A canvas whose rows follow from folds, a filter and wrapping."""
-
-    @dataclass
-    class Answer(Message, bubble=False):
-        """What the helper thread has to say: `apply` runs on the UI thread, if `document` is still shown."""
-
-        document: Document
-        apply: Callable[[], None]
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -54,77 +41,6 @@ class FoldingCanvas(DocumentCanvas):
         self._is_wrapped = False
         self._lengths: dict[int, int] = {}
         self._fixed: RowMap | None = None
-        self._known = (0, -1)
-        self._told_growth = 0.0
-        self._wanted: list[int] = []
-        self._background = Background(self._failed, self._after_job)
-
-    # the helper thread
-
-    def post(self, document: Document, apply: Callable[[], None]) -> None:
-        """From any thread: run `apply` on the UI thread if the document is still shown then."""
-        try:
-            self.post_message(self.Answer(document, apply))
-        except RuntimeError:  # the app is ending: nobody is left to be told
-            return
-
-    def on_folding_canvas_answer(self, message: Answer) -> None:
-        """Apply what the helper thread found, unless it is about a document of before."""
-        message.stop()
-        if message.document is self._document:
-            message.apply()
-
-    def on_unmount(self) -> None:
-        """End the helper thread."""
-        self._background.stop()
-
-    def _failed(self, error: Exception) -> None:
-        self.post(self._document, partial(self.tell, f"tltui failed here: {type(error).__name__}: {error}"))
-
-    def _after_job(self) -> None:
-        """Runs on the helper thread: tell the UI thread that the document grew, a few times a second."""
-        document, now = self._document, time.monotonic()
-        if (len(document), document.version) == self._known:
-            return
-        if document.complete or now - self._told_growth > TELL_EVERY:
-            self._told_growth = now
-            self.post(document, self.document_grown)
-
-    def _advancing(self, document: Document) -> Job:
-        """A job that completes the line index in slices."""
-
-        def advance() -> Job | None:
-            with self._reading:
-                done = document.advance()
-            return None if done else advance
-
-        return advance
-
-    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Have the next page read while this one is looked at: lexing it takes longer than drawing it."""
-        super().watch_scroll_y(old_value, new_value)
-        top, height = self.scroll_offset.y, self.size.height
-        if not height or not self._document.language or isinstance(self._rows, Wrapped):
-            return
-        first = top + height if new_value > old_value else top - height
-        rows = range(max(first, 0), min(first + height, len(self._rows)))
-        self._wanted = wanted = [self._rows.at(row).line for row in rows]
-        reading = partial(self._read_ahead, self._document, wanted, 0)
-        self.call_after_refresh(self._background.do, reading)
-
-    def _read_ahead(self, document: Document, lines: list[int], place: int) -> Job | None:
-        """A job: have the document lex some lines, which it keeps. Ends when another page is wanted."""
-        end = time.monotonic() + SLICE / 4
-        while place < len(lines) and lines is self._wanted:
-            if lines[place] >= 0:
-                with self._reading:
-                    if document.length(lines[place]) <= WHOLE:
-                        document.line(lines[place])
-                time.sleep(YIELD)
-            place += 1
-            if time.monotonic() > end:
-                return partial(self._read_ahead, document, lines, place)
-        return None
 
     # documents
 
@@ -139,9 +55,9 @@ class FoldingCanvas(DocumentCanvas):
         if self._is_quick(document):
             self._take_sections(SectionIndex(document.sections()))
         if not document.complete:
-            self._background.do(self._advancing(document))
-        if not self._is_quick(document):
-            self._background.do(partial(self._read_sections, document))
+            self.after_paint(document, self._advancing(document))
+        elif not self._is_quick(document):
+            self.after_paint(document, partial(self._read_sections, document))
         return self._made_rows(document)
 
     @staticmethod
@@ -154,6 +70,8 @@ class FoldingCanvas(DocumentCanvas):
             self.post(document, partial(self._sections_read, SectionIndex(sections)))
 
     def _sections_read(self, index: SectionIndex) -> None:
+        if index.sections == self._sections.sections:
+            return
         self._take_sections(index)
         self._renew_rows()
 
@@ -166,9 +84,9 @@ class FoldingCanvas(DocumentCanvas):
     def document_grown(self) -> None:
         """Call this when the document has more lines, sections or another badge. Nothing that is in sight jumps."""
         document = self._document
-        known, self._known = self._known, (len(document), document.version)
-        if known == self._known:
+        if self._known == (len(document), document.version):
             return
+        self._known = (len(document), document.version)
         gutter, rows = self.gutter_width, len(self._rows)
         if self._is_quick(document):
             self._take_sections(SectionIndex(document.sections()))
@@ -181,7 +99,7 @@ class FoldingCanvas(DocumentCanvas):
         self._painter.clear()
         if self.gutter_width != gutter or len(self._rows) < rows:
             self.refresh()
-        elif len(self._rows) > rows or known[0]:
+        elif len(self._rows) > rows:
             self._repaint(max(rows - 1, 0), len(self._rows))
         self._moved()
 
@@ -216,6 +134,7 @@ class FoldingCanvas(DocumentCanvas):
         shown = [lines.at(row).line for row in range(len(lines))]
         missing = [line for line in shown if line not in self._lengths]
         if len(missing) > MEASURED_AT_ONCE:
+            self.tell(f"measuring {len(missing):,} lines to wrap them")
             self._background.do(self._measuring(document, iter(missing), {}))
             return lines
         for line in missing:
@@ -397,6 +316,3 @@ class FoldingCanvas(DocumentCanvas):
         self._cursor_line = max(rows.at(rows.row_of(self._cursor_line)).line, 0)
         self.set_rows(rows)
         self._moved()
-
-    def tell(self, text: str) -> None:
-        """Say something in the status bar."""

@@ -16,9 +16,16 @@ from rich.style import Style
 from textual.cache import LRUCache
 from textual.strip import Strip
 
+from tltui.text import tokens
 from tltui.text.document import Document, Line
 from tltui.text.rows import WRAP_CAP, Row
 from tltui.text.sanitize import sanitize
+
+STYLES: tuple[str, ...] = (
+    *(f"tok-{name}" for name in tokens.ALL),
+    "cursor", "caret", "selection", "gutter", "gutter-cursor", "fold", "mark", "hit", "hit-current", "hit-mark",
+)  # fmt: skip
+"""Names of the component classes `document--NAME` that `styles.tcss` gives a look."""
 
 WHOLE = 4096
 """Columns up to which a line is decoded whole; of a longer one only the window in sight."""

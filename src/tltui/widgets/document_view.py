@@ -11,9 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from textual.binding import BindingType
 from textual.message import Message
 
+from tltui.commands import Where
 from tltui.text.document import Document
+from tltui.widgets.bindings import bindings
 from tltui.widgets.document_actions import ACTIONS, Action
 from tltui.widgets.document_names import Stop
 from tltui.widgets.document_selecting import SelectingCanvas
@@ -40,6 +43,7 @@ class DocumentView(SelectingCanvas):
     """Shows a document; see `ACTIONS` for what its `action_…` methods do."""
 
     ACTIONS: ClassVar[tuple[Action, ...]] = ACTIONS
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.DOCUMENT)
 
     @dataclass
     class Followed(Message):
@@ -137,6 +141,7 @@ class DocumentView(SelectingCanvas):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._places: OrderedDict[str, Place] = OrderedDict()
+        self._awaited: tuple[str | None, int, int] | None = None
         self.on_position: Callable[[DocumentView.Moved], None] | None = None
         """Called at each move in place of posting `Moved`: what it repaints goes to the terminal in the same frame as
         the cursor, a message would bring a second frame 30 ms later."""
@@ -152,6 +157,7 @@ class DocumentView(SelectingCanvas):
         is_same = place is not None and place.lines == len(document)
         rows = self._begin(document, set(place.folded) if place and is_same else None)
         line, column, offset, x = 0, 0, 0, 0
+        anchor = top if top is not None else place.anchor if place and at is None else None
         if top is not None:
             line = document.where(top) or 0
         elif at is not None:
@@ -160,12 +166,33 @@ class DocumentView(SelectingCanvas):
             found = document.where(place.anchor)
             line = place.line if found is None else found
             column, offset, x = place.column, place.offset, place.x
-        line = min(max(line, 0), max(len(document) - 1, 0))
+        wanted, line = line, min(max(line, 0), max(len(document) - 1, 0))
         self._show_document(document, rows, line, column, offset, x)
         if top is not None or at is not None:
             self.reveal(line)
         self._cursor_line = max(self._row_at(self._cursor_row()).line, 0)
+        self._await_line(anchor, wanted)
         self._moved()
+
+    def _await_line(self, anchor: str | None, line: int) -> None:
+        """Remember to go to a line that the line index has not reached yet."""
+        document = self._document
+        is_there = line < len(document) if anchor is None else document.where(anchor) is not None
+        self._awaited = None if document.complete or is_there else (anchor, line, self._cursor_line)
+
+    def document_grown(self) -> None:
+        """Show what was added; go to a line that was asked for, unless the cursor was moved since."""
+        super().document_grown()
+        if self._awaited is None:
+            return
+        anchor, line, origin = self._awaited
+        found = line if anchor is None else self._document.where(anchor)
+        if self._cursor_line != origin or self._document.complete:
+            self._awaited = None
+        if self._cursor_line == origin and found is not None and found < len(self._document):
+            self._awaited = None
+            self.reveal(found)
+            self.move_to(found, 0)
 
     def _remember(self) -> None:
         document = self._document
@@ -189,6 +216,7 @@ class DocumentView(SelectingCanvas):
         line = min(max(n, 1), max(len(self._document), 1)) - 1
         self.reveal(line)
         self.move_to(line, 0)
+        self._await_line(None, n - 1)
 
     def goto_anchor(self, anchor: str) -> bool:
         """Go to the line of an anchor; False when there is none."""

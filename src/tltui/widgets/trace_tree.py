@@ -13,16 +13,19 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
+from textual.binding import BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from tltui.commands import Where
 from tltui.documents.outline import Label, Node, label
 from tltui.documents.outline_rows import OutlineRow, OutlineRows
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
+from tltui.widgets.bindings import bindings
 
 INDENT = 2
 
@@ -31,6 +34,7 @@ class TraceTree(ScrollView, can_focus=True, inherit_bindings=False):
     """Shows an `OutlineRows` with a cursor."""
 
     ALLOW_SELECT = False
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.TREE)
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"tree--tok-{name}" for name in tokens.ALL} | {
         "tree--cursor",
         "tree--fold",
@@ -306,7 +310,7 @@ class TraceTree(ScrollView, can_focus=True, inherit_bindings=False):
         else:
             self.move_to(self.outline.parent(self._cursor))
 
-    def action_toggle(self) -> None:
+    def action_open_close(self) -> None:
         """Open or close the node."""
         if self.outline.is_open(self._cursor):
             self.outline.collapse(self._cursor)
@@ -354,7 +358,8 @@ class TraceTree(ScrollView, can_focus=True, inherit_bindings=False):
 
     # the mouse
 
-    def _on_click(self, event: events.Click) -> None:
+    def on_click(self, event: events.Click) -> None:
+        """A click: the cursor; on the mark, or a second time, opens or closes."""
         if not self._mouse:
             return
         place = self.scroll_offset.y + event.y
@@ -365,7 +370,7 @@ class TraceTree(ScrollView, can_focus=True, inherit_bindings=False):
         row = self.outline.rows[place]
         on_mark = event.x <= INDENT * max(row.depth - 1, 0) + 1
         if row.node.expandable and (on_mark or again):
-            self.action_toggle()
+            self.action_open_close()
 
 
 def _text(piece: Piece) -> str:

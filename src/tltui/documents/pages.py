@@ -1,0 +1,44 @@
+"""The list of pages about a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tltui.documents.format import plural
+from tltui.model.run import Run
+from tltui.text import tokens
+from tltui.text.document import Builder, Options, TextDocument
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page: its address, and what it answers."""
+
+    ref: str
+    title: str
+    help: str
+    command: str
+
+
+PAGES = (
+    Page("@run", "overview", "what happened, and what to look at first", "tltui show PATH"),
+    Page("@records", "records", "every record of the run in file order, with time, site and size", "tltui records PATH"),
+    Page("@damage", "damage", "what is damaged in the logs, and which files were not opened", "tltui damage PATH"),
+)
+
+
+def pages_document(run: Run, options: Options) -> TextDocument:
+    """Every page with a link and the command that prints it."""
+    builder = Builder("@pages", "all pages", options)
+    builder.heading("About the run")
+    for page in PAGES:
+        builder.add("  ", (f"{page.title:<10}", tokens.LINK, page.ref), f" {page.help}")
+        builder.add((f"             {page.command}", tokens.DIM))
+    builder.heading("About a rank")
+    for rank in run.ranks:
+        ref = str(rank.ref)
+        said = f" {plural(rank.tally.compiles, 'compile')}  "
+        builder.add("  ", (f"{rank.title:<10}", tokens.LINK, ref), said, ("records", tokens.LINK, f"@records:{ref}"))
+    builder.blank()
+    builder.add(("A compile, a frame or an artifact has its own page: go to it in the tree, or press o and type its name.", tokens.DIM))
+    return builder.document(PAGES)

@@ -12,7 +12,7 @@ from textual import events
 from textual.app import App
 from textual.binding import BindingType
 
-from tltui.commands import Command, Where
+from tltui.commands import BY_ID, Command, Where
 from tltui.config import THEMES, Config, cache_path, read_config
 from tltui.model.run import Run
 from tltui.screens.browser import Browser
@@ -57,7 +57,7 @@ class TltuiApp(App[None]):
         target = {Where.TREE: self.browser.tree_view, Where.DOCUMENT: self.browser.document_view}.get(
             command.where, self.browser
         )
-        getattr(target, f"action_{command.action}")()
+        self.call_later(self.run_action, command.action, target)
 
     def action_help_quit(self) -> None:
         """ctrl+c: say how to leave."""
@@ -81,7 +81,7 @@ def chosen_theme(asked: str | None, config: Config) -> str:
 
 def start(found: Found, options: argparse.Namespace) -> int:
     """Run the UI; the exit code."""
-    config = read_config()
+    config = read_config(BY_ID)
     if options.theme is not None and options.theme not in THEMES:
         print(f"tltui: --theme must be one of {', '.join(THEMES)}, not {options.theme}", file=sys.stderr)
         return 2

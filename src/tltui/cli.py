@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tltui import __version__
+from tltui.documents.view_table import BY_NAME, VIEWS
 
 RECORD_HELP = """\
 tltui reads what torch.compile wrote into a directory. To record one, run your job with
@@ -132,12 +133,18 @@ def _main_parser() -> argparse.ArgumentParser:
 
 def _command_parser(name: str) -> argparse.ArgumentParser:
     help_, _ = COMMANDS[name]
-    parser = _Parser(prog=f"tltui {name}", description=help_.capitalize() + ".", epilog=_EPILOGS[name],
+    epilog = _EPILOGS.get(name, f"examples:\n  tltui {name} /tmp/tracedir\n  tltui {name} /tmp/tracedir 0/1 --json\n")
+    description = help_[0].upper() + help_[1:] + "."
+    parser = _Parser(prog=f"tltui {name}", description=description, epilog=epilog,
                      formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
     parser.add_argument("path", nargs="?", metavar="PATH", help="a log or a directory of logs (default: $TORCH_TRACE)")
     _common(parser)
     _looks(parser)
-    if name in ("ls", "show", "records", "damage"):
+    if name in BY_NAME:
+        parser.add_argument("rest", nargs="*", metavar="REF", help="a rank, process, frame or compile (default: the run)")
+        parser.add_argument("--rank", metavar="N", help="only this rank; `none` for processes without one")
+        parser.add_argument("--frame", metavar="F", type=int, help="only this frame")
+    if name != "extract":
         parser.add_argument("--json", action="store_true", help="print JSON (documented in docs/json.md)")
     if name == "ls":
         parser.add_argument("--check", action="store_true", help="read every payload: size, lines, md5")
@@ -290,6 +297,40 @@ def _show(options: argparse.Namespace) -> Iterator[bytes]:
         yield from _print(document, options)
 
 
+def _view(name: str) -> Callable[[argparse.Namespace], Iterator[bytes]]:
+    """The command that prints a view."""
+
+    def command(options: argparse.Namespace) -> Iterator[bytes]:
+        from tltui.documents.scope import view_document
+        from tltui.model.ref import BadAddress
+
+        run = _load(options)
+        try:
+            document = view_document(run, BY_NAME[name], _part(options), _options(options))
+        except BadAddress as bad:
+            raise Failure(str(bad)) from None
+        if options.json:
+            while not document.advance():
+                pass
+            yield from _json({"schema": 1, "view": name, "result": document.data()})
+        else:
+            yield from _print(document, options)
+
+    return command
+
+
+def _part(options: argparse.Namespace) -> Any:
+    """The part of the run that REF, --rank and --frame name together."""
+    from tltui.model.ref import NORANK, CompileId, Ref, parse_ref
+
+    ref = parse_ref(_one_ref(options))
+    if options.rank is not None:
+        ref = Ref(NORANK if options.rank == "none" else int(options.rank), ref.process, ref.id)
+    if options.frame is not None and ref.id is None:
+        ref = Ref(ref.rank, ref.process, CompileId(None, options.frame, None))
+    return ref
+
+
 def _records(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.documents.build import build
     from tltui.model.ref import BadAddress, parse_ref
@@ -326,6 +367,7 @@ def _extract(options: argparse.Namespace) -> Iterator[bytes]:
 
 
 COMMANDS: dict[str, tuple[str, Callable[[argparse.Namespace], Iterator[bytes]]]] = {
+    **{view.name: (view.help, _view(view.name)) for view in VIEWS},
     "ls": ("list ranks, frames and compiles with status and time", _ls),
     "show": ("print what an address shows: an overview, or an artifact", _show),
     "records": ("list every record in file order, with time, site and size", _records),

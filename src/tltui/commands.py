@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+from tltui.documents.view_table import VIEWS
+
 
 class Where(Enum):
     """Where a command applies; the value is the heading in help."""
@@ -37,8 +39,9 @@ class Command:
 
     @property
     def action(self) -> str:
-        """The name of the method without `action_`."""
-        return self.id.partition(".")[2]
+        """What Textual calls: the name of a method without `action_`, with its argument for a view."""
+        name = self.id.partition(".")[2]
+        return f"view('{name[5:]}')" if name.startswith("view_") else name
 
     def keys_shown(self, keys: Iterable[str] | None = None) -> str:
         """The keys as people read them: `j ↓`."""
@@ -78,7 +81,11 @@ COMMANDS: tuple[Command, ...] = (
             "Go to the artifact of this compile before this one.", E_),
     Command("app.other_down", ("J",), "line down in the other pane", "Move in the other pane without leaving this one.", E_),
     Command("app.other_up", ("K",), "line up in the other pane", "Move in the other pane without leaving this one.", E_),
-    Command("app.overview", ("1",), "overview", "The overview of the whole run: what happened, and what to look at first.", E_, "overview"),
+    *(
+        Command(f"app.view_{view.name}", (view.key,) if view.key else (), view.name,
+                f"The page {view.name}: {view.help}.", E_, "overview" if view.key == "1" else "")
+        for view in VIEWS
+    ),
     Command("app.records", (), "records", "Every record of what is selected, in file order, as in the log.", E_),
     Command("app.damage", (), "damage", "What is damaged in the logs, and which files were not opened.", E_),
     Command("app.all_views", ("0",), "all pages", "A list of all pages about the run.", E_),

@@ -16,13 +16,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from platformdirs import user_cache_path, user_config_path, user_state_path
-
-from tltui.commands import BY_ID
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -63,8 +62,8 @@ def state_path() -> Path:
     return user_state_path("tltui")
 
 
-def read_config(path: Path | None = None) -> Config:
-    """The config file, or the defaults without one. Never fails: what is wrong is in `problems`."""
+def read_config(commands: Collection[str], path: Path | None = None) -> Config:
+    """The config file, or the defaults without one. Never fails: what is wrong is in `problems`. `commands`: the ids there are."""
     path = path or config_path()
     try:
         text = path.read_bytes()
@@ -78,10 +77,10 @@ def read_config(path: Path | None = None) -> Config:
         return Config(problems=(f"{path}: not UTF-8",))
     except tomllib.TOMLDecodeError as error:
         return Config(problems=(f"{path}: {error}",))
-    return _checked(values, path, text.decode("utf-8").splitlines())
+    return _checked(values, commands, path, text.decode("utf-8").splitlines())
 
 
-def _checked(values: dict[str, Any], path: Path, lines: list[str]) -> Config:
+def _checked(values: dict[str, Any], commands: Collection[str], path: Path, lines: list[str]) -> Config:
     problems: list[str] = []
 
     def wrong(key: str, why: str) -> None:
@@ -101,7 +100,7 @@ def _checked(values: dict[str, Any], path: Path, lines: list[str]) -> Config:
     keys: dict[str, tuple[str, ...]] = {}
     for name, given in good.pop("keys", {}).items():
         listed = (given,) if isinstance(given, str) else given
-        if name not in BY_ID:
+        if name not in commands:
             wrong(name, "no such command (tltui's help lists them)")
         elif not isinstance(listed, (list, tuple)) or not all(isinstance(key, str) and key for key in listed):
             wrong(name, "must be a key or a list of keys")

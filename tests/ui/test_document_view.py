@@ -512,7 +512,7 @@ async def test_survives_any_size() -> None:
 def test_no_name_of_textual_is_taken_by_accident() -> None:
     meant = {
         "ALLOW_SELECT", "COMPONENT_CLASSES", "notify_style_update", "render_line", "watch_scroll_y",
-        "can_focus", "can_focus_children", "action_page_down", "action_page_up",
+        "can_focus", "can_focus_children", "action_page_down", "action_page_up", "BINDINGS",
     }  # fmt: skip
     own = [cls for cls in DocumentView.__mro__ if cls.__module__.startswith("tltui")]
     made_by_textual = {name for name in vars(type("Plain", (ScrollView,), {})) if name.startswith("_")}
@@ -558,17 +558,18 @@ async def test_keys_while_the_index_is_built_and_searched() -> None:
         assert len(app.view.rows) == len(app.view.document)
 
 
-async def test_shown_before_it_is_mounted() -> None:
-    class Early(Probe):
+async def test_shown_before_it_is_mounted_at_a_line_that_is_not_indexed_yet() -> None:
+    class Early(App[None]):
+        CSS_PATH = Probe.CSS_PATH
+
         def compose(self) -> ComposeResult:
-            self.view.show(self.first, at=150_000)
+            self.view = View()
+            self.view.show(document, at=150_000)
             yield self.view
 
-        def on_mount(self) -> None:
-            self.view.focus()
-
     text = b"".join(b"x%d = 1\n" % n for n in range(300_000))
-    app = Early(BytesDocument(Payload.of(text), "python", ref="big", title="big"))
+    document = BytesDocument(Payload.of(text), "python", ref="big", title="big")
+    app = Early()
     async with app.run_test(size=(40, 12)) as pilot:
         await until(pilot, lambda: app.view.document.complete)
         await until(pilot, lambda: app.view.virtual_size.height == 300_001)

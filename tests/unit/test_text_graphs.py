@@ -131,7 +131,8 @@ def test_a_graph_without_a_class_and_one_that_was_cut_off() -> None:
     st.lists(
         st.sampled_from(
             ["class A(torch.nn.Module):", "\n", "    ", "def forward(self, ", "x", ": ", '"f32[]"', " = ", ";  ",
-             "None", "(", ")", ",", "return ", "# File: a:1 in f, code: ", "+=", "[", "]", "'", '"', "# ", ":", "é", "\\"]
+             "None", "(", ")", ",", "return ", "# File: a:1 in f, code: ", "+=", "[", "]", "'", '"', "# ", ":", "é",
+             "\\"]
         ),
         max_size=60,
     ).map("".join)

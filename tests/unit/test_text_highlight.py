@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -152,6 +153,16 @@ def test_spans_are_inside_of_the_line_and_apart(text: str, language: str) -> Non
             assert span.style in tokens.ALL
             end = span.end
     doc.sections()
+
+
+def test_hostile_lines_take_no_time() -> None:
+    pieces = ['"\\', "'\\'", " ", "a.", "File: ", ":1 in ", ", type=<class ", ", accessed_by=", '"', 'R"(', "| ", "1"]
+    for language in LANGUAGES:
+        for piece in pieces:
+            doc = BytesDocument(Payload.of((piece * (8000 // len(piece))).encode() + b"!"), language)
+            began = time.process_time()
+            doc.line(0)
+            assert time.process_time() - began < 0.5, (language, piece)
 
 
 def test_long_lines_stay_plain() -> None:

@@ -163,7 +163,8 @@ def test_python() -> None:
             ["class A(torch.nn.Module):", "\n", "\n", "    ", "def f(", "):", "x = 1", "# File: a:1 in f, code: b",
              "return x", "{", "}", "k = async_compile.triton('''", "'''", "| ", "+- ", "GuardManager: source=x",
              "Traceback (most recent call last):",
-             '  File "/torch/x.py", line 1, in f', '  File "y.py", line 1, in g', '"a": ', "[", "]", ","]
+             '  File "/torch/x.py", line 1, in f', '  File "y.py", line 1, in g', '"a": ', "[", "]",
+             ","]
         ),
         max_size=60,
     ).map("".join),

@@ -168,6 +168,6 @@ def _from_metrics(metrics: list[tuple[str, dict[str, Any]]]) -> Timing:
             chain = [(DYNAMO, whole), (AUTOGRAD, aot), (INDUCTOR, inductor), (KERNELS, kernels)]
         known = [(name, value) for name, value in chain if value is not None]
         inner = [value for _, value in known[1:]] + [0.0]
-        phases = [Phase(name, max(value - less, 0.0)) for (name, value), less in zip(known, inner, strict=True)]
+        phases = [Phase(name, max(value - less, 0.0)) for (name, value), less in zip(known, inner, strict=False)]
         (backward if is_backward else forward).extend(phase for phase in phases if phase.seconds > 0)
     return Timing("metrics" if forward or backward else "", tuple(forward), tuple(backward))

@@ -17,7 +17,7 @@ GUARDS = "dynamo_cpp_guards_str"
 _EARLIER = re.compile(r"^\[?(!?\d+(?:/\d+){1,2})(?:_\d+)?\]?:\s*(.*)$", re.DOTALL)
 _STACK = re.compile(r"\n\s*User stack trace:\s*\n")
 _COMMENT = re.compile(r"\s{2,}# (.*)$", re.DOTALL)
-_PLACE = re.compile(r"\s*# ?(\S[^\n]*?):(\d+) in (\S+)(?: \(HINT: .*)?$")
+_PLACE = re.compile(r"(?:^|\s*# ?)([^\s#][^\n#]*?):(\d+) in (\S+)(?: \(HINT: .*)?$")
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ BREAKS_READ = 50
 ERRORS_READ = 8
 UNFINISHED_READ = 4
 COMPILES_SHOWN = 8
+Ranks = dict[int, "int | None"]
+"""Process (its `id`) → rank: a process works its rank out anew each time."""
 CACHE_COUNTS = (
     ("AOTAutograd cache", "aotautograd_cache"),
     ("FX graph cache", "fx_graph_cache"),
@@ -57,15 +59,18 @@ class CodeCost:
 
 @dataclass(frozen=True, slots=True)
 class ErrorLine:
-    """A compile that failed."""
+    """Compiles of one function that failed with the same error."""
 
     ref: str
+    """The address of the first."""
     type: str
     reason: str
     file: str | None = None
     line: int | None = None
     function: str | None = None
     recompile_limit: bool = False
+    count: int = 1
+    ranks: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +153,15 @@ def summarise(processes: Iterable[Process]) -> Summary:
     starts = [(c.facts.start_us, c) for c in real if c.facts.start_us is not None]
     slow = sorted(timed, key=lambda pair: -pair[0])[:COMPILES_SHOWN]
     by_code = _by_code(real)
-    breaks, read = _break_places(compiles)
+    rank = {id(process): process.rank for process in everything}
+    breaks, read = _break_places(compiles, rank)
     return Summary(
         sum((process.tally for process in everything), Tally()),
         min((start for start, _ in starts), default=None),
         max((start + c.tally.seconds * 1e6 for start, c in starts), default=None),
-        tuple(_cost(code, members) for code, members in _dearest(by_code)),
+        tuple(_cost(code, members, rank) for code, members in _dearest(by_code)),
         tuple((str(c.ref), seconds, code_of(c)) for seconds, c in slow if seconds > 0),
-        tuple(_errors(real)),
+        _errors(real, rank),
         breaks,
         read,
         _most_recompiled(real),
@@ -195,40 +201,47 @@ def _dearest(by_code: dict[tuple[Any, ...], list[Compile]]) -> list[tuple[tuple[
     return [(code, members) for code, members in costs[:COMPILES_SHOWN] if any(c.tally.seconds for c in members)]
 
 
-def _cost(key: tuple[Any, ...], members: list[Compile]) -> CodeCost:
+def _cost(key: tuple[Any, ...], members: list[Compile], rank: Ranks) -> CodeCost:
     slowest = max(members, key=lambda c: c.tally.seconds)
     return CodeCost(
         Code(*key) if len(key) == 3 else Code(None, None, None),
         sum(c.tally.seconds for c in members),
         len(members),
         sum(c.is_recompile for c in members),
-        len({c.process.rank for c in members}),
+        len({rank[id(c.process)] for c in members}),
         str(slowest.ref),
         slowest.tally.seconds,
         str(slowest.frame.ref),
     )
 
 
-def _errors(compiles: list[Compile]) -> list[ErrorLine]:
-    """The errors, the places of the first ones read. Hits of the recompile limit come last."""
-    failed = [c for c in compiles if c.tally.errors]
-    failed.sort(key=lambda c: c.facts.recompile_limit)
+def _errors(compiles: list[Compile], rank: Ranks) -> tuple[ErrorLine, ...]:
+    """The errors by kind, in the order of the first of each; hits of the recompile limit last."""
+    groups: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
+    for compile_ in compiles:
+        if compile_.tally.errors:
+            facts = compile_.facts
+            reason = (facts.fail_reason or facts.backward_fail_reason or "").partition("\n")[0]
+            groups[facts.recompile_limit, facts.fail_type, reason, compile_.frame.code].append(compile_)
     found = []
-    for number, compile_ in enumerate(failed):
-        facts, name, limit = compile_.facts, compile_.frame.code[0], compile_.facts.recompile_limit
-        ref, known = str(compile_.ref), None
+    for number, members in enumerate(groups.values()):
+        first = members[0]
+        facts, name = first.facts, first.frame.code[0]
+        ranks = len({rank[id(c.process)] for c in members})
+        known = None
         if number < ERRORS_READ:
-            reader = Reader(compile_.process.log)
-            known = next(iter(failures_of(compile_, metrics_fields(compile_, reader), reader)), None)
+            reader = Reader(first.process.log)
+            known = next(iter(failures_of(first, metrics_fields(first, reader), reader)), None)
+        kind, reason = facts.fail_type or "failure", facts.fail_reason or facts.backward_fail_reason or ""
+        file = line = None
         if known is not None:
-            found.append(ErrorLine(ref, known.type, known.reason, known.file, known.line, name, limit))
-        else:
-            reason = facts.fail_reason or facts.backward_fail_reason or ""
-            found.append(ErrorLine(ref, facts.fail_type or "failure", reason, function=name, recompile_limit=limit))
-    return found
+            kind, reason, file, line = known.type, known.reason, known.file, known.line
+        limit = facts.recompile_limit
+        found.append(ErrorLine(str(first.ref), kind, reason, file, line, name, limit, len(members), ranks))
+    return tuple(sorted(found, key=lambda error: error.recompile_limit))
 
 
-def _break_places(compiles: list[Compile]) -> tuple[tuple[BreakPlace, ...], int]:
+def _break_places(compiles: list[Compile], rank: Ranks) -> tuple[tuple[BreakPlace, ...], int]:
     """Breaks grouped by kind and line, the most frequent first; how many breaks were read for it."""
     groups: dict[tuple[Any, ...], list[tuple[Compile, GraphBreak]]] = defaultdict(list)
     read = 0
@@ -240,17 +253,17 @@ def _break_places(compiles: list[Compile]) -> tuple[tuple[BreakPlace, ...], int]
             read += 1
         if read >= BREAKS_READ:
             break
-    places = [_place(members) for members in groups.values()]
+    places = [_place(members, rank) for members in groups.values()]
     return tuple(sorted(places, key=lambda place: -place.count)), read
 
 
-def _place(members: list[tuple[Compile, GraphBreak]]) -> BreakPlace:
+def _place(members: list[tuple[Compile, GraphBreak]], rank: Ranks) -> BreakPlace:
     compile_, found = members[0]
     own = user_frames(found.stack)
     led = own[0] if own and found.file is not None and is_framework(found.file) else None
     return BreakPlace(
         found.gb, found.headline, found.file, found.line, led.file if led else None, led.line if led else None,
-        len(members), len({c.process.rank for c, _ in members}), str(compile_.ref), found.ref,
+        len(members), len({rank[id(c.process)] for c, _ in members}), str(compile_.ref), found.ref,
     )  # fmt: skip
 
 

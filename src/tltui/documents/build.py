@@ -14,6 +14,8 @@ from tltui.documents.overview_rank import process_document, rank_document
 from tltui.documents.overview_run import run_document
 from tltui.documents.pages import pages_document
 from tltui.documents.records import records_document
+from tltui.documents.scope import view_document
+from tltui.documents.view_table import BY_NAME
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import BadAddress, Ref, parse_ref
@@ -42,9 +44,12 @@ def build(run: Run, ref: Ref | str, options: Options) -> Document:
 
 
 def _view(run: Run, ref: Ref, options: Options) -> Document:
-    if ref.view not in VIEWS:
-        raise BadAddress(f"there is no page @{ref.view}. There are: {', '.join('@' + name for name in sorted(VIEWS))}")
-    return VIEWS[ref.view](run, ref, options)
+    if ref.view in BY_NAME:
+        return view_document(run, BY_NAME[ref.view], ref, options)
+    if ref.view not in PLACES:
+        names = sorted((*PLACES, *BY_NAME))
+        raise BadAddress(f"there is no page @{ref.view}. There are: {', '.join('@' + name for name in names)}")
+    return PLACES[ref.view](run, ref, options)
 
 
 def _records(run: Run, ref: Ref, options: Options) -> Document:
@@ -75,7 +80,7 @@ def _of_compile(make: Callable[[Run, Compile, Ref, Options], Document]) -> Calla
     return page
 
 
-VIEWS: dict[str, Callable[[Run, Ref, Options], Document]] = {
+PLACES: dict[str, Callable[[Run, Ref, Options], Document]] = {
     "run": lambda run, ref, options: run_document(run, options),
     "damage": lambda run, ref, options: damage_document(run, options),
     "pages": lambda run, ref, options: pages_document(run, options),

@@ -11,6 +11,7 @@ from tltui.analyses.study import Part, Study
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.model.expected import Absent
+from tltui.model.kind import Phase
 from tltui.model.nodes import Compile
 from tltui.text import tokens
 from tltui.text.document import Piece
@@ -19,6 +20,7 @@ from tltui.text.sanitize import sanitize
 INPUTS_SHOWN = 8
 _MODULE_PART = re.compile(r"\._(?:modules|parameters|buffers)\['([^'\]]+)'\]")
 SYMBOLS_SHOWN = 8
+_PHASES = {phase.title: phase.order for phase in Phase}
 
 
 def add_inputs(page: Page, inputs: Inputs, graph_inputs: int | None) -> None:
@@ -155,7 +157,7 @@ def add_artifacts(page: Page, parts: Sequence[Part]) -> None:
     groups: dict[tuple[str, str], list[Part]] = {}
     for part in parts:
         groups.setdefault((part.phase, part.unit or "" if several else ""), []).append(part)
-    for (phase, unit), members in groups.items():
+    for (phase, unit), members in sorted(groups.items(), key=lambda item: _PHASES.get(item[0][0], 0)):
         page.add("  ", (phase, tokens.LABEL), (f" · {unit}" if unit else "", tokens.DIM))
         add_parts(page, members, "    ")
 

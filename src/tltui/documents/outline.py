@@ -59,6 +59,8 @@ class Node:
     ref: str
     """The address of the document that the node shows."""
     expandable: bool
+    numbered: bool = True
+    """Whether its line says which of several records of a name it is; inside of a unit there is but one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,8 @@ def children(node: Node) -> list[Node]:
     if isinstance(target, UnitGroup):
         return _phases(target.owner, list(target.artifacts), target.unit)
     if isinstance(target, PhaseGroup):
-        return [_artifact_node(artifact) for artifact in target.artifacts]
+        names = [artifact.name for artifact in target.artifacts]
+        return [_artifact_node(a, names.count(a.name) > 1 or target.unit is None) for a in target.artifacts]
     return []
 
 
@@ -131,9 +134,9 @@ def compile_node(compile_: Compile) -> Node:
     return Node(_absolute(compile_.process, compile_.id), compile_, str(compile_.ref), True)
 
 
-def _artifact_node(artifact: Artifact) -> Node:
+def _artifact_node(artifact: Artifact, numbered: bool = True) -> Node:
     key = f"{artifact.log.path}\0{artifact.record}"
-    return Node(key, artifact, str(artifact.ref), False)
+    return Node(key, artifact, str(artifact.ref), False, numbered)
 
 
 def _compile_children(compile_: Compile) -> list[Node]:
@@ -197,7 +200,7 @@ def label(node: Node, ascii_: bool = False) -> Label:
         return Label(((target.unit.name, tokens.LABEL),), ((f"{len(target.artifacts)}", tokens.DIM),))
     if isinstance(target, PhaseGroup):
         return Label(((target.phase.title, tokens.LABEL),), ((f"{len(target.artifacts)}", tokens.DIM),))
-    return _artifact_label(target)
+    return _artifact_label(target, node.numbered)
 
 
 def summary(tally: Tally) -> str:
@@ -286,11 +289,11 @@ def _reason(compile_: Compile) -> str:
     reason = next((m.recompile_reason for m in compile_.metrics if m.recompile_reason), "") or ""
     first = reason.strip().partition("\n")[0].partition("  #")[0]
     entry, colon, rest = first.partition(": ")
-    return rest if colon and entry.replace("/", "").isdigit() else first
+    return (rest if colon and entry.replace("/", "").isdigit() else first).strip()
 
 
-def _artifact_label(artifact: Artifact) -> Label:
-    number = "" if artifact.alone else f" #{artifact.n}"
+def _artifact_label(artifact: Artifact, numbered: bool) -> Label:
+    number = f" #{artifact.n}" if numbered and not artifact.alone else ""
     size = artifact.log.columns.size[artifact.record] or artifact.log.columns.head[artifact.record]
     return Label(
         ((artifact.name, tokens.NAME), (number, tokens.DIM)),

@@ -151,12 +151,16 @@ def _breaks(page: Page, node: Compile, known: Study) -> None:
 def _function(page: Page, known: Study) -> None:
     if known.function is None and not known.callers:
         return
+    callers = known.callers or _callers_by_break(known)
+    if known.function is None:
+        page.heading("Called from, nearest first")
+        reports.add_called_from(page, callers)
+        return
     page.heading("Function")
-    pieces: list[Piece] = [(fmt.clip_middle(sanitize(known.function or "?"), page.width // 2), tokens.FUNCTION)]
+    pieces: list[Piece] = [(fmt.clip_middle(sanitize(known.function), page.width // 2), tokens.FUNCTION)]
     if known.file is not None:
         pieces += ["  ", page.place(known.file, known.line)]
     page.row(pieces)
-    callers = known.callers or _callers_by_break(known)
     if callers:
         page.add("  ", ("called from, nearest first", tokens.LABEL))
         reports.add_called_from(page, callers, "    ")
@@ -175,8 +179,8 @@ def _time(page: Page, known: Study, finished: bool) -> None:
     timing = known.timing
     if not timing.phases and not timing.backward and not timing.open:
         return
-    known_total = known.facts.duration_s is not None
-    page.heading("Time by phase" if known_total else f"Time by phase, {fmt.seconds(timing.seconds)} so far")
+    total = "" if known.facts.duration_s is not None else f", {fmt.seconds(timing.seconds)}"
+    page.heading(f"Time by phase{total}{' so far' if total and timing.open else ''}")
     reports.add_time(page, timing.phases)
     if timing.backward:
         page.add("  ", (f"backward, compiled later: {fmt.seconds(timing.backward_seconds)}", tokens.LABEL))

@@ -6,7 +6,7 @@ from tltui.analyses.reasons import parse_reason, recompile_of
 from tltui.analyses.records import Reader, json_in, metrics_fields, whole_in
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
-from tltui.documents.summary_parts import add_counts, counts_of
+from tltui.documents.summary_parts import add_counts
 from tltui.model.nodes import Compile, Frame
 from tltui.model.run import Run
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH
@@ -42,7 +42,7 @@ def frame_document(run: Run, node: Frame, options: Options) -> TextDocument:
     if limit is not None and limit < UNLIMITED and recompiles and not hit:
         words.append(f"limit {limit}")
     page.joined(words)
-    add_counts(page, tally, counts_of(tally))
+    add_counts(page, tally)
     if hit:
         of = f" of {limit}" if limit is not None else ""
         what = f"The recompile limit{of} was reached: inputs that fit none of the earlier compiles run in eager mode."

@@ -14,7 +14,6 @@ from tltui.documents.summary_parts import (
     add_errors,
     add_recompiled,
     add_unfinished,
-    counts_of,
     place_piece,
 )  # fmt: skip
 from tltui.model.nodes import Process, Rank
@@ -66,7 +65,7 @@ def _head(page: Page, run: Run, summary: Summary, processes: list[Process]) -> N
     if not all(process.log.finished for process in processes):
         page.say("still reading: everything below is preliminary", "", tokens.WARN)
     if summary.tally.compiles:
-        add_counts(page, summary.tally, counts_of(summary.tally))
+        add_counts(page, summary.tally)
 
 
 def _body(page: Page, run: Run, summary: Summary) -> None:

@@ -15,12 +15,18 @@ from tltui.documents.summary_parts import (
     add_recompiled,
     add_unfinished,
 )  # fmt: skip
+from tltui.documents.scope import Scope
 from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
 
 RANKS_NAMED = 12
 FILES_NAMED = 8
+
+
+def document(run: Run, scope: Scope, options: Options) -> TextDocument:
+    """The view `summary`: of the run, or of the processes in the scope."""
+    return run_document(run, options)
 
 
 def run_document(run: Run, options: Options) -> TextDocument:
@@ -34,7 +40,7 @@ def run_document(run: Run, options: Options) -> TextDocument:
         what = f"still reading: {share} of {fmt.size_of(run.size)} so far, everything below is preliminary"
         page.say(what, "", tokens.WARN)
     if summary.tally.compiles:
-        add_counts(page, summary.tally, run.status_counts())
+        add_counts(page, summary.tally)
     elif run.finished:
         _no_compiles(page, run)
     _start(page, run, summary)
@@ -120,7 +126,8 @@ def _failed(summary: Summary) -> list[Hint]:
     limits = [error for error in summary.errors if error.recompile_limit]
     if errors:
         where = f" in {errors[0].function}" if errors[0].function else ""
-        many = f"{fmt.plural(len(errors), 'compile')} failed, the first with" if len(errors) > 1 else "failed with"
+        count = sum(error.count for error in errors)
+        many = f"{fmt.plural(count, 'compile')} failed, the first with" if count > 1 else "failed with"
         hints.append((errors[0].ref, f"{many} {errors[0].type}{where}", "e"))
     if limits:
         name = f" of {limits[0].function}" if limits[0].function else ""
@@ -148,10 +155,10 @@ def _slowed(summary: Summary) -> list[Hint]:
         own = (place.user_file, place.user_line) if place.user_file else (place.file, place.line)
         at = f", {fmt.place(*own)}" if own[0] else ""
         breaks = summary.tally.breaks
-        how = "most often: " if breaks > 1 else ""
+        how = "" if breaks == 1 else "most often: " if breaks == summary.breaks_read else "for example: "
         hints.append((place.first, f"{fmt.plural(breaks, 'graph break')}, {how}{place.headline}{at}", "b"))
     worst = summary.recompiled
-    if worst is not None and not worst.limit_hit:
+    if worst is not None and not worst.limit_hit and (worst.recompiles > 1 or not hints):
         what = f"{worst.code.name or 'a frame'} was recompiled {_times(worst.recompiles)}: {fmt.seconds(worst.seconds)}"
         hints.append((worst.last, what, "r"))
     if summary.costs and (len(summary.costs) > 1 or not hints):

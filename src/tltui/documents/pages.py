@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tltui.documents.format import plural
+from tltui.documents.view_table import VIEWS
 from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.document import Builder, Options, TextDocument
@@ -12,28 +13,31 @@ from tltui.text.document import Builder, Options, TextDocument
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page: its address, and what it answers."""
+    """One page: its address, what it answers, the key and the command that show it."""
 
     ref: str
     title: str
     help: str
+    key: str
     command: str
 
 
-PAGES = (
-    Page("@run", "overview", "what happened, and what to look at first", "tltui show PATH"),
-    Page("@records", "records", "every record of the run in file order, with time, site and size", "tltui records PATH"),
-    Page("@damage", "damage", "what is damaged in the logs, and which files were not opened", "tltui damage PATH"),
-)
+def pages() -> tuple[Page, ...]:
+    """All pages about a run."""
+    return (
+        *(Page(f"@{view.name}", view.name, view.help, view.key, f"tltui {view.name} PATH") for view in VIEWS),
+        Page("@records", "records", "every record in file order, with time, site and size", "", "tltui records PATH"),
+        Page("@damage", "damage", "what is damaged, and which files were not opened", "", "tltui damage PATH"),
+    )
 
 
 def pages_document(run: Run, options: Options) -> TextDocument:
     """Every page with a link and the command that prints it."""
     builder = Builder("@pages", "all pages", options)
     builder.heading("About the run")
-    for page in PAGES:
-        builder.add("  ", (f"{page.title:<10}", tokens.LINK, page.ref), f" {page.help}")
-        builder.add((f"             {page.command}", tokens.DIM))
+    for page in pages():
+        builder.add((f"  {page.key or ' '} ", tokens.KEYWORD), (page.title, tokens.LINK, page.ref), f"{'':{11 - len(page.title)}} {page.help}")
+        builder.add((f"                {page.command}", tokens.DIM))
     builder.heading("About a rank")
     for rank in run.ranks:
         ref = str(rank.ref)
@@ -41,4 +45,4 @@ def pages_document(run: Run, options: Options) -> TextDocument:
         builder.add("  ", (f"{rank.title:<10}", tokens.LINK, ref), said, ("records", tokens.LINK, f"@records:{ref}"))
     builder.blank()
     builder.add(("A compile, a frame or an artifact has its own page: go to it in the tree, or press o and type its name.", tokens.DIM))
-    return builder.document(PAGES)
+    return builder.document(pages())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tltui.analyses.summary import BreakPlace, Code, Summary
+from tltui.analyses.summary import BreakPlace, Code, ErrorLine, Summary
 from tltui.documents import format as fmt
 from tltui.documents.page import STATUS_ORDER, Page
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, Status, Tally
@@ -11,12 +11,14 @@ from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
 
 ERRORS_SHOWN = 8
+ERRORS_FOLDED = 200
 BREAKS_SHOWN = 10
 
 
-def add_counts(page: Page, tally: Tally, counts: dict[Status, int]) -> None:
+def add_counts(page: Page, tally: Tally) -> None:
     """`✓ 16 ok · ⚑ 5 break · …`, then what the same compiles are beside it."""
     words: list[Piece] = []
+    counts = counts_of(tally)
     for status in STATUS_ORDER:
         if counts.get(status):
             glyph = page.status(status)
@@ -46,30 +48,34 @@ def add_errors(page: Page, summary: Summary) -> None:
     """Errors with type, reason and place."""
     if not summary.errors:
         return
-    page.heading(f"Errors ({fmt.count(len(summary.errors))})")
+    page.heading(f"Errors ({fmt.count(summary.tally.errors)})")
     for error in summary.errors[:ERRORS_SHOWN]:
-        link = (f"[{error.ref}]", tokens.LINK, error.ref)
-        kind = "recompile limit" if error.recompile_limit else error.type
-        pieces: list[Piece] = [link, " ", (fmt.clip(sanitize(kind), 40), tokens.ERROR)]
-        if error.function:
-            pieces += ["  ", (fmt.clip_middle(sanitize(error.function), 40), tokens.FUNCTION)]
-        if error.file is not None:
-            pieces += ["  ", page.place(error.file, error.line)]
-        page.row(pieces)
-        reason = sanitize(fmt.one_line(error.reason))
-        if reason and not error.recompile_limit:
-            page.add("    ", (fmt.clip(reason, page.width - 4), tokens.DIM))
-    left = len(summary.errors) - ERRORS_SHOWN
-    if left > 0:
-        page.open(f"{left} more errors", folded=True)
-        page.add("  ", (f"{fmt.plural(left, 'more error')}", tokens.DIM))
-        for error in summary.errors[ERRORS_SHOWN : ERRORS_SHOWN + 200]:
-            failed = (fmt.clip(sanitize(error.type), 40), tokens.ERROR)
-            name = (fmt.clip_middle(sanitize(error.function or ""), 30), tokens.FUNCTION)
-            page.add("    ", (f"[{error.ref}]", tokens.LINK, error.ref), " ", failed, "  ", name)
-        if left > 200:
-            page.add("    ", (f"and {fmt.count(left - 200)} more", tokens.DIM))
+        _error(page, error, "  ")
+    left = summary.errors[ERRORS_SHOWN : ERRORS_SHOWN + ERRORS_FOLDED]
+    if left:
+        what = fmt.plural(len(summary.errors) - ERRORS_SHOWN, "more kind of error", "more kinds of errors")
+        page.open(what, folded=True)
+        page.add("  ", (what, tokens.DIM))
+        for error in left:
+            _error(page, error, "    ")
         page.close()
+
+
+def _error(page: Page, error: ErrorLine, indent: str) -> None:
+    kind = "recompile limit" if error.recompile_limit else error.type
+    pieces: list[Piece] = [(f"[{error.ref}]", tokens.LINK, error.ref), " "]
+    pieces.append((fmt.clip(sanitize(kind), 40), tokens.ERROR))
+    if error.function:
+        pieces += ["  ", (fmt.clip_middle(sanitize(error.function), 40), tokens.FUNCTION)]
+    if error.file is not None:
+        pieces += ["  ", page.place(error.file, error.line)]
+    if error.count > 1:
+        on = f" on {fmt.plural(error.ranks, 'rank')}" if error.ranks > 1 else ""
+        pieces.append((f"  {fmt.plural(error.count, 'compile')}{on}", tokens.DIM))
+    page.row(pieces, indent)
+    reason = sanitize(fmt.one_line(error.reason))
+    if reason and not error.recompile_limit:
+        page.add(indent, "  ", (fmt.clip(reason, page.width - len(indent) - 2), tokens.DIM))
 
 
 def add_unfinished(page: Page, summary: Summary, finished: bool) -> None:

@@ -134,7 +134,10 @@ class Process:
     strings: dict[int, str] = field(default_factory=dict)
     parent: Process | None = None
     """The process that this one was forked from, as far as known: its string table holds what was interned before."""
-    votes: Counter[int] = field(default_factory=Counter)
+    stated_rank: int | None = None
+    """The rank that its records state."""
+    twin: int = 0
+    """Which of the processes of one pid in one log it is, from 0: their records state different ranks."""
     records: int = 0
     logs_breaks: bool = False
     """Whether its torch writes `dynamo_graph_break_reason` artifacts."""
@@ -143,9 +146,12 @@ class Process:
     @property
     def rank(self) -> int | None:
         """From the records first, from the name second."""
-        if self.votes:
-            return self.votes.most_common(1)[0][0]
-        return self.rank_by_name
+        return self.rank_by_name if self.stated_rank is None else self.stated_rank
+
+    @property
+    def key(self) -> str:
+        """Tells it apart from every other process of the run, and stays the same while the scan runs."""
+        return f"{self.log.path}\0{self.pid}" + (f"\0{self.twin}" if self.twin else "")
 
     def string(self, number: int | None) -> str | None:
         """An entry of the string table; `‹str#N›` for an id that the log does not define."""
@@ -156,6 +162,15 @@ class Process:
         if self.parent is not None and number in self.parent.strings:
             return self.parent.strings[number]
         return f"‹str#{number}›"
+
+    def undefined_strings(self) -> set[int]:
+        """Ids that an older process must have defined: those below its first own one, and those that it uses."""
+        first = min(self.strings, default=0)
+        wanted = {0, first - 1} if first > 0 else set()
+        for compile_ in self.compiles.values():
+            if compile_.started is not None and (filename := compile_.started.filename) is not None and filename >= 0:
+                wanted.add(filename)
+        return wanted - self.strings.keys()
 
     @property
     def ref(self) -> Ref:
@@ -206,11 +221,18 @@ class Rank:
 
 
 class LogModel:
-    """The processes of one log (an older torch let parent and forked children write into one file)."""
+    """The processes of one log.
+
+    There is more than one where an older torch let parent and forked children write into one file, and where the records
+    of one pid state different ranks.
+    """
 
     def __init__(self, log: Log, rank_by_name: int | None = None, launch: str = "", started: float = 0.0) -> None:
         self.log = log
-        self.processes: dict[int, Process] = {}
+        self.processes: list[Process] = []
+        """In the order of their first records."""
+        self.rearranged = False
+        """Whether the last batch brought a process, or the rank of one."""
         self._rank_by_name = rank_by_name
         self._launch = launch
         self._started = started
@@ -220,6 +242,7 @@ class LogModel:
         """Take over a batch; the compiles that it touched."""
         log = self.log
         log.apply(batch)
+        self.rearranged = False
         for context in batch.contexts:
             self._owners.append(self._owner(context))
         touched: dict[int, Compile] = {}
@@ -227,45 +250,62 @@ class LogModel:
             owner = self._owners[number]
             owner.records.extend(records)
             owner.process.records += len(records)
-            rank = log.contexts[number].rank
-            if rank is not None:
-                owner.process.votes[rank] += len(records)
             touched[id(owner)] = owner
         for record, kind in batch.notable:
             event, name, _ = log.kinds[kind]
-            self._of(record).counts[name or event] += 1
+            self.owner(record).counts[name or event] += 1
         for pid, number, text in batch.strings:
             self._process(pid).strings[number] = text
         for started in batch.started:
-            owner = self._of(started.record)
+            owner = self.owner(started.record)
             if owner.started is None:
                 owner.started = started
                 owner.started_attempt = log.context(started.record).attempt
         for metrics in batch.metrics:
-            self._of(metrics.record).metrics.append(metrics)
+            self.owner(metrics.record).metrics.append(metrics)
         self._count(touched)
         return list(touched.values())
 
-    def _of(self, record: int) -> Compile:
+    def owner(self, record: int) -> Compile:
+        """The compile that a record belongs to."""
         return self._owners[self.log.columns.context[record]]
 
-    def _process(self, pid: int) -> Process:
+    def _process(self, pid: int, rank: int | None = None, compile_id: CompileId | None = None) -> Process:
+        """The process that wrote a record.
+
+        Not every record states the rank (`str` never does, none does before the process group is there): one without
+        belongs to the process of its pid that has the compile, else to the first.
+        """
         if pid == 0 and self.processes:  # a line that is no record has no pid of its own
-            return next(iter(self.processes.values()))
-        process = self.processes.get(pid)
-        if process is None:
-            if 0 in self.processes:
-                process = self.processes.pop(0)
-                process.pid = pid
-            else:
-                process = Process(self.log, pid, self._rank_by_name, self._launch, self._started)
-                process.parent = next(iter(self.processes.values()), None)
-            self.processes[pid] = process
+            return self.processes[0]
+        own = [process for process in self.processes if process.pid == pid]
+        if not own and self.processes and self.processes[0].pid == 0:
+            self.processes[0].pid = pid
+            own = self.processes[:1]
+        if rank is None and own:
+            return next((process for process in own if compile_id in process.compiles), own[0])
+        for process in own:
+            if process.stated_rank is None:
+                process.stated_rank = rank
+                self.rearranged = True
+            if process.stated_rank == rank:
+                return process
+        return self._new_process(pid, rank, own)
+
+    def _new_process(self, pid: int, rank: int | None, own: list[Process]) -> Process:
+        process = Process(self.log, pid, self._rank_by_name, self._launch, self._started)
+        process.stated_rank = rank
+        if own:
+            process.strings, process.twin = own[0].strings, len(own)
+        elif self.processes:
+            process.parent = self.processes[0]
+        self.processes.append(process)
+        self.rearranged = True
         return process
 
     def _owner(self, context: Context) -> Compile:
-        process = self._process(context.pid)
         compile_id = CompileId(context.autograd, context.frame, context.compile)
+        process = self._process(context.pid, context.rank, compile_id)
         owner = process.compiles.get(compile_id)
         if owner is None:
             owner = process.compiles[compile_id] = Compile(process, compile_id)

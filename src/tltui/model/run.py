@@ -40,7 +40,7 @@ class Run:
         self.failures: dict[str, str] = {}
         """Path of a log → why it could not be read to its end."""
         self._ranks: list[Rank] = []
-        self._shape: tuple[object, ...] = ()
+        self._stale = False
 
     @staticmethod
     def _model(found: FoundLog) -> LogModel:
@@ -53,11 +53,10 @@ class Run:
     def apply(self, number: int, batch: Batch) -> Delta:
         """Take over a batch of the log `models[number]`."""
         model = self.models[number]
-        before = len(model.processes)
         compiles = tuple(model.apply(batch))
         self.version += 1
-        new = self._arrange() or len(model.processes) != before or bool(batch.contexts)
-        return Delta(compiles, new)
+        self._stale |= model.rearranged
+        return Delta(compiles, model.rearranged or bool(batch.contexts))
 
     def fail(self, number: int, error: OSError) -> None:
         """A log could not be read on: keep what there is."""
@@ -101,7 +100,8 @@ class Run:
     @property
     def ranks(self) -> list[Rank]:
         """The ranks in the order of their numbers; the processes without one last."""
-        self._arrange()
+        if self._stale:
+            self._arrange()
         return self._ranks
 
     @property
@@ -114,13 +114,10 @@ class Run:
         """Damaged places found while scanning."""
         return sum(len(model.log.damage) for model in self.models)
 
-    def _arrange(self) -> bool:
-        """Sort the processes into ranks. True when something moved."""
-        everyone = [process for model in self.models for process in model.processes.values() if process.records]
-        shape: tuple[object, ...] = tuple((id(process), process.rank) for process in everyone)
-        if shape == self._shape:
-            return False
-        self._shape = shape
+    def _arrange(self) -> None:
+        """Sort the processes into ranks."""
+        self._stale = False
+        everyone = [process for model in self.models for process in model.processes]
         by_rank: dict[int | None, list[Process]] = {}
         for process in everyone:
             by_rank.setdefault(process.rank, []).append(process)
@@ -131,8 +128,6 @@ class Run:
                 process.number = place
                 process.alone = len(rank.processes) == 1
                 process.ranks_differ = len(self._ranks) > 1
-        _find_parents(everyone)
-        return True
 
     def resolve(self, ref: Ref | str) -> Node | None:
         """The node at an address; None for the run itself. Raises `BadAddress` with near ones or the candidates."""
@@ -226,21 +221,27 @@ def _listed(names: Iterator[str] | list[str]) -> str:
     return ", ".join(shown[:8]) + (f" and {len(shown) - 8} more" if len(shown) > 8 else "")
 
 
-def _age(process: Process) -> tuple[str, float, int]:
-    return (process.launch, process.started, process.pid)
+def _age(process: Process) -> tuple[str, float, int, int]:
+    return (process.launch, process.started, process.pid, process.twin)
 
 
 def _find_parents(processes: list[Process]) -> None:
-    """A forked child goes on with its parent's string table but writes a log of its own: its first own string id is above 0."""
+    """A forked child goes on with its parent's string table but writes a log of its own.
+
+    It shows: its first own string id is above 0, or its stacks name ids that it does not define. The parent is the youngest
+    older process of the same directory that defines them.
+    """
     for child in processes:
-        first = min(child.strings, default=0)
-        if child.parent is not None or first == 0:
+        wanted = set() if child.parent is not None else child.undefined_strings()
+        if not wanted:
             continue
         directory = os.path.dirname(child.log.path)
-        for other in processes:
-            older = other is not child and other.started <= child.started
-            if older and os.path.dirname(other.log.path) == directory and set(range(first)) <= other.strings.keys():
-                child.parent = other
+        older = [
+            other for other in processes
+            if other is not child and other.started <= child.started and other.pid != child.pid
+            and os.path.dirname(other.log.path) == directory and wanted <= other.strings.keys()
+        ]  # fmt: skip
+        child.parent = max(older, key=lambda other: other.started, default=None)
 
 
 def open_run(found: Found) -> Run:
@@ -259,7 +260,7 @@ def open_run(found: Found) -> Run:
 def settle(run: Run) -> None:
     """After a scan: bring the records of every compile into file order, and find the parents of forked processes."""
     for model in run.models:
-        for process in model.processes.values():
+        for process in model.processes:
             for compile_ in process.compiles.values():
                 compile_.settle()
     _find_parents(list(run.processes()))

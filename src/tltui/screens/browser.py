@@ -16,7 +16,7 @@ from textual.timer import Timer
 
 from tltui.commands import COMMANDS, Where
 from tltui.config import Config
-from tltui.documents.format import plural, seconds, size_of
+from tltui.documents.format import clip, plural, seconds, size_of
 from tltui.documents.listing import torch_version
 from tltui.documents.outline import Node, path_to, root
 from tltui.documents.outline_rows import OutlineRows
@@ -174,9 +174,9 @@ class Browser(BrowserCommands):
         tally = run.tally
         if not self._version:
             self._version = next((v for process in run.processes() if (v := torch_version(process))), "")
-        left: list[Piece] = [(f" {run.title}", tokens.TITLE)]
+        left: list[Piece] = [(f" {clip(run.title, 40)}", tokens.TITLE)]
         if self._version:
-            left.append((f"  torch {self._version}", tokens.DIM))
+            left.append((f"  torch {clip(self._version, 24)}", tokens.DIM))
         if len(run.ranks) > 1:
             left.append(f"  {plural(len(run.ranks), 'rank')}")
         left.append(f"  {plural(tally.compiles, 'compile')}")
@@ -220,7 +220,9 @@ class Browser(BrowserCommands):
     @property
     def options(self) -> Options:
         """How documents are laid out now."""
-        width = self.document_view.text_width if self.document_view.size.width else self.size.width
+        view = self.document_view
+        # a hidden pane has no width yet: what it will have is the screen's without gutter and scroll bar
+        width = view.text_width if view.size.width else self.size.width - 4
         return Options(width=max(width, 40), raw=self.raw, ascii=self.ascii_only)
 
     def show_ref(self, ref: str, *, by_user: bool = True, at: int | None = None, top: str | None = None) -> None:

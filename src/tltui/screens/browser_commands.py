@@ -189,10 +189,13 @@ class BrowserCommands(Screen[None]):
 
     # pages
 
-    def action_overview(self) -> None:
-        """The overview of the run."""
-        self.own.show_ref("")
-        self.own.tree_view.reveal(["@run"], by_user=False)
+    def action_view(self, name: str) -> None:
+        """A page about the whole run."""
+        if name == "summary":
+            self.own.show_ref("")
+            self.own.tree_view.reveal(["@run"], by_user=False)
+        else:
+            self.own.show_ref(f"@{name}")
 
     def action_damage(self) -> None:
         """What is damaged."""

@@ -34,12 +34,28 @@ class Place:
     text: str
 
 
+ALL_ARTIFACTS = 500
+"""Compiles up to which the artifacts of all of them are offered."""
+
+
 def places(run: Run, current: Compile | None) -> list[Place]:
-    """Everything that can be gone to: the artifacts of the current compile first, then all compiles."""
+    """Everything that can be gone to: the artifacts of the current compile first, then all compiles, then their artifacts (of
+    a run with very many compiles only those of the current one)."""
+    found = _artifacts(current) if current is not None else []
+    compiles = list(in_order(run))
+    found += _compiles(compiles)
+    if len(compiles) <= ALL_ARTIFACTS:
+        found += [place for compile_ in compiles if compile_ is not current for place in _artifacts(compile_)]
+    return found
+
+
+def _artifacts(compile_: Compile) -> list[Place]:
+    return [Place(str(a.ref), f"{a.ref}  {a.kind.title}") for a in artifacts_of(compile_)]
+
+
+def _compiles(compiles: list[Compile]) -> list[Place]:
     found = []
-    if current is not None:
-        found = [Place(str(a.ref), f"{a.ref}  {a.kind.title}") for a in artifacts_of(current)]
-    for compile_ in in_order(run):
+    for compile_ in compiles:
         said = label(compile_node(compile_))
         text = "".join(p if isinstance(p, str) else p[0] for p in (*said.left, *said.detail))
         name = "" if len(compile_.frame.compiles) == 1 else f"  {compile_.frame.code[0] or ''}"

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import Protocol, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 from tltui.commands import COMMANDS, Command
 
-if TYPE_CHECKING:
-    from tltui.app import TltuiApp
+
+class Performer(Protocol):
+    """The app, as far as the palette knows it."""
+
+    def perform(self, command: Command) -> None:
+        """Run a command where it belongs."""
 
 
 class Palette(Provider):
     """Every command, with its keys."""
 
-    @staticmethod
-    def _title(command: Command) -> str:
-        keys = command.keys_shown()
-        return f"{command.title}  [{command.where.value}]" + (f"  {keys}" if keys else "")
-
     def _run(self, command: Command) -> None:
-        cast("TltuiApp", self.app).perform(command)
+        cast(Performer, self.app).perform(command)
 
     async def discover(self) -> Hits:
         """Before anything is typed."""

@@ -273,6 +273,10 @@ class Builder:
                 section = Section(first, last, len(self._open), title, folded)
                 self._document.section_list.append(section)
 
+    def growing(self) -> TextDocument:
+        """The document that is being built, as it is now."""
+        return self._document
+
     def document(self, result: object | None = None) -> TextDocument:
         """The finished document; `result` is what `data()` gives."""
         self.close(0)

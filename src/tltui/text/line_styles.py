@@ -11,7 +11,8 @@ from collections.abc import Callable
 from tltui.text import tokens
 from tltui.text.document import Span
 
-_STRING = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"
+# A string that is not closed ends with the line: without that, a hostile line would take quadratic time.
+_STRING = r"\"(?:[^\"\\]|\\.)*(?:\"|$)|'(?:[^'\\]|\\.)*(?:'|$)"
 
 _FX = re.compile(
     rf"(?P<comment>\#.*)"
@@ -53,7 +54,7 @@ _GUARD = re.compile(
 )
 
 _BYTECODE = re.compile(
-    r"^\s*(?:(?P<number>\d+)\s+(?=(?:>>|-->)?\s*\d+\s+[A-Z]))?(?:(?P<operator>>>|-->)\s+)?(?P<dim>\d+|L\d+:)?\s*(?P<function>[A-Z][A-Z_0-9]+)\b"
+    r"^\s*(?:(?P<number>\d+)\s+(?=(?:>>|-->)?\s*\d+\s+[A-Z]))?(?:(?P<operator>>>|-->)\s+)?(?:(?P<dim>\d+|L\d+:)\s*)?(?P<function>[A-Z][A-Z_0-9]+)\b"
     r"|^(?P<heading>\S.*:)$|(?P<string>\(.*\)$)|(?P<comment>\#.*$)|(?P<number2>\b\d+\b)"
 )
 

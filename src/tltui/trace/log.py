@@ -144,7 +144,7 @@ class Log:
         return str(self.envelope(record).get("has_payload"))
 
     def check(self, record: int) -> Checked | None:
-        """Compare the payload with its md5, in every reading that `_readings` knows. None for a record without payload."""
+        """Compare the payload with its md5, in all readings that `_readings` knows. None for a record without one."""
         payload, declared = self.payload(record), self.md5(record)
         if payload is None and declared is None:
             return None
@@ -167,8 +167,9 @@ class Log:
     def _readings(self, record: int) -> Iterator[Payload]:
         """What the payload may have been, where the plain reading does not give the md5 (trace-format §1.1).
 
-        The whole file may have been converted to CRLF line ends. Editors trim the tab of an empty line, which may then stand
-        inside or at the end; some tools put empty lines in. And an older torch let parent and child write into one file.
+        The whole file may have been converted to CRLF line ends. Editors trim the tab of an empty line, which may then
+        stand inside or at the end; some tools put empty lines in. And an older torch let parent and child write into
+        one file.
         """
         payload = self.payload(record)
         if payload is not None:

@@ -1,11 +1,12 @@
 """A log → batches of columns, fast.
 
-A record is one first line and the lines after it that begin with a tab. So a region of the log is cut at every line that
-does not begin with a tab, with one search; nothing but a real first line can swallow payload lines, and payloads are never looked at.
+A record is one first line and the lines after it that begin with a tab. So a region of the log is cut at every line
+that does not begin with a tab, with one search: nothing but a real first line can take payload lines, and payloads
+are never looked at.
 
-Most records are chromium events of the same few call sites: what stands between their time and their md5 is looked up in a
-dictionary. Of the others that came before with the same site, event and ids only the syntax is checked. Everything else goes
-line by line through `_line`.
+Most records are chromium events of the same few call sites: what stands between their time and their md5 is looked up
+in a dictionary. Of the others that came before with the same site, event and ids only the syntax is checked.
+Everything else goes line by line through `_line`.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ FACTS = METRICS | {"str", "dynamo_start"}
 ORPHANS = "(payload without a record)"
 BROKEN = "(broken record)"
 FOREIGN = "(not a record)"
+CUT_OFF = "cut off in the middle of its first line"
+NOT_JSON = "its envelope is not JSON"
 NO_RECORD = "a line that is no record"
 ENDS_IN_LINE = "cut off: the log ends inside its first line"
 ENDS_BEFORE_PAYLOAD = "cut off before its payload: the log ends here"
@@ -281,7 +284,7 @@ class Scanner:
                     self._record(line[lo:], at + lo, rest[0], rest[1], rest[2])
                     return
             if envelope is None:
-                self._bad(piece, at + lo, pid, "cut off in the middle of its first line" if hi < len(line) else reason)
+                self._bad(piece, at + lo, pid, reason if hi == len(line) or reason == NO_RECORD else CUT_OFF)
             else:
                 self._record(piece, at + lo, pid, brace, envelope)
                 if hi < len(line):
@@ -320,8 +323,7 @@ class Scanner:
             self._batch.metrics.append(metrics)
 
     def _bad(self, line: bytes, at: int, pid: int, reason: str) -> None:
-        """A line with the prefix of a record and no usable envelope is kept with the payload that follows; so is any other
-        line, without."""
+        """Keep a line without a usable envelope: with the payload that follows where it has the prefix of a record."""
         self._starved()
         self._end, self._blank = CLOSED, False
         if reason != NO_RECORD:
@@ -345,13 +347,14 @@ class Scanner:
         if self._hungry >= 0:
             damage.append(Damage(self._hungry_at, self._hungry, ENDS_BEFORE_PAYLOAD))
             self._hungry = -1
+        elif cut and self._end > self._start:
+            if not self._whole():
+                damage.append(Damage(self._at, self._count - 1, ENDS_IN_PAYLOAD))
         elif cut and damage and damage[-1][:2] == (self._at, self._count - 1):
             reason = damage[-1].reason
             begun = reason == NO_RECORD and BEGUN.fullmatch(self._source.read(self._at, 4096))
-            if begun or (reason.startswith("its envelope is not JSON") and self._end < self._start):
+            if begun or reason.startswith(NOT_JSON):
                 damage[-1] = damage[-1]._replace(reason=ENDS_IN_LINE)
-        elif cut and self._end > self._start and not self._whole():
-            damage.append(Damage(self._at, self._count - 1, ENDS_IN_PAYLOAD))
         self._known.clear()
         self._shapes.clear()
         batch.finished = True
@@ -359,7 +362,7 @@ class Scanner:
     def _whole(self) -> bool:
         """Whether the payload of the last record, at the end of the log, matches its md5. A large one is not read."""
         size = self._end - self._start
-        line = self._source.read(self._at, self._start - self._at - 1)
+        line = self._source.read(self._at, max(self._start - self._at - 1, 0))
         tail = line[-AFTER_MD5:]
         if size > CHECKED_TAIL or tail.translate(HEX) != MD5_END:
             return True
@@ -404,7 +407,7 @@ def _parsed(line: bytes) -> tuple[int, int, dict[str, object] | None, str]:
     try:
         envelope = parse_envelope(line[brace:])
     except ValueError as error:
-        return pid, brace, None, f"its envelope is not JSON: {error}"[:160]
+        return pid, brace, None, f"{NOT_JSON}: {error}"[:160]
     if isinstance(envelope, dict):
         return pid, brace, envelope, ""
     return pid, brace, None, "its envelope is JSON, but not an object"

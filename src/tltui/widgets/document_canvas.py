@@ -49,6 +49,8 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
         self.numbers: bool | None = None
         """Line numbers: True, False, or None for those documents that have a language."""
         self._document: Document = TextDocument("", "")
+        self._numbered = 0
+        """Lines that the gutter is made for: a growing document must not shift single rows."""
         self._rows: RowMap = Lines(range(0))
         self._row_count = 0
         self._cursor_line = 0
@@ -91,7 +93,7 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
     @property
     def gutter_width(self) -> int:
         """Cells left of the text: mark, number, fold, blank."""
-        return 3 + (max(len(str(len(self._document))), 3) if self.has_numbers else 0)
+        return 3 + (max(len(str(self._numbered)), 3) if self.has_numbers else 0)
 
     @property
     def text_width(self) -> int:
@@ -246,7 +248,7 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _show_document(self, document: Document, rows: RowMap, line: int, column: int, offset: int, x: int) -> None:
         """Replace what is shown; the cursor is on `line`, `offset` rows below the upper edge."""
-        self._document, self._rows = document, rows
+        self._document, self._rows, self._numbered = document, rows, len(document)
         self._painter.clear()
         self._wide = 0
         self._cursor_line, self._cursor_column = line, column

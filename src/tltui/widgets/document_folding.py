@@ -88,6 +88,7 @@ class FoldingCanvas(BackgroundCanvas):
             return
         self._known = (len(document), document.version)
         gutter, rows = self.gutter_width, len(self._rows)
+        self._numbered = len(document)
         if self._is_quick(document):
             self._take_sections(SectionIndex(document.sections()))
         elif document.complete:

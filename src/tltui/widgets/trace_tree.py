@@ -28,6 +28,8 @@ from tltui.text.sanitize import sanitize
 from tltui.widgets.bindings import bindings
 
 INDENT = 2
+ENOUGH = 24
+"""Cells in which a name can be recognised."""
 
 
 class TraceTree(ScrollView, can_focus=True, inherit_bindings=False):
@@ -170,7 +172,8 @@ class TraceTree(ScrollView, can_focus=True, inherit_bindings=False):
             said = label(row.node, self._ascii)
         except Exception as error:
             said = Label(((f"tltui could not name this: {type(error).__name__}", tokens.ERROR),))
-        return Strip(self._segments(row, said, width)).apply_style(base)
+        # the last cell stays free: the document begins beside it
+        return Strip([*self._segments(row, said, width - 1), Segment(" ")]).apply_style(base)
 
     def _segments(self, row: OutlineRow, said: Label, width: int) -> list[Segment]:
         """The label in `width` cells: indentation and mark, left, as much of the detail as fits, right."""
@@ -180,7 +183,7 @@ class TraceTree(ScrollView, can_focus=True, inherit_bindings=False):
         left_width = sum(cell_len(text) for text, _ in left_pieces)
         lead = " " * (INDENT * max(row.depth - 1, 0))
         room = width - len(lead) - 2
-        if left_width + right_width + 1 > room:
+        if left_width + right_width + 1 > room and room - right_width < ENOUGH:
             # narrow: what a thing is matters more than how long it took
             right = [(text, style) for text, style in right if style not in (tokens.DIM,)]
             right_width = sum(cell_len(text) for text, _ in right)

@@ -1,0 +1,69 @@
+"""The part of a run that a view is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import cast
+
+from tltui.documents.view_table import View
+from tltui.model.artifacts import Artifact
+from tltui.model.nodes import Compile, Frame, Process, Rank
+from tltui.model.ref import Ref, parse_ref
+from tltui.model.run import Run
+from tltui.text.document import Document, Options
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The compiles that are meant, in the order of the tree, records without an id last in each process."""
+
+    ref: Ref
+    """The address of the part; empty for the whole run."""
+    processes: tuple[Process, ...]
+    compiles: tuple[Compile, ...]
+
+    @property
+    def title(self) -> str:
+        """` of 0/1`, '' for the whole run."""
+        return f" of {self.ref}" if str(self.ref) else ""
+
+    def page(self, view: str) -> str:
+        """The address of a view about this part."""
+        return str(self.ref.at(view))
+
+
+def scope_of(run: Run, ref: Ref | str = "") -> Scope:
+    """The scope that an address names: the run, a rank, a process, a frame or a compile (of an artifact: its compile).
+
+    Raises `BadAddress`.
+    """
+    if isinstance(ref, str):
+        ref = parse_ref(ref)
+    place = Ref(ref.rank, ref.process, ref.id)
+    node = run.resolve(place)
+    if isinstance(node, Artifact):
+        node = node.owner
+    if isinstance(node, Compile):
+        return Scope(place, (node.process,), (node,))
+    if isinstance(node, Frame):
+        return Scope(place, (node.process,), tuple(node.compiles))
+    if isinstance(node, Process):
+        processes: tuple[Process, ...] = (node,)
+    elif isinstance(node, Rank):
+        processes = tuple(node.processes)
+    else:
+        processes = tuple(run.processes())
+    return Scope(place, processes, tuple(c for process in processes for c in _in_order(process)))
+
+
+def _in_order(process: Process) -> list[Compile]:
+    found = [c for frame in process.frames.values() for c in frame.compiles]
+    return [c for c in found if c.is_compile] + [c for c in found if not c.is_compile]
+
+
+def view_document(run: Run, view: View, ref: Ref, options: Options) -> Document:
+    """The document of a view about the part of the run that `ref` names. Raises `BadAddress`."""
+    make = import_module(f"tltui.documents.{view.module}").document
+    return cast(Callable[[Run, Scope, Options], Document], make)(run, scope_of(run, ref), options)

@@ -1,0 +1,30 @@
+"""The table of views: pages about the run or a part of it, each with a key, a page `@name`, and a command of its name.
+
+Adding a question is one pure function in `analyses/`, one module here in `documents/` with a function `document`, and one
+line in this table. It is kept apart from the code of the views, which is imported when one is asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One view."""
+
+    name: str
+    """The page `@name` and the command `tltui name`."""
+    key: str
+    """The digit that opens it, '' for none."""
+    help: str
+    """What it answers, as a phrase."""
+    module: str
+    """The module of `tltui.documents` whose `document(run, scope, options)` makes it."""
+
+
+VIEWS: tuple[View, ...] = (
+    View("summary", "1", "what happened in the run, and what to look at first", "overview_run"),
+)
+
+BY_NAME = {view.name: view for view in VIEWS}

@@ -1,0 +1,48 @@
+"""A page that is made piece by piece: its first lines are there at once, the rest while somebody reads them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+from tltui.text.document import Builder, Options, TextDocument
+
+SLICE = 0.02
+"""Seconds of work in one `advance`."""
+FIRST = 0.15
+"""Seconds of work before the page is shown."""
+
+
+class GrowingDocument(TextDocument):
+    """A `TextDocument` whose `fill` adds lines to the builder and yields after each piece.
+
+    What `fill` returns at its end is the frozen result that `data()` gives.
+    """
+
+    __slots__ = ("_builder", "_pieces")
+
+    def __init__(
+        self, ref: str, title: str, options: Options, fill: Callable[[Builder], Iterator[None]]
+    ) -> None:
+        self._builder = Builder(ref, title, options)
+        made = self._builder.growing()
+        super().__init__(ref, made.title, complete=False)
+        self.lines, self.anchors, self.section_list = made.lines, made.anchors, made.section_list
+        self._pieces = fill(self._builder)
+        self._work(FIRST)
+
+    def advance(self, size: int = 0) -> bool:
+        return self.complete or self._work(SLICE)
+
+    def _work(self, seconds: float) -> bool:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            try:
+                next(self._pieces)
+            except StopIteration as stop:
+                self._builder.document()
+                self.result = stop.value
+                self.complete = True
+                break
+        self.version += 1
+        return self.complete

@@ -1,0 +1,1 @@
+"""Its presence puts tests/ on the import path: `import make_trace`."""

@@ -9,7 +9,6 @@ import traceback
 from typing import ClassVar
 
 from textual import events
-from textual.app import App
 from textual.binding import BindingType
 
 from tltui.commands import BY_ID, Command, Where
@@ -18,13 +17,14 @@ from tltui.model.run import Run
 from tltui.screens.browser import Browser
 from tltui.screens.palette import Palette
 from tltui.sources.discover import Found
+from tltui.widgets.type_ahead import TypeAhead
 
 SWITCH_INTERVAL = 0.0005
 """Seconds that the scan thread may hold the interpreter before the UI gets it (measured: worst key 20 ms)."""
 TEXTUAL_THEMES = {"dark": "textual-dark", "light": "textual-light", "ansi-dark": "ansi-dark", "ansi-light": "ansi-light"}
 
 
-class TltuiApp(App[None]):
+class TltuiApp(TypeAhead):
     """The program."""
 
     CSS_PATH = "styles.tcss"
@@ -48,7 +48,8 @@ class TltuiApp(App[None]):
 
     async def on_event(self, event: events.Event) -> None:
         """Every event comes through here; a key means that the user has taken over."""
-        if isinstance(event, (events.Key, events.MouseDown)) and self.browser.is_mounted:
+        is_new = isinstance(event, (events.Key, events.MouseDown)) and not event.is_forwarded
+        if is_new and self.browser.is_mounted:
             self.browser.user_acts()
         await super().on_event(event)
 

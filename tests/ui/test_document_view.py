@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from screen import screen_lines, screen_text, until
 from textual.app import App, ComposeResult
-from textual.binding import Binding
 from textual.scroll_view import ScrollView
 
+from tltui.commands import Where, of
 from tltui.text import tokens
 from tltui.text.bytes_document import BytesDocument
 from tltui.text.document import Builder, Document, Hit, Line, Section, Span, TextDocument
 from tltui.text.payload import Payload
 from tltui.text.rows import Aligned
 from tltui.widgets.document_view import DocumentView
-
-
-class View(DocumentView):
-    BINDINGS: ClassVar = [
-        Binding(a.keys, a.action, a.title, id=f"document.{a.action}", show=False) for a in DocumentView.ACTIONS
-    ]
 
 
 class Probe(App[None]):
@@ -35,7 +29,7 @@ class Probe(App[None]):
     def __init__(self, document: Document, **options: Any) -> None:
         super().__init__()
         self.animation_level = "none"
-        self.view = View(**options)
+        self.view = DocumentView(**options)
         self.first = document
         self.told: list[str] = []
         self.followed: list[str] = []
@@ -243,7 +237,8 @@ async def test_search_counts_and_goes_from_hit_to_hit() -> None:
         assert app.told[-1] == "no hit below: searching from the top"
         view.search("a(")
         await until(pilot, lambda: app.told[-1] == "no hit: a(")
-        await pilot.press("escape")
+        assert app.view.close_innermost()
+        await pilot.pause()
         assert view.hits == "" and "•" not in screen_text(app)
         await pilot.press("n")
         assert app.told[-1].startswith("nothing to search for")
@@ -304,7 +299,8 @@ async def test_selection() -> None:
         await pilot.press("k", "k", "k")
         assert app.view.selected_lines() == (0, 2)
         assert app.moved is not None and app.moved.selected == 2
-        await pilot.press("escape")
+        assert app.view.close_innermost()
+        await pilot.pause()
         assert app.view.selected_lines() is None
         await pilot.press("space", "V")
         assert app.view.selected_lines() == (0, 6)
@@ -448,16 +444,16 @@ async def test_remembers_the_place_in_each_document() -> None:
 async def test_mouse() -> None:
     app = Probe(page())
     async with app.run_test(size=(60, 12)) as pilot:
-        await pilot.click(View, offset=(20, 3))
+        await pilot.click(DocumentView, offset=(20, 3))
         assert app.view.current_line() == 2
-        await pilot.click(View, offset=(15, 2))
+        await pilot.click(DocumentView, offset=(15, 2))
         assert app.followed == ["0/0"] and app.view.current_line() == 1
-        await pilot.mouse_down(View, offset=(30, 3))
-        await pilot.hover(View, offset=(30, 5))
-        await pilot.mouse_up(View, offset=(30, 5))
+        await pilot.mouse_down(DocumentView, offset=(30, 3))
+        await pilot.hover(DocumentView, offset=(30, 5))
+        await pilot.mouse_up(DocumentView, offset=(30, 5))
         assert app.view.selected_lines() == (2, 5)
         app.view.mouse = False
-        await pilot.click(View, offset=(20, 9))
+        await pilot.click(DocumentView, offset=(20, 9))
         assert app.view.current_line() == 4
 
 
@@ -494,8 +490,8 @@ async def test_a_callback_takes_the_place_of_moved() -> None:
 async def test_tiny_documents(document: TextDocument) -> None:
     app = Probe(document)
     async with app.run_test(size=(30, 5)) as pilot:
-        for action in DocumentView.ACTIONS:
-            await pilot.press(*action.keys.split(",")[:1])
+        for command in of(Where.DOCUMENT):
+            await pilot.press(command.keys[0])
         assert app.is_running
 
 
@@ -516,14 +512,9 @@ def test_no_name_of_textual_is_taken_by_accident() -> None:
     }  # fmt: skip
     own = [cls for cls in DocumentView.__mro__ if cls.__module__.startswith("tltui")]
     made_by_textual = {name for name in vars(type("Plain", (ScrollView,), {})) if name.startswith("_")}
-    ours = {name for cls in own for name in vars(cls)} | (set(vars(View())) - set(vars(ScrollView())))
+    ours = {name for cls in own for name in vars(cls)} | (set(vars(DocumentView())) - set(vars(ScrollView())))
     taken = (ours & set(dir(ScrollView()))) - made_by_textual
     assert {name for name in taken if not name.startswith("__")} <= meant
-
-
-def test_actions_have_methods() -> None:
-    for action in DocumentView.ACTIONS:
-        assert getattr(DocumentView, f"action_{action.action}").__doc__
 
 
 @pytest.mark.parametrize("theme", ["textual-dark", "textual-light", "ansi-dark", "ansi-light"])
@@ -551,7 +542,7 @@ async def test_keys_while_the_index_is_built_and_searched() -> None:
     app = Probe(BytesDocument(Payload.of(text), "output_code", ref="big", title="big"))
     async with app.run_test(size=(100, 30)) as pilot:
         app.view.search("buf0199999")
-        await pilot.press("j", "pagedown", "l", "G", "pageup", "w", "space", "g", "n", "V", "ctrl+d", "escape")
+        await pilot.press("j", "pagedown", "l", "G", "pageup", "w", "space", "g", "n", "V", "ctrl+d")
         await until(pilot, lambda: app.view.document.complete and app.view.hits.endswith("/1"), 20)
         await pilot.press("g", "n")
         await until(pilot, lambda: app.view.current_line() == 199_999)
@@ -563,7 +554,7 @@ async def test_shown_before_it_is_mounted_at_a_line_that_is_not_indexed_yet() ->
         CSS_PATH = Probe.CSS_PATH
 
         def compose(self) -> ComposeResult:
-            self.view = View()
+            self.view = DocumentView()
             self.view.show(document, at=150_000)
             yield self.view
 

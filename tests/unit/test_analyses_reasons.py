@@ -141,7 +141,9 @@ def test_a_break_of_an_older_torch() -> None:
     assert found.gb is None and found.line == 12 and found.function == "f" and found.explanation == ""
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "nonsense", "Graph break in user code at :\nGraph Break Reason:", "Explanation:"])
+@pytest.mark.parametrize(
+    "text", ["", "\n\n", "nonsense", "Graph break in user code at :\nGraph Break Reason:", "Explanation:"]
+)
 def test_any_text_makes_a_break_with_a_headline(text: str) -> None:
     assert parse_break(text).headline
 
@@ -176,7 +178,7 @@ def test_without_a_user_line_the_place_is_that_of_the_error() -> None:
 
 
 def test_an_error_without_metrics_is_read_from_its_traceback(tmp_path: Path) -> None:
-    text = 'Traceback (most recent call last):\n  File "/home/user/m.py", line 3, in f\n    g()\ntorch.X.OutError: no\nmore'
+    text = 'Traceback (most recent call last):\n  File "/home/user/m.py", line 3, in f\n    g()\nx.OutError: no\nmore'
     (found,) = failures(Log(tmp_path / "a.log").start().artifact("dynamo_error", text).compile())
     assert (found.type, found.reason, found.line) == ("OutError", "no\nmore", 3)
 

@@ -92,7 +92,7 @@ def _records_of(line: bytes, at: int) -> list[Rec]:
         return [whole]
     own = re.match(rb"(?:\xef\xbb\xbf)?[ \x00\r]*(?:\[[^\]]{1,40}\]: ?)*", line)
     first = own.end() if own and LINE.fullmatch(line) else -1
-    cuts = [match.start() for match in TORN.finditer(line) if match.start() > first]
+    cuts = [match.start() for match in TORN.finditer(line, first + 1)]
     found = []
     bounds = [0, *cuts, len(line)]
     for lo, hi in zip(bounds, bounds[1:], strict=False):

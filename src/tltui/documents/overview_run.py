@@ -6,6 +6,7 @@ from tltui.analyses.records import torch_version
 from tltui.analyses.summary import Summary, summarise
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.documents.scope import Scope
 from tltui.documents.summary_parts import (
     add_breaks,
     add_caches,
@@ -15,7 +16,6 @@ from tltui.documents.summary_parts import (
     add_recompiled,
     add_unfinished,
 )  # fmt: skip
-from tltui.documents.scope import Scope
 from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tltui.documents import format as fmt
 from tltui.model.status import GLYPHS, Status, glyph
 from tltui.text import tokens
-from tltui.text.document import Builder, Options, Piece, TextDocument
+from tltui.text.document import Builder, Options, Piece
 from tltui.text.sanitize import sanitize
 
 _ASCII = str.maketrans({
@@ -146,10 +146,6 @@ class Page(Builder):
             if widths[widest] <= 6:
                 break
             widths[widest] -= min(over(), max(1, widths[widest] - sorted(widths)[-2] if len(widths) > 1 else over()))
-
-    def document(self, result: object | None = None) -> TextDocument:
-        """The finished page."""
-        return super().document(result)
 
 
 STATUS_ORDER: tuple[Status, ...] = tuple(GLYPHS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tltui.model.ref import NORANK, CompileId, Ref
 from tltui.model.status import Facts, Status, Tally, facts_of, status_of
@@ -31,7 +31,7 @@ class Compile:
     metrics: list[Metrics] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     """How often each notable artifact (`trace.envelope.NOTABLE`) was logged."""
-    tally: Tally = Tally()
+    tally: Tally = field(default_factory=Tally)
     _facts: Facts | None = None
 
     @property
@@ -59,7 +59,7 @@ class Compile:
     @property
     def ref(self) -> Ref:
         """Its address."""
-        return self.process.ref_of(self.id)
+        return replace(self.process.ref_of(self.id), is_frame=False)
 
     @property
     def frame(self) -> Frame:
@@ -141,7 +141,7 @@ class Process:
     records: int = 0
     logs_breaks: bool = False
     """Whether its torch writes `dynamo_graph_break_reason` artifacts."""
-    tally: Tally = Tally()
+    tally: Tally = field(default_factory=Tally)
 
     @property
     def rank(self) -> int | None:
@@ -180,9 +180,11 @@ class Process:
 
     def ref_of(self, compile_id: CompileId) -> Ref:
         """The shortest address of one of its compiles or frames that is clear in this run."""
+        is_frame = compile_id in self.frames and compile_id.frame is not None and compile_id.compile is None
         if self.alone and not self.ranks_differ:
-            return Ref(id=compile_id)
-        return Ref(NORANK if self.rank is None else self.rank, None if self.alone else self.number, compile_id)
+            return Ref(id=compile_id, is_frame=is_frame)
+        number = NORANK if self.rank is None else self.rank
+        return Ref(number, None if self.alone else self.number, compile_id, is_frame=is_frame)
 
     def ordered(self) -> Iterator[Compile]:
         """Its compiles in the order of their first records."""
@@ -223,8 +225,8 @@ class Rank:
 class LogModel:
     """The processes of one log.
 
-    There is more than one where an older torch let parent and forked children write into one file, and where the records
-    of one pid state different ranks.
+    There is more than one where an older torch let parent and forked children write into one file, and where the
+    records of one pid state different ranks.
     """
 
     def __init__(self, log: Log, rank_by_name: int | None = None, launch: str = "", started: float = 0.0) -> None:
@@ -319,7 +321,7 @@ class LogModel:
         return owner
 
     def _count(self, touched: dict[int, Compile]) -> None:
-        """Bring the tallies up to date: only those of touched compiles, unless the meaning of a restart reason changed."""
+        """Bring the tallies up to date: those of touched compiles, of all if the meaning of a restart reason changed."""
         for process in {id(owner.process): owner.process for owner in touched.values()}.values():
             if not process.logs_breaks and _logs_breaks(process, touched):
                 process.logs_breaks = True

@@ -2,9 +2,10 @@
 
     [RANK[.PROCESS]:]ID[_ATTEMPT][:ARTIFACT[#N]]      0/1   3:0/1_1   norank:2/0:inductor_output_code#2
 
-ID is `F/C`, `aA/F/C` or `aA` with compiled autograd (torch writes `!A/F/C`), `F/` for a frame, or `none` for records without
-an id (`[-/-]`). `RANK:` alone is a rank, `RANK.PROCESS:` a process (counted from 1, newest last). A page that is no record is
-`@name`, or `@name:ADDRESS` when it is about a part of the run. Brackets are accepted and never needed.
+ID is `F/C`, `aA/F/C` or `aA` with compiled autograd (torch writes `!A/F/C`), `F/` for a frame, or `none` for records
+without an id (`[-/-]`). `RANK:` alone is a rank, `RANK.PROCESS:` a process (counted from 1, newest last). A page that
+is no record is `@name`, or `@name:ADDRESS` when it is about a part of the run. Brackets are accepted and never needed.
+Names of artifacts are free text: what an address could not hold is written `%XX`.
 """
 
 from __future__ import annotations
@@ -68,6 +69,8 @@ class Ref:
     n: int | None = None
     """Which of the records of that name in the compile, from 1; of a `@record` page: which record of the log."""
     view: str = ""
+    is_frame: bool = False
+    """Whether a frame is meant: all compiles of one code object."""
 
     def __str__(self) -> str:
         text = ""
@@ -75,12 +78,11 @@ class Ref:
             text = "norank" if self.rank == NORANK else str(self.rank)
             text += f".{self.process}:" if self.process is not None else ":"
         if self.id is not None:
-            is_frame = self.id.frame is not None and self.id.compile is None
-            text += f"{self.id.frame}/" if is_frame and self.id.autograd is None else self.id.address
+            text += f"{self.id.frame}/" if self.is_frame else self.id.address
         if self.attempt is not None:
             text += f"_{self.attempt}"
         if self.artifact is not None:
-            text += f":{self.artifact}"
+            text += f":{_escaped(self.artifact)}"
         if self.n is not None:
             text += f"#{self.n}"
         if self.view:
@@ -91,19 +93,31 @@ class Ref:
         """The page `view` about the same place."""
         return replace(self, view=view)
 
-    @property
-    def is_frame(self) -> bool:
-        """Whether a frame is meant: all compiles of one code object."""
-        return self.id is not None and self.id.frame is not None and self.id.compile is None
-
 
 _GRAMMAR = re.compile(
-    r"""(?:@(?P<view>[a-z]+)(?::|$))?
-        (?:(?P<rank>norank|\d+)(?:\.(?P<process>\d+))?:(?!/))?
-        (?P<id>\[?(?:none|-/-|[!a]\d+(?:/(?:\d+|-)/(?:\d+|-))?|\d+/(?:\d+|-)?)(?:_(?P<attempt>\d+))?\]?)?
-        (?::(?P<artifact>[^#].*?))?(?:\#(?P<n>\d+))?$""",
-    re.VERBOSE | re.DOTALL,
+    r"""(?:@(?P<view>[a-z]+)(?::|\Z))?
+        (?:(?P<rank>norank|\d{1,40})(?:\.(?P<process>\d{1,9}))?:(?!/))?
+        (?P<id>\[?(?:none|-/-|-/\d{1,40}|[!a]\d{1,40}(?:/(?:\d{1,40}|-)/(?:\d{1,40}|-))?|\d{1,40}/(?:\d{1,40}|-)?)
+            (?:_(?P<attempt>\d{1,40}))?\]?)?
+        (?::(?P<artifact>[^#]+))?(?:\#(?P<n>\d{1,18}))?\Z""",
+    re.VERBOSE | re.DOTALL | re.ASCII,
 )
+_UNSAFE = re.compile(r"[%#\s\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_ESCAPE = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+
+
+def _escaped(name: str) -> str:
+    return _UNSAFE.sub(lambda m: "".join(f"%{byte:02X}" for byte in m[0].encode("utf-8", "surrogatepass")), name)
+
+
+def _unescaped(text: str) -> str:
+    def decoded(match: re.Match[str]) -> str:
+        try:
+            return bytes.fromhex(match[0].replace("%", "")).decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            return match[0]
+
+    return _ESCAPE.sub(decoded, text)
 
 
 def parse_ref(text: str) -> Ref:
@@ -112,7 +126,8 @@ def parse_ref(text: str) -> Ref:
     lost = match and match["id"] is None and (match["artifact"] or (match["n"] and not match["view"]))
     if match is None or lost:
         raise BadAddress(
-            f"{text!r} is not an address. Addresses look like 0/1, 3:0/1_1, none, 0/1:inductor_output_code or 2/0:aot_joint_graph#2"
+            f"{text!r} is not an address. Addresses look like "
+            "0/1, 3:0/1_1, none, 0/1:inductor_output_code or 2/0:aot_joint_graph#2"
         )
     rank = None if match["rank"] is None else NORANK if match["rank"] == "norank" else int(match["rank"])
     return Ref(
@@ -120,10 +135,14 @@ def parse_ref(text: str) -> Ref:
         _number(match["process"]),
         _compile_id(match["id"]),
         _number(match["attempt"]),
-        match["artifact"],
+        None if match["artifact"] is None else _unescaped(match["artifact"]),
         _number(match["n"]),
         match["view"] or "",
+        is_frame=bool(_FRAME.match(match["id"] or "")),
     )
+
+
+_FRAME = re.compile(r"\[?\d+/(?![\d-])")
 
 
 def _number(text: str | None) -> int | None:
@@ -140,4 +159,4 @@ def _compile_id(text: str | None) -> CompileId | None:
     if text[0] in "!a":
         numbers = [_number(part) for part in parts]
         return CompileId(*numbers) if len(numbers) == 3 else CompileId(numbers[0])
-    return CompileId(None, int(parts[0]), _number(parts[1] or None))
+    return CompileId(None, _number(parts[0]), _number(parts[1] or None))

@@ -150,7 +150,8 @@ class Run:
         number = None if ref.rank == NORANK else ref.rank
         rank = next((rank for rank in self.ranks if rank.number == number), None)
         if rank is None:
-            raise BadAddress(f"there is no {Rank(number, []).title}. There are: {_listed(str(r.ref) for r in self.ranks)}")
+            there_are = _listed(str(own.ref) for own in self.ranks)
+            raise BadAddress(f"there is no {Rank(number, []).title}. There are: {there_are}")
         if ref.process is None:
             return rank
         if not 1 <= ref.process <= len(rank.processes):
@@ -166,7 +167,7 @@ class Run:
     def _at(self, ref: Ref) -> list[Frame] | list[Compile]:
         assert ref.id is not None
         processes = self._candidates(ref)
-        if ref.is_frame:
+        if ref.is_frame and ref.artifact is None:
             return [process.frames[ref.id] for process in processes if ref.id in process.frames]
         found = [process.compiles[ref.id] for process in processes if ref.id in process.compiles]
         if ref.attempt is not None:
@@ -179,12 +180,13 @@ class Run:
         named = [artifact for artifact in all_of_them if artifact.name == ref.artifact]
         if ref.attempt is not None:
             named = [artifact for artifact in named if artifact.attempt == ref.attempt]
-        if ref.n is not None:
-            named = [artifact for artifact in named if artifact.n == ref.n]
-        if len(named) == 1:
-            return named[0]
+        found = named if ref.n is None else [artifact for artifact in named if artifact.n == ref.n]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise BadAddress(f"{ref} is not clear. It could be: {_listed(str(a.ref) for a in found)}")
         if named:
-            raise BadAddress(f"{ref} is not clear. It could be: {_listed(str(a.ref) for a in named)}")
+            raise BadAddress(f"there is no {ref}. There are: {_listed(str(a.ref) for a in named)}")
         near = difflib.get_close_matches(ref.artifact or "", {artifact.name for artifact in all_of_them}, 6, 0.4)
         names = near or sorted({artifact.name for artifact in all_of_them})
         hint = f"It has: {_listed(names)}" if names else "It has no artifacts."
@@ -221,15 +223,16 @@ def _listed(names: Iterator[str] | list[str]) -> str:
     return ", ".join(shown[:8]) + (f" and {len(shown) - 8} more" if len(shown) > 8 else "")
 
 
-def _age(process: Process) -> tuple[str, float, int, int]:
-    return (process.launch, process.started, process.pid, process.twin)
+def _age(process: Process) -> tuple[int, float, int, int]:
+    launch = process.launch.rpartition("_")[2]
+    return (int(launch) if launch else -1, process.started, process.pid, process.twin)
 
 
 def _find_parents(processes: list[Process]) -> None:
     """A forked child goes on with its parent's string table but writes a log of its own.
 
-    It shows: its first own string id is above 0, or its stacks name ids that it does not define. The parent is the youngest
-    older process of the same directory that defines them.
+    It shows: its first own string id is above 0, or its stacks name ids that it does not define. The parent is the
+    youngest older process of the same directory that defines them.
     """
     for child in processes:
         wanted = set() if child.parent is not None else child.undefined_strings()

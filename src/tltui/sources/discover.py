@@ -8,31 +8,39 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tltui.trace.files import FileBytes
-from tltui.trace.grammar import PREFIX
 
 MAX_DEPTH = 8
 MAX_FILES = 20_000
 SNIFF = 1 << 16
-_NAME_RANK = re.compile(r"rank[_-]?(\d+)", re.IGNORECASE)
-_LAUNCH = re.compile(r"^attempt_(\d+)$")
+SNIFF_ON = 64 << 20
+"""How far a file is searched that begins with NULs, blank lines or payload lines."""
+TOGETHER = 60.0
+"""Seconds by which a rank may have ended before the others began, and still belong to their run."""
+_NAME_RANK = re.compile(r"rank[_-]?(\d{1,9})", re.IGNORECASE)
+_LAUNCH = re.compile(r"^attempt_(\d{1,9})$")
 _CLOCK = re.compile(rb'"ts": ?(\d{15,17}(?:\.\d+)?)')
-_RECORD = re.compile(rb"^[^\t\n]{0,80}?[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6,} \d+ [^\n]+?:\d+\] ?\{", re.MULTILINE)
-_TEXT_LOG = re.compile(rb"^[^\t\n]{0,80}?[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6,} \d+ [^\n]+?:\d+\]", re.MULTILINE)
+_BEGIN = rb"^[^\t\n]{0,80}?[A-Z]\d{4} \d\d:\d\d:\d\d\.\d{6,} \d+ [^\n]{1,500}?:\d+\]"
+_RECORD = re.compile(_BEGIN + rb' ?\{[\r\x00]*(?:"|\}|$)', re.MULTILINE)
+_TEXT_LOG = re.compile(_BEGIN, re.MULTILINE)
+_CUT = re.compile(rb"(?:\xef\xbb\xbf)?V\d{4} \d\d:\d\d:\d\d\.\d{6,} \d+ [^\n\]]*(?:\] ?)?")
+"""A log that ends inside its first line (full match)."""
 
+OTHER = "not a TORCH_TRACE log"
+UTF_16 = "UTF-16 text: convert it to UTF-8 first"
 _MAGIC = (
     (b"\x1f\x8b", "gzip-compressed: unpack it with gunzip first"),
     (b"PK\x03\x04", "a zip archive: unpack it first"),
     (b"\x28\xb5\x2f\xfd", "zstd-compressed: unpack it with unzstd first"),
     (b"\xfd7zXZ\x00", "xz-compressed: unpack it with unxz first"),
     (b"BZh", "bzip2-compressed: unpack it with bunzip2 first"),
-    (b"\xff\xfe", "UTF-16 text: convert it to UTF-8 first"),
-    (b"\xfe\xff", "UTF-16 text: convert it to UTF-8 first"),
+    (b"\xff\xfe", UTF_16),
+    (b"\xfe\xff", UTF_16),
 )
-OTHER = "not a TORCH_TRACE log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +120,26 @@ def discover(paths: Iterable[str], latest: bool = False) -> Found:
 
 
 def newest(logs: list[FoundLog]) -> list[FoundLog]:
-    """The logs of the newest run: the last one to start and all whose time overlaps with the run's."""
+    """The logs of the newest run: the last one to start and all that belong to it.
+
+    Those are logs whose times overlap with the run's, its other launches (`attempt_K` beside `attempt_K`), and ranks
+    that it lacks and that ended just before: ranks do not compile at the same time.
+    """
     ordered = sorted(logs, key=lambda log: log.started, reverse=True)
     run, since = ordered[:1], ordered[0].started
     for log in ordered[1:]:
-        if log.ended >= since:
+        lacking = log.rank is not None and all(other.rank not in (log.rank, None) for other in run)
+        relaunched = log.launch != "" and any(other.launch != "" and _job(other) == _job(log) for other in run)
+        if log.ended >= since or relaunched or (lacking and log.ended >= since - TOGETHER):
             run.append(log)
             since = min(since, log.started)
     return sorted(run, key=lambda log: (log.started, log.path))
+
+
+def _job(log: FoundLog) -> str:
+    """The directory that holds the directories of the launches."""
+    parts = os.path.abspath(log.path).split(os.sep)
+    return os.sep.join(parts[: len(parts) - 1 - parts[::-1].index(log.launch)])
 
 
 def _walk(top: str, skipped: list[Skipped], notes: list[str]) -> Iterator[str]:
@@ -134,20 +154,26 @@ def _walk(top: str, skipped: list[Skipped], notes: list[str]) -> Iterator[str]:
             skipped.append(Skipped(directory, error.strerror or str(error)))
             continue
         for entry in listing:
-            try:
-                if entry.is_dir(follow_symlinks=False):
-                    if depth < MAX_DEPTH:
-                        queue.append((entry.path, depth + 1))
-                    else:
-                        skipped.append(Skipped(entry.path, f"more than {MAX_DEPTH} levels deep"))
-                elif entry.is_file():
-                    count += 1
-                    if count > MAX_FILES:
-                        notes.append(f"more than {MAX_FILES:,} files below {top}: the rest was not looked at")
-                        return
-                    yield entry.path
-            except OSError as error:
-                skipped.append(Skipped(entry.path, error.strerror or str(error)))
+            if entry.is_dir(follow_symlinks=False):
+                if depth < MAX_DEPTH:
+                    queue.append((entry.path, depth + 1))
+                else:
+                    skipped.append(Skipped(entry.path, f"more than {MAX_DEPTH} levels deep"))
+            elif entry.is_symlink() and os.path.isdir(entry.path):
+                if not _inside(entry.path, top):
+                    skipped.append(Skipped(entry.path, "a symbolic link to a directory: not followed"))
+            else:
+                count += 1
+                if count > MAX_FILES:
+                    notes.append(f"more than {MAX_FILES:,} files below {top}: the rest was not looked at")
+                    return
+                yield entry.path
+
+
+def _inside(path: str, top: str) -> bool:
+    """Whether what a link leads to is found anyway."""
+    real = os.path.realpath(top)
+    return os.path.commonpath([os.path.realpath(path), real]) == real
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
@@ -158,12 +184,12 @@ def _look(path: str, top: str) -> FoundLog | Skipped:
     """One file: a log, or the reason why it is none."""
     try:
         status = os.stat(path)
-        if not os.path.isfile(path):
-            what = "a directory" if os.path.isdir(path) else "not a regular file"
-            return Skipped(path, what)
-        head = FileBytes(path).read(0, SNIFF)
+        if not stat.S_ISREG(status.st_mode):
+            return Skipped(path, "a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file")
+        head = _head(FileBytes(path))
     except OSError as error:
-        return Skipped(path, error.strerror or str(error))
+        gone = isinstance(error, FileNotFoundError) and os.path.islink(path)
+        return Skipped(path, "a symbolic link that leads nowhere" if gone else error.strerror or str(error))
     if not head.strip(b"\r\n \x00"):
         return Skipped(path, "empty: no records" if not head else "no records")
     if reason := not_a_log(head):
@@ -175,6 +201,27 @@ def _look(path: str, top: str) -> FoundLog | Skipped:
     return FoundLog(path, status.st_size, rank, launch, min(started, status.st_mtime), status.st_mtime)
 
 
+def _head(file: FileBytes) -> bytes:
+    """The beginning of a file, from the first block on that says something.
+
+    A log whose first line is lost may begin with a large payload, one that was truncated while it was written with
+    NULs.
+    """
+    head = file.read(0, SNIFF)
+    if head[:1] not in (b"\t", b"\n", b"\r", b"\x00") or _RECORD.search(head):
+        return head
+    at, size = len(head), 1 << 20
+    while at < SNIFF_ON and (more := file.read(at, size)):
+        # overlap: the first line of a record may lie on the edge
+        found = _RECORD.search(file.read(max(at - SNIFF, 0), SNIFF) + more)
+        if found:
+            return found.string[found.start() : found.start() + SNIFF]
+        if not head.strip(b"\r\n \x00"):
+            head = more
+        at += len(more)
+    return head
+
+
 def not_a_log(head: bytes) -> str:
     """Why the beginning of a file is not that of a `TORCH_TRACE` log; '' when it is one."""
     for magic, reason in _MAGIC:
@@ -182,8 +229,10 @@ def not_a_log(head: bytes) -> str:
             return reason
     if len(head) > 262 and head[257:262] == b"ustar":
         return "a tar archive: unpack it first"
-    if PREFIX.match(head) or _RECORD.search(head):
+    if _RECORD.search(head) or (len(head) < SNIFF and _CUT.fullmatch(head)):
         return ""
+    if head[:64].count(0) > 16:
+        return UTF_16 if not head[:64:2].strip(b"\x00") or not head[1:64:2].strip(b"\x00") else OTHER
     if _TEXT_LOG.search(head):
         return "TORCH_LOGS text, not a trace: record one with TORCH_TRACE=DIR"
     return OTHER

@@ -348,16 +348,20 @@ class Scanner:
             damage.append(Damage(self._hungry_at, self._hungry, ENDS_BEFORE_PAYLOAD))
             self._hungry = -1
         elif cut and self._end > self._start:
-            if not self._whole():
+            if self._end == self._read and not self._whole():
                 damage.append(Damage(self._at, self._count - 1, ENDS_IN_PAYLOAD))
-        elif cut and damage and damage[-1][:2] == (self._at, self._count - 1):
-            reason = damage[-1].reason
-            begun = reason == NO_RECORD and BEGUN.fullmatch(self._source.read(self._at, 4096))
-            if begun or reason.startswith(NOT_JSON):
-                damage[-1] = damage[-1]._replace(reason=ENDS_IN_LINE)
+        elif cut and damage and self._torn(damage[-1]):
+            damage[-1] = damage[-1]._replace(reason=ENDS_IN_LINE)
         self._known.clear()
         self._shapes.clear()
         batch.finished = True
+
+    def _torn(self, damage: Damage) -> bool:
+        """Whether the log ends inside the first line that this is about."""
+        if damage.record != self._count - 1 or self._at + self._batch.columns.head[-1] != self._read:
+            return False
+        line = self._source.read(self._at, 4096)
+        return damage.reason.startswith(NOT_JSON) or (damage.reason == NO_RECORD and bool(BEGUN.fullmatch(line)))
 
     def _whole(self) -> bool:
         """Whether the payload of the last record, at the end of the log, matches its md5. A large one is not read."""

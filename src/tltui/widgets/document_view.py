@@ -17,7 +17,6 @@ from textual.message import Message
 from tltui.commands import Where
 from tltui.text.document import Document
 from tltui.widgets.bindings import bindings
-from tltui.widgets.document_actions import ACTIONS, Action
 from tltui.widgets.document_names import Stop
 from tltui.widgets.document_selecting import SelectingCanvas
 from tltui.widgets.document_strips import WHOLE
@@ -40,9 +39,8 @@ class Place:
 
 
 class DocumentView(SelectingCanvas):
-    """Shows a document; see `ACTIONS` for what its `action_…` methods do."""
+    """Shows a document; `commands.py` says which keys call its `action_…` methods."""
 
-    ACTIONS: ClassVar[tuple[Action, ...]] = ACTIONS
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.DOCUMENT)
 
     @dataclass
@@ -352,7 +350,3 @@ class DocumentView(SelectingCanvas):
         else:
             return False
         return True
-
-    def action_close(self) -> None:
-        """End selection, filter or search."""
-        self.close_innermost()

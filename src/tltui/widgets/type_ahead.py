@@ -1,0 +1,74 @@
+"""Keys one after the other, however fast they come.
+
+Textual hands a key to the widget that has the focus when the key *arrives*. Over SSH, from tmux or from a fast hand, the next
+keys are often there before the first one has done what it does: of `/gemm` typed at once, `gemm` would go to the document instead of
+the prompt that `/` opens. So a key waits here until the one before it has done its work and what it opened can take keys.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from textual import events
+from textual.app import App
+from textual.message_pump import MessagePump
+
+ROUNDS = 2
+"""How often the way from the focus to the app is gone before the next key: once behind the key, once behind the messages that it caused."""
+PAUSE = 0.005
+"""Seconds between two looks at a screen that is being opened."""
+PATIENCE = 0.4
+"""Seconds after which a key stops waiting for the one before it, whatever that does."""
+
+
+class TypeAhead(App[None]):
+    """An app that takes keys in turn."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._typed: deque[events.Key] = deque()
+        self._key_at_work = 0  # number of the key that is being handled, 0 for none
+        self._keys_taken = 0
+
+    async def on_event(self, event: events.Event) -> None:
+        """Every event comes through here, a key once more after the widgets had it."""
+        if not isinstance(event, events.Key) or event.is_forwarded:
+            await super().on_event(event)
+            return
+        self._typed.append(event)
+        if not self._key_at_work:
+            await self._take_key()
+        else:
+            self.set_timer(PATIENCE, lambda stuck=self._key_at_work: self._key_done(stuck))  # type: ignore[misc]
+
+    async def _take_key(self) -> None:
+        if not self._typed:
+            return
+        self._keys_taken += 1
+        self._key_at_work = self._keys_taken
+        start = self.focused or self.screen
+        await super().on_event(self._typed.popleft())
+        way = [*start.ancestors_with_self] * ROUNDS
+        await self._follow(self._key_at_work, way)
+
+    async def _follow(self, key: int, way: Sequence[MessagePump]) -> None:
+        """Go from queue to queue, behind what the key has put there."""
+        for place, pump in enumerate(way):
+            if pump.call_later(self._follow, key, way[place + 1 :]):
+                return
+        self._wait_for_screen(key, int(PATIENCE / PAUSE))
+
+    def _wait_for_screen(self, key: int, looks: int) -> None:
+        screen = self.screen
+        is_open = screen.is_mounted and (screen.focused is not None or not screen.focus_chain)
+        if is_open or not looks:
+            self.call_later(self._key_done, key)
+        else:
+            self.set_timer(PAUSE, lambda: self._wait_for_screen(key, looks - 1))
+
+    async def _key_done(self, key: int) -> None:
+        if key == self._key_at_work:
+            self._key_at_work = 0
+            await self._take_key()

@@ -6,7 +6,6 @@ from tltui.analyses.records import torch_version
 from tltui.analyses.summary import Summary, summarise
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
-from tltui.documents.scope import Scope
 from tltui.documents.summary_parts import (
     add_breaks,
     add_caches,
@@ -22,11 +21,6 @@ from tltui.text.document import Options, Piece, TextDocument
 
 RANKS_NAMED = 12
 FILES_NAMED = 8
-
-
-def document(run: Run, scope: Scope, options: Options) -> TextDocument:
-    """The view `summary`: of the run, or of the processes in the scope."""
-    return run_document(run, options)
 
 
 def run_document(run: Run, options: Options) -> TextDocument:

@@ -15,6 +15,12 @@ ERRORS_FOLDED = 200
 BREAKS_SHOWN = 10
 
 
+STATUS_WORDS = {
+    Status.ERROR: "failed", Status.BREAK: "with breaks", Status.EMPTY: "empty", Status.OK: "ok",
+    Status.MISSING: "without metrics",
+}  # fmt: skip
+
+
 def add_counts(page: Page, tally: Tally) -> None:
     """`✓ 16 ok · ⚑ 5 break · …`, then what the same compiles are beside it."""
     words: list[Piece] = []
@@ -22,7 +28,7 @@ def add_counts(page: Page, tally: Tally) -> None:
     for status in STATUS_ORDER:
         if counts.get(status):
             glyph = page.status(status)
-            words.append((f"{glyph[0]} {fmt.count(counts[status])} {status}", str(status)))
+            words.append((f"{glyph[0]} {fmt.count(counts[status])} {STATUS_WORDS[status]}", str(status)))
     page.joined(words)
     beside: list[Piece] = []
     if tally.recompiles:

@@ -24,7 +24,7 @@ class View:
 
 
 VIEWS: tuple[View, ...] = (
-    View("summary", "1", "what happened in the run, and what to look at first", "overview_run"),
+    View("summary", "1", "what happened in the run, and what to look at first", "view_summary"),
 )
 
 BY_NAME = {view.name: view for view in VIEWS}

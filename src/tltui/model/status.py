@@ -133,7 +133,10 @@ def facts_of(compile_: Compile) -> Facts:
     durations = [m.duration_s for m in forward if m.duration_s is not None]
     backward_s = [m.duration_s for m in backward if m.duration_s is not None]
     last = forward[-1] if forward else None
-    limit = bool(failed and failed.fail_reason and "recompile limit" in failed.fail_reason.lower())
+    # with fullgraph=True the limit is an error of its own
+    limit = failed is not None and (
+        "recompile limit" in (failed.fail_reason or "").lower() or "RecompileLimit" in (failed.fail_type or "")
+    )
     return Facts(
         has_metrics=bool(forward),
         failed=failed is not None or bool(compile_.counts["dynamo_error"] and not forward),

@@ -31,6 +31,7 @@ _CUT = re.compile(rb"(?:\xef\xbb\xbf)?V\d{4} \d\d:\d\d:\d\d\.\d{6,} \d+ [^\n\]]*
 """A log that ends inside its first line (full match)."""
 
 OTHER = "not a TORCH_TRACE log"
+EMPTY = "empty: no records"
 UTF_16 = "UTF-16 text: convert it to UTF-8 first"
 _MAGIC = (
     (b"\x1f\x8b", "gzip-compressed: unpack it with gunzip first"),
@@ -108,7 +109,7 @@ def discover(paths: Iterable[str], latest: bool = False) -> Found:
             found = _look(candidate, path if directory else os.path.dirname(path))
             if isinstance(found, FoundLog):
                 logs.append(found)
-            elif directory and found.reason == OTHER:
+            elif directory and (found.reason == OTHER or _is_somebody_elses(found)):
                 others += 1
             else:
                 skipped.append(found)
@@ -176,6 +177,11 @@ def _inside(path: str, top: str) -> bool:
     return os.path.commonpath([os.path.realpath(path), real]) == real
 
 
+def _is_somebody_elses(skipped: Skipped) -> bool:
+    """An empty file that torch did not make for a trace: Inductor leaves many of them in its debug directories."""
+    return skipped.reason == EMPTY and "torch_trace" not in os.path.basename(skipped.path)
+
+
 def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", name)]
 
@@ -191,7 +197,7 @@ def _look(path: str, top: str) -> FoundLog | Skipped:
         gone = isinstance(error, FileNotFoundError) and os.path.islink(path)
         return Skipped(path, "a symbolic link that leads nowhere" if gone else error.strerror or str(error))
     if not head.strip(b"\r\n \x00"):
-        return Skipped(path, "empty: no records" if not head else "no records")
+        return Skipped(path, EMPTY if not head else "no records")
     if reason := not_a_log(head):
         return Skipped(path, reason)
     clock = _CLOCK.search(head)

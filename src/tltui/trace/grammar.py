@@ -36,6 +36,10 @@ IDS = re.compile(
 """The end of an envelope, from the end of the event's value on, that holds ids and nothing else (full match)."""
 
 
+NOT_JSON = "its envelope is not JSON"
+NO_RECORD = "a line that is no record"
+
+
 @dataclass(frozen=True, slots=True)
 class Prefix:
     """What stands before the envelope."""
@@ -98,6 +102,21 @@ def parse_envelope(data: bytes) -> Any:
     if isinstance(envelope, dict) and any(isinstance(envelope.get(key), float) for key in ID_KEYS):
         return parse_json(data, exact=True)
     return envelope
+
+
+def parse_line(line: bytes) -> tuple[int, int, dict[str, object] | None, str]:
+    """(pid, where the envelope begins, envelope, '') of a first line; without a usable envelope None and the reason."""
+    match = PREFIX.match(line)
+    if match is None:
+        return 0, 0, None, NO_RECORD
+    pid, brace = int(match[8]), match.end()
+    try:
+        envelope = parse_envelope(line[brace:])
+    except ValueError as error:
+        return pid, brace, None, f"{NOT_JSON}: {error}"[:160]
+    if isinstance(envelope, dict):
+        return pid, brace, envelope, ""
+    return pid, brace, None, "its envelope is JSON, but not an object"
 
 
 def event_of(envelope: dict[str, Any]) -> str:

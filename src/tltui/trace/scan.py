@@ -4,9 +4,8 @@ A record is one first line and the lines after it that begin with a tab. So a re
 that does not begin with a tab, with one search: nothing but a real first line can take payload lines, and payloads
 are never looked at.
 
-Most records are chromium events of the same few call sites: what stands between their time and their md5 is looked up
-in a dictionary. Of the others that came before with the same site, event and ids only the syntax is checked.
-Everything else goes line by line through `_line`.
+Records of call sites and ids that came before need not be taken apart (`tltui.trace.seen`). Everything else goes line
+by line through `_line`.
 """
 
 from __future__ import annotations
@@ -14,13 +13,12 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-import orjson
-
 from tltui.text.payload import ByteSource, Payload
 from tltui.trace.batch import DECLARED, ORPHAN, Batch, Context, Damage, Kind
 from tltui.trace.digest import digest
 from tltui.trace.envelope import METRICS, NOTABLE, context_of, kind_of, metrics_of, started_of, string_of
-from tltui.trace.grammar import BEGUN, IDS, INNER, PREFIX, parse_envelope
+from tltui.trace.grammar import BEGUN, INNER, NO_RECORD, NOT_JSON, PREFIX, parse_line
+from tltui.trace.seen import AFTER_MD5, DIGITS, HEX, MD5_END, STAMP, TIME, Seen
 
 STEP = 1 << 20
 """Bytes read in one step: well below the 20 ms that a step may hold the interpreter."""
@@ -28,17 +26,6 @@ BLOCK = 1 << 18
 """Bytes looked at together: they stay in the processor's cache."""
 LINE = re.compile(rb"\n(?=[^\t])")
 TAB, NEWLINE = ord("\t"), ord("\n")
-STAMP = b"V0000 00:00:00.000000 "
-TIME = len(STAMP)
-DIGITS = bytes(ord("0") if chr(code) in "0123456789" else code for code in range(256))
-HEX = bytes(ord("0") if chr(code) in "0123456789abcdefABCDEF" else code for code in range(256))
-MD5 = b', "has_payload": "'
-MD5_END = b"0" * 32 + b'"}'
-MD5_TAIL = len(MD5) + len(MD5_END)
-AFTER_MD5 = len(MD5_END)
-CACHED = 700  # longer envelopes do not repeat
-SHAPED = 1 << 15  # the longest envelope of which only the syntax is checked
-CACHE_SIZE = 8192
 CLOSED = -2
 CHECKED_TAIL = 16 << 20
 LONGEST_REST = 8  # how often the rest of a torn line is tried as one record
@@ -48,14 +35,9 @@ ORPHANS = "(payload without a record)"
 BROKEN = "(broken record)"
 FOREIGN = "(not a record)"
 CUT_OFF = "cut off in the middle of its first line"
-NOT_JSON = "its envelope is not JSON"
-NO_RECORD = "a line that is no record"
 ENDS_IN_LINE = "cut off: the log ends inside its first line"
 ENDS_BEFORE_PAYLOAD = "cut off before its payload: the log ends here"
 ENDS_IN_PAYLOAD = "cut off: the log ends inside its payload"
-
-Place = tuple[int, int, bool]
-"""Kind, context, whether the record is notable."""
 
 
 class Scanner:
@@ -69,8 +51,7 @@ class Scanner:
         self._kinds: dict[Kind, int] = {}
         self._contexts: dict[Context, int] = {}
         self._context_list: list[Context] = []
-        self._known: dict[bytes, Place] = {}
-        self._shapes: dict[tuple[bytes, bytes], tuple[Place, int, int]] = {}
+        self._seen = Seen()
         self._batch = Batch(0)
         # The last record, as far as it may take further payload lines:
         self._at = 0  # where it begins
@@ -139,7 +120,9 @@ class Scanner:
 
     def _segments(self, region: bytes, starts: list[int], begin: int) -> None:
         """Take segments: one line that does not begin with a tab, and the tab lines after it."""
-        batch, known, count, waiting = self._batch, self._known, self._count, self._hungry >= 0
+        batch, known, familiar, count, waiting = (
+            self._batch, self._seen.known, self._seen.familiar, self._count, self._hungry >= 0
+        )  # fmt: skip
         columns, members, notable = batch.columns, batch.members, batch.notable
         offsets, heads, sizes = columns.offset.append, columns.head.append, columns.size.append
         kinds, contexts, flags = columns.kind.append, columns.context.append, columns.flags.append
@@ -151,7 +134,7 @@ class Scanner:
                 declared = DECLARED
                 hit = known.get(region[at + TIME : eol - AFTER_MD5])
                 if hit is None:
-                    hit = self._familiar(region[at:eol], True)
+                    hit = familiar(region[at:eol], True)
                 elif (
                     region[at : at + TIME].translate(DIGITS) != STAMP
                     or region[eol - AFTER_MD5 : eol].translate(HEX) != MD5_END
@@ -159,7 +142,7 @@ class Scanner:
                     hit = None
             else:
                 eol, declared = last, 0
-                hit = self._familiar(region[at:eol], False)
+                hit = familiar(region[at:eol], False)
             if hit is None:
                 self._count = count
                 self._slowly(region[at:eol], begin + at)
@@ -188,50 +171,6 @@ class Scanner:
                 self._last, self._declared, self._blank = context, declared == DECLARED, False
             at = stop
         self._count = count
-
-    def _familiar(self, line: bytes, declared: bool) -> Place | None:
-        """What `_remember` knows of an earlier first line with the same site, event and ids; None for none.
-
-        The event's own fields are not looked at then, but the line must be well-formed and hold nothing else.
-        """
-        end = len(line)
-        if end > SHAPED or line[:TIME].translate(DIGITS) != STAMP:
-            return None
-        if declared:
-            end -= MD5_TAIL
-            if not line.startswith(MD5, end) or line[-AFTER_MD5:].translate(HEX) != MD5_END:
-                return None
-        head = line.find(b'": ', TIME, CACHED)
-        ids = line.rfind(b'}, "', head, end)
-        shape = self._shapes.get((line[TIME:head], line[ids:end]))
-        if shape is None:
-            return None
-        place, brace, keys = shape
-        try:
-            envelope = orjson.loads(line[brace:])
-        except orjson.JSONDecodeError:
-            return None
-        return place if len(envelope) == keys + declared else None
-
-    def _remember(self, line: bytes, brace: int, kind: Kind, place: Place, declared: bool) -> None:
-        """The next record of this site with the same ids need not be taken apart."""
-        if line[:TIME].translate(DIGITS) != STAMP:
-            return
-        end = len(line)
-        if declared:
-            end -= MD5_TAIL
-            if not line.startswith(MD5, end) or line[-AFTER_MD5:].translate(HEX) != MD5_END:
-                return
-            if len(line) < CACHED:
-                if len(self._known) >= CACHE_SIZE:
-                    self._known.clear()
-                self._known[line[TIME:-AFTER_MD5]] = place
-        head = line.find(b'": ', TIME, CACHED)
-        ids = line.rfind(b'}, "', head, end)
-        if not kind.name and 0 < head < ids and IDS.fullmatch(line, ids, end):
-            if len(self._shapes) >= CACHE_SIZE:
-                self._shapes.clear()
-            self._shapes[line[TIME:head], line[ids:end]] = (place, brace, 1 + line.count(b'": ', ids, end))
 
     def _slowly(self, line: bytes, at: int) -> None:
         """A line that does not begin with a tab and is not like an earlier one."""
@@ -264,7 +203,7 @@ class Scanner:
 
     def _line(self, line: bytes, at: int) -> None:
         """A line that is neither payload nor blank: a record, damage, or several records whose line ends are lost."""
-        pid, brace, envelope, reason = _parsed(line)
+        pid, brace, envelope, reason = parse_line(line)
         if envelope is not None:
             self._record(line, at, pid, brace, envelope)
             return
@@ -276,10 +215,10 @@ class Scanner:
         tries = 0
         for lo, hi in zip([0, *torn], [*torn, len(line)], strict=True):
             piece = line[lo:hi]
-            pid, brace, envelope, reason = _parsed(piece)
+            pid, brace, envelope, reason = parse_line(piece)
             if envelope is None and lo and hi < len(line) and tries < LONGEST_REST:
                 tries += 1
-                rest = _parsed(line[lo:])
+                rest = parse_line(line[lo:])
                 if rest[2] is not None:
                     self._record(line[lo:], at + lo, rest[0], rest[1], rest[2])
                     return
@@ -310,7 +249,7 @@ class Scanner:
             self._damage(at, f"an id is not a whole number: {odd}")
         elif not context.stack and kind.event not in FACTS:
             place = (self._kinds[kind], self._contexts[context], notable)
-            self._remember(line, brace, kind, place, declared)
+            self._seen.remember(line, brace, kind, place, declared)
 
     def _facts(self, event: str, value: object, record: int, pid: int) -> None:
         """What the tree and the statuses need of an envelope."""
@@ -352,8 +291,7 @@ class Scanner:
                 damage.append(Damage(self._at, self._count - 1, ENDS_IN_PAYLOAD))
         elif cut and damage and self._torn(damage[-1]):
             damage[-1] = damage[-1]._replace(reason=ENDS_IN_LINE)
-        self._known.clear()
-        self._shapes.clear()
+        self._seen = Seen()
         batch.finished = True
 
     def _torn(self, damage: Damage) -> bool:
@@ -400,18 +338,3 @@ class Scanner:
     def _damage(self, at: int, reason: str) -> None:
         """Note that something is wrong with the last record."""
         self._batch.damage.append(Damage(at, self._count - 1, reason))
-
-
-def _parsed(line: bytes) -> tuple[int, int, dict[str, object] | None, str]:
-    """(pid, where the envelope begins, envelope, '') of a first line; without a usable envelope None and the reason."""
-    match = PREFIX.match(line)
-    if match is None:
-        return 0, 0, None, NO_RECORD
-    pid, brace = int(match[8]), match.end()
-    try:
-        envelope = parse_envelope(line[brace:])
-    except ValueError as error:
-        return pid, brace, None, f"{NOT_JSON}: {error}"[:160]
-    if isinstance(envelope, dict):
-        return pid, brace, envelope, ""
-    return pid, brace, None, "its envelope is JSON, but not an object"

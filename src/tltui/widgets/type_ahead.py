@@ -41,7 +41,7 @@ class TypeAhead(App[None]):
         if not self._key_at_work:
             await self._take_key()
         else:
-            self.set_timer(PATIENCE, lambda stuck=self._key_at_work: self._key_done(stuck))  # type: ignore[misc]
+            self.set_timer(PATIENCE, lambda stuck=self._key_at_work: self._key_done(stuck))
 
     async def _take_key(self) -> None:
         if not self._typed:

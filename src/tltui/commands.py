@@ -150,6 +150,12 @@ COMMANDS: tuple[Command, ...] = (
 
 BY_ID = {command.id: command for command in COMMANDS}
 
+FOOTER = (
+    "app.next_error", "app.next_break", "app.next_recompile", "app.view_summary", "app.help", "app.go_to", "app.export",
+    "app.command_palette", "app.next_rank", "app.copy",
+)  # fmt: skip
+"""What the line below names, the most useful first: a narrow screen has room for some only."""
+
 
 def of(where: Where) -> list[Command]:
     """The commands of one place, in the order in which they are explained."""

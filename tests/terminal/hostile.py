@@ -151,7 +151,7 @@ def _full_compile(log: Builder, ids: dict[str, Any], file: int, file_name: str) 
     log.record({"artifact": {"name": "fx_graph_cache_miss", "encoding": "json"}, **ids},
                _json(key=bad("k"), components=[bad("part")], cache_bypass_reason=bad("why")))  # fmt: skip
     for encoding in ("string", "json", bad("encoding")):
-        log.record({"artifact": {"name": bad("artifact"), "encoding": encoding}, **ids}, _json())
+        log.record({"artifact": {"name": bad(encoding[:5]), "encoding": encoding}, **ids}, _json())
     log.record({"artifact": {"name": bad("raw"), "encoding": "string"}, **ids}, bad("payload"), raw=True)
     log.record({"artifact": {"name": "recompile_reasons", "encoding": "json"}, **ids}, _json(reasons=[bad("0/0: guard")]))
     log.record({"dump_file": {"name": bad("<eval_with_key>.1")}, **ids}, bad("print(1)"))

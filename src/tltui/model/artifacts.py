@@ -15,10 +15,9 @@ from tltui.trace.batch import Kind as LogKind
 from tltui.trace.envelope import METRICS
 from tltui.trace.log import Log
 
-AOT_RUN_STARTS = frozenset(("aot_joint_graph", "aot_forward_graph_fw_metadata", "aot_inference_graph"))
 UNIT_STARTS = "fx_graph_runnable"
-_AOT_ID = re.compile(rb"# AOT ID: \['(\d+)_(\w+)'\]")
-_DIRECTIONS = {"forward": "forward", "backward": "backward", "inference": "inference"}
+OUTPUT_CODE = "inductor_output_code"
+_AOT_ID = re.compile(rb"# AOT ID: \['(\d+)_(forward|backward|inference)'\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +74,15 @@ class Unit:
 
 def artifact_name(kind: LogKind) -> str:
     """The name of an artifact in addresses: its own for `artifact` and `graph_dump` records, else the event."""
-    return kind.name if kind.name and (kind.event in ("artifact", "graph_dump") or not kind.event) else kind.event
+    named = kind.name and (kind.event in ("artifact", "graph_dump") or not kind.event)
+    return (kind.name if named else kind.event) or "(no event)"
 
 
 def is_artifact(kind: LogKind, has_payload: bool) -> bool:
     """Whether a record of this kind is listed as an artifact."""
-    return kind_of(*kind).artifact and (has_payload or kind.event in METRICS) or (
-        has_payload and kind.event != "chromium_event"
-    )
+    if kind.event in METRICS:
+        return True
+    return has_payload and kind.event != "chromium_event"
 
 
 def artifacts_of(compile_: Compile) -> list[Artifact]:
@@ -117,13 +117,25 @@ def _plain(compile_: Compile) -> list[Artifact]:
 
 
 def _assign(artifacts: list[Artifact]) -> list[int | None]:
-    """The unit of each artifact.
+    """The unit of each artifact; None: it belongs to the compile.
 
-    A unit goes from one `fx_graph_runnable` to the next with the same attempt and subgraph_name (logs of 2024 have none: there,
-    from one post-grad graph after an output code). AOT records stand before the units that they belong to: those of the same subgraph that
-    follow, up to the next AOT run. A record that several units share belongs to the compile, unless its name tells the direction.
+    Units and the runs of AOTAutograd are counted within one attempt and subgraph_name.
     """
     units: list[int | None] = [None] * len(artifacts)
+    groups: dict[tuple[int, str | None], list[int]] = {}
+    for index, artifact in enumerate(artifacts):
+        groups.setdefault((artifact.attempt, artifact.subgraph), []).append(index)
+    _cut_units(artifacts, units)
+    for members in groups.values():
+        _give_autograd(artifacts, units, members)
+    return units
+
+
+def _cut_units(artifacts: list[Artifact], units: list[int | None]) -> None:
+    """A unit goes from one `fx_graph_runnable` to the next of its attempt and subgraph_name.
+
+    Logs of 2024 have no such record: there, from one graph after an output code to the next.
+    """
     current: dict[tuple[int, str | None], int] = {}
     coded: set[tuple[int, str | None]] = set()
     runnable = {(a.attempt, a.subgraph) for a in artifacts if a.name == UNIT_STARTS}
@@ -143,43 +155,67 @@ def _assign(artifacts: list[Artifact]) -> list[int | None]:
         if artifact.name == "inductor_output_code":
             coded.add(group)
         units[index] = current.get(group)
-    _assign_autograd(artifacts, units)
-    return units
 
 
-def _assign_autograd(artifacts: list[Artifact], units: list[int | None]) -> None:
-    """Give the records of AOTAutograd to the units that follow them."""
-    groups = {(a.attempt, a.subgraph) for a in artifacts}
-    for group in groups:
-        members = [i for i, a in enumerate(artifacts) if (a.attempt, a.subgraph) == group]
-        runs: list[tuple[list[int], list[int]]] = []  # (AOT records, units after them)
-        for index in members:
-            artifact, unit = artifacts[index], units[index]
-            if artifact.kind.phase is Phase.AUTOGRAD:
-                if not runs or runs[-1][1]:
-                    runs.append(([], []))
-                runs[-1][0].append(index)
-            elif unit is not None and runs and unit not in runs[-1][1]:
-                runs[-1][1].append(unit)
-        for records, following in runs:
-            for index in records:
-                units[index] = _unit_for(artifacts[index].name, following, len(runs))
+@dataclass(slots=True)
+class _AotRun:
+    """One run of AOTAutograd: its records stand before the units that it is for."""
+
+    records: list[int]
+    units: list[int]
 
 
-def _unit_for(name: str, following: list[int], runs: int) -> int | None:
-    if len(following) == 1:
-        return following[0]
+def _give_autograd(artifacts: list[Artifact], units: list[int | None], members: list[int]) -> None:
+    """Give the records of AOTAutograd to the units that follow them, up to its next run.
+
+    What several units share belongs to the compile.
+    """
+    runs: list[_AotRun] = []
+    heads: dict[int, Artifact] = {}
+    for index in members:
+        artifact, unit = artifacts[index], units[index]
+        if artifact.kind.phase is Phase.AUTOGRAD:
+            if not runs or runs[-1].units:
+                runs.append(_AotRun([], []))
+            runs[-1].records.append(index)
+        elif unit is not None:
+            if artifact.name == OUTPUT_CODE:
+                heads.setdefault(unit, artifact)
+            if runs and unit not in runs[-1].units:
+                runs[-1].units.append(unit)
+    if len(runs) > 1:
+        _sort_late_units(runs, heads)
+    for run in runs:
+        trained = any(artifacts[index].name == "aot_backward_graph" for index in run.records)
+        for index in run.records:
+            units[index] = _unit_for(artifacts[index].name, run.units, trained)
+
+
+def _sort_late_units(runs: list[_AotRun], heads: dict[int, Artifact]) -> None:
+    """Backwards that are compiled later stand behind the last run: their code says to which one they belong."""
+    ids = {unit: _aot_id(artifact) for unit, artifact in heads.items()}
+    first = {ids[run.units[0]][0]: run for run in reversed(runs) if run.units and run.units[0] in ids}
+    for run in runs:
+        for unit in run.units[1:]:
+            number = ids.get(unit, ("", ""))[0]
+            if number and first.get(number, run) is not run:
+                run.units.remove(unit)
+                first[number].units.append(unit)
+
+
+def _unit_for(name: str, following: list[int], trained: bool) -> int | None:
+    """The unit that a record of AOTAutograd belongs to, of those that its run is for."""
     if not following:
         return None
-    if name == "aot_forward_graph":
+    if trained and name == "aot_backward_graph":
+        return following[-1] if len(following) > 1 else None  # its unit may still come
+    if len(following) == 1 or name == "aot_forward_graph":
         return following[0]
-    if name == "aot_backward_graph":
-        return following[-1]
-    return following[0] if runs > 1 else None
+    return None
 
 
 def units_of(artifacts: list[Artifact]) -> list[Unit]:
-    """The units of a compile, given its artifacts. Reads the first line of each output code, which states the direction."""
+    """The units of a compile, given its artifacts. Reads the first line of each output code: it states the direction."""
     members: dict[int, list[Artifact]] = {}
     for artifact in artifacts:
         if artifact.unit is not None:
@@ -201,15 +237,18 @@ def units_of(artifacts: list[Artifact]) -> list[Unit]:
 
 def _direction(artifacts: list[Artifact]) -> str:
     for artifact in artifacts:
-        if artifact.name != "inductor_output_code" or artifact.payload is None:
-            continue
-        try:
-            head = artifact.payload.source.read(artifact.payload.offset, 400)
-        except OSError:
-            return ""
-        if match := _AOT_ID.search(head):
-            return _DIRECTIONS.get(match[2].decode(), "")
-    names = {artifact.name for artifact in artifacts}
-    if "aot_inference_graph" in names:
-        return "inference"
-    return ""
+        if artifact.name == OUTPUT_CODE and (direction := _aot_id(artifact)[1]):
+            return direction
+    return "inference" if any(artifact.name == "aot_inference_graph" for artifact in artifacts) else ""
+
+
+def _aot_id(artifact: Artifact) -> tuple[str, str]:
+    """(number, direction) of the lowering as the first line of an output code states them: `# AOT ID: ['0_forward']`."""
+    payload = artifact.payload
+    if payload is None:
+        return "", ""
+    try:
+        match = _AOT_ID.search(payload.source.read(payload.offset, min(payload.size, 400)))
+    except OSError:
+        return "", ""
+    return (match[1].decode(), match[2].decode()) if match else ("", "")

@@ -14,7 +14,7 @@ from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.timer import Timer
 
-from tltui.commands import COMMANDS, Where
+from tltui.commands import BY_ID, FOOTER, Where
 from tltui.config import Config
 from tltui.documents.format import clip, plural, seconds, size_of
 from tltui.documents.listing import torch_version
@@ -73,7 +73,7 @@ class Browser(BrowserCommands):
 
     def compose(self) -> ComposeResult:
         """A line above, two panes, a line below."""
-        hints = [(command.keys_shown(command.keys[:1]), command.hint) for command in COMMANDS if command.hint]
+        hints = [(BY_ID[name].keys_shown(self.config.keys.get(name, BY_ID[name].keys)[:1]), BY_ID[name].hint) for name in FOOTER]
         yield RunBar(id="run-bar")
         with Horizontal(id="panes"):
             yield TraceTree(

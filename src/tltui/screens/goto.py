@@ -22,6 +22,7 @@ from tltui.model.ref import BadAddress, parse_ref
 from tltui.model.run import Run
 from tltui.model.walk import in_order
 from tltui.text.sanitize import sanitize
+from tltui.text.width import fit
 
 SHOWN = 200
 
@@ -121,7 +122,8 @@ class GoTo(ModalScreen[str | None]):
         self._matches = matching(self._places, query.strip())
         listing = self.query_one("#goto-list", OptionList)
         listing.clear_options()
-        listing.add_options([Option(Content(sanitize(place.text))) for place in self._matches])
+        width = max(listing.size.width - 4, 20)
+        listing.add_options([Option(Content(fit(sanitize(place.text), width, "…"))) for place in self._matches])
         if self._matches:
             listing.highlighted = 0
 

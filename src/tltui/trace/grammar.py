@@ -18,11 +18,11 @@ import orjson
 # hold spaces and, on Windows, a colon. Numbers are bounded: `int` refuses texts of thousands of digits.
 PREFIX = re.compile(
     rb"(?:\xef\xbb\xbf)?[ \x00\r]*(?:\[[^\]\n]{1,40}\]: ?)*"
-    rb"([A-Z])(\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{6,}) (\d{1,40}) ([^\n]+?):(\d{1,40})\] ?(?=[{\[\d\"\-tfnNI]|$)"
+    rb"([A-Z])(\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{6,}) (\d{1,4000}) ([^\n]+?):(\d{1,4000})\] ?(?=[{\[\d\"\-tfnNI]|$)"
 )
-INNER = re.compile(rb"[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6,} \d{1,40} [^\n\"]{1,500}?:\d{1,40}\] ?\{")
+INNER = re.compile(rb"[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6,} \d{1,4000} [^\n\"]{1,500}?:\d{1,4000}\] ?\{")
 """A record that starts inside a line: the writer before it was cut off."""
-BEGUN = re.compile(rb"[A-Z](?:\d{1,4}|\d{4} [\d:.]{0,15}|\d{4} \d\d:\d\d:\d\d\.\d{6,} (?:\d{1,40}(?: [^\n]*)?)?)?")
+BEGUN = re.compile(rb"[A-Z](?:\d{1,4}|\d{4} [\d:.]{0,15}|\d{4} \d\d:\d\d:\d\d\.\d{6,} (?:\d{1,4000}(?: [^\n]*)?)?)?")
 """A first line that was cut off before its envelope (full match)."""
 
 CONTEXT_KEYS = frozenset(

@@ -23,6 +23,8 @@ from tltui.text.sanitize import sanitize
 class Bar(Widget, can_focus=False):
     """One line: pieces from the left, pieces at the right."""
 
+    LEFT_FIRST: ClassVar[bool] = False
+    """Whether what stands at the right goes when there is no room for both."""
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"bar--tok-{name}" for name in tokens.ALL} | {"bar--key"}
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  (Textual's name for it)
@@ -59,7 +61,8 @@ class Bar(Widget, can_focus=False):
         right = [self._segment(piece) for piece in self._right]
         right_width = sum(segment.cell_length for segment in right)
         room = width - right_width - (1 if right else 0)
-        if room < width // 3:
+        wanted = sum(cell_len(_text(piece)) for piece in self._left)
+        if room < width // 3 or (self.LEFT_FIRST and wanted > room):
             right, right_width, room = [], 0, width
         segments: list[Segment] = []
         for piece in self._left:
@@ -91,17 +94,16 @@ def _cut(text: str, cells: int) -> str:
 class RunBar(Bar):
     """Above: what was opened and how much of it was read."""
 
+    LEFT_FIRST = True
+
 
 class StatusBar(Bar):
     """Below: hints or the latest remark, and where one is in the document."""
 
     def __init__(self, hints: Sequence[tuple[str, str]], *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self._hints: list[Piece] = []
-        for key, word in hints:
-            self._hints += [(key, "key"), f" {word}  "]
+        self._hints = hints
         self._told = False
-        self.set(self._hints)
 
     def tell(self, text: str, style: str = "") -> None:
         """Show a remark until the next key."""
@@ -112,4 +114,17 @@ class StatusBar(Bar):
         """A key was pressed: the remark has been read."""
         if self._told:
             self._told = False
-            self.set(self._hints)
+            self.set([])
+
+    def render_line(self, y: int) -> Strip:
+        """The line; without a remark as many hints as there is room for."""
+        if not self._told:
+            room = self.size.width - 1 - sum(cell_len(_text(piece)) for piece in self._right)
+            hints: list[Piece] = []
+            for key, word in self._hints:
+                room -= cell_len(key) + cell_len(word) + 3
+                if room < 0:
+                    break
+                hints += [(f" {key}", "key"), f" {word} "]
+            self._left = hints
+        return super().render_line(y)

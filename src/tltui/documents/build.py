@@ -33,7 +33,9 @@ def build(run: Run, ref: Ref | str, options: Options) -> Document:
     if isinstance(node, Artifact):
         return artifact_document(node, options)
     if isinstance(node, Compile):
-        return attempt_document(run, node, ref.attempt, options) if ref.attempt is not None else compile_document(run, node, options)
+        if ref.attempt is not None:
+            return attempt_document(run, node, ref.attempt, options)
+        return compile_document(run, node, options)
     if isinstance(node, Frame):
         return frame_document(run, node, options)
     if isinstance(node, Process):

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 from tltui.documents.format import plural, size_of
 from tltui.documents.records import record_ref
-from tltui.model.nodes import Process
+from tltui.model.artifacts import artifact_name
+from tltui.model.nodes import LogModel
 from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.document import Builder, Options, TextDocument
+from tltui.trace.batch import Damage
 from tltui.trace.log import Check, Log
+from tltui.trace.scan import NO_PAYLOAD
 
 CHECK_UP_TO = 256 << 20
 """Bytes of logs up to which the page compares all md5s by itself."""
@@ -55,36 +58,45 @@ def damage_report(run: Run, check: bool) -> DamageReport:
     """Collect what the scan noticed; with `check` read every payload and compare its md5 as well."""
     found: list[DamagedRecord] = []
     for model in run.models:
-        log = model.log
-        known = {damage.record for damage in log.damage}
-        owners = {process.pid: process for process in model.processes.values()}
-        places = [(damage.offset, damage.record, damage.reason) for damage in log.damage]
+        places = list(model.log.damage)
         if check:
-            places += [(log.columns.offset[r], r, "its payload does not match its md5") for r in _wrong(log) if r not in known]
-        found += [_damaged(log, owners, *place) for place in sorted(places)]
+            places = _checked(model.log, places)
+        found += [_damaged(model, place) for place in sorted(places)]
     skipped = [SkippedFile(item.path, item.reason) for item in run.found.skipped]
     skipped += [SkippedFile(path, f"could not be read to its end: {reason}") for path, reason in run.failures.items()]
     skipped += [SkippedFile("", note) for note in run.found.notes]
     return DamageReport(1, tuple(found), tuple(skipped), run.found.others, check)
 
 
-def _wrong(log: Log) -> list[int]:
-    bad = []
+def _checked(log: Log, places: list[Damage]) -> list[Damage]:
+    """The places that the scan noticed and those of payloads that do not match their md5s."""
+    known = {place.record: number for number, place in enumerate(places)}
     for record in log.records():
-        if log.has_payload(record):
+        if not log.has_payload(record):
+            continue
+        try:
             checked = log.check(record)
-            if checked is not None and checked.check is Check.BAD:
-                bad.append(record)
-    return bad
+        except OSError as error:
+            places.append(Damage(log.columns.offset[record], record, f"cannot be read: {error.strerror or error}"))
+            continue
+        good = checked is not None and checked.check is not Check.BAD
+        if good and record in known and places[known[record]].reason == NO_PAYLOAD:
+            reason = "two writers interleaved: its payload stands behind the next record's first line"
+            places[known[record]] = places[known[record]]._replace(reason=reason)
+        elif not good and record not in known:
+            last = record == len(log) - 1
+            reason = "its payload does not match its md5" + ": the log may end inside of it" * last
+            places.append(Damage(log.columns.offset[record], record, reason))
+    return places
 
 
-def _damaged(log: Log, owners: dict[int, Process], offset: int, record: int, reason: str) -> DamagedRecord:
+def _damaged(model: LogModel, place: Damage) -> DamagedRecord:
+    log, record = model.log, place.record
     if record < 0:
-        return DamagedRecord(log.path, offset, None, "", reason, "")
-    kind = log.kind(record)
-    owner = owners.get(log.context(record).pid) or next(iter(owners.values()), None)
-    ref = str(record_ref(owner, record)) if owner else ""
-    return DamagedRecord(log.path, offset, record + 1, kind.name or kind.event, reason, ref)
+        return DamagedRecord(log.path, place.offset, None, "", place.reason, "")
+    kind, owner = log.kind(record), model.owner(record).process
+    name = artifact_name(kind)
+    return DamagedRecord(log.path, place.offset, record + 1, name, place.reason, str(record_ref(owner, record)))
 
 
 def damage_document(run: Run, options: Options, check: bool | None = None) -> TextDocument:
@@ -95,12 +107,13 @@ def damage_document(run: Run, options: Options, check: bool | None = None) -> Te
     if not report.damaged and not report.skipped:
         builder.add(("Nothing is damaged.", tokens.OK))
     else:
-        builder.add((plural(len(report.damaged), "damaged record"), tokens.STRONG), " in ", plural(len(run.models), "log"))
+        damaged = plural(len(report.damaged), "damaged record")
+        builder.add((damaged, tokens.STRONG), " in ", plural(len(run.models), "log"))
     if report.md5_checked:
         builder.add(("Every payload was read and compared with its md5.", tokens.DIM))
     else:
-        size = size_of(run.size)
-        builder.add((f"The payloads ({size}) were not compared with their md5s: tltui damage PATH does that.", tokens.DIM))
+        unread = f"The payloads ({size_of(run.size)}) were not compared with their md5s: tltui damage PATH does that."
+        builder.add((unread, tokens.DIM))
     by_file: dict[str, list[DamagedRecord]] = {}
     for item in report.damaged:
         by_file.setdefault(item.file, []).append(item)

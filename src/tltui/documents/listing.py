@@ -83,7 +83,8 @@ def listing_data(run: Run, check: bool = False) -> dict[str, Any]:
     With `check` every payload is read: sizes and lines as torch wrote them, and whether the md5 matches.
     """
     ranks = [
-        {"rank": rank.number, "processes": [_process(process, check) for process in rank.processes]} for rank in run.ranks
+        {"rank": rank.number, "processes": [_process(process, check) for process in rank.processes]}
+        for rank in run.ranks
     ]
     return {
         "schema": SCHEMA,
@@ -94,13 +95,12 @@ def listing_data(run: Run, check: bool = False) -> dict[str, Any]:
 
 
 def _process(process: Process, check: bool) -> dict[str, Any]:
-    pids = {record for compile_ in process.compiles.values() for record in compile_.records} if process.log.damage else set()
     return {
         "pid": process.pid,
         "file": process.log.path,
         "started": _iso(process),
         "torch_version": torch_version(process),
-        "damaged": sum(damage.record in pids for damage in process.log.damage),
+        "damaged": sum(process.owns(damage.record) for damage in process.log.damage),
         "compiles": [_compile(compile_, check) for compile_ in process.ordered()],
     }
 
@@ -155,12 +155,12 @@ def _artifact(artifact: Artifact, units: dict[int, str], check: bool) -> dict[st
         "unit": units.get(artifact.unit) if artifact.unit is not None else None,
         "attempt": artifact.attempt,
         "stored_bytes": log.columns.size[record],
+        "md5": log.md5(record),
     }
     if check:
         checked = log.check(record)
         row["bytes"] = checked.size if checked else 0
         row["lines"] = checked.lines if checked else 0
-        row["md5"] = checked.declared or None if checked else None
         row["md5_ok"] = checked.check is Check.GOOD if checked and checked.check is not Check.UNDECLARED else None
     return row
 

@@ -36,7 +36,8 @@ def pages_document(run: Run, options: Options) -> TextDocument:
     builder = Builder("@pages", "all pages", options)
     builder.heading("About the run")
     for page in pages():
-        builder.add((f"  {page.key or ' '} ", tokens.KEYWORD), (page.title, tokens.LINK, page.ref), f"{'':{11 - len(page.title)}} {page.help}")
+        gap = " " * max(12 - len(page.title), 1)
+        builder.add((f"  {page.key or ' '} ", tokens.KEYWORD), (page.title, tokens.LINK, page.ref), gap, page.help)
         builder.add((f"                {page.command}", tokens.DIM))
     builder.heading("About a rank")
     for rank in run.ranks:
@@ -44,5 +45,6 @@ def pages_document(run: Run, options: Options) -> TextDocument:
         said = f" {plural(rank.tally.compiles, 'compile')}  "
         builder.add("  ", (f"{rank.title:<10}", tokens.LINK, ref), said, ("records", tokens.LINK, f"@records:{ref}"))
     builder.blank()
-    builder.add(("A compile, a frame or an artifact has its own page: go to it in the tree, or press o and type its name.", tokens.DIM))
+    rest = "A compile, a frame or an artifact has its own page: go to it in the tree, or press o and type its name."
+    builder.add((rest, tokens.DIM))
     return builder.document(pages())

@@ -21,7 +21,7 @@ PIECE = 4 << 20
 
 
 def in_unit(run: Run, ref: Ref, unit: str) -> Ref:
-    """The address of the artifact of that name in the unit of that name. Raises `BadAddress` naming the units there are."""
+    """The address of the artifact of that name in that unit. Raises `BadAddress` naming the units there are."""
     node = run.resolve(replace(ref, artifact=None, n=None))
     if not isinstance(node, Compile) or ref.artifact is None:
         raise BadAddress(f"--unit needs the address of an artifact, not {ref or 'the run'}")
@@ -54,13 +54,12 @@ def shown_data(run: Run, ref: Ref, document: Document) -> Any:
             "text": "\n".join(document.text()),
         }
     result = document.data()
-    return {"schema": SCHEMA, "ref": str(ref), "title": document.title, "result": result} if result is not None else {
-        "schema": SCHEMA, "ref": str(ref), "title": document.title, "text": "\n".join(document.text())
-    }  # fmt: skip
+    content = {"text": "\n".join(document.text())} if result is None else {"result": result}
+    return {"schema": SCHEMA, "ref": str(ref), "title": document.title, **content}
 
 
 def raw_bytes(run: Run, ref: Ref) -> Iterator[bytes]:
-    """The payload as torch wrote it (metrics: the stored envelope line), not sanitised. Raises `BadAddress`, OSError."""
+    """The payload as torch wrote it (metrics: the stored first line), not sanitised. Raises `BadAddress`, OSError."""
     node = run.resolve(ref)
     if not isinstance(node, Artifact):
         raise BadAddress(f"--raw needs the address of an artifact, not {ref or 'the run'}")
@@ -95,8 +94,7 @@ def _stripped(payload: Payload, lines: bytes) -> bytes:
     if payload.crlf:
         lines = lines.replace(b"\r\n", b"\n").removesuffix(b"\r")
     if payload.strip:
-        ends = lines.endswith(b"\n")
-        lines = lines.removesuffix(b"\n").removeprefix(payload.strip).replace(b"\n" + payload.strip, b"\n") + b"\n" * ends
+        lines = lines.removeprefix(payload.strip).replace(b"\n" + payload.strip, b"\n")
     return lines
 
 
@@ -104,25 +102,46 @@ SUFFIX = {"fx": ".py", "output_code": ".py", "python": ".py", "cpp": ".cpp", "js
 
 
 def extract(run: Run, refs: Sequence[str], output: str, force: bool = False) -> Iterator[tuple[str, int]]:
-    """Write artifacts below a directory: `rank_0/0_1_0/dynamo_output_graph.py`. (path, bytes) of each.
+    """Write artifacts below a directory: `rank_0/0_1/dynamo_output_graph.py`. (path, bytes) of each.
 
     Names of the trace are labels, never paths: nothing is written outside of the directory.
     Raises `BadAddress`, FileExistsError, OSError.
     """
+    chosen = list(_chosen(run, refs))
     top = Path(output).expanduser()
     top.mkdir(parents=True, exist_ok=True)
-    real = top.resolve()
-    for artifact in _chosen(run, refs):
-        target = top.joinpath(*_place(artifact))
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if not target.parent.resolve().is_relative_to(real):
-            raise PermissionError(f"{target.parent} leads outside of {top}")
+    taken: set[str] = set()
+    for artifact in chosen:
+        rank, directory, name = _place(artifact)
+        inside = _below(_below(top, rank), directory)
+        target = inside / _untaken(name, str(inside), taken)
+        if force:
+            target.unlink(missing_ok=True)  # a link or a pipe is replaced, not written through
         size = 0
-        flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if force else os.O_EXCL) | getattr(os, "O_NOFOLLOW", 0)
-        with os.fdopen(os.open(target, flags, 0o666), "wb") as file:
+        with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
             for piece in _bytes_of(artifact):
                 size += file.write(piece)
         yield str(target), size
+
+
+def _below(parent: Path, name: str) -> Path:
+    """A directory in `parent`, made if it is not there. One that leads elsewhere is refused."""
+    path = parent / name
+    if path.is_symlink():
+        raise PermissionError(None, "is a symbolic link and may lead elsewhere", str(path))
+    path.mkdir(exist_ok=True)
+    return path
+
+
+def _untaken(name: str, directory: str, taken: set[str]) -> str:
+    """The name, or with a number where two labels give one file name (case does not matter everywhere)."""
+    stem, dot, suffix = name.rpartition(".")
+    free, number = name, 1
+    while f"{directory}/{free}".lower() in taken:
+        number += 1
+        free = f"{stem}~{number}{dot}{suffix}"
+    taken.add(f"{directory}/{free}".lower())
+    return free
 
 
 def _chosen(run: Run, refs: Sequence[str]) -> Iterator[Artifact]:
@@ -136,10 +155,15 @@ def _chosen(run: Run, refs: Sequence[str]) -> Iterator[Artifact]:
             for compile_ in node.compiles:
                 yield from artifacts_of(compile_)
         else:
-            owners = [node] if isinstance(node, Process) else node.processes if isinstance(node, Rank) else run.processes()
-            for process in owners:
+            for process in _processes(run, node):
                 for compile_ in process.ordered():
                     yield from artifacts_of(compile_)
+
+
+def _processes(run: Run, node: Process | Rank | None) -> list[Process]:
+    if isinstance(node, Process):
+        return [node]
+    return node.processes if isinstance(node, Rank) else list(run.processes())
 
 
 def _place(artifact: Artifact) -> tuple[str, ...]:

@@ -13,9 +13,12 @@ from tltui.model.ref import Ref
 from tltui.text.payload import Payload
 from tltui.trace.batch import Kind as LogKind
 from tltui.trace.envelope import METRICS
+from tltui.trace.grammar import parse_json
 from tltui.trace.log import Log
 
 UNIT_STARTS = "fx_graph_runnable"
+PIECE_STARTS = "vllm_piecewise_compile_start"
+WHOLE_GRAPH = frozenset((Phase.DYNAMO, Phase.INPUTS, Phase.SYMBOLS, Phase.GUARDS, Phase.METRICS, Phase.TRACE))
 OUTPUT_CODE = "inductor_output_code"
 _AOT_ID = re.compile(rb"# AOT ID: \['(\d+)_(forward|backward|inference)'\]")
 
@@ -121,6 +124,8 @@ def _assign(artifacts: list[Artifact]) -> list[int | None]:
 
     Units and the runs of AOTAutograd are counted within one attempt and subgraph_name.
     """
+    if any(artifact.name == PIECE_STARTS for artifact in artifacts):
+        return _assign_pieces(artifacts)
     units: list[int | None] = [None] * len(artifacts)
     groups: dict[tuple[int, str | None], list[int]] = {}
     for index, artifact in enumerate(artifacts):
@@ -128,6 +133,23 @@ def _assign(artifacts: list[Artifact]) -> list[int | None]:
     _cut_units(artifacts, units)
     for members in groups.values():
         _give_autograd(artifacts, units, members)
+    return units
+
+
+def _assign_pieces(artifacts: list[Artifact]) -> list[int | None]:
+    """The units of vLLM, which compiles one graph in pieces and for ranges of sizes.
+
+    What follows a start record, up to the next, belongs to that piece and range, except what Dynamo says of the whole
+    graph. A new configuration starts the next call.
+    """
+    units: list[int | None] = []
+    count, current = 0, None
+    for artifact in artifacts:
+        if artifact.name == PIECE_STARTS:
+            count, current = count + 1, count
+        elif artifact.name == "vllm_compilation_config":
+            current = None
+        units.append(None if artifact.kind.phase in WHOLE_GRAPH else current)
     return units
 
 
@@ -188,7 +210,9 @@ def _give_autograd(artifacts: list[Artifact], units: list[int | None], members: 
     for run in runs:
         trained = any(artifacts[index].name == "aot_backward_graph" for index in run.records)
         for index in run.records:
-            units[index] = _unit_for(artifacts[index].name, run.units, trained)
+            unit = _unit_for(artifacts[index].name, run.units, trained)
+            # of several runs, nobody could tell which one a record of the compile belongs to
+            units[index] = run.units[0] if unit is None and run.units and len(runs) > 1 else unit
 
 
 def _sort_late_units(runs: list[_AotRun], heads: dict[int, Artifact]) -> None:
@@ -215,14 +239,18 @@ def _unit_for(name: str, following: list[int], trained: bool) -> int | None:
 
 
 def units_of(artifacts: list[Artifact]) -> list[Unit]:
-    """The units of a compile, given its artifacts. Reads the first line of each output code: it states the direction."""
+    """The units of a compile, given its artifacts. Reads the first line of each output code: it states the direction.
+
+    Reads the start records of vLLM's pieces as well.
+    """
     members: dict[int, list[Artifact]] = {}
     for artifact in artifacts:
         if artifact.unit is not None:
             members.setdefault(artifact.unit, []).append(artifact)
     directions = {number: _direction(found) for number, found in members.items()}
     plain = {
-        number: " ".join(part for part in (members[number][-1].subgraph, directions[number] or "graph") if part)
+        number: _piece_name(members[number][0])
+        or " ".join(part for part in (members[number][-1].subgraph, directions[number] or "graph") if part)
         for number in sorted(members)
     }
     total, seen = Counter(plain.values()), Counter[str]()
@@ -242,8 +270,25 @@ def _direction(artifacts: list[Artifact]) -> str:
     return "inference" if any(artifact.name == "aot_inference_graph" for artifact in artifacts) else ""
 
 
+def _piece_name(artifact: Artifact) -> str:
+    """`submod_0 1-2048`: subgraph and range of sizes as vLLM's start record states them, '' for any other record."""
+    if artifact.name != PIECE_STARTS:
+        return ""
+    try:
+        fields = parse_json(artifact.log.text(artifact.record).encode())
+    except (ValueError, OSError):
+        return "piece"
+    if not isinstance(fields, dict):
+        return "piece"
+    name = fields.get("submod_name") or f"submod_{fields.get('piecewise_index', '?')}"
+    start, end = fields.get("compile_range_start"), fields.get("compile_range_end")
+    if start is None:
+        return f"{name}"
+    return f"{name} {start}" if fields.get("is_single_size") or start == end else f"{name} {start}-{end}"
+
+
 def _aot_id(artifact: Artifact) -> tuple[str, str]:
-    """(number, direction) of the lowering as the first line of an output code states them: `# AOT ID: ['0_forward']`."""
+    """(number, direction) of a lowering as the first line of its output code states them: `# AOT ID: ['0_forward']`."""
     payload = artifact.payload
     if payload is None:
         return "", ""

@@ -186,6 +186,12 @@ class Process:
         number = NORANK if self.rank is None else self.rank
         return Ref(number, None if self.alone else self.number, compile_id, is_frame=is_frame)
 
+    def owns(self, record: int) -> bool:
+        """Whether a record of its log is one of its own."""
+        context = self.log.context(record)
+        compile_ = self.compiles.get(CompileId(context.autograd, context.frame, context.compile))
+        return compile_ is not None and record in compile_.records
+
     def ordered(self) -> Iterator[Compile]:
         """Its compiles in the order of their first records."""
         return iter(self.compiles.values())
@@ -321,7 +327,7 @@ class LogModel:
         return owner
 
     def _count(self, touched: dict[int, Compile]) -> None:
-        """Bring the tallies up to date: those of touched compiles, of all if the meaning of a restart reason changed."""
+        """Bring the tallies up to date: of touched compiles, of all if the meaning of a restart reason changed."""
         for process in {id(owner.process): owner.process for owner in touched.values()}.values():
             if not process.logs_breaks and _logs_breaks(process, touched):
                 process.logs_breaks = True

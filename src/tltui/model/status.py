@@ -107,16 +107,16 @@ class Tally(NamedTuple):
             return cls(breaks=compile_.counts["dynamo_graph_break_reason"])
         facts, status = compile_.facts, compile_.status
         return cls(
-            1,
-            facts.breaks,
-            int(status is Status.ERROR),
-            int(compile_.is_recompile),
-            len(facts.restarts),
-            int(status is Status.OK),
-            int(status is Status.BREAK),
-            int(status is Status.EMPTY),
-            int(status is Status.MISSING),
-            facts.duration_s or 0.0,
+            compiles=1,
+            breaks=facts.breaks,
+            errors=int(status is Status.ERROR),
+            recompiles=int(compile_.is_recompile),
+            restarts=len(facts.restarts),
+            ok=int(status is Status.OK),
+            broken=int(status is Status.BREAK),
+            empty=int(status is Status.EMPTY),
+            missing=int(status is Status.MISSING),
+            seconds=facts.duration_s or 0.0,
         )
 
 
@@ -150,7 +150,7 @@ def facts_of(compile_: Compile) -> Facts:
         skipped=bool(forward) and failed is None and not any(m.graph_op_count for m in forward),
         recompile_limit=limit,
         has_backward=bool(backward),
-        cudagraph_skip_reason=next((m.cudagraph_skip_reason for m in forward + backward if m.cudagraph_skip_reason), None),
+        cudagraph_skip_reason=next((m.cudagraph_skip_reason for m in compile_.metrics if m.cudagraph_skip_reason), None),
         graph_op_count=last.graph_op_count if last else None,
         guard_count=last.guard_count if last else None,
         start_us=min((m.start_us for m in forward if m.start_us is not None), default=None),
@@ -173,7 +173,7 @@ def status_of(facts: Facts) -> Status:
 def tlparse_status(compile_: Compile) -> str | None:
     """The colour that tlparse 0.4.3 gives the compile in its stack trie; None where it does not list it.
 
-    Its rules hide breaks of frames without operations and read absent restart reasons as a break: kept for comparison only.
+    Its rules hide breaks of frames without operations and read absent restart reasons as a break: kept for comparison.
     """
     if compile_.started is None or not compile_.is_compile:
         return None

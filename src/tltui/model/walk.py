@@ -78,8 +78,7 @@ def on_next_rank(run: Run, current: Compile, back: bool = False) -> tuple[Compil
     others = processes[own + 1 :] if not back else list(reversed(processes[:own]))
     if code[0] is None:
         return None, f"{current.id.bracketed} has no code object to look for on other ranks"
-    passed = 0
-    for process in others:
+    for passed, process in enumerate(others):
         same = _same_code(process, code)
         if len(same) > ordinal:
             found = same[ordinal]
@@ -87,7 +86,6 @@ def on_next_rank(run: Run, current: Compile, back: bool = False) -> tuple[Compil
             if passed:
                 remark = f"{remark}; " * bool(remark) + f"{passed} rank(s) in between did not compile it"
             return found, remark
-        passed += 1
     if not others:
         return None, f"there is no rank {'before' if back else 'after'} this one"
     return None, f"no {'earlier' if back else 'further'} rank compiled {code[0]} as often"

@@ -43,7 +43,7 @@ class BrowserCommands(Screen[None]):
 
     @property
     def own(self) -> Browser:
-        """This screen, with what `browser.py` adds."""
+        """The screen itself, with what `browser.py` adds."""
         from tltui.screens.browser import Browser
 
         assert isinstance(self, Browser)

@@ -15,8 +15,9 @@ LIMIT = 74_000
 def copy(text: str, osc52: Callable[[str], None], file: Path) -> str:
     """Copy `text`; a sentence that says where it went.
 
-    Inside tmux its own buffer is filled first (`load-buffer -w` hands it on to the outer terminal; with tmux's default settings
-    a plain OSC 52 of a program inside would be dropped). `osc52` sends the sequence. The file is private; failing to write it is no error.
+    Inside tmux its own buffer is filled first (`load-buffer -w` hands it on to the outer terminal; with tmux's default
+    settings a plain OSC 52 of a program inside would be dropped). `osc52` sends the sequence. The file is private; failing
+    to write it is no error.
     """
     lines = text.count("\n") + 1
     what = f"{lines:,} lines" if lines > 1 else f"{len(text)} characters"

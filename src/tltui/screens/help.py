@@ -25,7 +25,8 @@ def help_document(ascii_only: bool, config: Config) -> TextDocument:
     for status, meaning in MEANING.items():
         builder.add("  ", (glyph(status, ascii_only), str(status)), f"  {status:<8} ", (meaning, tokens.DIM))
     again = ASCII_RECOMPILE if ascii_only else RECOMPILE_GLYPH
-    builder.add("  ", (again, tokens.RECOMPILE), "  again    ", ("compiled again, because a guard of an earlier compile failed", tokens.DIM))
+    why = "compiled again, because a guard of an earlier compile failed"
+    builder.add("  ", (again, tokens.RECOMPILE), "  again    ", (why, tokens.DIM))
     for where in Where:
         builder.heading(f"Keys: {where.value}")
         for command in of(where):

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.content import Content
 from textual.containers import Horizontal
+from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 

@@ -35,6 +35,7 @@ ORPHANS = "(payload without a record)"
 BROKEN = "(broken record)"
 FOREIGN = "(not a record)"
 CUT_OFF = "cut off in the middle of its first line"
+NO_PAYLOAD = "its payload is missing"
 ENDS_IN_LINE = "cut off: the log ends inside its first line"
 ENDS_BEFORE_PAYLOAD = "cut off before its payload: the log ends here"
 ENDS_IN_PAYLOAD = "cut off: the log ends inside its payload"
@@ -249,7 +250,7 @@ class Scanner:
             self._damage(at, f"an id is not a whole number: {odd}")
         elif not context.stack and kind.event not in FACTS:
             place = (self._kinds[kind], self._contexts[context], notable)
-            self._seen.remember(line, brace, kind, place, declared)
+            self._seen.remember(line, brace, len(envelope), kind, place, declared)
 
     def _facts(self, event: str, value: object, record: int, pid: int) -> None:
         """What the tree and the statuses need of an envelope."""
@@ -277,7 +278,7 @@ class Scanner:
     def _starved(self) -> None:
         """The payload that a record declares did not come."""
         if self._hungry >= 0:
-            self._batch.damage.append(Damage(self._hungry_at, self._hungry, "its payload is missing"))
+            self._batch.damage.append(Damage(self._hungry_at, self._hungry, NO_PAYLOAD))
             self._hungry = -1
 
     def _finish(self, cut: bool) -> None:

@@ -66,8 +66,11 @@ class Seen:
             return None
         return place if len(envelope) == keys + declared else None
 
-    def remember(self, line: bytes, brace: int, kind: Kind, place: Place, declared: bool) -> None:
-        """The next line of this site with the same ids need not be taken apart. Its envelope begins at `brace`."""
+    def remember(self, line: bytes, brace: int, keys: int, kind: Kind, place: Place, declared: bool) -> None:
+        """The next line of this site with the same ids need not be taken apart.
+
+        Its envelope begins at `brace` and has `keys` keys.
+        """
         if line[:TIME].translate(DIGITS) != STAMP:
             return
         end = len(line)
@@ -82,9 +85,12 @@ class Seen:
         head = line.find(b'": ', TIME, CACHED)
         ids = line.rfind(b'}, "', head, end)
         if not kind.name and 0 < head < ids and IDS.fullmatch(line, ids, end):
+            plain = 1 + line.count(b'": ', ids, end)
+            if keys != plain + declared:
+                return
             if len(self._shapes) >= CACHE_SIZE:
                 self._shapes.clear()
-            self._shapes[line[TIME:head], line[ids:end]] = (place, brace, 1 + line.count(b'": ', ids, end))
+            self._shapes[line[TIME:head], line[ids:end]] = (place, brace, plain)
 
 
 def _declares(line: bytes, end: int) -> bool:

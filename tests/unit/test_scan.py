@@ -19,6 +19,7 @@ from tltui.text.payload import MemoryBytes
 from tltui.trace.batch import Batch, Damage
 from tltui.trace.log import Check, Log
 from tltui.trace.scan import BROKEN, FOREIGN, ORPHANS, Scanner
+import itertools
 
 TRACES = Path(__file__).resolve().parents[1] / "traces"
 LOGS = sorted(path for path in TRACES.rglob("*") if path.suffix in (".log", ".txt") and path.is_file())
@@ -95,7 +96,7 @@ def _records_of(line: bytes, at: int) -> list[Rec]:
     cuts = [match.start() for match in TORN.finditer(line, first + 1)]
     found = []
     bounds = [0, *cuts, len(line)]
-    for lo, hi in zip(bounds, bounds[1:], strict=False):
+    for lo, hi in itertools.pairwise(bounds):
         rest = _one(line[lo:], at + lo)
         if lo and rest.event not in (BROKEN, FOREIGN):
             return [*found, rest]
@@ -169,7 +170,7 @@ def check_against_reference(data: bytes) -> None:
     found = rows(log)
     assert found == reference(data)
     spans = [(rec.offset, rec.end if rec.size else rec.offset + rec.head) for rec in found]
-    assert all(end <= begin for (_, end), (begin, _) in zip(spans, spans[1:], strict=False)), "records overlap"
+    assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(spans)), "records overlap"
     assert not spans or spans[-1][1] <= len(data)
     for damage in log.damage:
         assert 0 <= damage.record < len(log)

@@ -133,6 +133,7 @@ def facts_of(compile_: Compile) -> Facts:
     durations = [m.duration_s for m in forward if m.duration_s is not None]
     backward_s = [m.duration_s for m in backward if m.duration_s is not None]
     last = forward[-1] if forward else None
+    skip_reason = next((m.cudagraph_skip_reason for m in compile_.metrics if m.cudagraph_skip_reason), None)
     # with fullgraph=True the limit is an error of its own
     limit = failed is not None and (
         "recompile limit" in (failed.fail_reason or "").lower() or "RecompileLimit" in (failed.fail_type or "")
@@ -150,7 +151,7 @@ def facts_of(compile_: Compile) -> Facts:
         skipped=bool(forward) and failed is None and not any(m.graph_op_count for m in forward),
         recompile_limit=limit,
         has_backward=bool(backward),
-        cudagraph_skip_reason=next((m.cudagraph_skip_reason for m in compile_.metrics if m.cudagraph_skip_reason), None),
+        cudagraph_skip_reason=skip_reason,
         graph_op_count=last.graph_op_count if last else None,
         guard_count=last.guard_count if last else None,
         start_us=min((m.start_us for m in forward if m.start_us is not None), default=None),

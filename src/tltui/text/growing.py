@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
+from typing import TypeVar
 
 from tltui.text.document import Builder, Options, TextDocument
 
@@ -12,23 +13,32 @@ SLICE = 0.02
 FIRST = 0.15
 """Seconds of work before the page is shown."""
 
+B = TypeVar("B", bound=Builder)
+
 
 class GrowingDocument(TextDocument):
     """A `TextDocument` whose `fill` adds lines to the builder and yields after each piece.
 
-    What `fill` returns at its end is the frozen result that `data()` gives.
+    What `fill` returns at its end is the frozen result that `data()` gives. `make` is the `Builder` to fill, or a kind
+    of it.
     """
 
     __slots__ = ("_builder", "_pieces")
 
     def __init__(
-        self, ref: str, title: str, options: Options, fill: Callable[[Builder], Iterator[None]]
+        self,
+        ref: str,
+        title: str,
+        options: Options,
+        fill: Callable[[B], Generator[None, None, object]],
+        make: Callable[[str, str, Options], B] = Builder,  # type: ignore[assignment]
     ) -> None:
-        self._builder = Builder(ref, title, options)
-        made = self._builder.growing()
+        builder = make(ref, title, options)
+        self._builder: Builder = builder
+        made = builder.growing()
         super().__init__(ref, made.title, complete=False)
         self.lines, self.anchors, self.section_list = made.lines, made.anchors, made.section_list
-        self._pieces = fill(self._builder)
+        self._pieces = fill(builder)
         self._work(FIRST)
 
     def advance(self, size: int = 0) -> bool:
@@ -44,5 +54,7 @@ class GrowingDocument(TextDocument):
                 self.result = stop.value
                 self.complete = True
                 break
+        else:  # a section is entered when it ends: an outer one after those in it
+            self.section_list.sort(key=lambda section: (section.first, section.level))
         self.version += 1
         return self.complete

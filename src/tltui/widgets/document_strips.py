@@ -60,6 +60,9 @@ class Look:
     overlays: list[Overlay] = field(default_factory=list)
     fold: str = " "
     is_hit: bool = False
+    sign: str = ""
+    """A character for the first cell of the gutter, in the style `sign_style`."""
+    sign_style: str = "hit-mark"
     tail: str = ""
 
 

@@ -1,0 +1,209 @@
+"""The main flow in a real terminal, at the sizes people have."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from terminal import Terminal
+
+TRACE = Path(__file__).parents[1] / "traces" / "torch-2.13" / "breaks"
+SIZES = [(80, 24), (120, 40)]
+
+
+@pytest.fixture(params=SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+def terminal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Terminal]:
+    columns, rows = request.param
+    with Terminal.tltui(TRACE, home=tmp_path, columns=columns, rows=rows) as terminal:
+        terminal.wait_for("breaks", "6 compiles", "⚑ [0/0] f")
+        terminal.wait_gone("reading")
+        yield terminal
+
+
+def is_narrow(terminal: Terminal) -> bool:
+    return bool(terminal.screen.columns < 100)
+
+
+def shows(terminal: Terminal, title: str) -> None:
+    """Wait until the document with this title is there; on a narrow screen go there."""
+    if is_narrow(terminal):
+        terminal.press("enter")
+    terminal.wait(lambda: title in terminal.lines()[1], f"the document {title}")
+    if is_narrow(terminal):
+        terminal.press("tab")
+        terminal.wait(lambda: title not in terminal.lines()[1], "the tree")
+
+
+def leave(terminal: Terminal) -> None:
+    terminal.press("q")
+    assert terminal.wait_end() == 0
+
+
+def test_tree_and_document(terminal: Terminal) -> None:
+    """It opens on the first break; one pane at a time under 100 columns."""
+    if is_narrow(terminal):
+        assert "The graph ends at the break" not in terminal.text()
+        terminal.press("enter")
+        terminal.wait_for("[0/0] f", "Graph break")
+        assert "▸ ✓ [4/0]" not in terminal.text()
+        terminal.press("tab")
+        terminal.wait_for("▸ ✓ [4/0]")
+    else:
+        terminal.wait_for("[0/0] f", "Graph break", "▸ ✓ [4/0]")
+    leave(terminal)
+
+
+def test_jumps(terminal: Terminal) -> None:
+    shows(terminal, "[0/0] f")
+    terminal.press("e")
+    terminal.wait_for("no error in this run")
+    terminal.press("b")
+    shows(terminal, "[2/0] inner_break")
+    terminal.press("b")
+    shows(terminal, "[3/0] g")
+    terminal.press("b")
+    terminal.wait_for("no further graph break")
+    terminal.press("B")
+    shows(terminal, "[2/0] inner_break")
+    terminal.press("r")
+    terminal.wait_for("inner_break was compiled only once")
+    terminal.press("j")
+    shows(terminal, "[3/0] g")
+    terminal.press("backspace")
+    leave(terminal)
+
+
+def test_an_artifact_search_and_export(terminal: Terminal, tmp_path: Path) -> None:
+    terminal.press("o0/0:inductor_output_code\r")
+    shows(terminal, "inductor_output_code")
+    if is_narrow(terminal):
+        terminal.press("enter")
+        terminal.wait(lambda: "inductor_output_code" in terminal.lines()[1], "the document")
+    else:
+        terminal.press("tab")
+    terminal.press("/def call\r")
+    terminal.wait(lambda: re.search(r"\d+/\d+ ", terminal.lines()[-1]), "the count of hits")
+    terminal.wait_for("def call")
+    for name in ("out.txt", "out.ansi", "out.md"):
+        terminal.press("x")
+        terminal.wait_for("write to")
+        terminal.press("ctrl+u", f"{tmp_path}/{name}\r")
+        terminal.wait_for("wrote ")
+        terminal.wait(lambda at=tmp_path / name: at.exists(), name)  # type: ignore[misc]
+        terminal.press("escape")
+    assert "def call(" in (tmp_path / "out.txt").read_text()
+    assert "\x1b[" not in (tmp_path / "out.txt").read_text()
+    assert "\x1b[35m" in (tmp_path / "out.ansi").read_text()
+    assert "```python\n" in (tmp_path / "out.md").read_text()
+    terminal.press("x")
+    terminal.wait_for("write to")
+    terminal.press("ctrl+u", f"{tmp_path}/out.txt\r")
+    terminal.wait_for("exists: replace it?")
+    terminal.press("n")
+    terminal.wait_for("nothing was written")
+    leave(terminal)
+
+
+def test_copy(terminal: Terminal, tmp_path: Path) -> None:
+    """OSC 52 for terminals that take it, and a private file."""
+    shows(terminal, "[0/0] f")
+    terminal.press("Y")
+    terminal.wait_for("copied")
+    [sent] = re.findall(rb"\x1b\]52;c;([\w+/=]+)(?:\x07|\x1b\\)", bytes(terminal.raw))
+    text = base64.b64decode(sent).decode()
+    assert text.endswith(".log 0/0")
+    file = tmp_path / ".cache" / "tltui" / "yank.txt"
+    assert file.read_text() == text
+    assert file.stat().st_mode & 0o777 == 0o600
+    leave(terminal)
+
+
+def test_help_and_palette(terminal: Terminal) -> None:
+    terminal.press("?")
+    terminal.wait_for("Marks in the tree", "Keys: everywhere")
+    terminal.press("q")
+    terminal.wait_gone("Marks in the tree")
+    terminal.press("ctrl+p")
+    terminal.press("next graph")
+    terminal.wait_for("next graph break")
+    terminal.press("enter")
+    terminal.wait_gone("next graph break")
+    shows(terminal, "[2/0] inner_break")
+    leave(terminal)
+
+
+def test_typed_ahead(terminal: Terminal) -> None:
+    """What is typed at once does what it does when typed slowly."""
+    terminal.press("b" + "\x7f" + "o4/0\r" + "b" + "f" + "_break\r" + "?")
+    terminal.wait_for("Marks in the tree")
+    terminal.press("q" + "\x1b")
+    terminal.wait_gone("Marks in the tree")
+    terminal.wait_gone("f_at_5")
+    leave(terminal)
+
+
+def test_another_size(terminal: Terminal) -> None:
+    for columns, rows in ((200, 60), (80, 24), (40, 8), (120, 40)):
+        terminal.resize(columns, rows)
+        terminal.wait(lambda wide=columns: bool(terminal.lines()[-1]) and len(terminal.lines()[1]) == wide, f"{columns} columns")  # type: ignore[misc]
+    terminal.wait_for("[0/0] f", "▸ ✓ [4/0]", "6 compiles")
+    leave(terminal)
+
+
+def test_ctrl_c_says_how_to_leave(terminal: Terminal) -> None:
+    terminal.press("ctrl+c")
+    terminal.wait_for("q leaves tltui")
+    assert terminal.is_alive()
+    leave(terminal)
+
+
+@pytest.mark.parametrize("options", [("--ascii",), ("--theme", "mono"), ("--theme", "ansi-light"), ("--no-mouse",)], ids=str)
+def test_looks(options: tuple[str, ...], tmp_path: Path) -> None:
+    with Terminal.tltui(TRACE, *options, home=tmp_path) as terminal:
+        terminal.wait_for("6 compiles", "[4/0]", "1 graph break")
+        terminal.wait_gone("reading")
+        leave(terminal)
+        raw = bytes(terminal.raw)
+    if "--ascii" in options:
+        text = re.sub(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\]22;default\x07", b"", raw).decode()
+        assert [char for char in sorted(set(text)) if not char.isascii()] == []
+    if "mono" in options:
+        assert not re.search(rb"\x1b\[[\d;]*[34]8;|\x1b\[(?:\d+;)*(?:3[0-7]|4[0-7]|9[0-7]|10[0-7])[;m]", raw)
+    if "ansi-light" in options:
+        assert b"38;5;" not in raw
+        assert b"38;2;" not in raw
+    assert (b"\x1b[?1003h" in raw) == ("--no-mouse" not in options)
+
+
+def test_sixteen_colours(tmp_path: Path) -> None:
+    with Terminal.tltui(TRACE, home=tmp_path, term="xterm") as terminal:
+        terminal.wait_for("6 compiles", "[4/0]", "1 graph break")
+        leave(terminal)
+        assert b"38;5;" not in terminal.raw
+        assert b"38;2;" not in terminal.raw
+
+
+def test_no_color(tmp_path: Path) -> None:
+    with Terminal.tltui(TRACE, home=tmp_path, environment={"NO_COLOR": "1"}) as terminal:
+        terminal.wait_for("6 compiles", "⚑ [0/0]", "1 graph break")
+        leave(terminal)
+        assert not re.search(rb"\x1b\[[\d;]*[34]8;", terminal.raw)
+
+
+def test_nothing_is_written_beside_the_trace_or_at_home(tmp_path: Path) -> None:
+    home, trace = tmp_path / "home", tmp_path / "trace"
+    home.mkdir()
+    trace.mkdir()
+    (trace / "a.log").write_bytes(next(TRACE.glob("*.log")).read_bytes())
+    before = (trace / "a.log").stat()
+    with Terminal.tltui(trace, home=home) as terminal:
+        terminal.wait_for("6 compiles", "[4/0]")
+        terminal.press("b", "e", "]", "]")
+        leave(terminal)
+    assert os.listdir(trace) == ["a.log"]
+    assert (trace / "a.log").stat().st_mtime_ns == before.st_mtime_ns
+    assert list(home.rglob("*")) == []

@@ -21,7 +21,11 @@ from tltui.widgets.type_ahead import TypeAhead
 
 SWITCH_INTERVAL = 0.0005
 """Seconds that the scan thread may hold the interpreter before the UI gets it (measured: worst key 20 ms)."""
-TEXTUAL_THEMES = {"dark": "textual-dark", "light": "textual-light", "ansi-dark": "ansi-dark", "ansi-light": "ansi-light"}
+TEXTUAL_THEMES = {
+    "dark": "textual-dark", "light": "textual-light", "ansi-dark": "ansi-dark", "ansi-light": "ansi-light", "mono": "ansi-dark",
+}  # fmt: skip
+TERMINAL_COLORS = ("ansi-dark", "ansi-light", "mono")
+"""Themes that keep to what the terminal calls red, green …; only so does NO_COLOR mean no colour, not shades of grey."""
 
 
 class TltuiApp(TypeAhead):
@@ -34,7 +38,7 @@ class TltuiApp(TypeAhead):
     BINDINGS: ClassVar[list[BindingType]] = []
 
     def __init__(self, run: Run, config: Config, *, theme: str, ascii_only: bool, mouse: bool) -> None:
-        super().__init__(ansi_color=theme.startswith("ansi") or None)
+        super().__init__(ansi_color=theme in TERMINAL_COLORS or None)
         self.animation_level = "none"
         self.browser = Browser(run, config, ascii_only=ascii_only, mouse=mouse)
         self._theme_name = TEXTUAL_THEMES.get(theme, "textual-dark")
@@ -43,6 +47,7 @@ class TltuiApp(TypeAhead):
     def on_mount(self) -> None:
         """Everything is in place: show the main screen."""
         self.theme = self._theme_name
+        self.set_class(self.browser.ascii_only, "-ascii")
         self.set_keymap({name: ",".join(keys) for name, keys in self._config.keys.items()})
         self.push_screen(self.browser)
 

@@ -157,9 +157,9 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
         number = ""
         if self.has_numbers:
             number = (str(row.line + 1) if not row.part else "").rjust(self.gutter_width - 3)
-        if look.is_hit:
-            mark = Segment(self.marks.hit, base + self._component("hit-mark"))
-            return [mark, Segment(f"{number}{look.fold} ", style)]
+        if look.is_hit or look.sign:
+            sign, name = (self.marks.hit, "hit-mark") if look.is_hit else (look.sign, look.sign_style)
+            return [Segment(sign, base + self._component(name)), Segment(f"{number}{look.fold} ", style)]
         return [Segment(f" {number}{look.fold} ", style)]
 
     def _look(self, row: Row) -> Look:

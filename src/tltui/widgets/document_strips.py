@@ -21,9 +21,13 @@ from tltui.text.document import Document, Line
 from tltui.text.rows import WRAP_CAP, Row
 from tltui.text.sanitize import sanitize
 
+BANDS = 6
+"""Colours of bands of lines that belong together (see `MarkedView`)."""
+
 STYLES: tuple[str, ...] = (
     *(f"tok-{name}" for name in tokens.ALL),
     "cursor", "caret", "selection", "gutter", "gutter-cursor", "fold", "mark", "hit", "hit-current", "hit-mark",
+    "match", "pinned", *(f"band-{number}" for number in range(BANDS)),
 )  # fmt: skip
 """Names of the component classes `document--NAME` that `styles.tcss` gives a look."""
 

@@ -1,0 +1,64 @@
+"""A document view whose lines carry marks from outside: which lines of other panes they belong to.
+
+Provenance and compare show several documents side by side. What belongs together has a colour and, so that it works
+without colour too, a letter in the gutter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tltui.text.rows import Row
+from tltui.widgets.document_strips import BANDS, Look
+from tltui.widgets.document_view import DocumentView
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+class MarkedView(DocumentView):
+    """A `DocumentView` with bands, matches and pinned lines."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.group_of: Callable[[int], int | None] = lambda line: None
+        """Line → number of the first group it belongs to, None for none. Set by the screen with each document."""
+        self._matches: frozenset[int] = frozenset()
+        self._pinned: frozenset[int] = frozenset()
+
+    @property
+    def matches(self) -> list[int]:
+        """The lines that correspond to the cursor of the pane that has the focus, sorted."""
+        return sorted(self._matches)
+
+    def set_matches(self, lines: Iterable[int], follow: bool) -> None:
+        """Light up lines; with `follow` the cursor goes to the first of them, which scrolls it into sight."""
+        before, self._matches = self._matches, frozenset(lines)
+        for line in before ^ self._matches:
+            self.repaint_line(line)
+        if follow and self._matches and self.current_line() not in self._matches:
+            self.move_to(min(self._matches), 0)
+
+    def set_pinned(self, lines: Iterable[int]) -> None:
+        """Keep lines lit while the cursor moves on."""
+        before, self._pinned = self._pinned, frozenset(lines)
+        for line in before ^ self._pinned:
+            self.repaint_line(line)
+
+    def repaint_line(self, line: int) -> None:
+        """Repaint one line, if it is in sight."""
+        if self.rows.shows(line):
+            self._repaint(self.rows.row_of(line))
+
+    def _look(self, row: Row) -> Look:
+        look = super()._look(row)
+        group = self.group_of(row.line)
+        if row.line in self._matches:
+            look.base = "match"
+        elif row.line in self._pinned:
+            look.base = "pinned"
+        elif group is not None and not look.base:
+            look.base = f"band-{group % BANDS}"
+        if group is not None and not row.part:
+            look.sign, look.sign_style = LETTERS[group % len(LETTERS)], "gutter-cursor"
+        return look

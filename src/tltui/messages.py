@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from textual.message import Message
 
+from tltui.documents.names import Names
 from tltui.text.document import Document
 from tltui.trace.batch import Batch
 
@@ -25,6 +26,14 @@ class DocumentReady(Message):
 
     ticket: int
     document: Document
+
+
+@dataclass
+class NamesReady(Message):
+    """What the names of a document mean is known."""
+
+    ticket: int
+    names: Names
 
 
 @dataclass

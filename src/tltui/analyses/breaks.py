@@ -27,7 +27,7 @@ _USER_STACK = re.compile(
 )
 _LAST_FRAME = re.compile(r"\n(?=Traceback \(most recent call last\):)")
 _REASON = re.compile(r"^Graph Break Reason:[ \t]*", re.MULTILINE)
-_ENCOUNTERED = re.compile(r"^Encountered graph break when attempting to trace .*:\s*$")
+_ENCOUNTERED = re.compile(r"^Encountered graph break when attempting to trace (.*):\s*$")
 _PART = re.compile(r"^\s*(Explanation|Hint|Developer debug context): ?(.*)$")
 _END = re.compile(
     r"^\s*(For more details about this graph break|Stack variable source attribution|User code traceback:"
@@ -60,6 +60,10 @@ class GraphBreak:
     ref: str | None = None
     """The address of the record; None where only the metrics tell."""
     attempt: int = 0
+    op: str = ""
+    """The bytecode that Dynamo was tracing, in torch's words: `CALL: a function call, e.g. f(x, y)`."""
+    framework: tuple[StackFrame, ...] = ()
+    """Where in torch it gave up, outermost first."""
 
 
 def breaks_of(compile_: Compile, reader: Reader | None = None, limit: int | None = None) -> tuple[GraphBreak, ...]:
@@ -91,8 +95,10 @@ def parse_break(text: str, ref: str | None = None, attempt: int = 0) -> GraphBre
     skipped = _SKIPPED.search(text)
     user = _USER_STACK.search(text)
     frames: tuple[StackFrame, ...] = ()
+    framework: tuple[StackFrame, ...] = ()
     if user is not None:
-        frames = traceback_frames(_LAST_FRAME.split(text[user.end() :], maxsplit=1)[0])
+        own, *rest = _LAST_FRAME.split(text[user.end() :], maxsplit=1)
+        frames, framework = traceback_frames(own), traceback_frames(rest[0]) if rest else ()
     told = _REASON.search(text)
     if told is not None:
         found = _reason(text[told.end() : user.start() if user and user.start() > told.end() else None])
@@ -105,7 +111,7 @@ def parse_break(text: str, ref: str | None = None, attempt: int = 0) -> GraphBre
     function = same.name if same else skipped["name"] if skipped else None
     return GraphBreak(
         found.headline, found.gb, file, line, same.code if same else None, function,
-        found.explanation, found.hints, found.context, skipped is not None, frames, ref, attempt,
+        found.explanation, found.hints, found.context, skipped is not None, frames, ref, attempt, found.op, framework,
     )  # fmt: skip
 
 
@@ -121,7 +127,7 @@ def _raised(text: str) -> str:
 
 def _reason(text: str) -> GraphBreak:
     """Headline, explanation and hints of the message of an `Unsupported`."""
-    headline, parts, current = "", [], None
+    headline, op, parts, current = "", "", [], None
     for line in text.split("\n"):
         if _END.match(line):
             current = None
@@ -137,8 +143,11 @@ def _reason(text: str) -> GraphBreak:
                 current = None
             else:
                 current[1] += "\n" + line.strip()
-        elif line.strip() and not parts and not headline and not _ENCOUNTERED.match(line.strip()):
-            headline = line.strip()
+        elif line.strip() and not parts and not headline:
+            if encountered := _ENCOUNTERED.match(line.strip()):
+                op = encountered[1]
+            else:
+                headline = line.strip()
     gb = _GB.search(text)
     first = {name: value.strip() for name, value in reversed(parts)}
     return GraphBreak(
@@ -147,4 +156,5 @@ def _reason(text: str) -> GraphBreak:
         explanation=first.get("Explanation", ""),
         hints=tuple(value.strip() for name, value in parts if name == "Hint" and value.strip()),
         context=first.get("Developer debug context", ""),
+        op=op,
     )

@@ -35,6 +35,8 @@ class Failure:
     """Frames of the user's own code in the traceback, the nearest first."""
     ref: str | None = None
     """The address of the traceback."""
+    traceback: tuple[StackFrame, ...] = ()
+    """All its frames, outermost first."""
 
 
 def failures_of(
@@ -63,7 +65,8 @@ def _failure(
     if not reason or not kind:
         said_type, said = _raised(text)
         kind, reason = kind or said_type or "failure", reason or said
-    stack = user_frames(traceback_frames(text or reason))
+    frames = traceback_frames(text or reason)
+    stack = user_frames(frames)
     file, line = text_in(fields, "fail_user_frame_filename"), whole_in(fields, "fail_user_frame_lineno")
     raised = file is None and bool(stack)
     if raised:
@@ -71,7 +74,7 @@ def _failure(
     code = next((frame.code for frame in stack if frame.file == file and frame.line == line and frame.code), None)
     name = BACKWARD if backward else ERROR
     ref = None if record is None else address(compile_, record, name)
-    return Failure(kind, reason.strip(), backward, file, line, raised, code, stack, ref)
+    return Failure(kind, reason.strip(), backward, file, line, raised, code, stack, ref, frames)
 
 
 def _traceback(reader: Reader, record: int | None) -> str:

@@ -18,9 +18,10 @@ from tltui.commands import BY_ID, FOOTER, Where
 from tltui.config import Config
 from tltui.documents.format import clip, plural, seconds, size_of
 from tltui.documents.listing import torch_version
+from tltui.documents.names import Names
 from tltui.documents.outline import Node, path_to, root
 from tltui.documents.outline_rows import OutlineRows
-from tltui.messages import DocumentGrown, DocumentReady, Scanned
+from tltui.messages import DocumentGrown, DocumentReady, NamesReady, Scanned
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, parse_ref
@@ -70,6 +71,8 @@ class Browser(BrowserCommands):
         self._redrawn = 0.0
         self._is_new = False
         self._version = ""
+        self.names: Names | None = None
+        """What the names of the document mean; None until that is known."""
 
     def compose(self) -> ComposeResult:
         """A line above, two panes, a line below."""
@@ -209,7 +212,18 @@ class Browser(BrowserCommands):
         if badge:
             parts.append((f"{badge}  ", tokens.ERROR if "✗" in badge else tokens.DIM))
         parts.append((f"{moved.position} ", tokens.DIM))
+        self._say_name(moved.line)
         self.status.set(right=parts)
+
+    def _say_name(self, line: int) -> None:
+        """What is known of the name under the caret, else of the node that the line defines."""
+        if self.names is None or not self.document_view.has_focus:
+            return
+        stop = self.document_view.stop_at_caret()
+        said = self.names.about(stop.text, line) if stop is not None else ""
+        said = said or self.names.about_line(line)
+        if said:
+            self.tell(said, tokens.DIM)
 
     def tell(self, text: str, style: str = "") -> None:
         """A remark in the line below."""
@@ -274,6 +288,13 @@ class Browser(BrowserCommands):
         self._at_line = self._top = None
         if self._loader:
             self._loader.check(message.ticket, message.document)
+            self.names = None
+            self._loader.names(message.ticket, message.document)
+
+    def on_names_ready(self, message: NamesReady) -> None:
+        """The line below may now say what the name under the caret is."""
+        if message.ticket == self._ticket:
+            self.names = message.names
 
     def on_document_grown(self, message: DocumentGrown) -> None:
         """The md5 of a large payload has been compared."""

@@ -412,7 +412,17 @@ class BrowserCommands(Screen[None]):
 
     @on(DocumentView.NameFollowed)
     def _name_followed(self, message: DocumentView.NameFollowed) -> None:
-        message.view.action_search_word()
+        """To the definition of a name; on the definition itself, and where there is none, to its next use."""
+        names = self.own.names
+        line = names.definition(message.name, message.line) if names is not None else None
+        if line is None or line == message.line:
+            message.view.action_search_word()
+        else:
+            message.view.goto_line(line + 1)
+            message.view.move_to(line, max(self._column_of(message.name, line), 0))
+
+    def _column_of(self, name: str, line: int) -> int:
+        return self.own.current_document.line(line).text.find(name)
 
     @on(DocumentView.AskLine)
     def _ask_line(self, message: DocumentView.AskLine) -> None:

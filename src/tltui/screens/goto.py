@@ -112,7 +112,8 @@ class GoTo(ModalScreen[str | None]):
         """Type at once."""
         self.query_one("#goto-list", OptionList).can_focus = False
         self.query_one(Input).focus()
-        self._fill("")
+        # an OptionList that is filled before it has its width keeps what it cut
+        self.call_after_refresh(lambda: self._fill(self.query_one(Input).value))
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """What was typed changed."""

@@ -10,7 +10,8 @@ from textual.message import Message
 
 from tltui.documents.artifact import UNCHECKED, badge_of
 from tltui.documents.build import build_safely
-from tltui.messages import DocumentGrown, DocumentReady, Scanned
+from tltui.documents.names import LANGUAGES, names_of
+from tltui.messages import DocumentGrown, DocumentReady, NamesReady, Scanned
 from tltui.model.artifacts import Artifact
 from tltui.model.ref import BadAddress
 from tltui.model.run import Run
@@ -91,6 +92,15 @@ class Loader:
         if ticket != self._ticket:
             return
         self._post(DocumentReady(ticket, document))
+
+    def names(self, ticket: int, document: Document) -> None:
+        """Find out what the names of a document that is shown mean."""
+        if document.language in LANGUAGES:
+            self._pool.submit(self._names, ticket, document)
+
+    def _names(self, ticket: int, document: Document) -> None:
+        if ticket == self._ticket and (names := names_of(document)) is not None:
+            self._post(NamesReady(ticket, names))
 
     def check(self, ticket: int, document: Document) -> None:
         """Compare the md5 of a large payload that is already shown."""

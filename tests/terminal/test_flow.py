@@ -107,7 +107,7 @@ def test_an_artifact_search_and_export(terminal: Terminal, tmp_path: Path) -> No
     terminal.press("x")
     terminal.wait_for("write to")
     terminal.press("ctrl+u", f"{tmp_path}/out.txt\r")
-    terminal.wait_for("exists: replace it?")
+    terminal.wait_for("y / n")
     terminal.press("n")
     terminal.wait_for("nothing was written")
     leave(terminal)

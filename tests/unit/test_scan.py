@@ -82,7 +82,9 @@ def _one(line: bytes, at: int) -> Rec:
         return replace(base, event=BROKEN)
     context = {*IDS, "subgraph_name", "stack", "has_payload"}
     event = next((key for key in envelope if key not in context), "stack" if "stack" in envelope else "")
-    ids = (int(match[1]), *(_number(envelope.get(key)) for key in IDS))
+    value = envelope.get(event)
+    name = value.get("name") if event == "artifact" and isinstance(value, dict) else ""
+    ids = (int(match[1]), *(_number(envelope.get(key)) for key in IDS), name if isinstance(name, str) else "")
     return replace(base, event=event, ids=ids, declared=envelope.get("has_payload") is not None)
 
 
@@ -156,10 +158,11 @@ def rows(log: Log) -> list[Rec]:
         kind, context = log.kind(record), log.context(record)
         start = columns.offset[record] + (columns.head[record] + 1 if kind.name != ORPHANS else 0)
         if kind.event == "" and kind.name:
-            event, ids = kind.name, ()
+            event, ids = kind.name, tuple[Any, ...]()
         else:
             event = kind.event
             ids = (context.pid, context.rank, context.autograd, context.frame, context.compile, context.attempt)
+            ids += (kind.name if event == "artifact" else "",)
         declared = bool(columns.flags[record] & 1)
         found.append(Rec(columns.offset[record], columns.head[record], start, columns.size[record], event, ids, declared))
     return found
@@ -227,6 +230,10 @@ PIECES = [
     mt.record("x", {}, "x", frame=0, compile=0, attempt=0).partition(b"\n")[0] + b"\n",
     mt.record("x", {}, "x", frame=0, compile=0, attempt=0),
     mt.record("x", {}, frame=0, compile=0, attempt=0),
+    mt.artifact("", "x", frame=0, compile=0),
+    mt.artifact(" ", "x", frame=0, compile=0),
+    mt.record("artifact", {"name": 5}, frame=0, compile=0),
+    mt.record("artifact", {"name": "a"}, frame=0, compile=0),
     mt.record("x", {}, frame=1.0, compile="2", attempt=True),
     mt.record("x", {}, frame=[1], compile=10**30, attempt=-1),
     b"[rank3]:" + mt.chromium(frame=0, compile=0, attempt=0),

@@ -77,9 +77,9 @@ def adds(known: Registered | None, explanation: str, hints: tuple[str, ...]) -> 
 
 
 def _says(template: str, text: str) -> bool:
-    """Whether `text` is `template` with its placeholders filled in. Blanks do not count."""
+    """Whether `text` has `template` with its placeholders filled in: the registry cuts some hints into pieces."""
     pattern = ".*".join(re.escape(" ".join(part.split())) for part in _HOLE.split(template))
-    return re.fullmatch(pattern.replace(r"\ ", " *"), " ".join(text.split()), re.DOTALL) is not None
+    return re.search(pattern.replace(r"\ ", " *"), " ".join(text.split())) is not None
 
 
 def _entry(gb: str, entry: dict[str, object], version: str) -> Registered:

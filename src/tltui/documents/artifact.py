@@ -15,6 +15,7 @@ from tltui.text.chain import Chain
 from tltui.text.document import Builder, Document, Options
 from tltui.text.json_document import json_document
 from tltui.text.payload import Payload
+from tltui.text.sanitize import sanitize
 from tltui.trace.envelope import METRICS
 from tltui.trace.log import Check, Checked, Log
 
@@ -40,7 +41,7 @@ def artifact_title(artifact: Artifact) -> str:
             parts.append(next(unit.name for unit in units if unit.number == artifact.unit))
     elif not artifact.alone:
         parts[0] += f" #{artifact.n}"
-    return " · ".join(parts)
+    return sanitize(" · ".join(parts))
 
 
 def _payload(log: Log, record: int, kind: Kind, ref: str, title: str, options: Options) -> Document:
@@ -132,5 +133,5 @@ def record_document(log: Log, record: int, ref: Ref, options: Options) -> Docume
         none.add()
         none.add(("No payload.", tokens.DIM))
         parts.append(none.document())
-    title = f"record {record + 1} of {plural(len(log), 'record')} · {name}"
+    title = sanitize(f"record {record + 1} of {plural(len(log), 'record')} · {name}")
     return Chain(str(ref), title if context else name, parts, badge)

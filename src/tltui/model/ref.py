@@ -14,6 +14,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from tltui.text.sanitize import sanitize
+
 NORANK = -1
 
 
@@ -102,12 +104,20 @@ _GRAMMAR = re.compile(
         (?::(?P<artifact>[^#]+))?(?:\#(?P<n>\d{1,18}))?\Z""",
     re.VERBOSE | re.DOTALL | re.ASCII,
 )
-_UNSAFE = re.compile(r"[%#\s\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_SAFE = re.compile(r"[\w.:<>/()+-]*", re.ASCII)
 _ESCAPE = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 
 
 def _escaped(name: str) -> str:
-    return _UNSAFE.sub(lambda m: "".join(f"%{byte:02X}" for byte in m[0].encode("utf-8", "surrogatepass")), name)
+    """A name without what ends an address, what a shell would split at, and what a terminal would act on."""
+    if _SAFE.fullmatch(name):
+        return name
+    return "".join(
+        "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "surrogatepass"))
+        if character in "%#" or character.isspace() or sanitize(character) != character
+        else character
+        for character in name
+    )
 
 
 def _unescaped(text: str) -> str:

@@ -333,7 +333,7 @@ class BrowserCommands(Screen[None]):
                 else:
                     own.tell("nothing was written")
 
-            self.app.push_screen(Confirm(f"{exists} exists: replace it?"), answered)
+            self.app.push_screen(Confirm(f"replace {exists}?"), answered)
         except OSError as error:
             own.tell(f"could not write {path}: {error.strerror or error}", tokens.ERROR)
         else:

@@ -62,7 +62,8 @@ class Confirm(ModalScreen[bool]):
     def compose(self) -> ComposeResult:
         """The question."""
         with Horizontal(id="prompt"):
-            yield Static(Content(f"{self._question}  y / n"), id="prompt-question")
+            yield Static(Content("y / n"), id="prompt-answers")
+            yield Static(Content(self._question), id="prompt-question")
 
     def action_answer(self, yes: bool) -> None:
         """The answer."""

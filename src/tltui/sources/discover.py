@@ -24,7 +24,7 @@ TOGETHER = 60.0
 _NAME_RANK = re.compile(r"rank[_-]?(\d{1,9})", re.IGNORECASE)
 _LAUNCH = re.compile(r"^attempt_(\d{1,9})$")
 _CLOCK = re.compile(rb'"ts": ?(\d{15,17}(?:\.\d+)?)')
-_BEGIN = rb"^[^\t\n]{0,80}?[A-Z]\d{4} \d\d:\d\d:\d\d\.\d{6,} \d+ [^\n]{1,500}?:\d+\]"
+_BEGIN = rb"^\x00*[^\t\n]{0,80}?[A-Z]\d{4} \d\d:\d\d:\d\d\.\d{6,} \d+ [^\n]{1,500}?:\d+\]"
 _RECORD = re.compile(_BEGIN + rb' ?\{[\r\x00]*(?:"|\}|$)', re.MULTILINE)
 _TEXT_LOG = re.compile(_BEGIN, re.MULTILINE)
 _CUT = re.compile(rb"(?:\xef\xbb\xbf)?V\d{4} \d\d:\d\d:\d\d\.\d{6,} \d+ [^\n\]]*(?:\] ?)?")
@@ -221,7 +221,7 @@ def _head(file: FileBytes) -> bytes:
         # overlap: the first line of a record may lie on the edge
         found = _RECORD.search(file.read(max(at - SNIFF, 0), SNIFF) + more)
         if found:
-            return found.string[found.start() : found.start() + SNIFF]
+            return found.string[found.start() :].lstrip(b"\x00")[:SNIFF]
         if not head.strip(b"\r\n \x00"):
             head = more
         at += len(more)

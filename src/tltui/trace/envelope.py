@@ -36,6 +36,9 @@ NOTABLE = frozenset(
 )
 """Events and artifact names that are counted while scanning: the tree and the overviews ask for them all the time."""
 
+NAMED = frozenset(("artifact", "graph_dump", "dump_file", "link", "optimize_ddp_split_child"))
+"""Events that carry the name by which people know them."""
+
 KEPT_TEXT = 2000
 """Characters of a failure reason kept in memory; the whole is in the record."""
 
@@ -44,7 +47,7 @@ def kind_of(envelope: dict[str, Any]) -> Kind:
     """Event and, for events that carry one, the name by which people know the artifact."""
     event = event_of(envelope)
     value = envelope.get(event)
-    if isinstance(value, dict) and event in ("artifact", "graph_dump", "dump_file", "link", "optimize_ddp_split_child"):
+    if isinstance(value, dict) and event in NAMED:
         name, encoding = value.get("name"), value.get("encoding")
         return Kind(event, name if isinstance(name, str) else "", encoding if isinstance(encoding, str) else "")
     return Kind(event, "")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import orjson
 
 from tltui.trace.batch import Kind
+from tltui.trace.envelope import NAMED
 from tltui.trace.grammar import IDS
 
 STAMP = b"V0000 00:00:00.000000 "
@@ -84,7 +85,7 @@ class Seen:
                 self.known[line[TIME:-AFTER_MD5]] = place
         head = line.find(b'": ', TIME, CACHED)
         ids = line.rfind(b'}, "', head, end)
-        if not kind.name and 0 < head < ids and IDS.fullmatch(line, ids, end):
+        if kind.event not in NAMED and brace < head < ids and IDS.fullmatch(line, ids, end):
             plain = 1 + line.count(b'": ', ids, end)
             if keys != plain + declared:
                 return

@@ -8,8 +8,9 @@ import torch._dynamo.config as config
 import torch._dynamo.utils as utils
 import torch._logging._internal as logs
 
-small = {"recompile_limit": config.recompile_limit, "accumulated_recompile_limit": config.accumulated_recompile_limit}
-utils._get_dynamo_config_for_logging = lambda: json.dumps(small)
+SETTINGS = ("recompile_limit", "accumulated_recompile_limit", "automatic_dynamic_shapes", "assume_static_by_default",
+            "allow_unspec_int_on_nn_module", "force_parameter_static_shapes", "specialize_float")  # fmt: skip
+utils._get_dynamo_config_for_logging = lambda: json.dumps({name: getattr(config, name) for name in SETTINGS})
 
 
 def keep(record):
@@ -272,7 +273,6 @@ report(torch.compile(twice_compiled, backend=backend_b), [torch.ones(2)])
 
 
 with config.patch(recompile_limit=LIMIT):
-    small["recompile_limit"] = LIMIT
 
     @compiled
     def stormy(x, name):

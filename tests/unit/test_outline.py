@@ -1,0 +1,166 @@
+"""The tree: nodes, labels, opening, filtering, walking; judged as text on real traces."""
+
+from __future__ import annotations
+
+from golden import assert_golden
+from made_logs import ROOT, trace
+
+from tltui.documents.outline import Node, children, label, path_to, root
+from tltui.documents.outline_rows import OutlineRows, compiled
+from tltui.model.artifacts import Artifact
+from tltui.model.nodes import Compile
+from tltui.model.run import Run, open_run
+from tltui.model.walk import (
+    has_break,
+    has_error,
+    in_order,
+    interesting,
+    next_artifact,
+    next_compile,
+    next_in_frame,
+    on_next_rank,
+)
+from tltui.sources.discover import discover
+
+
+def demo() -> Run:
+    return open_run(discover([str(ROOT / "src" / "tltui" / "demo")]))
+
+
+def text(pieces: tuple[object, ...]) -> str:
+    return "".join(piece if isinstance(piece, str) else piece[0] for piece in pieces)  # type: ignore[index]
+
+
+def drawn(node: Node, depth: int = 0) -> list[str]:
+    said = label(node)
+    lines = [f"{'  ' * depth}{text(said.left)}{text(said.detail)} | {text(said.right)} | {node.ref}"]
+    for child in children(node):
+        lines += drawn(child, depth + 1)
+    return lines
+
+
+def test_the_whole_tree_of_a_training_step() -> None:
+    assert_golden("tree_train", "\n".join(drawn(root(trace("torch-2.13/train")))))
+
+
+def test_the_whole_tree_of_graph_breaks() -> None:
+    assert_golden("tree_breaks", "\n".join(drawn(root(trace("torch-2.13/breaks")))))
+
+
+def test_every_node_has_a_key_of_its_own_and_every_artifact_is_in_the_tree_once() -> None:
+    run = demo()
+    nodes: list[Node] = []
+
+    def collect(node: Node) -> None:
+        nodes.append(node)
+        for child in children(node):
+            collect(child)
+
+    collect(root(run))
+    keys = [node.key for node in nodes]
+    assert len(keys) == len(set(keys)) > 300
+    from tltui.model.artifacts import artifacts_of
+
+    shown = sorted(str(node.target.ref) for node in nodes if isinstance(node.target, Artifact))
+    assert shown == sorted(str(a.ref) for c in run.compiles() for a in artifacts_of(c))
+
+
+def test_rows_open_close_and_keep_what_was_open() -> None:
+    rows = OutlineRows(root(demo()))
+    closed = len(rows)
+    place = next(n for n, row in enumerate(rows.rows) if row.node.ref == "0:")
+    rows.expand(place)
+    opened = len(rows)
+    assert opened > closed
+    rows.collapse(place)
+    assert len(rows) == closed
+    rows.expand(place)
+    rows.refresh()
+    assert len(rows) == opened
+    rows.collapse(0)
+    assert len(rows) == opened, "the root stays open"
+    assert rows.expand_all()
+    everything = len(rows)
+    assert everything > 300 and rows.parent(everything - 1) < everything - 1
+    rows.collapse_all()
+    assert len(rows) == closed
+    assert not OutlineRows(root(demo())).expand_all(limit=10)
+
+
+def test_a_filter_leaves_matches_and_what_is_above_them() -> None:
+    rows = OutlineRows(root(demo()))
+    rows.set_filter("perplexity")
+    assert [row.node.ref for row in rows.rows] == ["", "0:", "0:10/0"]
+    rows.set_filter("error")
+    refs = [row.node.ref for row in rows.rows]
+    assert {"0:4/8", "0:9/0", "0:10/0"} <= set(refs) and "0:0/0" not in refs
+    rows.set_filter("no such thing")
+    assert [row.node.ref for row in rows.rows] == [""]
+    rows.set_filter("")
+    assert len(rows) > 2
+
+
+def test_patterns_are_smart_about_case_and_never_fail() -> None:
+    assert compiled("abc").search("xABC") and not compiled("Abc").search("xabc")
+    assert compiled("a[").search("xa[y")
+
+
+def test_every_node_can_be_revealed() -> None:
+    run = demo()
+    from tltui.model.artifacts import artifacts_of
+
+    for compile_ in run.compiles():
+        for target in (compile_, compile_.frame, compile_.process, *artifacts_of(compile_)):
+            rows = OutlineRows(root(run))
+            place = rows.reveal(path_to(run, target))
+            assert place is not None, target
+            shown = rows.rows[place].node.target
+            assert shown is target or shown in compile_.frame.compiles or getattr(shown, "record", 0) == getattr(
+                target, "record", 1) or shown in run.ranks  # fmt: skip
+
+
+def test_walking() -> None:
+    run = demo()
+    first = interesting(run)
+    assert first is not None and str(first.ref) == "0:4/8"
+    errors: list[str] = []
+    at: Compile | None = None
+    while (at := next_compile(run, at, has_error)) is not None:
+        errors.append(str(at.ref))
+    assert errors == ["0:4/8", "0:9/0", "0:10/0"]
+    last = next_compile(run, None, has_error, back=True)
+    assert last is not None and str(last.ref) == "0:10/0"
+    assert next_compile(run, first, has_error, back=True) is None
+    breaks = [str(c.ref) for c in in_order(run) if has_break(c)]
+    assert "0:2/0" in breaks and "0:6/0" in breaks
+    assert next_in_frame(first) is None
+    before = next_in_frame(first, back=True)
+    assert before is not None and str(before.ref) == "0:4/7"
+
+
+def test_the_same_code_on_another_rank() -> None:
+    run = demo()
+    here = run.resolve("0:13/0")
+    assert isinstance(here, Compile)
+    found, remark = on_next_rank(run, here)
+    assert found is not None and str(found.ref) == "1:1/0"
+    assert remark == "there it is [1/0], not [13/0]"
+    assert on_next_rank(run, found) == (None, "there is no rank after this one")
+    back, _ = on_next_rank(run, found, back=True)
+    assert back is here
+    only_here = run.resolve("0:1/0")
+    assert isinstance(only_here, Compile)
+    assert on_next_rank(run, only_here) == (None, "no further rank compiled clip_gradient as often")
+
+
+def test_artifacts_one_after_another() -> None:
+    run = trace("torch-2.13/breaks")
+    compile_ = run.resolve("0/0")
+    assert isinstance(compile_, Compile)
+    names: list[str] = []
+    at: Artifact | None = None
+    while (at := next_artifact(compile_, at)) is not None:
+        names.append(at.name)
+    assert names[0] == "dynamo_graph_break_reason" and names[-1] == "compilation_metrics" and len(names) > 10
+    last = next_artifact(compile_, None, back=True)
+    assert last is not None and last.name == "compilation_metrics"

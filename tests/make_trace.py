@@ -41,7 +41,7 @@ def record(
     rank: Any = None,
     autograd: Any = None,
     frame: Any = None,
-    compile: Any = None,
+    compile: Any = None,  # noqa: A002
     attempt: Any = None,
     subgraph: str | None = None,
     stack: list[dict[str, Any]] | None = None,
@@ -120,7 +120,14 @@ def metrics(event: str = "compilation_metrics", *, fields: dict[str, Any] | None
     return record(event, known | (fields or {}), **{"attempt": 0, **ids})
 
 
-def compiled(frame: int = 0, compile: int = 0, *, name: str = "f", fields: dict[str, Any] | None = None, **ids: Any) -> bytes:
+def compiled(
+    frame: int = 0,
+    compile: int = 0,  # noqa: A002
+    *,
+    name: str = "f",
+    fields: dict[str, Any] | None = None,
+    **ids: Any,
+) -> bytes:
     """All records of a small compile that went well: 9 of them."""
     own = {"frame": frame, "compile": compile, "attempt": 0, **ids}
     return b"".join(

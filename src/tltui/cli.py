@@ -137,6 +137,8 @@ def _command_parser(name: str) -> argparse.ArgumentParser:
     description = help_[0].upper() + help_[1:] + "."
     parser = _Parser(prog=f"tltui {name}", description=description, epilog=epilog,
                      formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    if name == "grep":
+        parser.add_argument("pattern", metavar="PATTERN", help="a regular expression; small letters match capitals too")
     parser.add_argument("path", nargs="?", metavar="PATH", help="a log or a directory of logs (default: $TORCH_TRACE)")
     _common(parser)
     _looks(parser)
@@ -146,6 +148,11 @@ def _command_parser(name: str) -> argparse.ArgumentParser:
         parser.add_argument("--frame", metavar="F", type=int, help="only this frame")
     if name != "extract":
         parser.add_argument("--json", action="store_true", help="print JSON (documented in docs/json.md)")
+    if name == "grep":
+        parser.add_argument("--artifact", metavar="GLOB", default="*", help="only artifacts of this name")
+        parser.add_argument("--status", choices=["ok", "break", "error", "empty", "missing"], help="only such compiles")
+        parser.add_argument("--rank", metavar="N", type=int, help="only this rank")
+        parser.add_argument("--frame", metavar="F", type=int, help="only this frame")
     if name == "ls":
         parser.add_argument("--check", action="store_true", help="read every payload: size, lines, md5")
     elif name == "show":
@@ -366,11 +373,29 @@ def _extract(options: argparse.Namespace) -> Iterator[bytes]:
         raise Failure(f"{error.filename or options.output}: {error.strerror or error}") from None
 
 
+def _grep(options: argparse.Namespace) -> Iterator[bytes]:
+    from tltui.documents.grep import BadPattern, Query, grep_document
+
+    run = _load(options)
+    query = Query(options.pattern, options.artifact, options.status or "", options.rank, options.frame)
+    try:
+        document = grep_document(run, query, _options(options))
+    except BadPattern as bad:
+        raise Failure(str(bad)) from None
+    if options.json:
+        while not document.advance():
+            pass
+        yield from _json(document.data())
+    else:
+        yield from _print(document, options)
+
+
 COMMANDS: dict[str, tuple[str, Callable[[argparse.Namespace], Iterator[bytes]]]] = {
     **{view.name: (view.help, _view(view.name)) for view in VIEWS},
     "ls": ("list ranks, frames and compiles with status and time", _ls),
     "show": ("print what an address shows: an overview, or an artifact", _show),
     "records": ("list every record in file order, with time, site and size", _records),
+    "grep": ("search every payload, envelope and page", _grep),
     "damage": ("check every payload and list what is damaged", _damage),
     "extract": ("write payloads to files", _extract),
 }
@@ -381,5 +406,6 @@ _EPILOGS = {
     "  tltui show /tmp/tracedir 0/0:inductor_output_code --unit backward\n  tltui show --demo 0:0/0:dynamo_output_graph --raw > graph.py\n",
     "records": "examples:\n  tltui records /tmp/tracedir 0/1\n  tltui records /tmp/tracedir 3: --json\n",
     "damage": "example:\n  tltui damage /tmp/tracedir\n",
+    "grep": "examples:\n  tltui grep addmm /tmp/tracedir\n  tltui grep 'extern_kernels\\.\\w+' /tmp/tracedir --artifact inductor_output_code\n",
     "extract": "examples:\n  tltui extract /tmp/tracedir -o out\n  tltui extract /tmp/tracedir -o out 0/1 0/2:inductor_output_code\n",
 }

@@ -90,6 +90,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("app.damage", (), "damage", "What is damaged in the logs, and which files were not opened.", E_),
     Command("app.all_views", ("0",), "all pages", "A list of all pages about the run.", E_),
     Command("app.go_to", ("o",), "go to", "Go to a compile or an artifact by typing a part of its name or its address.", E_, "go to"),
+    Command("app.search", ("s",), "search everywhere",
+            "Search every payload, envelope and page with a regular expression.", E_, "search"),
     Command("app.export", ("x",), "export", "Write the document to a file: text, ANSI or markdown by its suffix.", E_, "export"),
     Command("app.copy", ("y",), "copy", "Copy the selected lines or the line; in the tree the address.", E_, "copy"),
     Command("app.copy_address", ("Y",), "copy address and path", "Copy the address of what is shown and the path of its log.", E_),
@@ -151,7 +153,8 @@ COMMANDS: tuple[Command, ...] = (
 BY_ID = {command.id: command for command in COMMANDS}
 
 FOOTER = (
-    "app.next_error", "app.next_break", "app.next_recompile", "app.view_summary", "app.help", "app.go_to", "app.export",
+    "app.next_error", "app.next_break", "app.next_recompile", "app.view_summary", "app.help", "app.go_to", "app.search",
+    "app.export",
     "app.command_palette", "app.next_rank", "app.copy",
 )  # fmt: skip
 """What the line below names, the most useful first: a narrow screen has room for some only."""

@@ -586,7 +586,8 @@ def test_unknown_artifact_encoding(tmp_path: Path) -> None:
 
 def test_json_artifact_not_json(tmp_path: Path) -> None:
     text = "0/0: n == 2\nUser stack trace:"
-    run = opened(tmp_path, mt.artifact("recompile_reasons", text, "json", frame=0, compile=1, attempt=0) + mt.artifact("z", "", "json"))
+    reasons = mt.artifact("recompile_reasons", text, "json", frame=0, compile=1, attempt=0)
+    run = opened(tmp_path, reasons + mt.artifact("z", "", "json"))
     assert printed(build(run, "0/1:recompile_reasons", Options())) == text
     assert printed(build(run, "none:z", Options())) == ""
 
@@ -595,7 +596,8 @@ def test_json_artifact_not_json(tmp_path: Path) -> None:
 
 
 def test_artifact_names_that_are_paths(tmp_path: Path) -> None:
-    names = ["../../x", "/abs/x", "y" * 300, "nul\x00name", "..", ".", "a/b", "a_b", "A_B", "con\\x", "#3", "a#2", "", " ", "%2e", "\n"]
+    names = ["../../x", "/abs/x", "y" * 300, "nul\x00name", "..", ".", "a/b", "a_b", "A_B", "con\\x", "#3", "a#2"]
+    names += ["", " ", "%2e", "\n", "lone \ud800"]
     data = b"".join(mt.artifact(name, f"text {number}", frame=0, compile=0) for number, name in enumerate(names))
     run = opened(tmp_path / "in", data)
     found = all_artifacts(run)
@@ -649,6 +651,7 @@ HOSTILE = "[red]x[/red] \x1b[31mESC\x1b]0;title\x07 \x9b31m C1 \u202ebidi\u202c 
 
 def test_markup_escapes_and_bidi_in_any_text(tmp_path: Path) -> None:
     h = HOSTILE
+    texts_of_metrics = ("fail_type", "fail_reason", "co_name", "co_filename", "recompile_reason", "cudagraph_skip_reason")
     data = (
         mt.string(h, 0)
         + mt.start(h, frame=0, compile=0)
@@ -658,10 +661,7 @@ def test_markup_escapes_and_bidi_in_any_text(tmp_path: Path) -> None:
         + mt.artifact("recompile_reasons", json.dumps([h]), "json", frame=0, compile=1, attempt=0)
         + mt.record(h, {h: h}, h, frame=0, compile=0, attempt=0, subgraph=h)
         + mt.record("describe_source", {"describer_id": 0, "id": 0, "source": h}, frame=0, compile=0, attempt=0)
-        + mt.metrics(
-            fields={"fail_type": h, "fail_reason": h, "restart_reasons": [h], "co_name": h, "co_filename": h, "recompile_reason": h},
-            frame=0, compile=1, site=f"{h.replace(chr(10), '')}:12",
-        )  # fmt: skip
+        + mt.metrics(fields=dict.fromkeys(texts_of_metrics, h) | {"restart_reasons": [h]}, frame=0, compile=1, site=f"{h}:12")
     )
     run = opened(tmp_path, data)
     text = everything_opens(run)

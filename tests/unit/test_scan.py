@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from dataclasses import dataclass, replace
@@ -19,7 +20,6 @@ from tltui.text.payload import MemoryBytes
 from tltui.trace.batch import Batch, Damage
 from tltui.trace.log import Check, Log
 from tltui.trace.scan import BROKEN, FOREIGN, ORPHANS, Scanner
-import itertools
 
 TRACES = Path(__file__).resolve().parents[1] / "traces"
 LOGS = sorted(path for path in TRACES.rglob("*") if path.suffix in (".log", ".txt") and path.is_file())

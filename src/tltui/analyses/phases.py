@@ -7,8 +7,9 @@ time, also when threads overlap.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from tltui.analyses.events import Event, Interval, intervals_of
@@ -27,9 +28,9 @@ MEANING = {
     GUARDS: "building the guards",
     OTHER: "garbage collection and what no event names",
 }
-# From the most to the least specific.
-_PRIORITY = (KERNELS, GUARDS, CACHE, INDUCTOR, AUTOGRAD, DYNAMO, OTHER)
-_ORDER = (DYNAMO, AUTOGRAD, BACKEND, INDUCTOR, CACHE, KERNELS, GUARDS, OTHER)
+PRIORITY = (KERNELS, GUARDS, CACHE, INDUCTOR, AUTOGRAD, DYNAMO, OTHER)
+"""From the most to the least specific."""
+ORDER = (DYNAMO, AUTOGRAD, BACKEND, INDUCTOR, CACHE, KERNELS, GUARDS, OTHER)
 _KERNEL_NAMES = ("compile_file", "async_compile.", "CachingAutotuner.", "TritonBenchmarker.", "benchmark")
 _CACHE_NAMES = ("AOTAutogradCache.", "FxGraphCache.", "TritonBundler.")
 _INDUCTOR_NAMES = (
@@ -103,7 +104,9 @@ def _inside(interval: Interval, outer: Interval, last: float) -> bool:
     return outer.start <= interval.start <= (last if outer.end is None else outer.end)
 
 
-def _group(name: str) -> str:
+@lru_cache(maxsize=4096)
+def group_of(name: str) -> str:
+    """The phase that an event of this name belongs to."""
     for group, names in (
         (KERNELS, _KERNEL_NAMES), (CACHE, _CACHE_NAMES), (INDUCTOR, _INDUCTOR_NAMES), (AUTOGRAD, _AUTOGRAD_NAMES),
         (DYNAMO, _DYNAMO_NAMES),
@@ -114,25 +117,39 @@ def _group(name: str) -> str:
 
 
 def _phases(intervals: list[Interval], last: float) -> tuple[Phase, ...]:
-    """Seconds by phase, in the order of the compiler's work. Phases without time are left out."""
-    spans: dict[str, list[tuple[float, float]]] = {group: [] for group in _PRIORITY}
-    for interval in intervals:
-        spans[_group(interval.name)].append((interval.start, last if interval.end is None else interval.end))
-    aot = any(interval.name.startswith("create_aot_dispatcher") for interval in intervals)
+    """Seconds by phase. Phases without time are left out."""
+    micros = micros_by_phase((i.name, i.start, last if i.end is None else i.end) for i in intervals)
+    return ordered(micros, any(is_aot(interval.name) for interval in intervals))
+
+
+def micros_by_phase(spans: Iterable[tuple[str, float, float]]) -> dict[str, float]:
+    """Microseconds by phase of (name, start, end), each instant counted for the most specific phase that covers it."""
+    by_group: dict[str, list[tuple[float, float]]] = {group: [] for group in PRIORITY}
+    for name, start, end in spans:
+        by_group[group_of(name)].append((start, end))
     covered: list[tuple[float, float]] = []
-    total, seconds = 0.0, {}
-    for group in _PRIORITY:
-        if not spans[group]:
-            continue
-        covered = _union(covered + spans[group])
-        now = sum(end - start for start, end in covered)
-        name = BACKEND if group == AUTOGRAD and not aot else group
-        seconds[name] = (now - total) / 1e6
-        total = now
-    return tuple(Phase(name, seconds[name]) for name in _ORDER if seconds.get(name, 0) > 0)
+    total, micros = 0.0, {}
+    for group in PRIORITY:
+        if by_group[group]:
+            covered = union(covered + by_group[group])
+            now = sum(end - start for start, end in covered)
+            micros[group] = now - total
+            total = now
+    return micros
 
 
-def _union(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+def is_aot(name: str) -> bool:
+    """Whether an event shows that the backend was AOTAutograd; without one, the time is that of another backend."""
+    return name.startswith("create_aot_dispatcher")
+
+
+def ordered(micros: Mapping[str, float], aot: bool) -> tuple[Phase, ...]:
+    """Phases in the order of the compiler's work, those without time left out."""
+    named = {BACKEND if group == AUTOGRAD and not aot else group: value for group, value in micros.items()}
+    return tuple(Phase(name, named[name] / 1e6) for name in ORDER if named.get(name, 0) > 0)
+
+
+def union(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
     """The same time without overlaps."""
     merged: list[tuple[float, float]] = []
     for start, end in sorted(spans):

@@ -22,7 +22,6 @@ from tltui.analyses.registry import Registered, registered
 from tltui.analyses.stacks import user_frames
 from tltui.analyses.summary import Code, code_of
 from tltui.model.nodes import Compile
-from tltui.model.status import Status
 from tltui.trace.log import Log
 
 AHEAD = 1 << 14
@@ -239,9 +238,6 @@ def _limit(members: list[Compile], readers: Readers) -> LimitGroup:
     )  # fmt: skip
 
 
-Breaks = "tuple[tuple[BreakGroup, ...], tuple[RestartGroup, ...]]"
-
-
 def break_groups(
     compiles: Sequence[Compile], readers: Readers
 ) -> Generator[None, None, tuple[tuple[BreakGroup, ...], tuple[RestartGroup, ...]]]:
@@ -259,7 +255,7 @@ def break_groups(
         for reason in compile_.facts.restarts if compile_.process.logs_breaks or not compile_.tally.breaks else ():
             said = from_restart(reason)
             if said.headline not in kinds and (said.gb is None or said.gb not in kinds):
-                restarts[said.headline].append(compile_)
+                restarts[reason.strip()].append(compile_)
         yield
     made = [_break(members) for members in groups.values()]
     made.sort(key=lambda group: -len(group.occurrences))
@@ -281,7 +277,7 @@ def _break(members: list[tuple[Compile, GraphBreak]]) -> BreakGroup:
     names = dict.fromkeys(name for compile_, _ in members if (name := compile_.frame.code[0]))
     return BreakGroup(
         first, file, line, tuple(names), registered(first.gb), tuple(said.values())[1 : VARIANTS + 1],
-        tuple(_occurrence(c, found.attempt, found.ref) for c, found in members),
+        tuple(_occurrence(c, found.attempt, found.ref or f"{c.ref}:compilation_metrics") for c, found in members),
     )  # fmt: skip
 
 
@@ -321,8 +317,3 @@ def cudagraph_groups(compiles: Sequence[Compile]) -> tuple[CudagraphGroup, ...]:
 def breaks_logged(compiles: Sequence[Compile]) -> bool:
     """Whether all processes with restarts write records of graph breaks."""
     return all(c.process.logs_breaks or c.counts[BREAK] for c in compiles if c.facts.restarts)
-
-
-def is_failed(compile_: Compile) -> bool:
-    """Whether the compile counts as an error that is no hit of the recompile limit."""
-    return compile_.status is Status.ERROR and not compile_.facts.recompile_limit

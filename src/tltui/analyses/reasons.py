@@ -17,7 +17,7 @@ GUARDS = "dynamo_cpp_guards_str"
 _EARLIER = re.compile(r"^\[?(!?\d+(?:/\d+){1,2})(?:_\d+)?\]?:\s*(.*)$", re.DOTALL)
 _STACK = re.compile(r"\n\s*User stack trace:\s*\n")
 _COMMENT = re.compile(r"\s{2,}# (.*)$", re.DOTALL)
-_PLACE = re.compile(r"(?:^|\s*# ?)([^\s#][^\n#]*?):(\d+) in (\S+)(?: \(HINT: .*)?$")
+_PLACE = re.compile(r"(?:^|\s*# ?)([^\s#][^\n#]*?):(\d+) in (\S+)(?: \((.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,8 @@ class RecompileReason:
     line: int | None = None
     stack: tuple[StackFrame, ...] = ()
     """Where in the user's code the guard was made, the nearest first."""
+    hint: str = ""
+    """What torch adds about the guard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class Recompile:
 def recompile_of(compile_: Compile, events: list[Event], reader: Reader | None = None) -> Recompile | None:
     """Why this compile was needed; None for the first of its frame without recorded reasons."""
     reader = reader or Reader(compile_.process.log)
-    became = tuple(_became(event) for event in events if event.name == "automatic_dynamic")
+    became = tuple(became_of(event) for event in events if event.name == "automatic_dynamic")
     record = next((n for n, _ in named(compile_, (NAME,)) if compile_.process.log.has_payload(n)), None)
     if record is not None:
         texts = parse_payload(reader.payload(record))
@@ -103,14 +105,17 @@ def parse_reason(text: str, compile_: Compile | None = None) -> RecompileReason:
     head, *rest = _STACK.split(text, maxsplit=1)
     stack = user_frames(traceback_frames(rest[0])) if rest else ()
     code = file = line = None
+    hint = ""
     if comment := _COMMENT.search(head):
         head, note = head[: comment.start()], comment[1]
         if place := _PLACE.search(note):
-            file, line, note = place[1], int(place[2][:9]), note[: place.start()]
-        code = note.strip() or None
+            file, line, code = place[1], int(place[2][:9]), note[: place.start()].strip() or None
+            hint = (place[4] or "").strip().removesuffix(")").removeprefix("HINT: ")
+        else:
+            hint = note.strip()
     if stack:  # the stack has the whole path, the comment only its end
         file, line = stack[0].file, stack[0].line
-    return RecompileReason(head.strip(), earlier, guards, code, file, line, stack)
+    return RecompileReason(head.strip(), earlier, guards, code, file, line, stack, hint)
 
 
 def _resolve(name: str, compile_: Compile | None) -> tuple[str, str | None]:
@@ -128,7 +133,8 @@ def _resolve(name: str, compile_: Compile | None) -> tuple[str, str | None]:
     return str(earlier.ref), address(earlier, trees[-1], GUARDS) if trees else None
 
 
-def _became(event: Event) -> Became:
+def became_of(event: Event) -> Became:
+    """What an `automatic_dynamic` instant says."""
     args = event.args
 
     def said(key: str) -> str:

@@ -61,10 +61,14 @@ class Reader:
         except ValueError:
             return None
 
+    def line(self, record: int) -> bytes:
+        """The stored first line: prefix and envelope."""
+        columns = self.log.columns
+        return self._bytes(columns.offset[record], columns.head[record])
+
     def event(self, record: int) -> dict[str, Any]:
         """The metadata of the record: the value of its event key. {} where it is damaged or no object."""
-        columns = self.log.columns
-        line = self._bytes(columns.offset[record], columns.head[record])
+        line = self.line(record)
         match = PREFIX.match(line)
         if match is None:
             return {}

@@ -30,6 +30,13 @@ _MACHINERY = re.compile(
     r"|_subclasses/(?:fake_tensor|meta_utils)\.py|export/_trace\.py|utils/_config_module\.py)|contextlib\.py$|<string>$"
 )
 _DEFERS = "guard_or_defer_runtime_assert"
+_BROADCAST = "broadcasting: sizes that meet in one operation have to be equal"
+_MATMUL = "a matrix product: the inner sizes have to be equal"
+MEANINGS = {
+    "infer_size": _BROADCAST, "_broadcast_shapes": _BROADCAST, "broadcast_shapes": _BROADCAST,
+    "_broadcast_in_dim_meta": _BROADCAST, "meta_mm": _MATMUL, "meta_bmm": _MATMUL, "common_meta_baddbmm_bmm": _MATMUL,
+}  # fmt: skip
+"""What functions of torch that ask often are about."""
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -47,6 +54,8 @@ class ShapeGuard:
     deferred: bool
     """It is checked by an assertion in the graph at run time; breaking it is an error, not a recompile."""
     ref: str
+    why: str = ""
+    """What the line of torch is about, as far as it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +70,7 @@ class Fixed:
     user: StackFrame | None
     by: StackFrame | None
     ref: str
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +124,10 @@ def shape_kinds(process: Process) -> set[int]:
 
 
 def shape_records(compile_: Compile, reader: Reader) -> ShapeRecords:
-    """The shape records of the last attempt that has any."""
+    """The shape records of the last attempt: what an earlier one found out, it finds out again."""
     log = compile_.process.log
     records = [(n, name) for n, name in named(compile_, (*EVENTS, "describe_source"))]
-    attempt = max((log.context(n).attempt or 0 for n, name in records if name in EVENTS), default=0)
+    attempt = max((log.context(n).attempt or 0 for n, _ in records), default=0)
     records = [(n, name) for n, name in records if (log.context(n).attempt or 0) == attempt]
     if any(name == GUARD for _, name in records):  # both are written for one guard where TORCH_DTRACE is set
         records = [(n, name) for n, name in records if name != DTRACE_GUARD]
@@ -152,6 +162,16 @@ def asked_by(stack: Iterable[StackFrame]) -> StackFrame | None:
     return None
 
 
+def meaning(by: StackFrame | None, user: StackFrame | None) -> str:
+    """What a line of torch that asked is about; '' where that is not known."""
+    if by is None:
+        return ""
+    if "/_dynamo/symbolic_convert.py" in by.file or by.name == "evaluate_expr":
+        code = (user.code or "").strip() if user is not None else ""
+        return "the assert in your code" if code.startswith("assert") else "your code decides by it"
+    return MEANINGS.get(by.name, "")
+
+
 class _Records:
     """The records of an attempt while they are read."""
 
@@ -170,6 +190,7 @@ class _Records:
             return
         stack = frames_of(self._process, list_in(fields, "stack"))
         user, by = self._user(fields), asked_by(stack)
+        why = meaning(by, user)
         expr = (text_in(fields, "expr") or "")[:EXPRESSION]
         if event in (CREATED, UNBACKED):
             self._symbol(event, fields, stack, NewSymbol("", None, None, None, user, by, ref))
@@ -177,10 +198,10 @@ class _Records:
             name = text_in(fields, "symbol") or "?"
             sources = tuple(str(source) for source in list_in(fields, "sources"))
             value = str(fields.get("value"))[:80]
-            self._fixed.setdefault(name, Fixed(name, sources, value, text_in(fields, "reason"), user, by, ref))
+            self._fixed.setdefault(name, Fixed(name, sources, value, text_in(fields, "reason"), user, by, ref, why))
         elif event in (GUARD, DTRACE_GUARD) and expr:
             deferred = any(frame.name == _DEFERS for frame in stack[-8:]) or fields.get("prefix") == "runtime_assert"
-            self._guards.append(ShapeGuard(expr, names_in(expr), user, by, deferred, ref))
+            self._guards.append(ShapeGuard(expr, names_in(expr), user, by, deferred, ref, why))
         elif event in (REAL, DTRACE_REAL) and expr:
             self._real.append(RealValue(expr, str(fields.get("result"))[:80], user, by, ref))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tltui.documents.artifact import artifact_document, record_document
 from tltui.documents.damage import damage_document
+from tltui.documents.grep import Query, grep_document
 from tltui.documents.overview_attempt import attempt_document
 from tltui.documents.overview_compile import compile_document
 from tltui.documents.overview_frame import frame_document
@@ -86,6 +87,7 @@ PLACES: dict[str, Callable[[Run, Ref, Options], Document]] = {
     "run": lambda run, ref, options: run_document(run, options),
     "damage": lambda run, ref, options: damage_document(run, options),
     "pages": lambda run, ref, options: pages_document(run, options),
+    "grep": lambda run, ref, options: grep_document(run, Query(ref.artifact or ""), options),
     "records": _records,
     "record": _record,
     "attempt": _of_compile(lambda run, node, ref, options: attempt_document(run, node, ref.attempt or 0, options)),

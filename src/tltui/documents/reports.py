@@ -142,8 +142,8 @@ def add_recompile(page: Page, found: Recompile, indent: str = "  ", shown: int =
     """Why it recompiled; with many earlier compiles only the newest ones stay unfolded."""
     if not found.reasons:
         page.say(no_reason(found), indent, tokens.DIM)
-    for reason in found.reasons[:shown]:
-        add_reason(page, reason, indent)
+    for n, reason in enumerate(found.reasons[:shown]):
+        add_reason(page, reason, indent, same_place=n > 0 and _same_place(reason, found.reasons[n - 1]))
     if len(found.reasons) > shown:
         what = f"{len(found.reasons) - shown} more earlier compiles that could not be used either"
         page.open(what, folded=True)
@@ -166,8 +166,12 @@ def no_reason(found: Recompile) -> str:
     return "torch logged no reason."
 
 
-def add_reason(page: Page, reason: RecompileReason, indent: str) -> None:
-    """`[0/0] the guard that failed   guards`"""
+def _same_place(one: RecompileReason, other: RecompileReason) -> bool:
+    return (one.file, one.line, one.code) == (other.file, other.line, other.code)
+
+
+def add_reason(page: Page, reason: RecompileReason, indent: str, same_place: bool = False) -> None:
+    """`[0/0] the guard that failed   guards`; then the user's line, unless it is that of the reason before."""
     pieces: list[Piece] = []
     if reason.earlier:
         pieces += [(f"[{reason.earlier}]", tokens.LINK, reason.earlier), " "]
@@ -178,6 +182,8 @@ def add_reason(page: Page, reason: RecompileReason, indent: str) -> None:
     lines = fmt.wrap(text, page.width - len(indent) - max(first, 4) - (12 if tail else 0)) or [""]
     for n, line in enumerate(lines):
         page.add(indent if n == 0 else hang, *(pieces if n == 0 else []), line, *(tail if n == 0 else []))
+    if same_place:
+        return
     if reason.file is not None:
         page.row([("from ", tokens.DIM), page.place(reason.file, reason.line)], hang)
     page.code(reason.code, hang)

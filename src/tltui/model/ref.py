@@ -5,7 +5,8 @@
 ID is `F/C`, `aA/F/C` or `aA` with compiled autograd (torch writes `!A/F/C`), `F/` for a frame, or `none` for records
 without an id (`[-/-]`). `RANK:` alone is a rank, `RANK.PROCESS:` a process (counted from 1, newest last). A page that
 is no record is `@name`, or `@name:ADDRESS` when it is about a part of the run. Brackets are accepted and never needed.
-Names of artifacts are free text: what an address could not hold is written `%XX`.
+Names of artifacts are free text: what an address could not hold is written `%XX`. `@L12` at the end of an artifact's
+address is a line of it (`split_line`); as an address it means the artifact.
 """
 
 from __future__ import annotations
@@ -106,6 +107,7 @@ _GRAMMAR = re.compile(
 )
 _SAFE = re.compile(r"[\w.:<>/()+-]*", re.ASCII)
 _ESCAPE = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+_LINE = re.compile(r"(?<=.)@L(\d{1,9})\Z", re.DOTALL)
 
 
 def _escaped(name: str) -> str:
@@ -114,7 +116,7 @@ def _escaped(name: str) -> str:
         return name
     return "".join(
         "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "surrogatepass"))
-        if character in "%#" or character.isspace() or sanitize(character) != character
+        if character in "%#@" or character.isspace() or sanitize(character) != character
         else character
         for character in name
     )
@@ -130,10 +132,22 @@ def _unescaped(text: str) -> str:
     return _ESCAPE.sub(decoded, text)
 
 
+def at_line(ref: Ref | str, line: int) -> str:
+    """The target of a link to a line of an artifact, from 1: `0/0:dynamo_cpp_guards_str@L12`."""
+    return f"{ref}@L{line}"
+
+
+def split_line(target: str) -> tuple[str, int | None]:
+    """`0/0:dynamo_cpp_guards_str@L12` → the address, and 12; None where no line is named."""
+    match = _LINE.search(target)
+    return (target, None) if match is None else (target[: match.start()], int(match[1]))
+
+
 def parse_ref(text: str) -> Ref:
-    """The address that `text` spells. Raises `BadAddress`."""
-    match = _GRAMMAR.match(text.strip())
-    lost = match and match["id"] is None and (match["artifact"] or (match["n"] and not match["view"]))
+    """The address that `text` spells; a line that it names is left out. Raises `BadAddress`."""
+    text, _ = split_line(text.strip())
+    match = _GRAMMAR.match(text)
+    lost = match and match["id"] is None and not match["view"] and (match["artifact"] or match["n"])
     if match is None or lost:
         raise BadAddress(
             f"{text!r} is not an address. Addresses look like "

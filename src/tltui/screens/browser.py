@@ -24,7 +24,7 @@ from tltui.documents.outline_rows import OutlineRows
 from tltui.messages import DocumentGrown, DocumentReady, NamesReady, Scanned
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile
-from tltui.model.ref import BadAddress, parse_ref
+from tltui.model.ref import BadAddress, parse_ref, split_line
 from tltui.model.run import Run, settle
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, Status, glyph
 from tltui.model.walk import interesting
@@ -255,7 +255,10 @@ class Browser(BrowserCommands):
             self._ticket = self._loader.load(self.shown_ref, self.options)
 
     def go(self, ref: str, *, at: int | None = None) -> None:
-        """Go to an address: tree and document. A wrong one is told."""
+        """Go to an address: tree and document, and the line that it names. A wrong one is told."""
+        ref, line = split_line(ref)
+        if line is not None:
+            at = line - 1
         try:
             parsed = parse_ref(ref)
             node = None if parsed.view else self.trace.resolve(replace(parsed, attempt=None) if parsed.id else parsed)

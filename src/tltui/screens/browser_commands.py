@@ -235,6 +235,17 @@ class BrowserCommands(Screen[None]):
 
         self.app.push_screen(GoTo(own.trace, own.current_compile), chosen)
 
+    def action_search(self) -> None:
+        """Everywhere."""
+        own = self.own
+
+        def answered(text: str | None) -> None:
+            if text:
+                own.show_ref(str(Ref(view="grep", artifact=text)))
+                own.document_view.focus()
+
+        self.app.push_screen(Prompt("search everywhere", "", "a regular expression"), answered)
+
     # history and marks
 
     def remember(self) -> None:

@@ -24,10 +24,10 @@ TOGETHER = 60.0
 _NAME_RANK = re.compile(r"rank[_-]?(\d{1,9})", re.IGNORECASE)
 _LAUNCH = re.compile(r"^attempt_(\d{1,9})$")
 _CLOCK = re.compile(rb'"ts": ?(\d{15,17}(?:\.\d+)?)')
-_BEGIN = rb"^\x00*[^\t\n]{0,80}?[A-Z]\d{4} \d\d:\d\d:\d\d\.\d{6,} \d+ [^\n]{1,500}?:\d+\]"
+_BEGIN = rb"^\x00*(?!\x00)[^\t\n]{0,80}?[A-Z]\d{4} \d\d:\d\d:\d\d\.\d{6,} \d+ [^\n]{1,500}?:\d+\]"
 _RECORD = re.compile(_BEGIN + rb' ?\{[\r\x00]*(?:"|\}|$)', re.MULTILINE)
 _TEXT_LOG = re.compile(_BEGIN, re.MULTILINE)
-_CUT = re.compile(rb"(?:\xef\xbb\xbf)?V\d{4} \d\d:\d\d:\d\d\.\d{6,} \d+ [^\n\]]*(?:\] ?)?")
+_CUT = re.compile(rb"(?:\xef\xbb\xbf)?V\d{4} \d\d:\d\d:\d\d\.\d{6,} \d+(?: [^\n\]]*(?:\] ?)?)?")
 """A log that ends inside its first line (full match)."""
 
 OTHER = "not a TORCH_TRACE log"

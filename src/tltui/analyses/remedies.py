@@ -1,0 +1,279 @@
+"""What varied between the compiles of a frame, and what torch offers against it. Nothing is said without a fact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from tltui.analyses import causes
+
+VALUES_KEPT = 12
+REFS_KEPT = 200
+
+
+class _Reason(Protocol):
+    @property
+    def cause(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def dim(self) -> int | None: ...
+    @property
+    def expected(self) -> str: ...
+    @property
+    def actual(self) -> str: ...
+    @property
+    def value(self) -> str: ...
+    @property
+    def hint(self) -> str: ...
+    @property
+    def key(self) -> tuple[str, str, int | None]: ...
+
+
+class _Dynamic(Protocol):
+    @property
+    def source(self) -> str: ...
+    @property
+    def dim(self) -> int | None: ...
+
+
+class _Rung(Protocol):
+    @property
+    def ref(self) -> str: ...
+    @property
+    def seconds(self) -> float | None: ...
+    @property
+    def reasons(self) -> tuple[Any, ...]: ...
+    @property
+    def became(self) -> tuple[Any, ...]: ...
+    @property
+    def keys(self) -> frozenset[tuple[str, str, int | None]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Switches of `torch._dynamo.config` that matter here, as the metrics state them. None: not stated."""
+
+    automatic_dynamic: bool | None = None
+    unspec_int: bool | None = None
+    """`allow_unspec_int_on_nn_module`"""
+    specialize_float: bool | None = None
+
+    @classmethod
+    def of(cls, config: dict[str, Any]) -> Settings:
+        """From the `dynamo_config` of the metrics."""
+        def flag(name: str) -> bool | None:
+            value = config.get(name)
+            return value if isinstance(value, bool) else None
+
+        return cls(flag("automatic_dynamic_shapes"), flag("allow_unspec_int_on_nn_module"), flag("specialize_float"))
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """One cause, over all recompiles of a frame."""
+
+    cause: str
+    source: str
+    dim: int | None
+    value: str
+    count: int
+    """Recompiles in which it was a reason."""
+    refs: tuple[str, ...]
+    """Their addresses; the first ones of very many."""
+    values: tuple[str, ...]
+    """What was seen, in this order; the first ones of very many."""
+    distinct: int
+    """How many values were seen."""
+    became: str | None
+    """The compile in which torch made it dynamic by itself."""
+    alone: tuple[str, ...]
+    """Recompiles for which no other cause is named."""
+    alone_seconds: float
+    after: int
+    """Recompiles for it after it had become dynamic."""
+    advice: str
+    """What torch offers; '' for nothing."""
+
+
+@dataclass(slots=True)
+class _Seen:
+    reason: _Reason
+    refs: list[str] = field(default_factory=list)
+    values: dict[str, None] = field(default_factory=dict)
+    alone: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    became: str | None = None
+    after: int = 0
+    hints: dict[str, None] = field(default_factory=dict)
+
+
+def variations_of(rungs: Iterable[_Rung], settings: Settings) -> tuple[Variation, ...]:
+    """What varied, the most frequent first."""
+    seen: dict[tuple[str, str, int | None], _Seen] = {}
+    for rung in rungs:
+        keys = rung.keys
+        for reason in reversed(rung.reasons):  # the oldest compile first: values in the order in which they were met
+            found = seen.setdefault(reason.key, _Seen(reason))
+            if reason.hint:
+                found.hints.setdefault(reason.hint)
+            for value in (reason.expected, reason.actual):
+                if value and len(found.values) < REFS_KEPT:
+                    found.values.setdefault(value)
+        for key in keys:
+            found = seen[key]
+            found.refs.append(rung.ref)
+            found.after += found.became is not None
+            if len(keys) == 1:
+                found.alone.append(rung.ref)
+                found.seconds += rung.seconds or 0.0
+        for change in rung.became:
+            for (_, source, dim), found in seen.items():
+                if source == change.source and dim == change.dim:
+                    found.became = found.became or rung.ref
+    ordered = sorted(seen.values(), key=lambda found: (-len(found.refs), found.refs[0]))
+    return tuple(_variation(found, settings) for found in ordered)
+
+
+def _variation(found: _Seen, settings: Settings) -> Variation:
+    reason = found.reason
+    plain = Variation(
+        reason.cause, reason.source, reason.dim, reason.value, len(found.refs), tuple(found.refs[:REFS_KEPT]),
+        tuple(found.values)[:VALUES_KEPT], len(found.values), found.became, tuple(found.alone[:REFS_KEPT]), found.seconds,
+        found.after, "",
+    )  # fmt: skip
+    advice = _ADVICE.get(reason.cause, _nothing)(plain, settings, " ".join(found.hints))
+    return Variation(*(getattr(plain, name) for name in Variation.__slots__[:-1]), advice)
+
+
+def _nothing(seen: Variation, settings: Settings, hints: str) -> str:
+    return ""
+
+
+_OFF = (
+    "automatic_dynamic_shapes was off (torch.compile(dynamic=False) does that), so each {what} needs a compile of its own. "
+    "Leave dynamic at None, or set it to True"
+)
+_ONES = "0 and 1 are always compiled separately"
+
+
+def _size(seen: Variation, settings: Settings, hints: str) -> str:
+    if "_parameters[" in seen.source or "_buffers[" in seen.source:
+        return "Sizes of parameters and buffers are static: modules that differ in them need a compile each."
+    if settings.automatic_dynamic is False:
+        return _OFF.format(what="size") + "."
+    call = f"torch._dynamo.mark_dynamic({seen.source}, {seen.dim})"
+    small = [value for value in seen.values if value in ("0", "1")]
+    note = f" Sizes {_ONES}; torch._dynamo.decorators.mark_unbacked({seen.source}, {seen.dim}) avoids that." if small else ""
+    if seen.became is not None:
+        return f"It became dynamic at [{seen.became}] by itself. {call} before the first call makes it so from the start.{note}"
+    return f"{call} before the first call lets one compile serve all sizes.{note}"
+
+
+def _int(seen: Variation, settings: Settings, hints: str) -> str:
+    if seen.became is not None:
+        return f"It became dynamic at [{seen.became}] by itself: nothing to do."
+    if settings.automatic_dynamic is False:
+        return _OFF.format(what="value") + "."
+    if any(value in ("0", "1") for value in seen.values):
+        return f"An int that varies becomes dynamic by itself, but {_ONES}. A tensor in its place has one compile for all values."
+    return "It did not become dynamic in this log. A tensor in its place has one compile for all values."
+
+
+def _float(seen: Variation, settings: Settings, hints: str) -> str:
+    if seen.became is not None:
+        return f"It became dynamic at [{seen.became}] by itself: nothing to do."
+    if settings.specialize_float:
+        return "torch._dynamo.config.specialize_float is on: with False, a float that varies becomes dynamic."
+    return "A tensor in its place has one compile for all values."
+
+
+def _attribute(seen: Variation, settings: Settings, hints: str) -> str:
+    if seen.source.endswith(".training"):
+        return "model.train() and model.eval() need a compile each. That is two in all; switch rarely."
+    if seen.value == causes.INT:
+        if settings.unspec_int:
+            return ""
+        return (
+            "Torch takes int attributes of an nn.Module as constants. With "
+            "torch._dynamo.config.allow_unspec_int_on_nn_module = True they become dynamic once they vary."
+        )
+    if seen.value in (causes.BOOL, causes.STR):
+        return "It can't be dynamic: each value needs a compile of its own."
+    return "Torch takes it as a constant. A buffer (a tensor) in its place has one compile for all values."
+
+
+def _fixed(what: str) -> Callable[[Variation, Settings, str], str]:
+    def advice(seen: Variation, settings: Settings, hints: str) -> str:
+        return what
+
+    return advice
+
+
+def _text(seen: Variation, settings: Settings, hints: str) -> str:
+    many = " Here they do not end: keep it out of the compiled function, or reduce it to few values before the call."
+    return "A string can't be dynamic: each value needs a compile of its own." + (many if seen.distinct > 3 else "")
+
+
+def _object(seen: Variation, settings: Settings, hints: str) -> str:
+    if seen.source.endswith(".__code__"):
+        what = f"{seen.source.removesuffix('.__code__')} was another function: each needs a compile, as its code is part of the graph."
+        return what
+    return "It must be the very same object. If it is made anew for each call (a lambda, a partial, a class), make it once, outside."
+
+
+def _state(seen: Variation, settings: Settings, hints: str) -> str:
+    if "num_threads" in seen.source:
+        return "Set the number of threads once, before the first call: each number needs a compile."
+    if "torch function modes" in seen.source:
+        return "A torch function mode (torch.set_default_device is one) was active in some of the calls only."
+    return "Each combination needs a compile of its own: make all calls under the same modes, if the difference is not meant."
+
+
+def _condition(seen: Variation, settings: Settings, hints: str) -> str:
+    if "mark_unbacked" in hints:
+        return (
+            f"Part of it is no condition of yours: sizes {_ONES}. "
+            f"torch._dynamo.decorators.mark_unbacked({seen.source}, {seen.dim if seen.dim is not None else 'dim'}) avoids that part."
+        )
+    if "use_duck_shape" in hints:
+        return (
+            "Two sizes were equal at the first compile, and torch took them for one. "
+            "With torch.fx.experimental._config.use_duck_shape = False it does not."
+        )
+    return "A graph holds for one outcome of a condition. Each further outcome needs a compile."
+
+
+def _backend(seen: Variation, settings: Settings, hints: str) -> str:
+    return "Make the backend once and pass the same object to each torch.compile call."
+
+
+_EACH = "Each needs a compile of its own. Convert before the call, if the mixture is not meant."
+
+_ADVICE: dict[str, Callable[[Variation, Settings, str], str]] = {
+    causes.SIZE: _size,
+    causes.STRIDE: _fixed("Call .contiguous() on it before the call, if the layout need not vary."),
+    causes.RANK: _fixed("The number of dimensions can't be dynamic: reshape before the call, if the mixture is not meant."),
+    causes.DTYPE: _fixed(_EACH),
+    causes.DEVICE: _fixed(_EACH),
+    causes.GRAD: _fixed(
+        "Inputs with and without a gradient need a compile each: detach(), or requires_grad_() always, if it is not meant."
+    ),
+    causes.INT: _int,
+    causes.FLOAT: _float,
+    causes.BOOL: _fixed("A bool can't be dynamic: True and False need a compile each."),
+    causes.STR: _text,
+    causes.TYPE: _fixed(_EACH),
+    causes.OBJECT: _object,
+    causes.STATE: _state,
+    causes.ATTRIBUTE: _attribute,
+    causes.GLOBAL: _fixed("Torch takes globals as constants: pass what varies as an argument."),
+    causes.CLOSURE: _fixed("Torch takes variables of enclosing functions as constants: pass what varies as an argument."),
+    causes.CONDITION: _condition,
+    causes.LENGTH: _fixed("The length of a container is part of the graph: a tensor in its place can have a dynamic size."),
+    causes.KEY: _fixed("Which keys and attributes there are is part of the graph: each combination needs a compile."),
+    causes.ALIASING: _fixed("Calls in which arguments are one tensor need another compile: pass a clone(), if it is not meant."),
+    causes.BACKEND: _backend,
+    causes.FREED: _fixed("Keep the object alive as long as the compiled function is used."),
+}

@@ -1,0 +1,118 @@
+"""tltui on a trace, for tests: opened, read to its end, and at rest."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from screen import until
+from textual.pilot import Pilot
+
+from tltui.app import TltuiApp
+from tltui.config import Config
+from tltui.model.run import Run
+from tltui.screens.browser import Browser
+from tltui.sources.discover import discover
+
+TRACES = Path(__file__).parents[1] / "traces"
+DEMO = Path(__file__).parents[2] / "src" / "tltui" / "demo"
+BREAKS = TRACES / "torch-2.13" / "breaks"
+
+
+class Driver:
+    """Presses keys and waits for what they lead to."""
+
+    def __init__(self, app: TltuiApp, pilot: Pilot[Any]) -> None:
+        self.app = app
+        self.pilot = pilot
+
+    @property
+    def browser(self) -> Browser:
+        """The main screen."""
+        return self.app.browser
+
+    @property
+    def said(self) -> str:
+        """The line below."""
+        return self.browser.status.said().strip()
+
+    @property
+    def at(self) -> str:
+        """The address of the node under the cursor of the tree."""
+        return self.browser.tree_view.node.ref
+
+    @property
+    def title(self) -> str:
+        """The title of the document that is shown."""
+        return self.browser.document_view.document.title
+
+    async def press(self, *keys: str) -> None:
+        """Press keys, one after the other."""
+        await self.pilot.press(*keys)
+        await self.pilot.pause()
+
+    async def type(self, text: str) -> None:
+        """Type a text."""
+        names = {" ": "space", "/": "slash", ":": "colon", ".": "full_stop", "_": "underscore", "[": "left_square_bracket",
+                 "]": "right_square_bracket", "@": "at", "-": "minus", "~": "tilde", "#": "number_sign"}  # fmt: skip
+        await self.press(*(names.get(char, char) for char in text))
+
+    async def until(self, condition: Any) -> None:
+        """Wait for what a helper thread finds."""
+        await until(self.pilot, condition)
+
+    async def shown(self, ref: str) -> None:
+        """Wait for the document at an address."""
+        await self.until(lambda: self.browser.document_view.document.ref == ref and self.browser.shown_ref == ref)
+
+    async def rest(self) -> None:
+        """Wait until the document has followed the tree."""
+        await self.until(lambda: self.browser.document_view.document.ref == self.browser.shown_ref == self.at)
+
+
+@asynccontextmanager
+async def opened(
+    *paths: Path | str,
+    size: tuple[int, int] = (120, 40),
+    theme: str = "dark",
+    config: Config | None = None,
+    ascii_only: bool = False,
+    mouse: bool = True,
+    wait: bool = True,
+) -> AsyncIterator[Driver]:
+    """tltui on these paths."""
+    found = discover([str(path) for path in paths or (BREAKS,)])
+    app = TltuiApp(Run(found), config or Config(), theme=theme, ascii_only=ascii_only, mouse=mouse)
+    async with app.run_test(size=size) as pilot:
+        driver = Driver(app, pilot)
+        if wait:
+            await driver.until(lambda: app.browser.is_mounted and app.browser.trace.finished)
+            await driver.until(lambda: not _is_reading(driver))
+            await driver.rest()
+        yield driver
+
+
+def _is_reading(driver: Driver) -> bool:
+    from tltui.widgets.bars import RunBar
+
+    return "reading" in driver.browser.query_one(RunBar).said()
+
+
+def log_of(frames: Iterable[tuple[int, int, str]], *, rank: int | None = None, pid: int = 1) -> bytes:
+    """A small log: (frame, compiles, function) each; the last compile of a function named `bad…` fails, those of `break…` break."""
+    out = ['{"str": ["/home/user/model.py", 0]}']
+    where = "" if rank is None else f', "rank": {rank}'
+    for frame, compiles, name in frames:
+        for number in range(compiles):
+            ids = f'"frame_id": {frame}, "frame_compile_id": {number}, "attempt": 0{where}'
+            out.append(f'{{"dynamo_start": {{"stack": [{{"line": {frame + 1}, "name": "{name}", "filename": 0}}]}}, {ids}}}')
+            if name.startswith("break"):
+                out.append(f'{{"artifact": {{"name": "dynamo_graph_break_reason", "encoding": "string"}}, {ids}, "has_payload": "0"}}\n\tGraph break')
+            out.append(f'{{"dynamo_output_graph": {{}}, {ids}, "has_payload": "0"}}\n\tclass GraphModule:\n\t    pass')
+            failed = ', "fail_type": "Error", "fail_reason": "why"' if name.startswith("bad") and number == compiles - 1 else ""
+            metrics = f'"co_name": "{name}", "co_filename": "/home/user/model.py", "co_firstlineno": {frame + 1}, "graph_op_count": 2'
+            out.append(f'{{"compilation_metrics": {{{metrics}{failed}}}, {ids}}}')
+    head = f"V1120 10:00:00.000000 {pid} torch/x.py:1] "
+    return "".join(f"{head}{line}\n" for line in out).encode()

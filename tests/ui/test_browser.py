@@ -1,0 +1,705 @@
+"""The main screen, driven by keys, judged by what it says and where it is."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opened import BREAKS, DEMO, TRACES, Driver, log_of, opened
+from screen import screen_lines, screen_text
+
+from tltui.commands import COMMANDS
+from tltui.config import Config, read_config
+from tltui.model.nodes import Compile
+from tltui.screens.goto import GoTo
+from tltui.widgets.bars import RunBar
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("TMUX", "NO_COLOR", "TLTUI_CONFIG"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def write(directory: Path, *logs: bytes) -> Path:
+    directory.mkdir(exist_ok=True)
+    for number, data in enumerate(logs):
+        (directory / f"{number}.log").write_bytes(data)
+    return directory
+
+
+def bar(driver: Driver) -> str:
+    return driver.browser.query_one(RunBar).said()
+
+
+def compile_at(driver: Driver) -> str:
+    found = driver.browser.current_compile
+    assert isinstance(found, Compile)
+    return str(found.ref)
+
+
+# where one begins
+
+
+@pytest.mark.parametrize(("frames", "begins"), [
+    ([(0, 1, "f"), (1, 2, "break_"), (2, 2, "bad")], "2/1"),
+    ([(0, 1, "f"), (1, 2, "break_")], "1/0"),
+    ([(0, 1, "f"), (1, 1, "g")], "0/0"),
+])  # fmt: skip
+async def test_the_cursor_goes_to_the_most_interesting_place(frames: Any, begins: str, tmp_path: Path) -> None:
+    async with opened(write(tmp_path / "t", log_of(frames))) as driver:
+        assert driver.at == begins
+        await driver.shown(begins)
+
+
+async def test_the_first_key_stops_that(tmp_path: Path) -> None:
+    trace = write(tmp_path / "t", log_of([(0, 3, "f"), (1, 2, "bad")]))
+    async with opened(trace, wait=False) as driver:
+        driver.browser.user_acts()
+        await driver.until(lambda: driver.browser.trace.finished)
+        await driver.pilot.pause()
+        assert driver.at == ""
+
+
+async def test_what_the_bar_says() -> None:
+    async with opened(DEMO) as driver:
+        said = bar(driver)
+        for part in ("demo", "torch 2.13", "2 ranks", "✗", "⚑", "↻ ", "compiling"):
+            assert part in said
+        assert "damaged" not in said
+
+
+async def test_damage_is_counted(tmp_path: Path) -> None:
+    trace = write(tmp_path / "t", log_of([(0, 1, "f")]) + b"V1120 10:00:00.000000 1 x.py:1] {broken\nnonsense\n", b"\x1f\x8bzip")
+    async with opened(trace) as driver:
+        assert "2 damaged" in bar(driver)
+        assert "1 not opened" in bar(driver)
+        driver.app.perform(next(c for c in COMMANDS if c.id == "app.damage"))
+        await driver.shown("@damage")
+        assert "not JSON" in screen_text(driver.app)
+
+
+# walking
+
+
+async def test_errors(tmp_path: Path) -> None:
+    trace = write(tmp_path / "t", log_of([(0, 1, "bad_first"), (1, 1, "f"), (2, 3, "bad_last")]))
+    async with opened(trace) as driver:
+        assert driver.at == "0/0"
+        await driver.press("e")
+        assert driver.at == "2/2"
+        await driver.shown("2/2")
+        await driver.press("e")
+        assert driver.said.startswith("no further error")
+        assert driver.at == "2/2"
+        await driver.press("E")
+        assert driver.at == "0/0"
+        await driver.press("E")
+        assert driver.said.startswith("no earlier error")
+        await driver.press("j")
+        assert "no earlier" not in driver.said
+
+
+async def test_there_are_none(tmp_path: Path) -> None:
+    async with opened(write(tmp_path / "t", log_of([(0, 1, "f")]))) as driver:
+        for key, told in (("e", "no error in this run"), ("B", "no graph break in this run"), ("r", "f was compiled only once"),
+                          ("greater_than_sign", "there is no rank after this one"),
+                          ("less_than_sign", "there is no rank before this one"), ("backspace", "nothing to go back to"),
+                          ("ctrl+o", "nothing to go forward to"), ("apostrophe", "nothing is marked: m marks a place")):  # fmt: skip
+            await driver.press(key)
+            assert driver.said.startswith(told)
+
+
+async def test_breaks_and_back() -> None:
+    async with opened(BREAKS) as driver:
+        assert driver.at == "0/0"
+        for there in ("2/0", "3/0"):
+            await driver.press("b")
+            assert driver.at == there
+        await driver.press("b")
+        assert driver.said.startswith("no further graph break")
+        await driver.press("B", "B", "B")
+        assert driver.said.startswith("no earlier graph break")
+        assert driver.at == "0/0"
+        await driver.press("backspace")
+        assert driver.at == "2/0"
+        await driver.shown("2/0")
+        await driver.press("backspace")
+        assert driver.at == "3/0"
+        await driver.press("ctrl+o")
+        assert driver.at == "2/0"
+        await driver.press("b")
+        assert driver.at == "3/0"
+        await driver.press("alt+right")
+        assert driver.said.startswith("nothing to go forward to")
+
+
+async def test_recompiles(tmp_path: Path) -> None:
+    trace = write(tmp_path / "t", log_of([(0, 1, "f"), (1, 3, "g"), (2, 2, "h")]))
+    async with opened(trace) as driver:
+        await driver.press("g", "r")
+        assert driver.at == "1/1"
+        await driver.press("r")
+        assert driver.at == "1/2"
+        await driver.press("r")
+        assert driver.said.startswith("[1/2] is the last compile of g")
+        await driver.press("R", "R", "R")
+        assert driver.said.startswith("[1/0] is the first compile of g")
+        assert driver.at == "1/0"
+
+
+async def test_the_same_code_on_other_ranks(tmp_path: Path) -> None:
+    trace = write(
+        tmp_path / "t",
+        log_of([(0, 2, "f"), (1, 1, "g")], rank=0, pid=1),
+        log_of([(0, 1, "other")], rank=1, pid=2),
+        log_of([(0, 1, "g"), (1, 1, "f")], rank=2, pid=3),
+    )
+    async with opened(trace) as driver:
+        driver.browser.go("0:0/0")
+        await driver.press("greater_than_sign")
+        # f stands in line 1 of frame 0 on rank 0, and in line 2 on rank 2: not the same code
+        assert "no further rank compiled f" in driver.said
+        driver.browser.go("0:0/1")
+        await driver.press("greater_than_sign")
+        assert "no further rank compiled f" in driver.said
+    same = write(
+        tmp_path / "u",
+        log_of([(1, 1, "g"), (0, 2, "f")], rank=0, pid=1),
+        log_of([(9, 1, "other")], rank=1, pid=2),
+        log_of([(0, 1, "f")], rank=2, pid=3).replace(b'"frame_id": 0', b'"frame_id": 7'),
+    )
+    async with opened(same) as driver:
+        driver.browser.go("0:0/0")
+        await driver.press("greater_than_sign")
+        assert driver.at == "2:7/0"
+        assert "there it is [7/0], not [0/0]; 1 rank(s) in between did not compile it" in driver.said
+        await driver.press("less_than_sign")
+        assert driver.at == "0:0/0"
+
+
+async def test_artifacts() -> None:
+    async with opened(BREAKS) as driver:
+        await driver.press("right_square_bracket")
+        assert driver.at == "0/0:dynamo_graph_break_reason"
+        await driver.shown("0/0:dynamo_graph_break_reason")
+        await driver.press("right_square_bracket")
+        assert driver.at == "0/0:dynamo_output_graph"
+        await driver.press("left_square_bracket", "left_square_bracket")
+        assert driver.said.startswith("no earlier artifact in [0/0]")
+        assert driver.at == "0/0:dynamo_graph_break_reason"
+        await driver.press("b")
+        assert driver.at == "2/0"
+
+
+async def test_walking_past_a_filter(tmp_path: Path) -> None:
+    """What a filter hides can still be jumped to: the filter gives way."""
+    trace = write(tmp_path / "t", log_of([(0, 1, "f"), (1, 1, "bad")]))
+    async with opened(trace) as driver:
+        await driver.press("g", "f")
+        await driver.type("f")
+        await driver.press("enter")
+        assert driver.browser.tree_view.outline.filter == "f"
+        await driver.press("e")
+        assert driver.at == "1/0"
+        assert driver.browser.tree_view.outline.filter == ""
+
+
+# go to
+
+
+async def test_go_to_an_address() -> None:
+    async with opened(DEMO) as driver:
+        await driver.press("o")
+        await driver.type("1:0/1")
+        await driver.press("enter")
+        assert driver.at == "1:0/1"
+        await driver.shown("1:0/1")
+        await driver.press("o")
+        await driver.type("1:0/1:dynamo_output_graph")
+        await driver.press("enter")
+        assert driver.at == "1:0/1:dynamo_output_graph"
+
+
+async def test_go_to_by_name() -> None:
+    async with opened(BREAKS) as driver:
+        await driver.press("o")
+        assert isinstance(driver.app.screen, GoTo)
+        await driver.type("resm g")
+        assert "torch_dynamo_resume_in_g_at_11" in screen_text(driver.app)
+        await driver.press("enter")
+        assert driver.at == "4/0"
+        await driver.press("o")
+        await driver.type("outputgraph")
+        await driver.press("enter")
+        assert driver.at == "4/0:dynamo_output_graph"
+        await driver.press("o", "down", "up", "down", "escape")
+        assert driver.at == "4/0:dynamo_output_graph"
+        await driver.press("o")
+        await driver.type("[/][red]")
+        await driver.press("enter")
+        assert driver.at == "4/0:dynamo_output_graph"
+        assert "nothing" in driver.said
+
+
+async def test_go_to_a_page() -> None:
+    async with opened(BREAKS) as driver:
+        for page in ("@damage", "@records:0/0", "@pages"):
+            await driver.press("o")
+            await driver.type(page)
+            await driver.press("enter")
+            await driver.shown(page)
+
+
+async def test_a_wrong_link_is_told() -> None:
+    async with opened(BREAKS) as driver:
+        driver.browser.go("77/0")
+        assert "there is no 77/0" in driver.said
+        driver.browser.go("0/0:nothing_like_it")
+        assert "there is no 0/0:nothing_like_it" in driver.said
+        driver.browser.go("!![")
+        assert driver.said
+
+
+# the tree
+
+
+async def test_filter_in_the_tree() -> None:
+    async with opened(BREAKS) as driver:
+        await driver.press("f")
+        await driver.type("resume")
+        await driver.press("enter")
+        shown = screen_text(driver.app)
+        assert "[4/0]" in shown
+        assert "▸ ⚑ [2/0]" not in shown
+        await driver.press("f")
+        await driver.press("ctrl+u")
+        await driver.type("nothing like this")
+        await driver.press("enter")
+        assert "nothing in the tree has 'nothing like this'" in driver.said
+        await driver.press("escape")
+        assert "▸ ⚑ [2/0]" in screen_text(driver.app)
+
+
+async def test_moving_opening_and_closing() -> None:
+    async with opened(BREAKS) as driver:
+        tree = driver.browser.tree_view
+        await driver.press("g", "j", "l")
+        assert "▾ ⚑ [0/0] f" in screen_text(driver.app)
+        await driver.press("l")
+        assert tree.node.target is not None
+        assert tree.cursor == 2
+        await driver.press("h")
+        assert tree.cursor == 1
+        await driver.press("h")
+        assert "▸ ⚑ [0/0] f" in screen_text(driver.app)
+        await driver.press("h")
+        assert tree.cursor == 0
+        await driver.press("equals_sign")
+        assert len(tree.outline) > 100
+        await driver.press("G", "pageup", "pagedown", "ctrl+u", "ctrl+d")
+        assert tree.cursor == len(tree.outline) - 1
+        await driver.press("minus")
+        assert len(tree.outline) == 8
+        await driver.press("g", "j", "space")
+        assert "▾ ⚑ [0/0] f" in screen_text(driver.app)
+        await driver.press("enter")
+        assert driver.browser.document_view.has_focus
+
+
+async def test_the_document_follows_when_the_cursor_rests() -> None:
+    async with opened(BREAKS) as driver:
+        await driver.press("g", "j", "j", "j")
+        await driver.shown("2/0")
+        await driver.press("k")
+        await driver.shown("1/0")
+        assert "[1/0]" in driver.title
+
+
+async def test_enter_goes_to_the_document_that_the_cursor_is_on() -> None:
+    """Also when the document has not followed yet."""
+    async with opened(BREAKS) as driver:
+        driver.browser.tree_view.action_bottom()
+        driver.browser.tree_view.action_enter()
+        await driver.shown(driver.at)
+        assert driver.browser.document_view.has_focus
+
+
+async def test_moving_in_the_other_pane() -> None:
+    async with opened(BREAKS) as driver:
+        await driver.press("J", "J", "K")
+        assert driver.browser.document_view.current_line() == 1
+        assert driver.at == "0/0"
+        await driver.press("tab", "J")
+        await driver.shown("1/0")
+        assert driver.browser.document_view.has_focus
+
+
+# documents
+
+
+async def test_pages_of_the_run() -> None:
+    async with opened(BREAKS) as driver:
+        await driver.press("0")
+        await driver.shown("@pages")
+        text = screen_text(driver.app)
+        for word in ("damage", "records"):
+            assert word in text
+        await driver.press("1")
+        await driver.until(lambda: driver.title == "breaks" or "overview" in driver.title)
+        assert driver.at == ""
+
+
+async def test_following_a_link_and_back() -> None:
+    async with opened(BREAKS) as driver:
+        await driver.press("1", "tab")
+        await driver.until(lambda: "Graph breaks" in screen_text(driver.app))
+        await driver.press("slash")
+        await driver.type("[2/0]")
+        await driver.press("enter", "escape")
+        await driver.press("enter")
+        await driver.until(lambda: driver.at == "2/0")
+        assert driver.browser.document_view.has_focus
+        await driver.press("backspace")
+        assert driver.at == ""
+
+
+async def test_raw_and_back() -> None:
+    async with opened(BREAKS) as driver:
+        driver.browser.go("0/0:compilation_metrics")
+        await driver.shown("0/0:compilation_metrics")
+        laid_out = len(driver.browser.document_view.document)
+        await driver.press("i")
+        await driver.until(lambda: len(driver.browser.document_view.document) < laid_out)
+        assert "as it was stored" in driver.said
+        await driver.press("i")
+        await driver.until(lambda: len(driver.browser.document_view.document) == laid_out)
+
+
+async def test_marks() -> None:
+    async with opened(BREAKS) as driver:
+        driver.browser.go("0/0:inductor_output_code")
+        await driver.shown("0/0:inductor_output_code")
+        await driver.press("tab", "j", "j", "j", "m")
+        assert "marked" in driver.said
+        driver.browser.go("3/0")
+        await driver.shown("3/0")
+        await driver.press("m", "apostrophe")
+        assert "line 4" in screen_text(driver.app)
+        await driver.press("enter")
+        await driver.shown("0/0:inductor_output_code")
+        assert driver.browser.document_view.current_line() == 3
+
+
+async def test_escape_closes_the_innermost_first() -> None:
+    async with opened(BREAKS) as driver:
+        browser, view = driver.browser, driver.browser.document_view
+        await driver.press("f")
+        await driver.type("0")
+        await driver.press("enter", "tab", "z")
+        await driver.press("slash")
+        await driver.type("a")
+        await driver.press("enter", "f")
+        await driver.type("e")
+        await driver.press("enter", "V")
+        await driver.until(lambda: view.selected_lines() is not None and view.filter_text == "e" and view.hits)
+        await driver.press("escape")
+        assert view.selected_lines() is None
+        assert view.filter_text == "e"
+        await driver.press("escape")
+        assert not view.filter_text
+        assert view.hits
+        await driver.press("escape")
+        assert not view.hits
+        assert browser.tree_view.outline.filter == "0"
+        assert browser.has_class("-zoomed")
+        for _ in range(3):
+            await driver.press("escape")
+        assert not browser.tree_view.outline.filter
+        assert not browser.has_class("-zoomed")
+        assert browser.tree_view.has_focus
+        await driver.press("escape")
+        assert driver.app.is_running
+
+
+async def test_a_builder_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tltui.documents import build
+
+    def broken(*_: Any) -> Any:
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr(build, "compile_document", broken)
+    async with opened(BREAKS) as driver:
+        assert "ZeroDivisionError: ours" in screen_text(driver.app)
+        assert "fault of tltui" in screen_text(driver.app)
+        await driver.press("right_square_bracket")
+        await driver.shown("0/0:dynamo_graph_break_reason")
+
+
+async def test_an_action_that_fails(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    """A key whose command fails says so; the program goes on."""
+    from tltui.screens.browser import Browser
+
+    def broken(self: Browser) -> None:
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr(Browser, "action_next_error", broken)
+    async with opened(BREAKS) as driver:
+        await driver.press("e")
+        assert "ZeroDivisionError" in driver.said
+        await driver.press("b")
+        assert driver.at == "2/0"
+        [log] = home.rglob("crash.log")
+        assert "ZeroDivisionError" in log.read_text()
+        assert "ours" not in log.read_text()
+        assert stat.S_IMODE(log.stat().st_mode) == 0o600
+
+
+# out of the program
+
+
+def copied(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    sent: list[str] = []
+    monkeypatch.setattr("tltui.app.TltuiApp.copy_to_clipboard", lambda self, text: sent.append(text))
+    return sent
+
+
+async def test_copying(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    sent = copied(monkeypatch)
+    async with opened(BREAKS) as driver:
+        await driver.press("y")
+        assert sent.pop() == "0/0"
+        await driver.press("Y")
+        assert sent.pop() == f"{next(BREAKS.glob('*.log'))} 0/0"
+        await driver.press("tab", "y")
+        assert sent.pop() == next(iter(driver.browser.current_document.text(0, 1)))
+        await driver.press("V", "j", "j", "y")
+        assert sent[0] == "\n".join(driver.browser.current_document.text(0, 3))
+        assert "copied 3 lines" in driver.said
+        [file] = home.rglob("yank.txt")
+        assert file.read_text() == sent[0]
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert str(file.name) in driver.said
+
+
+async def test_copying_where_no_file_can_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    sent = copied(monkeypatch)
+    (tmp_path / "cache").write_text("not a directory")
+    async with opened(BREAKS) as driver:
+        await driver.press("y")
+        assert sent == ["0/0"]
+        assert driver.said.startswith("copied 3 characters")
+
+
+async def test_exporting(tmp_path: Path) -> None:
+    async with opened(BREAKS) as driver:
+        driver.browser.go("0/0:dynamo_output_graph")
+        await driver.shown("0/0:dynamo_output_graph")
+        target = tmp_path / "graph.txt"
+        for answer, told in (("", "wrote"), ("n", "nothing was written"), ("y", "wrote")):
+            await driver.press("x", "ctrl+u")
+            await driver.type("~/graph.txt")
+            await driver.press("enter")
+            if answer:
+                target.write_text("old")
+                await driver.press(answer)
+            await driver.until(lambda wanted=told: driver.said.startswith(wanted))
+            assert target.read_text() == "old" or answer != "n"
+        assert target.read_text() == "\n".join(driver.browser.current_document.text(0, len(driver.browser.current_document))) + "\n"
+
+
+async def test_exporting_fails(tmp_path: Path) -> None:
+    async with opened(BREAKS) as driver:
+        for path in ("/proc/none/graph.txt", str(tmp_path)):
+            await driver.press("x", "ctrl+u")
+            await driver.type(path)
+            await driver.press("enter")
+            if path == str(tmp_path):
+                await driver.press("y")
+            await driver.until(lambda wanted=path: driver.said.startswith(f"could not write {wanted}"))
+        assert list(tmp_path.iterdir()) == []
+        await driver.press("x", "escape", "b")
+        assert driver.at == "2/0"
+
+
+async def test_exporting_a_selection(tmp_path: Path) -> None:
+    async with opened(BREAKS) as driver:
+        driver.browser.go("0/0:inductor_output_code")
+        await driver.shown("0/0:inductor_output_code")
+        await driver.press("tab", "j", "V", "j", "x")
+        assert "write (2 lines) to" in screen_text(driver.app)
+        await driver.press("ctrl+u")
+        await driver.type(str(tmp_path / "two.txt"))
+        await driver.press("enter")
+        await driver.until(lambda: driver.said.startswith("wrote 2 lines"))
+        assert (tmp_path / "two.txt").read_text().count("\n") == 2
+
+
+# layout
+
+
+async def test_zoom() -> None:
+    async with opened(BREAKS) as driver:
+        assert "▸ ✓ [4/0]" in screen_text(driver.app)
+        await driver.press("tab", "z")
+        assert "▸ ✓ [4/0]" not in screen_text(driver.app)
+        assert "Graph break" in screen_text(driver.app)
+        await driver.press("tab")
+        assert "▸ ✓ [4/0]" in screen_text(driver.app)
+        assert "Graph break" not in screen_text(driver.app)
+        await driver.press("z")
+        assert "▸ ✓ [4/0]" in screen_text(driver.app)
+        assert "Graph break" in screen_text(driver.app)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (99, 30)], ids=str)
+async def test_one_pane_at_a_time_when_narrow(size: tuple[int, int]) -> None:
+    async with opened(BREAKS, size=size) as driver:
+        assert "▸ ✓ [4/0]" in screen_text(driver.app)
+        assert "The graph ends" not in screen_text(driver.app)
+        await driver.press("enter")
+        assert "▸ ✓ [4/0]" not in screen_text(driver.app)
+        assert "The graph ends" in screen_text(driver.app)
+        await driver.press("escape")
+        assert "▸ ✓ [4/0]" in screen_text(driver.app)
+        await driver.pilot.resize_terminal(120, 40)
+        await driver.pilot.pause()
+        assert "▸ ✓ [4/0]" in screen_text(driver.app)
+        await driver.until(lambda: "The graph ends" in screen_text(driver.app))
+
+
+@pytest.mark.parametrize("size", [(40, 8), (80, 24), (120, 40), (200, 60)], ids=str)
+async def test_nothing_overlaps(size: tuple[int, int]) -> None:
+    async with opened(DEMO, size=size) as driver:
+        lines = screen_lines(driver.app)
+        assert lines[0].startswith(" demo")
+        assert len(lines) == size[1]
+        assert all(len(line) <= size[0] for line in lines)
+        assert "error" in lines[-1]
+        await driver.press("G")
+        assert any("[-/-]" in line for line in screen_lines(driver.app)[-2:])
+
+
+async def test_ascii() -> None:
+    async with opened(DEMO, ascii_only=True) as driver:
+        for keys in (["g"], ["e"], ["b"], ["right_square_bracket"], ["0"], ["question_mark"], ["escape", "o"], ["escape", "x"], ["escape"]):
+            await driver.press(*keys)
+            await driver.pilot.pause()
+            text = screen_text(driver.app)
+            assert [char for char in sorted(set(text)) if not char.isascii()] == [], text
+
+
+# settings
+
+
+async def test_a_wrong_config_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('theme = "pink"\nmouse = 3\n[keys]\n"app.no_such" = "e"\n"app.next_error" = "f8"\n')
+    config = read_config(file)
+    async with opened(DEMO, config=config) as driver:
+        assert "config.toml, line " in driver.said
+        await driver.press("question_mark", "G")
+        text = screen_text(driver.app)
+        assert 'line 1: theme' in text
+        assert "app.no_such" in text
+        await driver.press("escape", "g", "f8")
+        assert driver.browser.current_compile is not None
+
+
+async def test_other_keys() -> None:
+    config = Config(keys={"app.next_break": ("f5", "comma"), "tree.cursor_down": ("n",), "document.cursor_down": ("n",)})
+    async with opened(BREAKS, config=config) as driver:
+        await driver.press("f5")
+        assert driver.at == "2/0"
+        await driver.press("comma")
+        assert driver.at == "3/0"
+        await driver.press("b")
+        assert driver.at == "3/0"
+        await driver.press("n")
+        assert driver.at == "4/0"
+        await driver.press("question_mark")
+        assert "f5 ," in screen_text(driver.app)
+
+
+async def test_the_palette_lists_every_command() -> None:
+    from tltui.screens.palette import Palette
+
+    async with opened(BREAKS) as driver:
+        await driver.press("ctrl+p")
+        assert "other pane" in screen_text(driver.app)
+        palette = Palette(driver.app.screen)
+        listed = [hit async for hit in palette.discover()]
+        assert len(listed) == len(COMMANDS)
+        for command in COMMANDS:
+            hits = [hit async for hit in palette.search(command.title)]
+            assert any(command.title in str(hit.match_display) for hit in hits), command
+        await driver.type("previous graph break")
+        await driver.until(lambda: "everywhere, B" in screen_text(driver.app))
+        await driver.press("enter")
+        await driver.until(lambda: driver.said.startswith("no earlier graph break"))
+
+
+async def test_every_command_has_its_action() -> None:
+    async with opened(BREAKS) as driver:
+        for command in COMMANDS:
+            owner = driver.app.owner(command)
+            name = command.action.partition("(")[0]
+            assert callable(getattr(owner, f"action_{name}", None)), command
+
+
+async def test_every_key_of_the_main_screen_can_be_pressed() -> None:
+    """None of them ends the program or says that it failed."""
+    outside = {"app.leave", "app.suspend", "app.pager", "app.editor"}
+    async with opened(DEMO) as driver:
+        for focus in ("tree", "document"):
+            for command in COMMANDS:
+                for key in () if command.id in outside else command.keys[:1]:
+                    driver.browser.query_one(f"#{focus}").focus()
+                    await driver.press(key)
+                    if driver.app.screen is not driver.browser:
+                        await driver.press("escape")
+                    await driver.until(lambda: driver.app.screen is driver.browser)
+                    assert "fault" not in driver.said, (command, driver.said)
+
+
+# many of them
+
+
+async def test_a_thousand_ranks(tmp_path: Path) -> None:
+    """Only what is in sight is made."""
+    trace = tmp_path / "t"
+    trace.mkdir()
+    for rank in range(1000):
+        (trace / f"rank_{rank}.log").write_bytes(log_of([(0, 2, "f")], rank=rank, pid=rank + 1))
+    async with opened(trace) as driver:
+        tree = driver.browser.tree_view
+        assert "1000 ranks" in bar(driver)
+        assert len(tree.outline) < 1010
+        await driver.press("G")
+        assert driver.at == "999"
+        await driver.press("l", "j", "l")
+        assert len(tree.outline) < 1020
+        await driver.press("greater_than_sign")
+        assert "no rank after" in driver.said
+        await driver.press("equals_sign")
+        assert len(tree.outline) <= 5100
+
+
+async def test_ten_thousand_compiles(tmp_path: Path) -> None:
+    trace = write(tmp_path / "t", log_of((frame, 2, "break_" if frame == 4000 else "f") for frame in range(5000)))
+    async with opened(trace) as driver:
+        assert "10,000 compiles" in bar(driver)
+        assert driver.at == "4000/0"
+        tree = driver.browser.tree_view
+        assert len(tree.outline) < 5010
+        await driver.press("o")
+        await driver.type("4999/1")
+        await driver.press("enter")
+        assert driver.at == "4999/1"
+        await driver.press("j", "k", "pageup", "G", "g", "b", "B")
+        assert driver.at == "4000/1"

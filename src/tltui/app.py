@@ -6,17 +6,22 @@ import argparse
 import os
 import sys
 import traceback
+from collections.abc import Mapping
 from typing import ClassVar
 
 from textual import events
+from textual.actions import ActionParseResult
 from textual.binding import BindingType
+from textual.dom import DOMNode
 
 from tltui.commands import BY_ID, Command, Where
 from tltui.config import THEMES, Config, cache_path, read_config
+from tltui.documents.format import home
 from tltui.model.run import Run
 from tltui.screens.browser import Browser
 from tltui.screens.palette import Palette
 from tltui.sources.discover import Found
+from tltui.text import tokens
 from tltui.widgets.type_ahead import TypeAhead
 
 SWITCH_INTERVAL = 0.0005
@@ -60,10 +65,27 @@ class TltuiApp(TypeAhead):
 
     def perform(self, command: Command) -> None:
         """Run a command from the palette where it belongs."""
-        target = {Where.TREE: self.browser.tree_view, Where.DOCUMENT: self.browser.document_view}.get(
-            command.where, self.browser
-        )
-        self.call_later(self.run_action, command.action, target)
+        self.call_later(self.run_action, command.action, self.owner(command))
+
+    def owner(self, command: Command) -> DOMNode:
+        """Whose method a command is."""
+        owners: dict[Where, DOMNode] = {Where.TREE: self.browser.tree_view, Where.DOCUMENT: self.browser.document_view}
+        return owners.get(command.where, self.browser)
+
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """Every key comes through here. A fault of ours costs this key, not the program."""
+        try:
+            return await super().run_action(action, default_namespace, namespaces)
+        except Exception as error:
+            path = _crash_log()
+            where = f"; where it happened is in {path}" if path else ""
+            self.browser.tell(f"{type(error).__name__}: this is a fault of tltui{where}", tokens.ERROR)
+            return True
 
     def action_help_quit(self) -> None:
         """ctrl+c: say how to leave."""
@@ -103,13 +125,14 @@ def start(found: Found, options: argparse.Namespace) -> int:
     try:
         app.run(mouse=mouse)
     except Exception:
-        _crash_log()
+        if path := _crash_log():
+            print(f"tltui: this is a fault of tltui; where it happened is in {path}", file=sys.stderr)
         raise
     return app.return_code or 0
 
 
-def _crash_log() -> None:
-    """Where it happened, without the texts of the trace: the log may be sent to us."""
+def _crash_log() -> str:
+    """Write where it happened, without the texts of the trace (the log may be sent to us); the path, '' where that failed."""
     path = cache_path() / "crash.log"
     kind, _, trace = sys.exc_info()
     frames = "".join(f"{f.filename}:{f.lineno} in {f.name}\n" for f in traceback.extract_tb(trace))
@@ -118,5 +141,5 @@ def _crash_log() -> None:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             file.write(f"{kind.__name__ if kind else 'unknown'}\n{frames}")
     except OSError:
-        return
-    print(f"tltui: this is a fault of tltui; where it happened is in {path}", file=sys.stderr)
+        return ""
+    return home(str(path))

@@ -161,6 +161,10 @@ def _command_parser(name: str) -> argparse.ArgumentParser:
         parser.add_argument("--raw", action="store_true", help="the bytes as torch wrote them")
     elif name == "records":
         parser.add_argument("rest", nargs="*", metavar="REF", help="a compile, frame, process or rank")
+    elif name == "check":
+        parser.add_argument("--fail-on", metavar="BARS", action="append", help="bars with the most that is allowed, by commas "
+                            "(default: error)")  # fmt: skip
+        parser.add_argument("--baseline", metavar="OLD", help="a trace to compare with: a bar without a number allows what it has")
     elif name == "extract":
         parser.add_argument("rest", nargs="*", metavar="REF", help="what to extract (default: everything)")
         parser.add_argument("-o", "--output", metavar="DIR", required=True, help="directory to write into")
@@ -200,14 +204,14 @@ def _no_terminal() -> str:
     return ""
 
 
-def _load(options: argparse.Namespace) -> Any:
+def _load(options: argparse.Namespace, paths: Sequence[str] = ()) -> Any:
     from tltui.model.run import open_run
     from tltui.sources.discover import NothingFound, discover
 
-    if not options.paths:
+    if not (paths or options.paths):
         _no_path()
     try:
-        return open_run(discover(options.paths, options.latest))
+        return open_run(discover(paths or options.paths, options.latest))
     except NothingFound as nothing:
         raise Failure(str(nothing)) from None
 
@@ -357,6 +361,23 @@ def _damage(options: argparse.Namespace) -> Iterator[bytes]:
     yield from _json(document.data()) if options.json else _print(document, options)
 
 
+def _check(options: argparse.Namespace) -> Iterator[bytes]:
+    from tltui.analyses.gates import BadBar, gates, parse_bars
+    from tltui.documents.check import check_document
+
+    try:
+        bars = parse_bars(",".join(options.fail_on or ["error"]), options.baseline is not None)
+    except BadBar as bad:
+        raise Failure(str(bad)) from None
+    run = _load(options)
+    found = gates(run, bars, _load(options, [options.baseline]) if options.baseline is not None else None)
+    options.exit_code = 0 if found.passed else 1
+    if options.json:
+        yield from _json(found)
+    else:
+        yield from _print(check_document(found, run.title, _options(options), len(run.failures)), options)
+
+
 def _extract(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.documents.shown import extract
     from tltui.model.ref import BadAddress
@@ -397,6 +418,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.Namespace], Iterator[bytes]]]]
     "records": ("list every record in file order, with time, site and size", _records),
     "grep": ("search every payload, envelope and page", _grep),
     "damage": ("check every payload and list what is damaged", _damage),
+    "check": ("fail when a run has more errors, breaks, recompiles … than allowed (for CI)", _check),
     "extract": ("write payloads to files", _extract),
 }
 
@@ -407,5 +429,10 @@ _EPILOGS = {
     "records": "examples:\n  tltui records /tmp/tracedir 0/1\n  tltui records /tmp/tracedir 3: --json\n",
     "damage": "example:\n  tltui damage /tmp/tracedir\n",
     "grep": "examples:\n  tltui grep addmm /tmp/tracedir\n  tltui grep 'extern_kernels\\.\\w+' /tmp/tracedir --artifact inductor_output_code\n",
+    "check": "bars: error break distinct_break recompiles frame_recompiles recompile_limit cache_miss compile_time empty unfinished damage\n"
+    "A bar without a number allows none; with --baseline what OLD has, and +N or +N% that much more.\n"
+    "Exit code: 0 when every bar holds, 1 when one is broken, 2 for anything that could not be checked.\n\n"
+    "examples:\n  tltui check /tmp/tracedir --fail-on error,break,recompiles=2,cache_miss,compile_time=60\n"
+    "  tltui check new --baseline old --fail-on error,break,recompiles=+1,compile_time=+10%\n",
     "extract": "examples:\n  tltui extract /tmp/tracedir -o out\n  tltui extract /tmp/tracedir -o out 0/1 0/2:inductor_output_code\n",
 }

@@ -69,7 +69,7 @@ class Cause:
     @property
     def key(self) -> tuple[str, str, int | None]:
         """What two recompiles for the same cause share."""
-        return self.kind, self.source, self.dim
+        return self.kind, "" if self.kind == STATE else self.source, self.dim
 
 
 _LOCAL = re.compile(r"L\[\s*['\"](.*?)['\"]\s*\]")
@@ -98,6 +98,7 @@ _SHAPE = re.compile(r"(?P<source>[\w.\[\]'\"]+)\.(?:size\(\)\[(?P<dim>\d+)\]|str
 _COMPARES = re.compile(r" (?:<|<=|>|>=|!=) |^(?:Eq|Ne|Mod|Le|Lt|Ge|Gt)\(")
 _NAME = re.compile(r"[A-Za-z_][\w.]*(?:\[[^\]]*\][\w.]*)*")
 _STATES = ("___check_global_state", "torch._functorch", "torch.autograd.forward_ad", "___functorch", "top_saved_tensors_hooks")
+_OBJECTS = {"code": "function", "builtin_function_or_method": "builtin", "type": "class"}
 _FLOAT = re.compile(r"^-?(?:\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+|inf|nan)$")
 
 
@@ -165,7 +166,8 @@ def _check(text: str) -> Cause | None:
     if match := _TYPE_ID.match(text):
         return Cause(TYPE, match["source"], None, class_name(match["type"] or ""))
     if match := _OBJ_ID.match(text):
-        return Cause(OBJECT, match["source"], None, class_name(match["type"] or ""))
+        kind = class_name(match["type"] or "") or "object"
+        return Cause(OBJECT, match["source"], None, f"this {_OBJECTS.get(kind, kind)}", "another")
     if text.startswith("___check_torch_function_mode_stack"):
         return Cause(STATE, "torch function modes")
     if text.startswith("utils_device.CURRENT_DEVICE"):

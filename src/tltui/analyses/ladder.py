@@ -3,96 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-from tltui.analyses import causes
-from tltui.analyses.causes import Cause, cause_of, strip_local
-from tltui.analyses.events import Event
-from tltui.analyses.guard_lines import GuardText, guard_text
-from tltui.analyses.reasons import Became, Recompile, RecompileReason, recompile_of
-from tltui.analyses.records import Reader, json_in, metrics_fields, named, number_in, text_in, whole_in
+from tltui.analyses.records import json_in, metrics_fields, number_in, text_in, whole_in
 from tltui.analyses.remedies import Settings, Variation, variations_of
-from tltui.analyses.stacks import StackFrame
+from tltui.analyses.rungs import Rung
 from tltui.model.nodes import Compile, Frame
-from tltui.model.ref import at_line
-from tltui.text.lru import Lru
 
-INSTANT = 4096
-"""Stored bytes above which a timing event is none of the short ones that tell what became dynamic."""
-TEXTS = 96 << 20
-"""Characters of guard trees that are kept while a frame is looked at."""
 UNLIMITED = 1 << 20
+"""A limit from which on there is practically none."""
 _SET_TO = re.compile(r"limit \(currently set to (\d{1,9})\)")
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """A guard of an earlier compile that failed."""
-
-    earlier: str | None
-    """The address of the earlier compile."""
-    text: str
-    """Torch's words."""
-    cause: str
-    """The class: a key of `tltui.analyses.causes.CAUSES`."""
-    source: str
-    """The Python expression that the guard looks at, `L['x']` written as `x`."""
-    dim: int | None
-    expected: str
-    actual: str
-    """'' where neither torch's words nor the guards of the new compile tell."""
-    value: str
-    """Of an attribute, a global, a closure: the class that the value alone would have."""
-    guard: str | None
-    """The address of the guard's line: `0/0:dynamo_cpp_guards_str@L12`."""
-    guard_kind: str
-    """`TENSOR_MATCH` …; '' where the guard was not found."""
-    file: str | None
-    line: int | None
-    code: str | None
-    """The user's line that the guard comes from."""
-    stack: tuple[StackFrame, ...]
-    hint: str
-    """What torch adds about the guard."""
-
-    @property
-    def key(self) -> tuple[str, str, int | None]:
-        """What two reasons for the same cause share."""
-        return self.cause, self.source, self.dim
-
-
-@dataclass(frozen=True, slots=True)
-class Dynamic:
-    """A size or number that torch made dynamic in a compile, as it had varied."""
-
-    source: str
-    dim: int | None
-    before: str
-    now: str
-    symbol: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Rung:
-    """One recompile."""
-
-    ref: str
-    status: str | None
-    seconds: float | None
-    reasons: tuple[Reason, ...]
-    """One for each earlier compile that torch tried, the newest first."""
-    logged: str
-    """Where the reasons are from: `artifact`, `metrics`, '' for nowhere."""
-    record: str | None
-    """The address of the record with the reasons."""
-    became: tuple[Dynamic, ...]
-    limit_hit: bool
-
-    @property
-    def keys(self) -> frozenset[tuple[str, str, int | None]]:
-        """Its causes."""
-        return frozenset(reason.key for reason in self.reasons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +54,6 @@ def frames_of(compiles: Iterable[Compile]) -> list[tuple[Frame, list[Compile]]]:
     return sorted(found.values(), key=weight, reverse=True)
 
 
-def rungs_of(recompiles: list[Compile]) -> Iterator[Rung]:
-    """The rungs of one frame, one after another."""
-    texts = _Texts()
-    for compile_ in recompiles:
-        yield _rung(compile_, texts)
-
-
 def ladder_of(frame: Frame, recompiles: list[Compile], rungs: tuple[Rung, ...]) -> Ladder:
     """What the rungs amount to."""
     name, file, line = frame.code
@@ -170,121 +84,3 @@ def _settings(frame: Frame) -> tuple[Settings, int | None, int | None]:
             left = max(limit - int(entries) - int(not facts.failed and not facts.skipped), 0)
         return Settings.of(config), limit, left
     return Settings(), None, None
-
-
-class _Texts:
-    """The guard trees of a frame's compiles, each read once."""
-
-    def __init__(self) -> None:
-        self._kept: Lru[str, GuardText | None] = Lru(TEXTS)
-        self._readers: dict[int, Reader] = {}
-
-    def reader(self, compile_: Compile) -> Reader:
-        log = compile_.process.log
-        return self._readers.setdefault(id(log), Reader(log))
-
-    def of(self, compile_: Compile) -> GuardText | None:
-        key = str(compile_.ref)
-        kept = self._kept.get(key)
-        if kept is None:
-            kept = guard_text(compile_, self.reader(compile_))
-            self._kept.put(key, kept, kept.size if kept else 1)
-        return kept
-
-    def at(self, ref: str | None, compile_: Compile) -> GuardText | None:
-        """That of an earlier compile of the same frame."""
-        earlier = next((c for c in compile_.frame.compiles if str(c.ref) == ref), None) if ref else None
-        return self.of(earlier) if earlier is not None else None
-
-
-def _rung(compile_: Compile, texts: _Texts) -> Rung:
-    reader = texts.reader(compile_)
-    found = recompile_of(compile_, _instants(compile_, reader), reader) or Recompile((), "")
-    symbols = _symbols(compile_, reader)
-    reasons = tuple(_reason(reason, compile_, texts, symbols, found.became) for reason in found.reasons)
-    became = tuple(_dynamic(change, symbols) for change in found.became if change.why in ("size change", "scalar change"))
-    facts, status = compile_.facts, compile_.status
-    return Rung(
-        str(compile_.ref), str(status) if status else None, facts.duration_s, reasons, found.logged, found.ref, became,
-        facts.recompile_limit,
-    )  # fmt: skip
-
-
-def _instants(compile_: Compile, reader: Reader) -> list[Event]:
-    """The `automatic_dynamic` events; the many others are not parsed."""
-    found = []
-    for record, _ in named(compile_, ("chromium_event",)):
-        if reader.log.columns.size[record] <= INSTANT and b'"automatic_dynamic"' in reader.payload(record):
-            value = reader.json(record)
-            args = value.get("args") if isinstance(value, dict) else None
-            found.append(Event("automatic_dynamic", "i", 0.0, args if isinstance(args, dict) else {}))
-    return found
-
-
-def _symbols(compile_: Compile, reader: Reader) -> dict[str, tuple[str, str]]:
-    """Source (`L[…]` shortened) → (symbol, its value in this compile)."""
-    found: dict[str, tuple[str, str]] = {}
-    for record, _ in named(compile_, ("create_symbol",)):
-        fields = reader.event(record)
-        symbol, source, value = text_in(fields, "symbol"), text_in(fields, "source"), fields.get("val")
-        if symbol and source:
-            found[strip_local(source)] = symbol, str(value)[:80]
-    return found
-
-
-def _dynamic(change: Became, symbols: dict[str, tuple[str, str]]) -> Dynamic:
-    source = strip_local(change.source)
-    name = source if change.dim is None else f"{source}.size()[{change.dim}]"
-    symbol = symbols.get(name)
-    return Dynamic(source, change.dim, change.before, change.now, symbol[0] if symbol else None)
-
-
-def _reason(
-    reason: RecompileReason, compile_: Compile, texts: _Texts, symbols: dict[str, tuple[str, str]],
-    became: tuple[Became, ...],
-) -> Reason:  # fmt: skip
-    cause = cause_of(reason.text, reason.hint)
-    earlier = texts.at(reason.earlier, compile_)
-    guard = earlier.failed(cause, reason.text) if earlier else None
-    if earlier is not None and cause.kind in causes.VALUES and earlier.is_module(cause.source):
-        cause = causes.as_attribute(cause)
-    if earlier is not None and cause.kind == causes.TYPE and (said := earlier.tensor_class(cause.source)):
-        cause = replace(cause, expected=said)
-    cause = replace(cause, actual=_actual(cause, compile_, texts, symbols, became))
-    file, line, code, hint = reason.file, reason.line, reason.code, reason.hint
-    if guard is not None:
-        hint = hint or guard.node.hint.removeprefix("HINT: ")
-        if file is None and guard.node.path:
-            file, line, code = _whole(guard.node.path, compile_.frame), guard.node.place, guard.node.code or None
-    if file is not None and not reason.stack:
-        file = _whole(file, compile_.frame)
-    return Reason(
-        reason.earlier, reason.text, cause.kind, cause.source, cause.dim, cause.expected, cause.actual, cause.value,
-        at_line(earlier.ref, guard.line) if earlier and guard else None, guard.node.kind if guard else "",
-        file, line, code, reason.stack, hint,
-    )  # fmt: skip
-
-
-def _actual(
-    cause: Cause, compile_: Compile, texts: _Texts, symbols: dict[str, tuple[str, str]], became: tuple[Became, ...]
-) -> str:
-    """What it was this time: torch's words, else what the new compile was made for."""
-    if cause.actual:
-        return cause.actual
-    if cause.source in symbols:
-        return symbols[cause.source][1]
-    if cause.kind == causes.CONDITION:
-        sizes = (f"{name.removesuffix('.size()[%s]' % cause.dim)}" for name in symbols)
-        if cause.dim is not None and cause.source in sizes:
-            return f"{cause.source}.size()[{cause.dim}] = {symbols[f'{cause.source}.size()[{cause.dim}]'][1]}"
-    for change in became:
-        if strip_local(change.source) == cause.source and change.dim is None and change.why == "scalar change":
-            return change.now
-    own = texts.of(compile_)
-    return own.actual(cause) if own else ""
-
-
-def _whole(path: str, frame: Frame) -> str:
-    """Guards have only the end of a path; that of the compiled function is known whole."""
-    file = frame.code[1]
-    return file if file is not None and file.endswith(path) else path

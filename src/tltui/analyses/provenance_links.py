@@ -1,21 +1,264 @@
-"""Names ↔ names of one unit: kernels, post-grad nodes, pre-grad nodes and places in the source.
+"""Names ↔ names of one unit: kernels, post-grad nodes and pre-grad nodes.
 
-What the mapping says comes first. Where it says nothing, less precise sources fill in, each marked as what it is: stacks
-of kernels, the comments that Inductor writes into its code, and the `# File:` comments of the graphs.
+What the mapping says comes first. Where it says nothing, the comments that Inductor writes into its code fill in, and at
+last the operators in the name of a fused kernel. Each link is marked with where it comes from.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tltui.analyses import provenance_result as result
 from tltui.analyses.provenance_code import Call, CodeText, Definition, Remarks
 from tltui.analyses.provenance_graph import COMPUTED, GraphText
-from tltui.analyses.provenance_mapping import Names, NodeMapping, Stacks, merged
-from tltui.analyses.provenance_result import Place
-from tltui.analyses.stacks import StackFrame, is_framework
+from tltui.analyses.provenance_mapping import Names, NodeMapping, Stacks, merged, split_key
 from tltui.text.fx_graph import FxNode
 
-EMPTY = GraphText(_NOTHING, 0, None, {}) if (_NOTHING := __import__("tltui.text.fx_graph").text.fx_graph.parse(())) else None
+_ASSIGNED = re.compile(r"^\s*([A-Za-z_]\w*)(?::[^=]*)? = ")
+_BASE = re.compile(r"^(?:torch\.)?(?:ops\.)?(\w+)\.(\w+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What was read of one unit."""
+
+    direction: str
+    pre: GraphText | None = None
+    post: GraphText | None = None
+    code: CodeText = field(default_factory=CodeText)
+    code_pane: int = result.PY
+    kernels: CodeText = field(default_factory=CodeText)
+    """The kernel code of AOTInductor, in the pane KERNEL."""
+    mapping: NodeMapping = field(default_factory=NodeMapping)
+    stacks: Stacks = field(default_factory=Stacks)
+    forward: NodeMapping = field(default_factory=NodeMapping)
+    """Of a backward: the mapping of its forward, and its post-grad graph."""
+    forward_post: GraphText | None = None
+
+
+@dataclass(slots=True)
+class KernelLink:
+    """One kernel while it is being linked."""
+
+    name: str
+    handle: int | None
+    calls: tuple[Call, ...] = ()
+    definition: Definition | None = None
+    definition_pane: int = result.PY
+    post: tuple[str, ...] = ()
+    pre: tuple[str, ...] = ()
+    """Pre-grad nodes that a comment names, where the post-grad nodes do not lead there."""
+    nodes_from: str = result.NONE
+
+    @property
+    def key(self) -> str:
+        """As version 2 of the mapping names it."""
+        return self.name if self.handle is None else f"{self.name}:{self.handle}"
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Names ↔ names."""
+
+    kernels: tuple[KernelLink, ...]
+    post_to_pre: Names
+    own_nodes: bool
+    """Whether the mapping of this unit links nodes of the two graphs."""
+    pre_from: frozenset[str]
+    """Where `post_to_pre` comes from."""
+
+
+def links_of(texts: Texts) -> Links:
+    """All links of a unit."""
+    kernels = list(_kernels(texts))
+    for kernel in kernels:
+        found = texts.mapping.kernel_to_post.get(kernel.key, texts.mapping.kernel_to_post.get(kernel.name, ()))
+        if found:
+            kernel.post, kernel.nodes_from = found, result.NODE_MAPPINGS
+        else:
+            _from_comments(texts, kernel)
+        if not kernel.post and not kernel.pre:
+            _from_name(texts, kernel, sum(other.name == kernel.name for other in kernels))
+    sources: set[str] = set()
+    parts: list[Names] = [texts.mapping.post_to_pre]
+    if texts.mapping.post_to_pre:
+        sources.add(result.NODE_MAPPINGS)
+    for names, source in ((_from_forward(texts), result.NODE_MAPPINGS), (_from_arrows(texts), result.COMMENTS),
+                          (_from_generated(texts), result.FILE_COMMENTS)):  # fmt: skip
+        new = {name: found for name, found in names.items() if not any(name in part for part in parts)}
+        if new:
+            parts.append(new)
+            sources.add(source)
+    return Links(tuple(kernels), merged(*parts), bool(texts.mapping.post_to_pre), frozenset(sources))
+
+
+def _kernels(texts: Texts) -> Iterator[KernelLink]:
+    """The kernels that the code calls; without code those of the mapping."""
+    calls = texts.code.calls
+    known = texts.mapping.kernel_to_post
+    if not calls and not texts.code.definitions:
+        for key in dict.fromkeys((*known, *texts.stacks.frames)):
+            yield KernelLink(*split_key(key))
+        return
+    keys = {} if texts.code.handles else _keys_by_name(texts)
+    together: dict[str, list[Call]] = {}
+    for call in calls:
+        if call.handle is None and call.name in known:
+            together.setdefault(call.name, []).append(call)
+    for call in calls:
+        same = together.get(call.name)
+        if same is not None and call.handle is None:
+            if same[0] is call:
+                yield _link(texts, call.name, None, tuple(same))
+            continue
+        handle = call.handle
+        if handle is None and keys.get(call.name):
+            handle = keys[call.name].pop(0)
+        yield _link(texts, call.name, handle, (call,))
+
+
+def _keys_by_name(texts: Texts) -> dict[str, list[int]]:
+    """The handles of a name in order, for code whose comments were lost: only where there is one for each call."""
+    handles: dict[str, list[int]] = {}
+    for key in dict.fromkeys((*texts.mapping.kernel_to_post, *texts.stacks.frames)):
+        name, handle = split_key(key)
+        if handle is not None:
+            handles.setdefault(name, []).append(handle)
+    counts = {name: sum(call.name == name for call in texts.code.calls) for name in handles}
+    return {name: sorted(found) for name, found in handles.items() if counts[name] == len(found)}
+
+
+def _link(texts: Texts, name: str, handle: int | None, calls: tuple[Call, ...]) -> KernelLink:
+    definition, pane = texts.code.definition(name), texts.code_pane
+    if definition is None or (definition.kind == "cpp" and texts.kernels.definition(name)):
+        own = texts.kernels.definition(name)
+        definition, pane = (own, result.KERNEL) if own else (definition, pane)
+    return KernelLink(name, handle, calls, definition, pane)
+
+
+def _all_remarks(kernel: KernelLink) -> list[Remarks]:
+    """What the comments say of a kernel. Equal kernels share a definition, whose comments are those of its first call:
+    they count only where the call has none of its own, or the same."""
+    found = [call.remarks for call in kernel.calls if call.remarks]
+    own = kernel.definition.remarks if kernel.definition else Remarks()
+    if own and (not found or any(remarks.sources == own.sources for remarks in found)):
+        found.append(own)
+    return found
+
+
+def _from_comments(texts: Texts, kernel: KernelLink) -> None:
+    """The nodes of a kernel as the comments beside it name them."""
+    post: dict[str, None] = {}
+    pre: dict[str, None] = {}
+    for remarks in _all_remarks(kernel):
+        post.update(dict.fromkeys(name for name in remarks.nodes if _in(texts.post, name)))
+        arrows = dict(remarks.arrows)
+        for name in remarks.sources:
+            made = [node for node in arrows.get(name, ()) if _in(texts.post, node)]
+            post.update(dict.fromkeys(made))
+            if _is_pre(texts, name, remarks):
+                pre[name] = None
+                post.update(dict.fromkeys(_only_one(texts, name, remarks) if not made else ()))
+            elif not made and texts.direction == "backward" and _in(texts.post, name):
+                post[name] = None
+    if post or pre:
+        kernel.post, kernel.pre, kernel.nodes_from = tuple(post), tuple(pre), result.COMMENTS
+
+
+def _in(graph: GraphText | None, name: str) -> bool:
+    node = graph.by_name.get(name) if graph is not None else None
+    return node is not None and node.kind != "placeholder"
+
+
+def _is_pre(texts: Texts, name: str, remarks: Remarks) -> bool:
+    """Whether a source node is one of the pre-grad graph. In a backward the list also holds its own nodes: of a name that
+    both graphs have, the one that does what the comment says is meant."""
+    if not _in(texts.pre, name):
+        return False
+    if texts.direction != "backward" or texts.post is None or not _in(texts.post, name):
+        return True
+    return _aten(texts.post.by_name[name]) not in remarks.aten
+
+
+def _aten(node: FxNode) -> str:
+    """`torch.ops.aten.addmm.default` → `aten.addmm`"""
+    match = _BASE.match(node.target)
+    return f"{match[1]}.{match[2]}" if match else node.target
+
+
+def _only_one(texts: Texts, name: str, remarks: Remarks) -> list[str]:
+    """The post-grad nodes that a pre-grad node became: for each operator that the comment names, the node of the same
+    line of source, where there is only one."""
+    if texts.pre is None or texts.post is None:
+        return []
+    origin = texts.pre.origin(texts.pre.by_name[name])
+    if origin is None:
+        return []
+    found: dict[str, list[str]] = {}
+    for node in texts.post.nodes:
+        here = texts.post.origin(node) if node.kind == "call" and texts.post.named(node) else None
+        if here is not None and (here.path, here.place) == (origin.path, origin.place):
+            found.setdefault(_aten(node), []).append(node.name)
+    return [names[0] for aten in remarks.aten if len(names := found.get(aten, [])) == 1]
+
+
+def _from_name(texts: Texts, kernel: KernelLink, times: int) -> None:
+    """The operators in the name of a fused kernel: `cpp_fused_embedding_0`. Only one that is called once, and only
+    operators that the graph has once."""
+    if texts.post is None or times > 1 or "_fused_" not in kernel.name:
+        return
+    words = kernel.name.partition("_fused")[2] + "_"
+    counts: dict[str, list[str]] = {}
+    for node in texts.post.nodes:
+        if node.kind == "call" and texts.post.named(node):
+            counts.setdefault(_aten(node).partition(".")[2], []).append(node.name)
+    found = [names[0] for base, names in counts.items() if base and len(names) == 1 and f"_{base}_" in words]
+    if found:
+        kernel.post, kernel.nodes_from = tuple(found), result.KERNEL_NAMES
+
+
+def _from_forward(texts: Texts) -> Names:
+    """Forward nodes that a backward computes again: names come from one joint graph, so the mapping of the forward tells
+    where they come from. A name that stands for something else has another type or another line of source."""
+    if texts.post is None or texts.forward_post is None:
+        return {}
+    found = {}
+    for name, pre in texts.forward.post_to_pre.items():
+        node, other = texts.post.by_name.get(name), texts.forward_post.by_name.get(name)
+        if node is None or other is None or node.kind not in COMPUTED:
+            continue
+        here, there = texts.post.origin(node), texts.forward_post.origin(other)
+        same_line = (here and (here.path, here.place)) == (there and (there.path, there.place))
+        if same_line and (node.type, node.target) == (other.type, other.target):
+            found[name] = pre
+    return found
+
+
+def _from_arrows(texts: Texts) -> Names:
+    """`#   x => relu`: the comments of kernels say which nodes came from which."""
+    pairs: dict[str, dict[str, None]] = {}
+    for found in (*texts.code.definitions, *texts.kernels.definitions, *texts.code.calls):
+        for name, nodes in found.remarks.arrows:
+            if _in(texts.pre, name) and name not in nodes or texts.direction != "backward" and _in(texts.pre, name):
+                for node in nodes:
+                    if _in(texts.post, node):
+                        pairs.setdefault(node, {})[name] = None
+    return {node: tuple(names) for node, names in pairs.items()}
+
+
+def _from_generated(texts: Texts) -> Names:
+    """With compiled autograd, the source is a graph too: `# File: <eval_with_key>.7:25 …, code: aot0_mm = …` names the
+    node of Dynamo's graph."""
+    if texts.pre is None or texts.post is None:
+        return {}
+    found = {}
+    for node in texts.post.nodes:
+        origin = texts.post.origin(node) if texts.post.named(node) else None
+        if origin is None or not origin.path.startswith("<eval_with_key>"):
+            continue
+        match = _ASSIGNED.match(origin.code)
+        if match and _in(texts.pre, match[1]):
+            found[node.name] = (match[1],)
+    return found

@@ -48,6 +48,10 @@ class Reader:
             start += columns.head[record] + 1
         return self._bytes(start, size).removeprefix(b"\t").replace(b"\n\t", b"\n")
 
+    def head(self, record: int) -> bytes:
+        """The stored first line: prefix and envelope."""
+        return self._bytes(self.log.columns.offset[record], self.log.columns.head[record])
+
     def text(self, record: int, limit: int = JSON_LIMIT) -> str:
         """The payload as text."""
         return self.payload(record, limit).decode("utf-8", "replace")

@@ -4,51 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from tltui.analyses import causes
+from tltui.analyses.rungs import Reason, Rung
 
 VALUES_KEPT = 12
 REFS_KEPT = 200
-
-
-class _Reason(Protocol):
-    @property
-    def cause(self) -> str: ...
-    @property
-    def source(self) -> str: ...
-    @property
-    def dim(self) -> int | None: ...
-    @property
-    def expected(self) -> str: ...
-    @property
-    def actual(self) -> str: ...
-    @property
-    def value(self) -> str: ...
-    @property
-    def hint(self) -> str: ...
-    @property
-    def key(self) -> tuple[str, str, int | None]: ...
-
-
-class _Dynamic(Protocol):
-    @property
-    def source(self) -> str: ...
-    @property
-    def dim(self) -> int | None: ...
-
-
-class _Rung(Protocol):
-    @property
-    def ref(self) -> str: ...
-    @property
-    def seconds(self) -> float | None: ...
-    @property
-    def reasons(self) -> tuple[Any, ...]: ...
-    @property
-    def became(self) -> tuple[Any, ...]: ...
-    @property
-    def keys(self) -> frozenset[tuple[str, str, int | None]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +61,7 @@ class Variation:
 
 @dataclass(slots=True)
 class _Seen:
-    reason: _Reason
+    reason: Reason
     refs: list[str] = field(default_factory=list)
     values: dict[str, None] = field(default_factory=dict)
     alone: list[str] = field(default_factory=list)
@@ -109,7 +71,7 @@ class _Seen:
     hints: dict[str, None] = field(default_factory=dict)
 
 
-def variations_of(rungs: Iterable[_Rung], settings: Settings) -> tuple[Variation, ...]:
+def variations_of(rungs: Iterable[Rung], settings: Settings) -> tuple[Variation, ...]:
     """What varied, the most frequent first."""
     seen: dict[tuple[str, str, int | None], _Seen] = {}
     for rung in rungs:

@@ -87,6 +87,8 @@ class CompileShapes:
     ref: str
     status: str | None
     fail_type: str | None
+    fail_reason: str | None
+    """The first line of why the compile failed, if it did."""
     function: str | None
     file: str | None
     line: int | None
@@ -135,8 +137,9 @@ def shapes_of(compile_: Compile, reader: Reader | None = None) -> CompileShapes:
     stuck = tuple(dim for t in tensors for dim in t.dims if dim.state == "static" and dim.mark not in ("", "static"))
     status = compile_.status
     return CompileShapes(
-        str(compile_.ref), str(status) if status else None, compile_.facts.fail_type, function, file, line,
-        symbols, stuck, interesting, len(tensors) - len(interesting), kept, guarded.found,
+        str(compile_.ref), str(status) if status else None, compile_.facts.fail_type,
+        (compile_.facts.fail_reason or "").partition("\n")[0][:500] or None, function, file, line, symbols,
+        stuck, interesting, len(tensors) - len(interesting), kept, guarded.found,
         records.real, became, len(records.guards) + records.more_guards, records.more_guards,
     )  # fmt: skip
 
@@ -156,6 +159,22 @@ def automatic(compile_: Compile, reader: Reader) -> list[Event]:
 
 def _users(records: ShapeRecords) -> list[StackFrame | None]:
     return [item.user for group in (records.symbols, records.guards, records.fixed) for item in group]
+
+
+def has_marks(compile_: Compile, reader: Reader) -> bool:
+    """Whether a tensor came with dims that `mark_dynamic` had marked (what else can be marked shows only in guards)."""
+    return any(b'"dynamo_dynamic_indices": [' in reader.head(n) for n, _ in named(compile_, ("describe_tensor",)))
+
+
+def signature(shapes: CompileShapes) -> tuple[object, ...]:
+    """Equal for compiles of one code object to which the same happened, on whatever rank."""
+    symbols = tuple(
+        (s.name, s.source, s.hint, s.range, s.mark, s.fixed and s.fixed.value, tuple(guard.expr for guard in s.guards))
+        for s in shapes.symbols
+    )
+    kept = tuple(guard.expr for guard in shapes.kept)
+    real = tuple(item.expr for item in shapes.real)
+    return (shapes.function, shapes.file, shapes.line, shapes.fail_type, symbols, shapes.stuck, kept, real)
 
 
 def dim_of(source: str | None) -> tuple[str | None, int | None]:
@@ -256,8 +275,8 @@ def _equal(name: str, guards: Iterable[ShapeGuard]) -> tuple[str, ...]:
 
 
 def readable_dim(tensor: str | None, dim: int | None, source: str | None) -> str:
-    """`dim 0 of L['x']`; the source itself where it is no size."""
+    """`dim 0 of L['x']`; the source itself where it is no size; '' for a value that depends on data."""
     if tensor is not None and dim is not None:
         return f"dim {dim} of {tensor}"
-    return source or "a value that depends on data"
+    return source or ""
 

@@ -173,8 +173,10 @@ class Nesting:
         stack, number = self.stack, len(self.owns)
         while stack and stack[-1][0] <= start:
             stack.pop()
-        if stack and (stack[-1][0] >= end or self._search(end)):
-            parent = stack[-1][1] if stack[-1][0] >= end else self._search(end) - 1
+        parent = -1
+        if stack:
+            parent = stack[-1][1] if stack[-1][0] >= end else self._search(end)
+        if parent >= 0:
             before = self.upto[parent]
             if start >= before:
                 self.owns[parent] -= end - start
@@ -188,7 +190,6 @@ class Nesting:
             self.ranks.append(above if above < rank else rank)
             self.depths.append(self.depths[parent] + 1)
         else:
-            self.tangled |= bool(stack)
             self.ranks.append(rank)
             self.depths.append(0)
             if end > self.wall_upto:
@@ -199,9 +200,9 @@ class Nesting:
         self.upto.append(start)
 
     def _search(self, end: float) -> int:
-        """1 + the innermost span that reaches as far as `end`, 0 for none."""
+        """The innermost span that reaches as far as `end`, -1 for none."""
         self.tangled = True
-        return next((number + 1 for reach, number in reversed(self.stack) if reach >= end), 0)
+        return next((number for reach, number in reversed(self.stack) if reach >= end), -1)
 
 
 def _add_phases(spans: list[Span], phases: list[float], nesting: Nesting) -> None:

@@ -21,8 +21,8 @@ GUARDS_SHOWN = 4
 KEPT_SHOWN = 8
 
 
-def add_compile(page: Page, shapes: CompileShapes, single: bool, folded: bool) -> None:
-    """What happened to the sizes of a compile: fixed ones first."""
+def add_compile(page: Page, shapes: CompileShapes, single: bool, folded: bool, said: set[str]) -> None:
+    """What happened to the sizes of a compile: fixed ones first. `said` holds what a page says once."""
     name = f"[{shapes.ref}]"
     if not single:
         page.close(0)
@@ -34,23 +34,26 @@ def add_compile(page: Page, shapes: CompileShapes, single: bool, folded: bool) -
     if shapes.fail_type:
         head.append((fmt.clip(sanitize(shapes.fail_type.rpartition(".")[2]), 40), tokens.ERROR))
     page.row(head, "")
+    if shapes.fail_reason:
+        page.add("  ", (fmt.clip(sanitize(shapes.fail_reason), page.width - 2), tokens.DIM))
     told: set[str] = set()
     for symbol in shapes.symbols[:SYMBOLS_SHOWN]:
         _symbol(page, symbol, shapes, told)
     for dim in shapes.stuck:
         _stuck(page, dim)
     _more(page, shapes, told)
+    _automatic(page, shapes)
     _real(page, shapes)
-    _kept(page, shapes)
+    _kept(page, shapes, said)
     _advice(page, shapes.advice)
     _inputs(page, shapes)
     if not shapes.symbols and not shapes.stuck and not shapes.real:
-        page.say("All sizes of this compile are static: it has no symbols.", "  ")
+        page.say("No symbols: every size that torch saw here was static, or this torch does not log symbols.", "  ")
 
 
 def _symbol(page: Page, symbol: SymbolShape, shapes: CompileShapes, told: set[str]) -> None:
     """`dim 0 of L['x']` and what became of it. `told` holds the guards that were shown before."""
-    what = readable(sanitize(readable_dim(symbol.tensor, symbol.dim, symbol.source)))
+    what = _name(symbol)
     page.open(what)
     style = tokens.WARN if symbol.fixed is not None else tokens.STRONG
     page.joined([(fmt.clip_middle(what, page.width - 4), style), *((words, style) for words in _state(symbol, shapes))], "  ")
@@ -68,10 +71,19 @@ def _symbol(page: Page, symbol: SymbolShape, shapes: CompileShapes, told: set[st
         page.say(_became(change), "    ")
     if symbol.shared:
         page.say(f"had the same size, so they share the symbol: {', '.join(symbol.shared)}", "    ", tokens.DIM)
+    if symbol.unbacked and symbol.source is None:
+        if symbol.user is not None:
+            page.code(symbol.user.code, "       ")
+        if symbol.by is not None:
+            _asked(page, "", symbol.by, "       ", "made by")
     _fixed(page, symbol)
     _guards(page, new)
     told.update(guard.ref for guard in symbol.guards)
     page.close()
+
+
+def _name(symbol: SymbolShape) -> str:
+    return readable(sanitize(readable_dim(symbol.tensor, symbol.dim, symbol.source) or symbol.name))
 
 
 def _same(left: StackFrame | None, right: StackFrame | None) -> bool:
@@ -100,11 +112,11 @@ def _state(symbol: SymbolShape, shapes: CompileShapes) -> list[str]:
     what = "sizes" if symbol.dim is not None else "values"
     if (low, high) == (None, None) and same:
         other = same[0]
-        found.append(f"has to equal {readable(readable_dim(other.tensor, other.dim, other.source))}")
+        found.append(f"has to equal {_name(other)}")
     elif high is not None:
         found.append(f"this compile is for {what} {low or 0} to {high}")
     elif low is not None:
-        found.append(f"this compile is for {what} from {low}")
+        found.append(f"this compile is for {what} {low} and up")
     return found
 
 
@@ -141,12 +153,12 @@ def _fixed(page: Page, symbol: SymbolShape) -> None:
         page.say(what, "    ", tokens.VALUE)
 
 
-def _asked(page: Page, why: str, by: StackFrame | None, indent: str) -> None:
+def _asked(page: Page, why: str, by: StackFrame | None, indent: str, verb: str = "asked by") -> None:
     """What torch wanted to know, and where."""
     if why:
         page.say(why, indent, tokens.DIM)
-    if by is not None:
-        page.add(indent, (fmt.clip(f"asked by {by.name}  {_inside(by.file)}:{by.line}", page.width - len(indent)), tokens.DIM))
+    if by is not None and not why.endswith(("your code", "by it")):
+        page.add(indent, (fmt.clip(f"{verb} {by.name}  {_inside(by.file)}:{by.line}", page.width - len(indent)), tokens.DIM))
 
 
 def _inside(path: str) -> str:
@@ -196,11 +208,19 @@ def _guard(page: Page, group: Sequence[ShapeGuard], indent: str, before: StackFr
         _asked(page, "", guard.by, indent + "   ")
 
 
+def _automatic(page: Page, shapes: CompileShapes) -> None:
+    """What torch marked by itself beside the symbols above."""
+    told = {id(change) for symbol in shapes.symbols for change in symbol.became}
+    for change in shapes.became:
+        if id(change) not in told:
+            page.say(f"torch noted: {_became(change)}", "  ", tokens.DIM)
+
+
 def _became(change: Became) -> str:
     what = change.source if change.dim is None else f"dim {change.dim} of {change.source}"
     if change.before.lstrip("-").isdigit() and change.now.lstrip("-").isdigit():
         return f"{what} varied: it was {change.before}, then {change.now}"
-    return f"{what}: {change.why}"
+    return f"{what}: {change.why}, {fmt.clip(change.before, 40)} → {fmt.clip(change.now, 40)}"
 
 
 def _stuck(page: Page, dim: Dim) -> None:
@@ -234,7 +254,7 @@ def _real(page: Page, shapes: CompileShapes) -> None:
         page.row(pieces, "")
 
 
-def _kept(page: Page, shapes: CompileShapes) -> None:
+def _kept(page: Page, shapes: CompileShapes, said: set[str]) -> None:
     """What every call is checked for."""
     if not shapes.kept:
         return
@@ -251,7 +271,8 @@ def _kept(page: Page, shapes: CompileShapes) -> None:
         for guard in rest:
             _kept_guard(page, guard)
         page.close()
-    if any(guard.zero_one for guard in shapes.kept):
+    if any(guard.zero_one for guard in shapes.kept) and "0/1" not in said:
+        said.add("0/1")
         what = "2 as the least size: torch compiles sizes 0 and 1 for themselves (0/1 specialisation); mark_unbacked avoids that."
         page.say(what, "    ", tokens.DIM)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tltui.analyses.records import Reader
 from tltui.analyses.shape_advice import advice_of
 from tltui.analyses.shape_records import has_shapes, shape_kinds
-from tltui.analyses.shapes import CompileShapes, shapes_of
+from tltui.analyses.shapes import CompileShapes, has_marks, shapes_of, signature
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.scope import Scope
@@ -49,26 +49,55 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 def _fill(page: Page, scope: Scope) -> Generator[None, None, ShapesReport]:
     with_symbols, plain = yield from _sorted(scope)
     single = len(scope.compiles) == 1
-    found: list[CompileShapes] = []
-    readers: dict[int, Reader] = {}
     if not single:
         _head(page, with_symbols, plain)
         yield
-    for node in with_symbols if not single else scope.compiles:
+    found: list[CompileShapes] = []
+    like: list[tuple[str, str]] = []
+    seen: dict[tuple[object, ...], str] = {}
+    said: set[str] = set()
+    without: list[Compile] = []
+    readers: dict[int, Reader] = {}
+    for n, node in enumerate(with_symbols + plain):
         reader = readers.setdefault(id(node.process), Reader(node.process.log))
+        if not single and n >= len(with_symbols) and not has_marks(node, reader):
+            without.append(node)
+            if n % EVERY == 0:
+                yield
+            continue
         shapes = shapes_of(node, reader)
-        if not shapes.symbols and not shapes.real and not shapes.stuck and not shapes.guards and not single:
-            plain.append(node)
+        if not (shapes.symbols or shapes.real or shapes.stuck or shapes.guards or single):
+            without.append(node)
             continue
         shapes = replace(shapes, advice=advice_of(shapes))
         found.append(shapes)
-        add_compile(page, shapes, single, len(found) > SHOWN)
+        first = seen.setdefault(signature(shapes), shapes.ref)
+        if first != shapes.ref:
+            like.append((shapes.ref, first))
+        else:
+            add_compile(page, shapes, single, len(seen) > SHOWN, said)
         yield
-    plain = [node for node in plain if not single]
     if not single:
-        _plain(page, plain, bool(found))
-    order = sorted(found, key=lambda shapes: shapes.weight, reverse=True)
-    return ShapesReport(1, tuple(order), tuple(str(node.ref) for node in plain))
+        page.close(0)
+        _like(page, like)
+        _plain(page, without, bool(found))
+    found.sort(key=lambda shapes: shapes.weight, reverse=True)
+    return ShapesReport(1, tuple(found), tuple(str(node.ref) for node in without if node.is_compile or single))
+
+
+def _like(page: Page, like: list[tuple[str, str]]) -> None:
+    """Compiles of the same code to which the same happened, on other ranks as a rule."""
+    if not like:
+        return
+    page.blank()
+    what = f"{fmt.plural(len(like), 'more compile')} of the same code with the same sizes and guards as one above"
+    page.open(what, folded=True)
+    page.add((fmt.clip(what, page.width), tokens.DIM))
+    for ref, first in like[:NAMED]:
+        page.add("  ", (f"[{ref}]", tokens.LINK, ref), " like ", (f"[{first}]", tokens.LINK, first))
+    if len(like) > NAMED:
+        page.add("  ", (f"and {fmt.count(len(like) - NAMED)} more", tokens.DIM))
+    page.close()
 
 
 def _sorted(scope: Scope) -> Generator[None, None, tuple[list[Compile], list[Compile]]]:
@@ -100,9 +129,9 @@ def _guards(process: Process) -> set[int]:
 
 def _head(page: Page, with_symbols: list[Compile], plain: list[Compile]) -> None:
     """What there is, in one line."""
-    total = len(with_symbols) + len(plain)
+    total = sum(node.is_compile for node in with_symbols + plain)
     fixed = sum(bool(node.counts["symbolic_shape_specialization"]) for node in with_symbols)
-    what = f"{fmt.plural(total, 'compile')}, {fmt.count(len(with_symbols))} with symbols"
+    what = f"{fmt.plural(total, 'compile')}, {fmt.count(sum(node.is_compile for node in with_symbols))} with symbols"
     page.joined([(what, tokens.STRONG)] + ([(f"{fmt.count(fixed)} in which a size was fixed", tokens.WARN)] if fixed else []))
 
 

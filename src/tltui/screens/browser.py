@@ -25,6 +25,7 @@ from tltui.messages import DocumentGrown, DocumentReady, NamesReady, Scanned
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, parse_ref, split_line
+from tltui.model.run import Node as TreeNode
 from tltui.model.run import Run, settle
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, Status, glyph
 from tltui.model.walk import interesting
@@ -267,7 +268,15 @@ class Browser(BrowserCommands):
             return
         self.show_ref(ref, at=at)
         if node is not None:
-            self.tree_view.reveal(path_to(self.trace, node), by_user=False)
+            self.reveal(node)
+
+    def reveal(self, node: TreeNode | None) -> None:
+        """Put the cursor of the tree on a node, None for the run. A filter that hides it gives way."""
+        keys = ["@run"] if node is None else path_to(self.trace, node)
+        tree = self.tree_view
+        if not tree.reveal(keys, by_user=False) and tree.outline.filter:
+            tree.set_filter("")
+            tree.reveal(keys, by_user=False)
 
     @on(TraceTree.Highlighted)
     def _highlighted(self, message: TraceTree.Highlighted) -> None:

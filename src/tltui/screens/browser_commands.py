@@ -13,7 +13,6 @@ from textual import on
 from textual.screen import Screen
 
 from tltui.config import cache_path
-from tltui.documents.outline import path_to
 from tltui.export import WouldOverwrite, lines_of, proposed_name, write
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, Ref, parse_ref
@@ -117,7 +116,7 @@ class BrowserCommands(Screen[None]):
     def _go_compile(self, compile_: Compile) -> None:
         own = self.own
         own.show_ref(str(compile_.ref))
-        own.tree_view.reveal(path_to(own.trace, compile_), by_user=False)
+        own.reveal(compile_)
 
     def action_next_recompile(self) -> None:
         """To the next compile of this frame."""
@@ -193,7 +192,7 @@ class BrowserCommands(Screen[None]):
         """A page about the whole run."""
         if name == "summary":
             self.own.show_ref("")
-            self.own.tree_view.reveal(["@run"], by_user=False)
+            self.own.reveal(None)
         else:
             self.own.show_ref(f"@{name}")
 
@@ -272,10 +271,10 @@ class BrowserCommands(Screen[None]):
         own.show_ref(ref, by_user=False)
         try:
             parsed = parse_ref(ref)
-            node = None if parsed.view else own.trace.resolve(parsed)
+            if not parsed.view:
+                own.reveal(own.trace.resolve(parsed))
         except BadAddress:
             return
-        own.tree_view.reveal(path_to(own.trace, node) if node is not None else ["@run"], by_user=False)
 
     def action_mark(self) -> None:
         """Remember this place."""

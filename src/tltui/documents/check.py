@@ -1,0 +1,66 @@
+"""What `tltui check` prints: each bar, and for a broken one what broke it."""
+
+from __future__ import annotations
+
+from tltui.analyses.gates import Gates, Outcome
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.model.ref import Ref
+from tltui.model.status import Status
+from tltui.text import tokens
+from tltui.text.document import Document, Options, Piece
+from tltui.text.sanitize import sanitize
+
+REASONS_SHOWN = 20
+
+
+def check_document(found: Gates, title: str, options: Options, unread: int = 0) -> Document:
+    """The outcome of the gates; `unread` files could not be read."""
+    page = Page("@check", f"check of {title}", options)
+    broken = sum(outcome.broken for outcome in found.bars)
+    said = f"{fmt.plural(found.compiles, 'compile')} of {title}"
+    if broken:
+        page.add((f"FAILED: {broken} of {fmt.plural(len(found.bars), 'bar')} broken", tokens.ERROR), f" · {said}")
+    else:
+        page.add(("passed", tokens.OK), f" · {said}")
+    if not found.compiles:
+        page.say("There is no compile in this trace: nothing could break a bar.", style=tokens.WARN)
+    if unread:
+        what = f"{fmt.plural(unread, 'file')} could not be read: the numbers are of the others (tltui damage)"
+        page.add((what, tokens.WARN, "@damage"))
+    rows: list[list[Piece]] = []
+    for outcome in found.bars:
+        mark = page.status(Status.ERROR if outcome.broken else Status.OK)
+        style = tokens.ERROR if outcome.broken else ""
+        value = (_number(outcome, outcome.value), style, str(Ref(view=outcome.page)))
+        rows.append([mark, (outcome.name, tokens.STRONG), value, (_allowed(outcome), tokens.DIM), outcome.title])
+    page.table(rows, right=(2,))
+    for outcome in found.bars:
+        if outcome.broken:
+            _add_reasons(page, outcome)
+    return page.document(found)
+
+
+def _number(outcome: Outcome, value: float) -> str:
+    if outcome.seconds:
+        return fmt.seconds(value)
+    return fmt.count(int(value)) if value == int(value) else f"{value:g}"
+
+
+def _allowed(outcome: Outcome) -> str:
+    text = f"allowed {_number(outcome, outcome.allowed)}"
+    return text if outcome.baseline is None else f"{text}, before {_number(outcome, outcome.baseline)}"
+
+
+def _add_reasons(page: Page, outcome: Outcome) -> None:
+    page.heading(f"{outcome.name}: {_number(outcome, outcome.value)}, allowed {_number(outcome, outcome.allowed)}")
+    for reason in outcome.reasons[:REASONS_SHOWN]:
+        label = reason.ref if reason.ref.startswith("@") else f"[{reason.ref}]"
+        pieces: list[Piece] = ["  ", (label, tokens.LINK, reason.ref), "  "]
+        if reason.new:
+            pieces.append(("new  ", tokens.WARN))
+        used = sum(len(piece if isinstance(piece, str) else piece[0]) for piece in pieces)
+        page.add(*pieces, fmt.clip(sanitize(reason.text), max(page.width - used, 20)))
+    more = len(outcome.reasons) - REASONS_SHOWN
+    if more > 0:
+        page.add("  ", (f"and more; all of them: tltui {outcome.page} PATH", tokens.LINK, str(Ref(view=outcome.page))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from textual.message import Message
@@ -42,3 +43,12 @@ class DocumentGrown(Message):
 
     ticket: int
     document: Document
+
+
+@dataclass
+class Written(Message):
+    """An export has ended: what to tell, or what to ask before it can go on."""
+
+    text: str
+    ask: Callable[[], None] | None = None
+    style: str = ""

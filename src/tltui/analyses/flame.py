@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tltui.analyses.spans import Group
+from tltui.analyses.spans import Group, record_page
 from tltui.analyses.timing_results import Bar, Flame
 from tltui.analyses.timing_sums import nested
-from tltui.model.ref import Ref
 
 _BACKWARD = "entire_backward_compile"
 
@@ -19,10 +18,9 @@ def flames_of(groups: Iterable[Group]) -> tuple[Flame, ...]:
 
 def _flame(group: Group) -> Flame:
     process, start = group.owner.process, group.start
-    place = Ref(process.ref.rank, process.number, view="record")
     bars = [
         Bar(name, depth, (begin - start) / 1e6, (end - begin) / 1e6, max(own, 0.0) / 1e6,
-            str(place.numbered(record + 1)), record in group.open)
+            record_page(process, record), record in group.open)
         for (begin, record, end, name), depth, own in nested(group.spans)
     ]  # fmt: skip
     title = "backward" if any(span[3] == _BACKWARD for span in group.spans) else group.spans[0][3]

@@ -294,7 +294,8 @@ def _measured(bar: Bar, facts: Facts, before: Facts | None) -> Outcome:
     broken = value > allowed + 1e-9
     reasons: tuple[Reason, ...] = ()
     if broken:
-        known = set() if before is None else {key for _, _, key in measure.reasons(before)}
-        listed = [Reason(ref, text, before is not None and key not in known) for ref, text, key in measure.reasons(facts)]
+        compared = before is not None and not measure.seconds
+        known = {key for _, _, key in measure.reasons(before)} if before is not None and compared else set()
+        listed = [Reason(ref, text, compared and key not in known) for ref, text, key in measure.reasons(facts)]
         reasons = tuple(sorted(listed, key=lambda reason: not reason.new)[:REASONS])
     return Outcome(bar.name, measure.title, value, allowed, had, broken, measure.seconds, reasons, measure.page)

@@ -12,15 +12,14 @@ from dataclasses import dataclass
 
 from tltui.analyses.causes import (
     ATTRIBUTE,
-    BOOL,
     CLOSURE,
+    CONDITION,
     DEVICE,
     DTYPE,
     GLOBAL,
     GRAD,
     LENGTH,
     SIZE,
-    STATE,
     STRIDE,
     TENSORS,
     TYPE,
@@ -62,9 +61,6 @@ class GuardText:
         """The address of the artifact."""
         self._text = strip_local(text)
 
-    def __len__(self) -> int:
-        return len(self._text)
-
     @property
     def size(self) -> int:
         """Characters."""
@@ -83,15 +79,13 @@ class GuardText:
 
     def actual(self, cause: Cause) -> str:
         """What this compile expects where an earlier one expected otherwise: the value that it was made for."""
-        if cause.kind in TENSORS:
+        if cause.kind in TENSORS or cause.kind == CONDITION:
             return self._tensor(cause)
         if cause.kind == LENGTH:
             found = self._with(f"len({cause.source}) == ")
             if found is not None:
                 return found.node.expression.rpartition(" == ")[2]
             return "0" if self._with(f": not {cause.source}", whole=True) else ""
-        if cause.kind == STATE:
-            return ""
         return self._own(cause) if cause.kind in VALUES | {ATTRIBUTE, CLOSURE, GLOBAL, TYPE} else ""
 
     def is_module(self, source: str) -> bool:
@@ -124,17 +118,17 @@ class GuardText:
                 return said[len(cause.source) + 4 :]
             if said == f"{cause.source} is None":
                 return "None"
-        return "" if cause.kind == BOOL or not kind else f"some {kind}"
+        return f"some {kind}" if kind else ""
 
     def _tensor(self, cause: Cause) -> str:
         start = self._text.find(f"check_tensor({cause.source}, ")
         match = _TENSOR.match(self._line(start).partition(", ")[2]) if start >= 0 else None
         if match is None:
             return ""
-        if cause.kind in (SIZE, STRIDE):
-            parts = match["size" if cause.kind == SIZE else "stride"].split(", ")
+        if cause.kind in (SIZE, STRIDE, CONDITION):
+            parts = match["stride" if cause.kind == STRIDE else "size"].split(", ")
             value = parts[cause.dim] if cause.dim is not None and cause.dim < len(parts) else ""
-            return "dynamic" if value == "None" else value
+            return "" if value == "None" else value
         if cause.kind == GRAD:
             return "yes" if match["grad"] == "True" else "no"
         return match["dtype"] if cause.kind == DTYPE else match["device"] if cause.kind == DEVICE else ""

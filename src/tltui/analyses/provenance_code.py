@@ -102,10 +102,6 @@ class CodeText:
     """Lines that hand the outputs out."""
     aot_id: str = ""
 
-    def definition(self, name: str) -> Definition | None:
-        """The definition of a kernel."""
-        return next((found for found in self.definitions if found.name == name), None)
-
 
 def parse_code(lines: Sequence[str], known: Iterable[str] = ()) -> CodeText:
     """Parse generated code of any of the three kinds. `known` are names of kernels that are defined elsewhere."""

@@ -24,8 +24,8 @@ class GraphText:
     graph: FxGraph
     lines: int
     graph_id: int | None
-    by_name: dict[str, FxNode]
-    """The node that a name of a mapping means."""
+    numbers: dict[str, int]
+    """The node that a name of a mapping means: its place in `nodes`."""
 
     @property
     def nodes(self) -> tuple[FxNode, ...]:
@@ -36,9 +36,14 @@ class GraphText:
         """Where the user wrote it, as the comment above it says."""
         return self.graph.origins[node.origin] if node.origin >= 0 else None
 
+    def find(self, name: str) -> FxNode | None:
+        """The node that a name of a mapping means."""
+        number = self.numbers.get(name)
+        return None if number is None else self.nodes[number]
+
     def named(self, node: FxNode) -> bool:
         """Whether a mapping can mean this node: it is what its name stands for."""
-        return self.by_name.get(node.name) is node
+        return self.find(node.name) is node
 
     def inputs(self) -> tuple[int, ...]:
         """Lines of the parameters of the outermost graph."""
@@ -76,19 +81,19 @@ def parse_graph(lines: Sequence[str]) -> GraphText:
     """Parse the lines of a text of FX graphs."""
     graph = parse(lines)
     tail = next((match for line in reversed(lines[-4:]) if (match := _GRAPH_ID.match(line))), None)
-    return GraphText(graph, len(lines), int(tail[1]) if tail else None, _by_name(graph))
+    return GraphText(graph, len(lines), int(tail[1]) if tail else None, _numbers(graph))
 
 
-def _by_name(graph: FxGraph) -> dict[str, FxNode]:
-    outer: dict[str, FxNode] = {}
-    inner: dict[str, dict[int, FxNode]] = {}
-    for node in graph.nodes:
+def _numbers(graph: FxGraph) -> dict[str, int]:
+    outer: dict[str, int] = {}
+    inner: dict[str, dict[int, int]] = {}
+    for n, node in enumerate(graph.nodes):
         if node.kind == "output":
             continue
         if graph.graphs[node.graph].parent < 0:
-            outer[node.name] = node
+            outer[node.name] = n
         else:
-            inner.setdefault(node.name, {})[node.graph] = node
+            inner.setdefault(node.name, {})[node.graph] = n
     for name, found in inner.items():
         if name not in outer and len(found) == 1:
             outer[name] = next(iter(found.values()))

@@ -7,6 +7,7 @@ last the operators in the name of a fused kernel. Each link is marked with where
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -70,17 +71,40 @@ class Links:
     """Where `post_to_pre` comes from."""
 
 
+class _Index:
+    """What is looked up for every kernel."""
+
+    __slots__ = ("by_base", "by_place", "definitions", "elsewhere")
+
+    def __init__(self, texts: Texts) -> None:
+        self.definitions = {found.name: found for found in reversed(texts.code.definitions)}
+        self.elsewhere = {found.name: found for found in reversed(texts.kernels.definitions)}
+        self.by_base: dict[str, list[str]] = {}
+        """`addmm` → post-grad nodes."""
+        self.by_place: dict[tuple[str, int], dict[str, list[str]]] = {}
+        """Line of source → `aten.addmm` → post-grad nodes."""
+        for node in texts.post.nodes if texts.post is not None else ():
+            if node.kind != "call" or texts.post is None or not texts.post.named(node):
+                continue
+            aten, origin = _aten(node), texts.post.origin(node)
+            self.by_base.setdefault(aten.partition(".")[2], []).append(node.name)
+            if origin is not None:
+                self.by_place.setdefault((origin.path, origin.place), {}).setdefault(aten, []).append(node.name)
+
+
 def links_of(texts: Texts) -> Links:
     """All links of a unit."""
-    kernels = list(_kernels(texts))
+    index = _Index(texts)
+    kernels = list(_kernels(texts, index))
+    times = Counter(kernel.name for kernel in kernels)
     for kernel in kernels:
         found = texts.mapping.kernel_to_post.get(kernel.key, texts.mapping.kernel_to_post.get(kernel.name, ()))
         if found:
             kernel.post, kernel.nodes_from = found, result.NODE_MAPPINGS
         else:
-            _from_comments(texts, kernel)
-        if not kernel.post and not kernel.pre:
-            _from_name(texts, kernel, sum(other.name == kernel.name for other in kernels))
+            _from_comments(texts, kernel, index)
+        if not kernel.post and not kernel.pre and times[kernel.name] == 1:
+            _from_name(kernel, index)
     sources: set[str] = set()
     parts: list[Names] = [texts.mapping.post_to_pre]
     if texts.mapping.post_to_pre:
@@ -94,7 +118,7 @@ def links_of(texts: Texts) -> Links:
     return Links(tuple(kernels), merged(*parts), bool(texts.mapping.post_to_pre), frozenset(sources))
 
 
-def _kernels(texts: Texts) -> Iterator[KernelLink]:
+def _kernels(texts: Texts, index: _Index) -> Iterator[KernelLink]:
     """The kernels that the code calls; without code those of the mapping."""
     calls = texts.code.calls
     known = texts.mapping.kernel_to_post
@@ -111,12 +135,12 @@ def _kernels(texts: Texts) -> Iterator[KernelLink]:
         same = together.get(call.name)
         if same is not None and call.handle is None:
             if same[0] is call:
-                yield _link(texts, call.name, None, tuple(same))
+                yield _link(texts, index, call.name, None, tuple(same))
             continue
         handle = call.handle
         if handle is None and keys.get(call.name):
             handle = keys[call.name].pop(0)
-        yield _link(texts, call.name, handle, (call,))
+        yield _link(texts, index, call.name, handle, (call,))
 
 
 def _keys_by_name(texts: Texts) -> dict[str, list[int]]:
@@ -126,15 +150,14 @@ def _keys_by_name(texts: Texts) -> dict[str, list[int]]:
         name, handle = split_key(key)
         if handle is not None:
             handles.setdefault(name, []).append(handle)
-    counts = {name: sum(call.name == name for call in texts.code.calls) for name in handles}
+    counts = Counter(call.name for call in texts.code.calls)
     return {name: sorted(found) for name, found in handles.items() if counts[name] == len(found)}
 
 
-def _link(texts: Texts, name: str, handle: int | None, calls: tuple[Call, ...]) -> KernelLink:
-    definition, pane = texts.code.definition(name), texts.code_pane
-    if definition is None or (definition.kind == "cpp" and texts.kernels.definition(name)):
-        own = texts.kernels.definition(name)
-        definition, pane = (own, result.KERNEL) if own else (definition, pane)
+def _link(texts: Texts, index: _Index, name: str, handle: int | None, calls: tuple[Call, ...]) -> KernelLink:
+    definition, pane = index.definitions.get(name), texts.code_pane
+    if name in index.elsewhere and (definition is None or definition.kind == "cpp"):
+        definition, pane = index.elsewhere[name], result.KERNEL
     return KernelLink(name, handle, calls, definition, pane)
 
 
@@ -148,7 +171,7 @@ def _all_remarks(kernel: KernelLink) -> list[Remarks]:
     return found
 
 
-def _from_comments(texts: Texts, kernel: KernelLink) -> None:
+def _from_comments(texts: Texts, kernel: KernelLink, index: _Index) -> None:
     """The nodes of a kernel as the comments beside it name them."""
     post: dict[str, None] = {}
     pre: dict[str, None] = {}
@@ -160,7 +183,7 @@ def _from_comments(texts: Texts, kernel: KernelLink) -> None:
             post.update(dict.fromkeys(made))
             if _is_pre(texts, name, remarks):
                 pre[name] = None
-                post.update(dict.fromkeys(_only_one(texts, name, remarks) if not made else ()))
+                post.update(dict.fromkeys(_only_one(texts, index, name, remarks) if not made else ()))
             elif not made and texts.direction == "backward" and _in(texts.post, name):
                 post[name] = None
     if post or pre:
@@ -168,7 +191,7 @@ def _from_comments(texts: Texts, kernel: KernelLink) -> None:
 
 
 def _in(graph: GraphText | None, name: str) -> bool:
-    node = graph.by_name.get(name) if graph is not None else None
+    node = graph.find(name) if graph is not None else None
     return node is not None and node.kind != "placeholder"
 
 
@@ -177,9 +200,8 @@ def _is_pre(texts: Texts, name: str, remarks: Remarks) -> bool:
     both graphs have, the one that does what the comment says is meant."""
     if not _in(texts.pre, name):
         return False
-    if texts.direction != "backward" or texts.post is None or not _in(texts.post, name):
-        return True
-    return _aten(texts.post.by_name[name]) not in remarks.aten
+    own = texts.post.find(name) if texts.post is not None and _in(texts.post, name) else None
+    return texts.direction != "backward" or own is None or _aten(own) not in remarks.aten
 
 
 def _aten(node: FxNode) -> str:
@@ -188,33 +210,24 @@ def _aten(node: FxNode) -> str:
     return f"{match[1]}.{match[2]}" if match else node.target
 
 
-def _only_one(texts: Texts, name: str, remarks: Remarks) -> list[str]:
+def _only_one(texts: Texts, index: _Index, name: str, remarks: Remarks) -> list[str]:
     """The post-grad nodes that a pre-grad node became: for each operator that the comment names, the node of the same
     line of source, where there is only one."""
-    if texts.pre is None or texts.post is None:
-        return []
-    origin = texts.pre.origin(texts.pre.by_name[name])
+    node = texts.pre.find(name) if texts.pre is not None else None
+    origin = texts.pre.origin(node) if texts.pre is not None and node is not None else None
     if origin is None:
         return []
-    found: dict[str, list[str]] = {}
-    for node in texts.post.nodes:
-        here = texts.post.origin(node) if node.kind == "call" and texts.post.named(node) else None
-        if here is not None and (here.path, here.place) == (origin.path, origin.place):
-            found.setdefault(_aten(node), []).append(node.name)
+    found = index.by_place.get((origin.path, origin.place), {})
     return [names[0] for aten in remarks.aten if len(names := found.get(aten, [])) == 1]
 
 
-def _from_name(texts: Texts, kernel: KernelLink, times: int) -> None:
-    """The operators in the name of a fused kernel: `cpp_fused_embedding_0`. Only one that is called once, and only
-    operators that the graph has once."""
-    if texts.post is None or times > 1 or "_fused_" not in kernel.name:
-        return
+def _from_name(kernel: KernelLink, index: _Index) -> None:
+    """The operators in the name of a fused kernel that is called once (`cpp_fused_embedding_0`): those that the graph
+    has once."""
     words = kernel.name.partition("_fused")[2] + "_"
-    counts: dict[str, list[str]] = {}
-    for node in texts.post.nodes:
-        if node.kind == "call" and texts.post.named(node):
-            counts.setdefault(_aten(node).partition(".")[2], []).append(node.name)
-    found = [names[0] for base, names in counts.items() if base and len(names) == 1 and f"_{base}_" in words]
+    if words == "_":
+        return
+    found = [names[0] for base, names in index.by_base.items() if base and len(names) == 1 and f"_{base}_" in words]
     if found:
         kernel.post, kernel.nodes_from = tuple(found), result.KERNEL_NAMES
 
@@ -226,7 +239,7 @@ def _from_forward(texts: Texts) -> Names:
         return {}
     found = {}
     for name, pre in texts.forward.post_to_pre.items():
-        node, other = texts.post.by_name.get(name), texts.forward_post.by_name.get(name)
+        node, other = texts.post.find(name), texts.forward_post.find(name)
         if node is None or other is None or node.kind not in COMPUTED:
             continue
         here, there = texts.post.origin(node), texts.forward_post.origin(other)
@@ -241,7 +254,7 @@ def _from_arrows(texts: Texts) -> Names:
     pairs: dict[str, dict[str, None]] = {}
     for found in (*texts.code.definitions, *texts.kernels.definitions, *texts.code.calls):
         for name, nodes in found.remarks.arrows:
-            if _in(texts.pre, name) and name not in nodes or texts.direction != "backward" and _in(texts.pre, name):
+            if _in(texts.pre, name) and (texts.direction != "backward" or name not in nodes):
                 for node in nodes:
                     if _in(texts.post, node):
                         pairs.setdefault(node, {})[name] = None

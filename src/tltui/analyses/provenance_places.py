@@ -77,7 +77,7 @@ def places_of(texts: Texts, links: Links) -> Places:
         nearest = [found[0] for stack in own if (found := user_frames(stack))]
         keys = [key for frame in nearest if (key := places.of_frame(frame)) is not None]
         places.from_stacks.append(bool(keys))
-        places.kernels.append(places.own_first(keys) if keys else _by_nodes(places, texts, kernel, links))
+        places.kernels.append(places.own_first(keys) if keys else _by_nodes(places, texts, kernel))
     return places
 
 
@@ -119,24 +119,21 @@ def _own(
 def _of_post(places: Places, texts: Texts, links: Links, callers: Callers) -> None:
     """Post-grad nodes: their own place, and those of the pre-grad nodes that they come from."""
     assert texts.post is not None
-    numbers = {id(node): n for n, node in enumerate(texts.pre.nodes)} if texts.pre is not None else {}
     for n, node in enumerate(texts.post.nodes):
         _own(places, places.post, n, texts.post, node, (callers.get(node.name, {}),))
         if not texts.post.named(node) or texts.pre is None:
             continue
-        before = [texts.pre.by_name.get(name) for name in links.post_to_pre.get(node.name, ())]
-        keys = [key for other in before if other for key in places.pre.get(numbers[id(other)], ())]
+        before = (texts.pre.numbers.get(name, -1) for name in links.post_to_pre.get(node.name, ()))
+        keys = [key for other in before for key in places.pre.get(other, ())]
         if keys:
             places.post[n] = places.own_first((*places.post.get(n, ()), *keys))
 
 
-def _by_nodes(places: Places, texts: Texts, kernel: KernelLink, links: Links) -> tuple[Key, ...]:
+def _by_nodes(places: Places, texts: Texts, kernel: KernelLink) -> tuple[Key, ...]:
     """The places of the nodes in a kernel, where it has no stack."""
     keys: list[Key] = []
     for graph, found, names in ((texts.post, places.post, kernel.post), (texts.pre, places.pre, kernel.pre)):
         if graph is not None:
-            numbers = {id(node): n for n, node in enumerate(graph.nodes)}
-            nodes = (graph.by_name.get(name) for name in names)
-            keys += [key for node in nodes if node is not None for key in found.get(numbers[id(node)], ())]
+            keys += [key for name in names for key in found.get(graph.numbers.get(name, -1), ())]
     own = [key for key in keys if not places.known[key].framework]
     return places.own_first(own or keys)

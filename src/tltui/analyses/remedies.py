@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tltui.analyses import causes
@@ -53,8 +53,6 @@ class Variation:
     alone: tuple[str, ...]
     """Recompiles for which no other cause is named."""
     alone_seconds: float
-    after: int
-    """Recompiles for it after it had become dynamic."""
     advice: str
     """What torch offers; '' for nothing."""
 
@@ -67,26 +65,32 @@ class _Seen:
     alone: list[str] = field(default_factory=list)
     seconds: float = 0.0
     became: str | None = None
-    after: int = 0
+    sources: dict[str, None] = field(default_factory=dict)
     hints: dict[str, None] = field(default_factory=dict)
+
+    def take(self, reason: Reason) -> None:
+        """One more reason for the same cause."""
+        if reason.hint:
+            self.hints.setdefault(reason.hint)
+        for source in reason.source.split(", ") if reason.cause == causes.STATE else (reason.source,):
+            self.sources.setdefault(source)
+        values = (reason.expected,) if reason.cause == causes.CONDITION else (reason.expected, reason.actual)
+        for value in values:
+            if value and len(self.values) < REFS_KEPT:
+                self.values.setdefault(value)
 
 
 def variations_of(rungs: Iterable[Rung], settings: Settings) -> tuple[Variation, ...]:
-    """What varied, the most frequent first."""
+    """What varied: first what stands alone most often, then the most frequent."""
     seen: dict[tuple[str, str, int | None], _Seen] = {}
     for rung in rungs:
         keys = rung.keys
         for reason in reversed(rung.reasons):  # the oldest compile first: values in the order in which they were met
             found = seen.setdefault(reason.key, _Seen(reason))
-            if reason.hint:
-                found.hints.setdefault(reason.hint)
-            for value in (reason.expected, reason.actual):
-                if value and len(found.values) < REFS_KEPT:
-                    found.values.setdefault(value)
+            found.take(reason)
         for key in keys:
             found = seen[key]
             found.refs.append(rung.ref)
-            found.after += found.became is not None
             if len(keys) == 1:
                 found.alone.append(rung.ref)
                 found.seconds += rung.seconds or 0.0
@@ -94,23 +98,18 @@ def variations_of(rungs: Iterable[Rung], settings: Settings) -> tuple[Variation,
             for (_, source, dim), found in seen.items():
                 if source == change.source and dim == change.dim:
                     found.became = found.became or rung.ref
-    ordered = sorted(seen.values(), key=lambda found: (-len(found.refs), found.refs[0]))
+    ordered = sorted(seen.values(), key=lambda found: (-len(found.alone), -len(found.refs)))
     return tuple(_variation(found, settings) for found in ordered)
 
 
 def _variation(found: _Seen, settings: Settings) -> Variation:
     reason = found.reason
     plain = Variation(
-        reason.cause, reason.source, reason.dim, reason.value, len(found.refs), tuple(found.refs[:REFS_KEPT]),
-        tuple(found.values)[:VALUES_KEPT], len(found.values), found.became, tuple(found.alone[:REFS_KEPT]), found.seconds,
-        found.after, "",
+        reason.cause, ", ".join(found.sources), reason.dim, reason.value, len(found.refs), tuple(found.refs[:REFS_KEPT]),
+        tuple(found.values)[:VALUES_KEPT], len(found.values), found.became, tuple(found.alone[:REFS_KEPT]), found.seconds, "",
     )  # fmt: skip
-    advice = _ADVICE.get(reason.cause, _nothing)(plain, settings, " ".join(found.hints))
-    return Variation(*(getattr(plain, name) for name in Variation.__slots__[:-1]), advice)
-
-
-def _nothing(seen: Variation, settings: Settings, hints: str) -> str:
-    return ""
+    advice = _ADVICE.get(reason.cause)
+    return replace(plain, advice=advice(plain, settings, " ".join(found.hints))) if advice else plain
 
 
 _OFF = (
@@ -174,14 +173,14 @@ def _fixed(what: str) -> Callable[[Variation, Settings, str], str]:
 
 
 def _text(seen: Variation, settings: Settings, hints: str) -> str:
-    many = " Here they do not end: keep it out of the compiled function, or reduce it to few values before the call."
+    many = " Keep it out of the compiled function, or reduce it to few values before the call."
     return "A string can't be dynamic: each value needs a compile of its own." + (many if seen.distinct > 3 else "")
 
 
 def _object(seen: Variation, settings: Settings, hints: str) -> str:
     if seen.source.endswith(".__code__"):
-        what = f"{seen.source.removesuffix('.__code__')} was another function: each needs a compile, as its code is part of the graph."
-        return what
+        name = seen.source.removesuffix(".__code__")
+        return f"{name} was another function: each needs a compile of its own, as its code becomes part of the graph."
     return "It must be the very same object. If it is made anew for each call (a lambda, a partial, a class), make it once, outside."
 
 
@@ -219,6 +218,7 @@ _ADVICE: dict[str, Callable[[Variation, Settings, str], str]] = {
     causes.RANK: _fixed("The number of dimensions can't be dynamic: reshape before the call, if the mixture is not meant."),
     causes.DTYPE: _fixed(_EACH),
     causes.DEVICE: _fixed(_EACH),
+    causes.TENSOR: _fixed("Each kind needs a compile of its own: make the inputs alike, if the difference is not meant."),
     causes.GRAD: _fixed(
         "Inputs with and without a gradient need a compile each: detach(), or requires_grad_() always, if it is not meant."
     ),

@@ -55,7 +55,7 @@ class Reason:
     @property
     def key(self) -> tuple[str, str, int | None]:
         """What two reasons for the same cause share."""
-        return self.cause, self.source, self.dim
+        return self.cause, "" if self.cause == causes.STATE else self.source, self.dim
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Dynamic:
     dim: int | None
     before: str
     now: str
-    symbol: str | None
+    symbol: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def _rung(compile_: Compile, texts: _Texts) -> Rung:
     found = recompile_of(compile_, _instants(compile_, reader), reader) or Recompile((), "")
     symbols = _symbols(compile_, reader)
     reasons = tuple(_reason(reason, compile_, texts, symbols, found.became) for reason in found.reasons)
-    became = tuple(_dynamic(change, symbols) for change in found.became if change.why in ("size change", "scalar change"))
+    became = tuple(dynamic for change in found.became if (dynamic := _dynamic(change, symbols)) is not None)
     facts, status = compile_.facts, compile_.status
     return Rung(
         str(compile_.ref), str(status) if status else None, facts.duration_s, reasons, found.logged, found.ref, became,
@@ -158,11 +158,13 @@ def _symbols(compile_: Compile, reader: Reader) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _dynamic(change: Became, symbols: dict[str, tuple[str, str]]) -> Dynamic:
+def _dynamic(change: Became, symbols: dict[str, tuple[str, str]]) -> Dynamic | None:
+    """Torch wanted it dynamic; it is where it got a symbol (an attribute of a module, a global does not)."""
     source = strip_local(change.source)
-    name = source if change.dim is None else f"{source}.size()[{change.dim}]"
-    symbol = symbols.get(name)
-    return Dynamic(source, change.dim, change.before, change.now, symbol[0] if symbol else None)
+    symbol = symbols.get(source if change.dim is None else f"{source}.size()[{change.dim}]")
+    if symbol is None or change.why not in ("size change", "scalar change"):
+        return None
+    return Dynamic(source, change.dim, change.before, change.now, symbol[0])
 
 
 def _reason(
@@ -197,12 +199,10 @@ def _actual(
     """What it was this time: torch's words, else what the new compile was made for."""
     if cause.actual:
         return cause.actual
-    if cause.source in symbols:
+    if cause.kind in causes.VALUES and cause.source in symbols:
         return symbols[cause.source][1]
-    if cause.kind == causes.CONDITION:
-        sizes = (f"{name.removesuffix('.size()[%s]' % cause.dim)}" for name in symbols)
-        if cause.dim is not None and cause.source in sizes:
-            return f"{cause.source}.size()[{cause.dim}] = {symbols[f'{cause.source}.size()[{cause.dim}]'][1]}"
+    if cause.kind == causes.CONDITION and (size := symbols.get(f"{cause.source}.size()[{cause.dim}]")):
+        return size[1]
     for change in became:
         if strip_local(change.source) == cause.source and change.dim is None and change.why == "scalar change":
             return change.now

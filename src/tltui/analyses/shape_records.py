@@ -169,6 +169,8 @@ def meaning(by: StackFrame | None, user: StackFrame | None) -> str:
     if "/_dynamo/symbolic_convert.py" in by.file or by.name == "evaluate_expr":
         code = (user.code or "").strip() if user is not None else ""
         return "the assert in your code" if code.startswith("assert") else "your code decides by it"
+    if "/torch/_inductor/" in by.file:
+        return "Inductor chose its code by it"
     return MEANINGS.get(by.name, "")
 
 

@@ -17,6 +17,7 @@ from tltui.analyses.stacks import StackFrame
 from tltui.model.nodes import Compile
 
 _SIZE = re.compile(r"^(?P<tensor>.+)\.size\(\)\[(?P<dim>\d{1,6})\]$")
+_OF_SIZES = re.compile(r"\.(?:size|stride)\(\)\[|\.storage_offset\(\)")
 _NUMBER = re.compile(r"^-?\d+$")
 _PARAMETER = re.compile(r"_parameters\[|_buffers\[|\.(?:weight|bias)$")
 
@@ -130,7 +131,12 @@ def shapes_of(compile_: Compile, reader: Reader | None = None) -> CompileShapes:
     tensors = _tensors(inputs.tensors, records, guarded, graph)
     became = tuple(became_of(event) for event in automatic(compile_, reader))
     users = _users(records)
-    kept = tuple(replace(guard, user=whole_path(guard.user, users)) for guard in guarded.kept)
+    sources = [symbol.source for symbol in records.symbols if symbol.source]
+    kept = tuple(
+        replace(guard, user=whole_path(guard.user, users))
+        for guard in guarded.kept
+        if _OF_SIZES.search(guard.expr) or any(source in guard.expr for source in sources)
+    )
     symbols = _symbols(records, kept, tensors, became)
     function, file, line = compile_.frame.code
     interesting = tuple(t for t in tensors if any(dim.state != "static" or dim.mark for dim in t.dims))

@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from tltui.model.nodes import Compile
+from tltui.model.nodes import Compile, Process
 from tltui.trace.grammar import parse_json
 from tltui.trace.log import Log
 
@@ -178,6 +178,11 @@ def _blocks(log: Log, records: list[int]) -> Iterator[tuple[list[int], list[byte
             payloads.append(data[start:end])
             done += 1
         yield numbers, payloads
+
+
+def record_page(process: Process, record: int) -> str:
+    """The address of the page of a record."""
+    return f"@record:{process.ref}#{record + 1}"
 
 
 def event_in(data: bytes) -> dict[str, Any] | None:

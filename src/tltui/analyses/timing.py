@@ -10,7 +10,7 @@ from tltui.analyses.flame import flames_of
 from tltui.analyses.kernels import kernels_of
 from tltui.analyses.phases import ORDER, PRIORITY, Phase, ordered, timing_of
 from tltui.analyses.records import Reader, metrics_fields
-from tltui.analyses.spans import Group, Seen, read_groups
+from tltui.analyses.spans import Group, Seen, read_groups, record_page
 from tltui.analyses.timing_results import (
     CompileTime,
     FunctionTime,
@@ -213,11 +213,6 @@ def outliers_of(processes: Sequence[ProcessTime]) -> tuple[Outlier, ...]:
         name = max(apart, key=lambda name: apart[name] * (1 if own > typical else -1))
         found.append(Outlier(str(Ref(rank)), rank, own, typical, name if apart[name] else None, apart[name]))
     return tuple(sorted(found, key=lambda outlier: -abs(outlier.seconds - outlier.typical_s)))
-
-
-def record_page(process: Process, record: int) -> str:
-    """The address of the page of a record."""
-    return str(Ref(process.ref.rank, process.number, view="record", n=record + 1))
 
 
 def _names(parts: Iterable[dict[str, NameSum]]) -> tuple[NameTime, ...]:

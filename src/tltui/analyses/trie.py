@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tltui.analyses.records import Reader, address, list_in
@@ -38,6 +38,8 @@ class TrieCompile:
 class TrieNode:
     """One frame, and the compiles whose stack ends there."""
 
+    number: int
+    """Its number in the order in which the frames were logged, from 1: `@stacks:#N` is the page of what is below it."""
     frame: StackFrame
     parent: int
     """The place of its parent in the list; -1 for none."""
@@ -77,6 +79,7 @@ Key = tuple[Any, ...]
 class Branch:
     """A node while the tree grows."""
 
+    number: int = 0
     frame: StackFrame | None = None
     children: dict[Key, Branch] = field(default_factory=dict)
     compiles: list[Compile] = field(default_factory=list)
@@ -89,6 +92,7 @@ class Trie:
 
     def __init__(self) -> None:
         self.root = Branch()
+        self.size = 0
 
     def insert(self, process: Process, stack: Sequence[Any]) -> Branch:
         """The node of the last frame of a stack, outermost first."""
@@ -99,7 +103,8 @@ class Trie:
                 continue
             child = node.children.get(key)
             if child is None:
-                child = node.children[key] = Branch(frames_of(process, [raw])[0], process=process)
+                self.size += 1
+                child = node.children[key] = Branch(self.size, frames_of(process, [raw])[0], process=process)
             node = child
         return node
 
@@ -205,7 +210,7 @@ def flat(trie: Trie, dumps: Dumps | None = None) -> tuple[TrieNode, ...]:
         place = len(nodes)
         nodes.append(
             TrieNode(
-                branch.frame, parent, depth, level, len(branch.children),
+                branch.number, branch.frame, parent, depth, level, len(branch.children),
                 tuple(placed(compile_) for compile_ in branch.compiles),
                 tuple(_record_ref(process, record) for process, record in branch.records[:RECORDS]), len(branch.records),
                 dumps.of(branch.process, branch.frame.file) if dumps and branch.process else None,
@@ -219,6 +224,30 @@ def _below(branch: Branch, place: int, depth: int, level: int) -> list[tuple[Bra
     """The children, the first one last. What is below one of several is indented further."""
     inner = level + (len(branch.children) > 1)
     return [(child, place, depth, level, inner) for child in reversed(branch.children.values())]
+
+
+def part_of(nodes: Sequence[TrieNode], number: int) -> tuple[TrieNode, ...]:
+    """A node by its number, with the frames above it and all that is below; empty if there is none."""
+    start = next((n for n, node in enumerate(nodes) if node.number == number), None)
+    if start is None:
+        return ()
+    end = start + 1
+    while end < len(nodes) and nodes[end].depth > nodes[start].depth:
+        end += 1
+    above: list[TrieNode] = []
+    place = nodes[start].parent
+    while place >= 0:
+        above.append(nodes[place])
+        place = nodes[place].parent
+    above.reverse()
+    level, depth = nodes[start].level, len(above)
+    line = [replace(node, parent=n - 1, level=0, branches=1, compiles=(), records=(), count=0) for n, node in enumerate(above)]
+    moved = depth - start
+    below = [
+        replace(node, parent=depth - 1 if n == 0 else node.parent + moved, level=node.level - level)
+        for n, node in enumerate(nodes[start:end])
+    ]
+    return (*line, *below)
 
 
 def placed(compile_: Compile) -> TrieCompile:

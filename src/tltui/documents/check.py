@@ -60,7 +60,9 @@ def _add_reasons(page: Page, outcome: Outcome) -> None:
         if reason.new:
             pieces.append(("new  ", tokens.WARN))
         used = sum(len(piece if isinstance(piece, str) else piece[0]) for piece in pieces)
-        page.add(*pieces, fmt.clip(sanitize(reason.text), max(page.width - used, 20)))
+        lines = fmt.wrap(sanitize(reason.text), page.width - used) if page.width - used > 30 else [sanitize(reason.text)]
+        for n, line in enumerate(lines):
+            page.add(*(pieces if n == 0 else [" " * used]), line)
     more = len(outcome.reasons) - REASONS_SHOWN
     if more > 0:
         page.add("  ", (f"and more; all of them: tltui {outcome.page} PATH", tokens.LINK, str(Ref(view=outcome.page))))

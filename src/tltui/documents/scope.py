@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import cast
 
@@ -23,6 +23,8 @@ class Scope:
     """The address of the part; empty for the whole run."""
     processes: tuple[Process, ...]
     compiles: tuple[Compile, ...]
+    n: int | None = None
+    """The number that the address of the page ends with, for a view that numbers what it shows: `@stacks:#4`."""
 
     @property
     def title(self) -> str:
@@ -66,4 +68,4 @@ def _in_order(process: Process) -> list[Compile]:
 def view_document(run: Run, view: View, ref: Ref, options: Options) -> Document:
     """The document of a view about the part of the run that `ref` names. Raises `BadAddress`."""
     make = import_module(f"tltui.documents.{view.module}").document
-    return cast(Callable[[Run, Scope, Options], Document], make)(run, scope_of(run, ref), options)
+    return cast(Callable[[Run, Scope, Options], Document], make)(run, replace(scope_of(run, ref), n=ref.n), options)

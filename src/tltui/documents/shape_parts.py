@@ -19,6 +19,8 @@ from tltui.text.sanitize import sanitize
 SYMBOLS_SHOWN = 6
 GUARDS_SHOWN = 4
 KEPT_SHOWN = 8
+REASON = 240
+"""Characters of the reason of a failure that are shown."""
 
 
 def add_compile(page: Page, shapes: CompileShapes, single: bool, folded: bool, said: set[str]) -> None:
@@ -35,7 +37,7 @@ def add_compile(page: Page, shapes: CompileShapes, single: bool, folded: bool, s
         head.append((fmt.clip(sanitize(shapes.fail_type.rpartition(".")[2]), 40), tokens.ERROR))
     page.row(head, "")
     if shapes.fail_reason:
-        page.add("  ", (fmt.clip(sanitize(shapes.fail_reason), page.width - 2), tokens.DIM))
+        page.say(fmt.clip(shapes.fail_reason, REASON), "  ", tokens.DIM)
     told: set[str] = set()
     for symbol in shapes.symbols[:SYMBOLS_SHOWN]:
         _symbol(page, symbol, shapes, told)
@@ -56,8 +58,9 @@ def _symbol(page: Page, symbol: SymbolShape, shapes: CompileShapes, told: set[st
     what = _name(symbol)
     page.open(what)
     style = tokens.WARN if symbol.fixed is not None else tokens.STRONG
-    page.joined([(fmt.clip_middle(what, page.width - 4), style), *((words, style) for words in _state(symbol, shapes))], "  ")
-    notes: list[Piece] = [(symbol.name, tokens.NAME, symbol.ref)]
+    title: Piece = (fmt.clip_middle(what, page.width - 4), style, "" if symbol.source else symbol.ref)
+    page.joined([title, *((words, style) for words in _state(symbol, shapes))], "  ")
+    notes: list[Piece] = [(symbol.name, tokens.NAME, symbol.ref)] if symbol.source else []
     if symbol.hint is not None:
         notes.append(f"was {symbol.hint} at this compile")
     if symbol.range:
@@ -65,7 +68,7 @@ def _symbol(page: Page, symbol: SymbolShape, shapes: CompileShapes, told: set[st
     guards = [guard for guard in symbol.guards if symbol.fixed is None or not _fixes(guard, symbol)]
     new = [guard for guard in guards if guard.ref not in told]
     if symbol.user is not None and symbol.fixed is None and not any(_same(guard.user, symbol.user) for guard in new):
-        notes.append(_at("first used at ", symbol.user))
+        notes.append(_at("first used at " if symbol.source else "made at ", symbol.user))
     page.joined(notes, "    ")
     for change in symbol.became:
         page.say(_became(change), "    ")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 
-from tltui.analyses.trie import Stacks, TrieCompile, TrieNode, stacks
+from tltui.analyses.trie import Stacks, TrieCompile, TrieNode, part_of, stacks
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.problem_parts import ranks_text
@@ -28,6 +29,8 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
     def fill(page: Page) -> Generator[None, None, Stacks]:
         found = yield from stacks(scope.processes, scope.compiles)
+        if scope.n is not None:
+            found = replace(found, nodes=part_of(found.nodes, scope.n), unknown=(), without=())
         _head(page, found, run.finished)
         yield from add_trie(page, found.nodes)
         _add_without(page, found.without)
@@ -38,7 +41,8 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             yield from add_trie(page, found.unknown)
         return found
 
-    return GrowingDocument(scope.page("stacks"), f"stacks{scope.title}", options, fill, Page)
+    ref = replace(scope.ref, view="stacks", n=scope.n)
+    return GrowingDocument(str(ref), f"stacks{scope.title}", options, fill, Page)
 
 
 def _head(page: Page, found: Stacks, finished: bool) -> None:

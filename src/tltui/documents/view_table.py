@@ -26,6 +26,7 @@ class View:
 VIEWS: tuple[View, ...] = (
     View("summary", "1", "what happened in the run, and what to look at first", "view_summary"),
     View("problems", "2", "errors, graph breaks, restarts, the recompile limit: each kind once, the worst first", "view_problems"),
+    View("recompiles", "3", "which guard of which earlier compile failed, what varied, and what helps", "view_recompiles"),
     View("stacks", "4", "where in the code the compilations take place: their stacks as one tree", "view_stacks"),
     View("shapes", "6", "dynamic sizes: each symbol, its guards, what was fixed and by which line", "view_shapes"),
     View("exports", "", "export runs: what export guessed, could not decide, or found wrong, and why", "view_exports"),

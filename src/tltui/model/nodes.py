@@ -59,7 +59,8 @@ class Compile:
     @property
     def ref(self) -> Ref:
         """Its address."""
-        return replace(self.process.ref_of(self.id), is_frame=False)
+        ref = self.process.ref_of(self.id)
+        return replace(ref, bare=True) if ref.is_frame else ref
 
     @property
     def frame(self) -> Frame:
@@ -180,11 +181,10 @@ class Process:
 
     def ref_of(self, compile_id: CompileId) -> Ref:
         """The shortest address of one of its compiles or frames that is clear in this run."""
-        is_frame = compile_id in self.frames and compile_id.frame is not None and compile_id.compile is None
         if self.alone and not self.ranks_differ:
-            return Ref(id=compile_id, is_frame=is_frame)
+            return Ref(id=compile_id)
         number = NORANK if self.rank is None else self.rank
-        return Ref(number, None if self.alone else self.number, compile_id, is_frame=is_frame)
+        return Ref(number, None if self.alone else self.number, compile_id)
 
     def owns(self, record: int) -> bool:
         """Whether a record of its log is one of its own."""

@@ -72,8 +72,13 @@ class Ref:
     n: int | None = None
     """Which of the records of that name in the compile, from 1; of a `@record` page: which record of the log."""
     view: str = ""
-    is_frame: bool = False
-    """Whether a frame is meant: all compiles of one code object."""
+    bare: bool = False
+    """Of an id with a frame and no compile number: whether the records that say just that are meant, not the frame."""
+
+    @property
+    def is_frame(self) -> bool:
+        """Whether a frame is meant: all compiles of one code object."""
+        return self.id is not None and self.id[0] is None and self.id[1] is not None and self.id[2] is None and not self.bare
 
     def __str__(self) -> str:
         text = ""
@@ -147,7 +152,9 @@ def parse_ref(text: str) -> Ref:
     """The address that `text` spells; a line that it names is left out. Raises `BadAddress`."""
     text, _ = split_line(text.strip())
     match = _GRAMMAR.match(text)
-    lost = match and match["id"] is None and not match["view"] and (match["artifact"] or match["n"])
+    lost = match and not match["view"] and (
+        (match["id"] is None and match["artifact"]) or (match["artifact"] is None and match["n"])
+    )  # fmt: skip
     if match is None or lost:
         raise BadAddress(
             f"{text!r} is not an address. Addresses look like "
@@ -162,11 +169,11 @@ def parse_ref(text: str) -> Ref:
         None if match["artifact"] is None else _unescaped(match["artifact"]),
         _number(match["n"]),
         match["view"] or "",
-        is_frame=bool(_FRAME.match(match["id"] or "")),
+        bare=bool(_BARE.match(match["id"] or "")),
     )
 
 
-_FRAME = re.compile(r"\[?\d+/(?![\d-])")
+_BARE = re.compile(r"\[?\d+/-")
 
 
 def _number(text: str | None) -> int | None:

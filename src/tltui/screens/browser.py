@@ -78,13 +78,13 @@ class Browser(BrowserCommands):
     def compose(self) -> ComposeResult:
         """A line above, two panes, a line below."""
         hints = [(BY_ID[name].keys_shown(self.config.keys.get(name, BY_ID[name].keys)[:1]), BY_ID[name].hint) for name in FOOTER]
-        yield RunBar(id="run-bar")
+        yield RunBar(ascii_only=self.ascii_only, id="run-bar")
         with Horizontal(id="panes"):
             yield TraceTree(
                 OutlineRows(root(self.trace)), mouse=self.mouse, ascii_only=self.ascii_only, id="tree"
             )
             yield DocumentView(mouse=self.mouse, ascii_only=self.ascii_only, id="document")
-        yield StatusBar(hints, id="status-bar")
+        yield StatusBar(hints, ascii_only=self.ascii_only, id="status-bar")
 
     @property
     def tree_view(self) -> TraceTree:
@@ -119,6 +119,7 @@ class Browser(BrowserCommands):
             self._scan.stop()
         if self._loader:
             self._loader.stop()
+        self.finish_writing()
 
     # the scan
 
@@ -242,6 +243,12 @@ class Browser(BrowserCommands):
 
     def show_ref(self, ref: str, *, by_user: bool = True, at: int | None = None, top: str | None = None) -> None:
         """Ask for the document at an address."""
+        if self._rest is not None:
+            self._rest.stop()
+            self._rest = None
+        if ref == "@marks":
+            self.show_document(self.marks_page(), by_user=by_user)
+            return
         if by_user and ref != self.shown_ref:
             self.remember()
             self.raw = False
@@ -249,6 +256,16 @@ class Browser(BrowserCommands):
         self._at_line, self._top = at, top
         if self._loader:
             self._ticket = self._loader.load(ref, self.options)
+
+    def show_document(self, document: Document, *, by_user: bool = True) -> None:
+        """Show a document that was made elsewhere, and give it the focus."""
+        if by_user and document.ref != self.shown_ref:
+            self.remember()
+        self.shown_ref = document.ref
+        self._ticket = -1  # what the loader still makes is not wanted any more
+        self.names = None
+        self.document_view.show(document)
+        self.document_view.focus()
 
     def reload(self) -> None:
         """Make the document that is shown again: the run or the width changed."""
@@ -286,9 +303,13 @@ class Browser(BrowserCommands):
             return
         if self._rest is not None:
             self._rest.stop()
-        self._rest = self.set_timer(SETTLE, self._follow)
+        self._rest = self.set_timer(SETTLE, self.follow)
 
-    def _follow(self) -> None:
+    def follow(self) -> None:
+        """Show the document of the node under the cursor of the tree, if it moved there."""
+        if self._rest is None:
+            return
+        self._rest = None
         if self._wanted != self.shown_ref:
             self.show_ref(self._wanted, by_user=False)
 

@@ -2,51 +2,30 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import subprocess
-import tempfile
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from textual import on
-from textual.screen import Screen
 
-from tltui.config import cache_path
-from tltui.export import WouldOverwrite, lines_of, proposed_name, write
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.status import Status
 from tltui.model.walk import has_break, has_error, next_artifact, next_compile, next_in_frame, on_next_rank
-from tltui.screens.clipboard import copy
+from tltui.screens.browser_marks import BrowserMarks
 from tltui.screens.goto import GoTo
 from tltui.screens.help import Help
-from tltui.screens.prompt import Confirm, Prompt
+from tltui.screens.prompt import Prompt
 from tltui.text import tokens
-from tltui.text.document import Builder, Document
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.trace_tree import TraceTree
 
-if TYPE_CHECKING:
-    from tltui.screens.browser import Browser
 
-
-class BrowserCommands(Screen[None]):
+class BrowserCommands(BrowserMarks):
     """The `action_…` methods of `Where.EVERYWHERE`."""
 
     def __init__(self) -> None:
         super().__init__()
         self._past: list[str] = []
         self._future: list[str] = []
-        self._marks: dict[str, str] = {}
-
-    @property
-    def own(self) -> Browser:
-        """The screen itself, with what `browser.py` adds."""
-        from tltui.screens.browser import Browser
-
-        assert isinstance(self, Browser)
-        return self
 
     # panes
 
@@ -245,7 +224,7 @@ class BrowserCommands(Screen[None]):
 
         self.app.push_screen(Prompt("search everywhere", "", "a regular expression"), answered)
 
-    # history and marks
+    # history
 
     def remember(self) -> None:
         """The place that is being left is one to come back to."""
@@ -276,122 +255,11 @@ class BrowserCommands(Screen[None]):
         except BadAddress:
             return
 
-    def action_mark(self) -> None:
-        """Remember this place."""
-        own = self.own
-        line = own.document_view.current_line()
-        self._marks[f"{own.shown_ref}"] = f"{own.current_document.title}, line {line + 1}"
-        own.tell(f"marked {own.current_document.title} (' lists the marks)")
-
-    def action_marks(self) -> None:
-        """The list of marks."""
-        if not self._marks:
-            self.own.tell("nothing is marked: m marks a place")
-            return
-        builder = Builder("@marks", "marks")
-        for ref, title in self._marks.items():
-            builder.add((title, tokens.LINK, ref or "@run"))
-        self.own.remember()
-        self.own.document_view.show(builder.document())
-        self.own.document_view.focus()
-
-    # out of the program
-
-    def action_copy(self) -> None:
-        """Selection or line; in the tree the address."""
-        own = self.own
-        if own.tree_view.has_focus:
-            text = own.current_node.ref or own.trace.found.paths[0]
-        else:
-            view = own.document_view
-            lo, hi = view.selected_lines() or (view.current_line(), view.current_line() + 1)
-            text = "\n".join(own.current_document.text(lo, hi))
-        self._copy(text)
-
-    def action_copy_address(self) -> None:
-        """Address and file."""
-        own = self.own
-        compile_ = own.current_compile
-        path = compile_.process.log.path if compile_ else own.trace.found.paths[0]
-        self._copy(f"{path} {own.shown_ref}".strip())
-
-    def _copy(self, text: str) -> None:
-        self.own.tell(copy(text, self.app.copy_to_clipboard, cache_path() / "yank.txt"))
-
-    def action_export(self) -> None:
-        """To a file."""
-        own = self.own
-        document = own.current_document
-        selected = own.document_view.selected_lines()
-        lines = f" ({selected[1] - selected[0]} lines)" if selected else ""
-
-        def named(path: str | None) -> None:
-            if path and path.strip():
-                self._write(document, path.strip(), selected, force=False)
-
-        self.app.push_screen(Prompt(f"write{lines} to", proposed_name(document), ".txt .ansi .md"), named)
-
-    def _write(self, document: Document, path: str, selected: tuple[int, int] | None, force: bool) -> None:
-        own = self.own
-        lo, hi = selected or (0, None)
-        try:
-            count = write(document, path, lo=lo, hi=hi, force=force)
-        except WouldOverwrite as exists:
-            def answered(yes: bool | None) -> None:
-                if yes:
-                    self._write(document, path, selected, force=True)
-                else:
-                    own.tell("nothing was written")
-
-            self.app.push_screen(Confirm(f"replace {exists}?"), answered)
-        except OSError as error:
-            own.tell(f"could not write {path}: {error.strerror or error}", tokens.ERROR)
-        else:
-            own.tell(f"wrote {count:,} lines to {path}")
-
-    def action_pager(self) -> None:
-        """In $PAGER."""
-        pager = shlex.split(os.environ.get("PAGER") or "less -R")
-        self._outside(pager, lines_of(self.own.current_document, "ansi" if "less" in pager[0] else "text"))
-
-    def action_editor(self) -> None:
-        """In $EDITOR: a copy, since a trace is not to be changed."""
-        own = self.own
-        editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
-        with tempfile.TemporaryDirectory(prefix="tltui-") as directory:
-            file = Path(directory) / proposed_name(own.current_document)
-            file.write_text("".join(f"{line}\n" for line in lines_of(own.current_document)), "utf-8", "backslashreplace")
-            self._outside([*editor, f"+{own.document_view.current_line() + 1}", str(file)], None)
-
-    def _outside(self, command: list[str], lines: Any) -> None:
-        try:
-            with self.app.suspend():
-                if lines is None:
-                    subprocess.run(command, check=False)
-                else:
-                    with subprocess.Popen(command, stdin=subprocess.PIPE, text=True, encoding="utf-8") as process:
-                        assert process.stdin is not None
-                        try:
-                            for line in lines:
-                                process.stdin.write(line + "\n")
-                            process.stdin.close()
-                        except BrokenPipeError:
-                            pass
-        except Exception as error:
-            self.own.tell(f"could not run {command[0]}: {error}", tokens.ERROR)
-
-    def action_suspend(self) -> None:
-        """To the shell."""
-        self.app.action_suspend_process()
-
-    def action_leave(self) -> None:
-        """Leave tltui."""
-        self.app.exit()
-
     # what the panes ask
 
     @on(TraceTree.Entered)
     def _entered(self) -> None:
+        self.own.follow()
         self.own.document_view.focus()
 
     @on(TraceTree.Told)

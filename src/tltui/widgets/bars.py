@@ -19,6 +19,9 @@ from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
 
+PLAIN = str.maketrans({"✓": "+", "✗": "x", "·": ".", "…": "~", "→": ">", "←": "<", "↑": "^", "↓": "v", "›": ">"})
+"""What our own words use, for --ascii."""
+
 
 class Bar(Widget, can_focus=False):
     """One line: pieces from the left, pieces at the right."""
@@ -27,8 +30,9 @@ class Bar(Widget, can_focus=False):
     """Whether what stands at the right goes when there is no room for both."""
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"bar--tok-{name}" for name in tokens.ALL} | {"bar--key"}
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  (Textual's name for it)
+    def __init__(self, *, ascii_only: bool = False, id: str | None = None) -> None:  # noqa: A002  (Textual's name for it)
         super().__init__(id=id)
+        self._ascii = ascii_only
         self._left: Sequence[Piece] = ()
         self._right: Sequence[Piece] = ()
         self._styles: dict[str, Style] = {}
@@ -78,7 +82,8 @@ class Bar(Widget, can_focus=False):
 
     def _segment(self, piece: Piece) -> Segment:
         style = "" if isinstance(piece, str) else piece[1]
-        return Segment(sanitize(_text(piece)), self._style(style) if style else None)
+        text = sanitize(_text(piece))
+        return Segment(text.translate(PLAIN) if self._ascii else text, self._style(style) if style else None)
 
 
 def _text(piece: Piece) -> str:
@@ -100,8 +105,14 @@ class RunBar(Bar):
 class StatusBar(Bar):
     """Below: hints or the latest remark, and where one is in the document."""
 
-    def __init__(self, hints: Sequence[tuple[str, str]], *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(
+        self,
+        hints: Sequence[tuple[str, str]],
+        *,
+        ascii_only: bool = False,
+        id: str | None = None,  # noqa: A002  (Textual's name for it)
+    ) -> None:
+        super().__init__(ascii_only=ascii_only, id=id)
         self._hints = hints
         self._told = False
 

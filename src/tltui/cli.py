@@ -9,6 +9,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -67,6 +68,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         # `| head` closed our output: not an error, and nothing may be written any more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        print(f"tltui: {error.filename or 'input or output'}: {error.strerror or error}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         return 130
 
@@ -75,11 +79,11 @@ def _run(arguments: list[str]) -> int:
     if arguments and arguments[0] in COMMANDS:
         name, *rest = arguments
         parser = _command_parser(name)
-        options = parser.parse_args(rest)
+        options = parser.parse_intermixed_args(rest)
         _take_demo(options)
         _write(COMMANDS[name][1](options))
         return int(getattr(options, "exit_code", 0))
-    options = _main_parser().parse_args(arguments)
+    options = _main_parser().parse_intermixed_args(arguments)
     _take_demo(options)
     if not options.paths:
         _no_path()
@@ -146,8 +150,15 @@ def _command_parser(name: str) -> argparse.ArgumentParser:
         parser.add_argument("rest", nargs="*", metavar="REF", help="a rank, process, frame or compile (default: the run)")
         parser.add_argument("--rank", metavar="N", help="only this rank; `none` for processes without one")
         parser.add_argument("--frame", metavar="F", type=int, help="only this frame")
+        parser.add_argument("--markdown", action="store_true", help="print markdown, to paste into an issue")
+        if (add_arguments := _hook(name, "add_arguments")) is not None:
+            add_arguments(parser)
     if name != "extract":
         parser.add_argument("--json", action="store_true", help="print JSON (documented in docs/json.md)")
+    if name == "diff":
+        parser.add_argument("rest", nargs="*", metavar="REF", help="two addresses; with --with one or none")
+        parser.add_argument("--with", dest="other", metavar="OTHER", help="compare with another run")
+        parser.add_argument("--raw", action="store_true", help="two artifacts as a patch, nothing left out")
     if name == "grep":
         parser.add_argument("--artifact", metavar="GLOB", default="*", help="only artifacts of this name")
         parser.add_argument("--status", choices=["ok", "break", "error", "empty", "missing"], help="only such compiles")
@@ -220,7 +231,9 @@ def _options(options: argparse.Namespace) -> Any:
     from tltui.text.document import Options
 
     width = _width()
-    return Options(width=width, raw=bool(getattr(options, "raw", False)), ascii=_ascii(options))
+    sort = str(getattr(options, "sort", ""))
+    filtered = str(getattr(options, "filter", ""))
+    return Options(width=width, sort=sort, filter=filtered, raw=bool(getattr(options, "raw", False)), ascii=_ascii(options))
 
 
 def _width() -> int:
@@ -241,6 +254,8 @@ def _ascii(options: argparse.Namespace) -> bool:
 
 def _style(options: argparse.Namespace) -> str:
     """Colours on a terminal or when asked for."""
+    if getattr(options, "markdown", False):
+        return "markdown"
     if options.color:
         return "ansi"
     return "ansi" if sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb" else "text"
@@ -308,22 +323,37 @@ def _show(options: argparse.Namespace) -> Iterator[bytes]:
         yield from _print(document, options)
 
 
+def _hook(view: str, name: str) -> Any:
+    """What the module of a view adds to its command: `add_arguments(parser)` for options of its own, and
+    `instead(run, scope, options)`, which gives what to print in place of the page, or None. None where there is none.
+    """
+    return getattr(import_module(f"tltui.documents.{BY_NAME[view].module}"), name, None)
+
+
 def _view(name: str) -> Callable[[argparse.Namespace], Iterator[bytes]]:
     """The command that prints a view."""
 
     def command(options: argparse.Namespace) -> Iterator[bytes]:
-        from tltui.documents.scope import view_document
+        from tltui.documents.scope import scope_of, view_document
         from tltui.model.ref import BadAddress
 
         run = _load(options)
         try:
+            instead = _hook(name, "instead")
+            if instead is not None and (chunks := instead(run, scope_of(run, _part(options)), options)) is not None:
+                yield from chunks
+                return
             document = view_document(run, BY_NAME[name], _part(options), _options(options))
         except BadAddress as bad:
             raise Failure(str(bad)) from None
+        except FileExistsError as error:
+            raise Failure(f"{error.filename}: exists; --force replaces it") from None
         if options.json:
             while not document.advance():
                 pass
-            yield from _json({"schema": 1, "view": name, "result": document.data()})
+            found = document.data()
+            whole = isinstance(found, dict) and "schema" in found  # a view with a shape of its own
+            yield from _json(found if whole else {"schema": 1, "view": name, "result": found})
         else:
             yield from _print(document, options)
 
@@ -389,7 +419,7 @@ def _extract(options: argparse.Namespace) -> Iterator[bytes]:
     except BadAddress as bad:
         raise Failure(str(bad)) from None
     except FileExistsError as error:
-        raise Failure(f"{error}: exists; --force replaces it") from None
+        raise Failure(f"{error.filename}: exists; --force replaces it") from None
     except OSError as error:
         raise Failure(f"{error.filename or options.output}: {error.strerror or error}") from None
 
@@ -411,18 +441,47 @@ def _grep(options: argparse.Namespace) -> Iterator[bytes]:
         yield from _print(document, options)
 
 
+def _diff(options: argparse.Namespace) -> Iterator[bytes]:
+    from tltui.documents.compare import compare_nodes
+    from tltui.model.ref import BadAddress
+
+    run = _load(options)
+    if options.other:
+        if len(options.rest) > 1:
+            raise Failure("with --with there is one address for both runs, or none")
+        other, names = _load(argparse.Namespace(paths=[options.other], latest=options.latest)), options.rest * 2 or ["", ""]
+    elif len(options.rest) == 2:
+        other, names = run, options.rest
+    else:
+        raise Failure("diff takes two addresses, or --with OTHER and one or none")
+    try:
+        document = compare_nodes(run, names[0], other, names[1], _options(options))
+    except BadAddress as bad:
+        raise Failure(str(bad)) from None
+    if options.json:
+        while not document.advance():
+            pass
+        yield from _json(document.data())
+    else:
+        hidden = {line for s in document.sections() if s.folded for line in range(s.first + 1, s.last + 1)}
+        yield from (line for n, line in enumerate(_print(document, options)) if n not in hidden)
+
+
 COMMANDS: dict[str, tuple[str, Callable[[argparse.Namespace], Iterator[bytes]]]] = {
     **{view.name: (view.help, _view(view.name)) for view in VIEWS},
     "ls": ("list ranks, frames and compiles with status and time", _ls),
     "show": ("print what an address shows: an overview, or an artifact", _show),
     "records": ("list every record in file order, with time, site and size", _records),
     "grep": ("search every payload, envelope and page", _grep),
+    "diff": ("compare two artifacts, compiles, ranks or runs", _diff),
     "damage": ("check every payload and list what is damaged", _damage),
     "check": ("fail when a run has more errors, breaks, recompiles … than allowed (for CI)", _check),
     "extract": ("write payloads to files", _extract),
 }
 
 _EPILOGS = {
+    "timing": "examples:\n  tltui timing /tmp/tracedir\n  tltui timing /tmp/tracedir 0/1\n"
+    "  tltui timing /tmp/tracedir --perfetto trace.json        open it in ui.perfetto.dev\n",
     "ls": "examples:\n  tltui ls /tmp/tracedir\n  tltui ls /tmp/tracedir --json | jq '.ranks[].processes[].compiles[] | select(.status==\"error\").ref'\n",
     "show": "examples:\n  tltui show /tmp/tracedir                    the whole run\n  tltui show /tmp/tracedir 0/1                one compile\n"
     "  tltui show /tmp/tracedir 0/0:inductor_output_code --unit backward\n  tltui show --demo 0:0/0:dynamo_output_graph --raw > graph.py\n",
@@ -434,5 +493,7 @@ _EPILOGS = {
     "Exit code: 0 when every bar holds, 1 when one is broken, 2 for anything that could not be checked.\n\n"
     "examples:\n  tltui check /tmp/tracedir --fail-on error,break,recompiles=2,cache_miss,compile_time=60\n"
     "  tltui check new --baseline old --fail-on error,break,recompiles=+1,compile_time=+10%\n",
+    "diff": "examples:\n  tltui diff /tmp/tracedir 0/0 0/1\n  tltui diff /tmp/tracedir 0: 3:\n"
+    "  tltui diff /tmp/tracedir 0/0:dynamo_cpp_guards_str 0/1:dynamo_cpp_guards_str\n  tltui diff /tmp/before --with /tmp/after\n",
     "extract": "examples:\n  tltui extract /tmp/tracedir -o out\n  tltui extract /tmp/tracedir -o out 0/1 0/2:inductor_output_code\n",
 }

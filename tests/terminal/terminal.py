@@ -18,10 +18,14 @@ import termios
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyte
 
-TIMEOUT = 6.0
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+TIMEOUT = 20.0
 """Seconds that a test waits for what must happen."""
 KEYS = {
     "up": "\x1b[A", "down": "\x1b[B", "right": "\x1b[C", "left": "\x1b[D", "home": "\x1b[H", "end": "\x1b[F",
@@ -71,7 +75,7 @@ class Terminal:
         clean.update(environment or {})
         size = struct.pack("HHHH", rows, columns, 0, 0)
         self.started = time.perf_counter()
-        self.pid, self._fd = pty.fork()
+        self.pid, self.descriptor = pty.fork()
         if self.pid == 0:
             try:
                 fcntl.ioctl(0, termios.TIOCSWINSZ, size)
@@ -81,12 +85,12 @@ class Terminal:
 
     @classmethod
     def tltui(cls, *arguments: str | Path, home: Path, columns: int = 120, rows: int = 40,
-              term: str = "xterm-256color", environment: Mapping[str, str] | None = None) -> Terminal:  # fmt: skip
+              term: str = "xterm-256color", environment: Mapping[str, str] | None = None) -> Self:  # fmt: skip
         """tltui with these arguments."""
         command = [sys.executable, "-m", "tltui", *map(str, arguments)]
         return cls(command, home=home, columns=columns, rows=rows, term=term, environment=environment)
 
-    def __enter__(self) -> Terminal:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -107,31 +111,36 @@ class Terminal:
     def press(self, *keys: str) -> None:
         """Press keys: names of `KEYS`, `ctrl+x`, or text."""
         for key in keys:
-            os.write(self._fd, key_bytes(key))
+            os.write(self.descriptor, key_bytes(key))
 
     def resize(self, columns: int, rows: int) -> None:
         """Give it another size."""
         self.screen.resize(rows, columns)
-        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        fcntl.ioctl(self.descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     # waiting
 
     def pump(self, seconds: float) -> int:
         """Take what comes within this time, once; the number of bytes. Raises `Gone` at the end."""
-        ready, _, _ = select.select([self._fd], [], [], seconds)
+        ready, _, _ = select.select([self.descriptor], [], [], seconds)
         if not ready:
             return 0
+        data = self.read()
+        self.draw(data)
+        return len(data)
+
+    def read(self) -> bytes:
+        """Wait for what comes next. Raises `Gone` at the end."""
         try:
-            data = os.read(self._fd, 1 << 16)
+            data = os.read(self.descriptor, 1 << 16)
         except OSError:  # how Linux reports that the other end is closed
             data = b""
         if not data:
             raise Gone
         self.raw += data
-        self._draw(data)
-        return len(data)
+        return data
 
-    def _draw(self, data: bytes) -> None:
+    def draw(self, data: bytes) -> None:
         """Give to pyte what it knows, and answer what a real terminal answers. A sequence may come in two pieces."""
         data = self._carry + data
         cut = UNFINISHED.search(data, max(len(data) - 200, 0))
@@ -139,11 +148,11 @@ class Terminal:
         data = data[: cut.start()] if cut else data
         for asked in SEQUENCE.findall(data):
             if asked == b"\x1b[c":
-                os.write(self._fd, b"\x1b[?62;22c")
+                os.write(self.descriptor, b"\x1b[?62;22c")
             elif asked == b"\x1b[6n":
-                os.write(self._fd, b"\x1b[1;1R")
+                os.write(self.descriptor, b"\x1b[1;1R")
             elif mode := MODE_ASKED.match(asked):
-                os.write(self._fd, b"\x1b[?" + mode[1] + b";0$y")
+                os.write(self.descriptor, b"\x1b[?" + mode[1] + b";0$y")
         self._stream.feed(SEQUENCE.sub(lambda match: b"" if UNDRAWN.match(match[0]) else match[0], data))
 
     def wait(self, condition: Callable[[], object], what: str, timeout: float = TIMEOUT) -> None:
@@ -200,6 +209,6 @@ class Terminal:
             _, status, usage = os.wait4(self.pid, 0)
             self.code = os.waitstatus_to_exitcode(status)
             self.peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1

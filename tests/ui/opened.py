@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from screen import until
+from textual.events import Paste
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from tltui.app import TltuiApp
 from tltui.config import Config
@@ -54,10 +56,11 @@ class Driver:
         await self.pilot.pause()
 
     async def type(self, text: str) -> None:
-        """Type a text."""
-        names = {" ": "space", "/": "slash", ":": "colon", ".": "full_stop", "_": "underscore", "[": "left_square_bracket",
-                 "]": "right_square_bracket", "@": "at", "-": "minus", "~": "tilde", "#": "number_sign"}  # fmt: skip
-        await self.press(*(names.get(char, char) for char in text))
+        """Type a text into the prompt that is open; pasting is quicker than a key for each letter."""
+        await self.until(lambda: isinstance(self.app.focused, Input))
+        assert self.app.focused is not None
+        self.app.focused.post_message(Paste(text))
+        await self.pilot.pause()
 
     async def until(self, condition: Any) -> None:
         """Wait for what a helper thread finds."""

@@ -152,14 +152,15 @@ def test_regional_units(tmp_path: Path) -> None:
 
 def test_vllm_pieces_and_ranges(tmp_path: Path) -> None:
     def piece(index: int, lo: int, hi: int, **more: Any) -> bytes:
-        fields = {"piecewise_index": index, "compile_range_start": lo, "compile_range_end": hi, **more}
+        fields = {"piecewise_index": index, "submod_name": f"submod_{index}"}
+        fields |= {"compile_range_start": lo, "compile_range_end": hi, **more}
         return mt.artifact("vllm_piecewise_compile_start", json.dumps(fields), "json", **IDS)
 
     config = mt.artifact("vllm_compilation_config", "{}", "json", **IDS)
     run = built(
         tmp_path,
         mt.record("dynamo_output_graph", {}, "class", **IDS), config,
-        piece(0, 1, 2048, submod_name="submod_0"), lowering(0, "inference", **IDS),
+        piece(0, 1, 2048), lowering(0, "inference", **IDS),
         piece(2, 8, 8, is_single_size=True), mt.artifact("fx_graph_cache_hit", "{}", "json", **IDS),
         mt.record("dynamo_cpp_guards_str", {}, "\nTREE", **IDS),
         config, mt.artifact("torch._functorch.config", "{}", **IDS),

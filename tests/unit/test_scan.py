@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import pickle
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -480,3 +481,9 @@ def test_a_record_that_looks_familiar_but_is_damaged_is_noticed() -> None:
         log = scan(good * 3 + event * 3 + bad)
         assert log.damage, bad
         assert {damage.record for damage in log.damage} <= {6, 7}
+
+
+def test_what_the_scanner_hands_over_can_be_pickled() -> None:
+    batch = Scanner(MemoryBytes(SMALL)).step()
+    again = pickle.loads(pickle.dumps(batch))
+    assert (again.columns.offset, again.kinds, again.members) == (batch.columns.offset, batch.kinds, batch.members)

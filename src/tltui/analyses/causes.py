@@ -98,7 +98,8 @@ _SHAPE = re.compile(r"(?P<source>[\w.\[\]'\"]+)\.(?:size\(\)\[(?P<dim>\d+)\]|str
 _COMPARES = re.compile(r" (?:<|<=|>|>=|!=) |^(?:Eq|Ne|Mod|Le|Lt|Ge|Gt)\(")
 _NAME = re.compile(r"[A-Za-z_][\w.]*(?:\[[^\]]*\][\w.]*)*")
 _STATES = ("___check_global_state", "torch._functorch", "torch.autograd.forward_ad", "___functorch", "top_saved_tensors_hooks")
-_OBJECTS = {"code": "function", "builtin_function_or_method": "builtin", "type": "class"}
+OBJECTS = {"code": "function", "builtin_function_or_method": "builtin", "type": "class"}
+"""What people call objects of these types."""
 _FLOAT = re.compile(r"^-?(?:\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+|inf|nan)$")
 
 
@@ -152,7 +153,7 @@ def _dispatch(source: str, expected: str, actual: str) -> Cause:
 
 
 def _keys(text: str) -> list[str]:
-    return [key for key in _KEYS.findall(text.partition("(")[2])]
+    return list(_KEYS.findall(text.partition("(")[2]))
 
 
 def _backend(keys: list[str]) -> str:
@@ -167,7 +168,7 @@ def _check(text: str) -> Cause | None:
         return Cause(TYPE, match["source"], None, class_name(match["type"] or ""))
     if match := _OBJ_ID.match(text):
         kind = class_name(match["type"] or "") or "object"
-        return Cause(OBJECT, match["source"], None, f"this {_OBJECTS.get(kind, kind)}", "another")
+        return Cause(OBJECT, match["source"], None, f"this {OBJECTS.get(kind, kind)}", "another")
     if text.startswith("___check_torch_function_mode_stack"):
         return Cause(STATE, "torch function modes")
     if text.startswith("utils_device.CURRENT_DEVICE"):

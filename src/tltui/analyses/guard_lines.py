@@ -147,7 +147,7 @@ class GuardText:
         at = self._text.find(words)
         while at >= 0 and ends:
             after = self._text[at + len(words) : at + len(words) + 2]
-            if not after or after[0] in ends and (after[0] != " " or after in ("  ", " #")):
+            if not after or (after[0] in ends and (after[0] != " " or after in ("  ", " #"))):
                 break
             at = self._text.find(words, at + 1)
         return at

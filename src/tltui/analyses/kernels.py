@@ -16,10 +16,10 @@ INFO = "triton_kernel_info"
 FILE, WAIT = "compile_file", "async_compile.wait"
 KEPT = 200
 TUNING = (
-    ("triton_compile_time_us", "waiting for compiled kernels, as the metrics state it"),
-    ("compile_time_autotune_time_us", "autotuning at compile time"),
-    ("runtime_triton_autotune_time_us", "autotuning at the first call"),
-    ("runtime_cudagraphify_time_us", "recording CUDA graphs at run time"),
+    ("triton_compile_time_us", "of compiling kernels or waiting for them, as the metrics state it"),
+    ("compile_time_autotune_time_us", "of autotuning at compile time"),
+    ("runtime_triton_autotune_time_us", "of autotuning at the first call"),
+    ("runtime_cudagraphify_time_us", "of recording CUDA graphs at run time"),
 )
 
 

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tltui.analyses.records import json_in, metrics_fields, number_in, text_in, whole_in
+from tltui.analyses.records import address, json_in, metrics_fields, number_in, text_in, whole_in
 from tltui.analyses.remedies import Settings, Variation, variations_of
 from tltui.analyses.rungs import Rung
 from tltui.model.nodes import Compile, Frame
 
-UNLIMITED = 1 << 20
+UNLIMITED = 100_000
 """A limit from which on there is practically none."""
 _SET_TO = re.compile(r"limit \(currently set to (\d{1,9})\)")
 
@@ -34,6 +34,8 @@ class Ladder:
     """`recompile_limit`, as far as the log tells; None also where it is practically unlimited."""
     left: int | None
     """How many more compiles it allows."""
+    limit_ref: str | None
+    """The address of the metrics that tell."""
     limit_hit: bool
     rungs: tuple[Rung, ...]
     variations: tuple[Variation, ...]
@@ -57,17 +59,17 @@ def frames_of(compiles: Iterable[Compile]) -> list[tuple[Frame, list[Compile]]]:
 def ladder_of(frame: Frame, recompiles: list[Compile], rungs: tuple[Rung, ...]) -> Ladder:
     """What the rungs amount to."""
     name, file, line = frame.code
-    settings, limit, left = _settings(frame)
+    settings, limit, left, told = _settings(frame)
     hit = any(c.facts.recompile_limit for c in frame.compiles)
     return Ladder(
         str(frame.ref), name, file, line, str(frame.compiles[0].ref), len(frame.compiles), frame.tally.seconds,
-        len(recompiles), sum(c.tally.seconds for c in recompiles), limit, 0 if hit else left, hit, rungs,
+        len(recompiles), sum(c.tally.seconds for c in recompiles), limit, 0 if hit else left, told, hit, rungs,
         variations_of(rungs, settings),
     )  # fmt: skip
 
 
-def _settings(frame: Frame) -> tuple[Settings, int | None, int | None]:
-    """What the newest metrics say of the configuration; the limit, and how far off it is."""
+def _settings(frame: Frame) -> tuple[Settings, int | None, int | None, str | None]:
+    """What the newest metrics say of the configuration; the limit, how far off it is, and the address of the metrics."""
     for compile_ in sorted(frame.compiles, key=lambda c: c.id.compile or 0, reverse=True):
         fields = next((f for event, f in metrics_fields(compile_) if event == "compilation_metrics"), None)
         if fields is None:
@@ -82,5 +84,6 @@ def _settings(frame: Frame) -> tuple[Settings, int | None, int | None]:
         if limit is not None and entries is not None:
             facts = compile_.facts
             left = max(limit - int(entries) - int(not facts.failed and not facts.skipped), 0)
-        return Settings.of(config), limit, left
-    return Settings(), None, None
+        record = next(m.record for m in compile_.metrics if m.event == "compilation_metrics" and not m.is_runtime)
+        return Settings.of(config), limit, left, address(compile_, record, "compilation_metrics")
+    return Settings(), None, None, None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tltui.analyses.caches import CacheAnswer
 from tltui.analyses.records import json_in, version_pair
 from tltui.model.artifacts import Artifact, Unit
 from tltui.model.expected import Absent, Outcome, absent, failed_in
@@ -16,34 +15,41 @@ def missing_of(
     compile_: Compile,
     artifacts: list[Artifact],
     units: list[Unit],
-    caches: Iterable[CacheAnswer],
     metrics: list[tuple[str, dict[str, Any]]],
     version: str | None,
 ) -> tuple[Absent, ...]:
     """What somebody would look for in this compile and not find."""
     if not compile_.is_compile and compile_.id.autograd is None:
         return ()  # records outside of any compile: nothing can be said to be expected
-    return tuple(absent(outcome_of(compile_, artifacts, units, caches, metrics, version)))
+    return tuple(absent(outcome_of(compile_, artifacts, units, metrics, version)))
 
 
 def outcome_of(
     compile_: Compile,
     artifacts: list[Artifact],
     units: list[Unit],
-    caches: Iterable[CacheAnswer],
     metrics: list[tuple[str, dict[str, Any]]],
     version: str | None,
 ) -> Outcome:
     """What is known of a compile."""
-    facts, counts, log = compile_.facts, compile_.counts, compile_.process.log
+    log = compile_.process.log
     names = {artifact.name for artifact in artifacts if artifact.is_metrics or log.columns.size[artifact.record]}
-    if compile_.started is not None:
-        names.add("dynamo_start")
-    has = frozenset(names)
-    disabled = any(answer.state == "disabled" for answer in caches)
-    disabled = disabled or any(
-        json_in(fields, "inductor_config").get("force_disable_caches") is True for _, fields in metrics
+    # the timing event fx_graph_cache_disabled only says that this one cache was not used
+    disabled = any(
+        json_in(fields, config).get("force_disable_caches") is True
+        for _, fields in metrics
+        for config in ("inductor_config", "compiler_config")
     )
+    directions = frozenset(unit.direction for unit in units if unit.direction)
+    return outcome_from(compile_, names, directions, disabled, version)
+
+
+def outcome_from(
+    compile_: Compile, names: Iterable[str], directions: frozenset[str], disabled: bool, version: str | None
+) -> Outcome:
+    """The same from the names of its artifacts with a payload, the directions of its units, and whether caches are off."""
+    facts, counts = compile_.facts, compile_.counts
+    has = frozenset(names) | ({"dynamo_start"} if compile_.started is not None else frozenset())
     return Outcome(
         has,
         failed=facts.failed,
@@ -62,6 +68,6 @@ def outcome_of(
         restarted=bool(facts.restarts),
         dynamo=compile_.id.frame is not None,
         compiled_autograd=compile_.id.autograd is not None,
-        directions=frozenset(unit.direction for unit in units if unit.direction),
+        directions=directions,
         backward_failed=facts.backward_failed,
     )

@@ -39,7 +39,8 @@ class Remarks:
     """What Inductor wrote above a call or a definition."""
 
     sources: tuple[str, ...] = ()
-    """`Source Nodes`: names of pre-grad nodes; in a backward also of its own nodes."""
+    """`Source Nodes`: names of pre-grad nodes; in a backward also of its own nodes. Producers stand before users; '' at
+    the end for a node whose name torch lost."""
     aten: tuple[str, ...] = ()
     """`Original ATen`: `aten.addmm`."""
     arrows: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -141,6 +142,7 @@ def _remarks(lines: Sequence[str], below: int) -> tuple[Remarks, int]:
         line = lines[n]
         if "Source Nodes: " in line and (found := _SOURCES.match(line)):
             sources, aten, arrows, nodes = _listed(found[1]), _listed(found[2]), [], []
+            sources += ("",) if found[1].rstrip().endswith(",") else ()
         elif " => " in line and (found := _ARROW.match(line)):
             arrows.append((found[1], _listed(found[2])))
         elif "%" in line and (found := _FRAGMENT.match(line)) and _MADE.search(line):

@@ -18,6 +18,8 @@ from tltui.analyses.provenance_mapping import Names, NodeMapping, Stacks, merged
 from tltui.text.fx_graph import FxNode
 
 _ASSIGNED = re.compile(r"^\s*([A-Za-z_]\w*)(?::[^=]*)? = ")
+_NUMBER = re.compile(r"_\d+$")
+_EXTERN = re.compile(r"^(?:extern_kernels|torch\.ops\.\w+|aten)\.(\w+)|^aoti_torch_(?:cpu|cuda|xpu|mps)_(\w+?)(?:_out)?$")
 _BASE = re.compile(r"^(?:torch\.)?(?:ops\.)?(\w+)\.(\w+)")
 
 
@@ -47,6 +49,7 @@ class KernelLink:
     handle: int | None
     calls: tuple[Call, ...] = ()
     definition: Definition | None = None
+    call_pane: int = result.PY
     definition_pane: int = result.PY
     post: tuple[str, ...] = ()
     pre: tuple[str, ...] = ()
@@ -82,14 +85,17 @@ class _Index:
         self.by_base: dict[str, list[str]] = {}
         """`addmm` → post-grad nodes."""
         self.by_place: dict[tuple[str, int], dict[str, list[str]]] = {}
-        """Line of source → `aten.addmm` → post-grad nodes."""
+        """Line of source → `aten.addmm` → post-grad nodes. A node stands for its operator and for what its name says:
+        `view_3` may be a `reshape`."""
         for node in texts.post.nodes if texts.post is not None else ():
             if node.kind != "call" or texts.post is None or not texts.post.named(node):
                 continue
             aten, origin = _aten(node), texts.post.origin(node)
             self.by_base.setdefault(aten.partition(".")[2], []).append(node.name)
             if origin is not None:
-                self.by_place.setdefault((origin.path, origin.place), {}).setdefault(aten, []).append(node.name)
+                here = self.by_place.setdefault((origin.path, origin.place), {})
+                for op in {aten, f"aten.{_NUMBER.sub('', node.name)}"}:
+                    here.setdefault(op, []).append(node.name)
 
 
 def links_of(texts: Texts) -> Links:
@@ -103,13 +109,15 @@ def links_of(texts: Texts) -> Links:
             kernel.post, kernel.nodes_from = found, result.NODE_MAPPINGS
         else:
             _from_comments(texts, kernel, index)
-        if not kernel.post and not kernel.pre and times[kernel.name] == 1:
-            _from_name(kernel, index)
+    done = {name for kernel in kernels for name in kernel.post}
+    for kernel in kernels:
+        if kernel.nodes_from != result.NODE_MAPPINGS:
+            _from_name(texts, kernel, index, done, times[kernel.name] == 1)
     sources: set[str] = set()
     parts: list[Names] = [texts.mapping.post_to_pre]
     if texts.mapping.post_to_pre:
         sources.add(result.NODE_MAPPINGS)
-    for names, source in ((_from_forward(texts), result.NODE_MAPPINGS), (_from_arrows(texts), result.COMMENTS),
+    for names, source in ((_from_forward(texts), result.FORWARD_MAPPINGS), (_from_arrows(texts), result.COMMENTS),
                           (_from_generated(texts), result.FILE_COMMENTS)):  # fmt: skip
         new = {name: found for name, found in names.items() if not any(name in part for part in parts)}
         if new:
@@ -158,7 +166,7 @@ def _link(texts: Texts, index: _Index, name: str, handle: int | None, calls: tup
     definition, pane = index.definitions.get(name), texts.code_pane
     if name in index.elsewhere and (definition is None or definition.kind == "cpp"):
         definition, pane = index.elsewhere[name], result.KERNEL
-    return KernelLink(name, handle, calls, definition, pane)
+    return KernelLink(name, handle, calls, definition, texts.code_pane, pane)
 
 
 def _all_remarks(kernel: KernelLink) -> list[Remarks]:
@@ -171,23 +179,41 @@ def _all_remarks(kernel: KernelLink) -> list[Remarks]:
     return found
 
 
+def _operator(kernel: KernelLink) -> str:
+    """The operator that an external kernel runs, '' for one that Inductor generated."""
+    match = _EXTERN.match(kernel.name)
+    return (match[1] or match[2]) if match else ""
+
+
 def _from_comments(texts: Texts, kernel: KernelLink, index: _Index) -> None:
-    """The nodes of a kernel as the comments beside it name them."""
+    """The nodes of a kernel as the comments beside it name them.
+
+    Those of an external kernel also name what its arguments are views of. It runs one operator, and what it runs is the
+    last name: producers stand before it.
+    """
     post: dict[str, None] = {}
     pre: dict[str, None] = {}
+    operator = _operator(kernel)
     for remarks in _all_remarks(kernel):
         post.update(dict.fromkeys(name for name in remarks.nodes if _in(texts.post, name)))
         arrows = dict(remarks.arrows)
-        for name in remarks.sources:
+        for name in remarks.sources[-1:] if operator else remarks.sources:
             made = [node for node in arrows.get(name, ()) if _in(texts.post, node)]
-            post.update(dict.fromkeys(made))
             if _is_pre(texts, name, remarks):
                 pre[name] = None
-                post.update(dict.fromkeys(_only_one(texts, index, name, remarks) if not made else ()))
+                made = made or _only_one(texts, index, name, remarks)
             elif not made and texts.direction == "backward" and _in(texts.post, name):
-                post[name] = None
+                made = [name]
+            post.update(dict.fromkeys(made))
+    if operator:
+        post = {name: None for name in post if _does(texts, name, operator)}
     if post or pre:
         kernel.post, kernel.pre, kernel.nodes_from = tuple(post), tuple(pre), result.COMMENTS
+
+
+def _does(texts: Texts, name: str, operator: str) -> bool:
+    node = texts.post.find(name) if operator and texts.post is not None else None
+    return node is not None and _aten(node).partition(".")[2] == operator
 
 
 def _in(graph: GraphText | None, name: str) -> bool:
@@ -221,15 +247,28 @@ def _only_one(texts: Texts, index: _Index, name: str, remarks: Remarks) -> list[
     return [names[0] for aten in remarks.aten if len(names := found.get(aten, [])) == 1]
 
 
-def _from_name(kernel: KernelLink, index: _Index) -> None:
-    """The operators in the name of a fused kernel that is called once (`cpp_fused_embedding_0`): those that the graph
-    has once."""
-    words = kernel.name.partition("_fused")[2] + "_"
-    if words == "_":
-        return
-    found = [names[0] for base, names in index.by_base.items() if base and len(names) == 1 and f"_{base}_" in words]
-    if found:
-        kernel.post, kernel.nodes_from = tuple(found), result.KERNEL_NAMES
+def _from_name(texts: Texts, kernel: KernelLink, index: _Index, done: set[str], once: bool) -> None:
+    """The operators in the name of a kernel (`extern_kernels.mm`, `cpp_fused_embedding_0`): of its lines of source, else of
+    the whole graph, the node that does such a thing, where there is only one left."""
+    extern = _operator(kernel)
+    words = "" if extern else kernel.name.partition("_fused")[2] + "_"
+    found: dict[str, None] = {}
+    for stack in texts.stacks.frames.get(kernel.key, ()):
+        for aten, names in index.by_place.get((stack[-1].file, stack[-1].line or 0), {}).items():
+            if extern and aten.partition(".")[2] == extern:
+                left = [name for name in names if name not in done]
+                if len(left) == 1 and not any(name in names for name in kernel.post):
+                    found[left[0]] = None
+                    done.add(left[0])
+            elif not extern and len(names) == 1 and f"_{aten[5:]}_" in words:
+                found[names[0]] = None
+    if not kernel.post and not kernel.pre and not found and once and len(words) > 1:
+        found.update({names[0]: None for base, names in index.by_base.items() if len(names) == 1 and f"_{base}_" in words})
+    new = tuple(name for name in found if name not in kernel.post)
+    if new:
+        kernel.post += new
+        if kernel.nodes_from == result.NONE:
+            kernel.nodes_from = result.KERNEL_NAMES
 
 
 def _from_forward(texts: Texts) -> Names:

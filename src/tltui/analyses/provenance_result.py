@@ -19,14 +19,15 @@ kernels."""
 
 NODE_MAPPINGS = "node_mappings"
 KERNEL_STACK_TRACES = "kernel_stack_traces"
+FORWARD_MAPPINGS = "forward_mappings"
 COMMENTS = "comments"
 FILE_COMMENTS = "file_comments"
 KERNEL_NAMES = "kernel_names"
 NONE = "none"
-SOURCES = (NODE_MAPPINGS, KERNEL_STACK_TRACES, COMMENTS, FILE_COMMENTS, KERNEL_NAMES)
-"""Where a link comes from, the best first: the mapping that torch wrote; the stacks of kernels; the comments in the
-generated code (`Source Nodes`, `Graph fragment`); the `# File:` comments in the graphs; the operators in the name of a
-fused kernel."""
+SOURCES = (NODE_MAPPINGS, KERNEL_STACK_TRACES, FORWARD_MAPPINGS, COMMENTS, FILE_COMMENTS, KERNEL_NAMES)
+"""Where a link comes from, the best first: the mapping that torch wrote; the stacks of kernels; of a backward the mapping
+of its forward, for what is computed again; the comments in the generated code (`Source Nodes`, `Graph fragment`); the
+`# File:` comments in the graphs; the operators in the name of a kernel."""
 
 Lines = tuple[int, ...]
 LineMap = dict[int, Lines]
@@ -106,16 +107,26 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True)
-class UserLine:
-    """One line of source and all that was born of it in this unit."""
+class Node:
+    """A node of a graph, and its line in the text, from 1."""
+
+    name: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Born:
+    """A line of source and all that was born of it in this unit; without a file, what no line of source is known of."""
 
     file: str
     line: int
+    function: str
     code: str
     framework: bool
-    pre: Lines
-    post: Lines
+    pre: tuple[Node, ...]
+    post: tuple[Node, ...]
     kernels: tuple[str, ...]
+    """Keys of kernels, in the order of the code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +149,8 @@ class UnitProvenance:
     places: tuple[Place, ...]
     """The lines of the pane `source`: the user's own first, by file and line."""
     kernels: tuple[Kernel, ...]
-    lines: tuple[UserLine, ...]
+    lines: tuple[Born, ...]
+    """Line by line of the source what became of it, as `places`; at the end, without a file, what has no known line."""
     maps: dict[str, LineMap]
     """preToPost, postToPre, pyCodeToPost, postToPyCode, cppCodeToPost, postToCppCode: line → lines. Of a kernel the
     lines of the call and the first line of its definition stand here."""
@@ -191,7 +203,7 @@ def unit_json(unit: UnitProvenance) -> dict[str, Any]:
         "panes": [{"pane": pane.kind, "ref": pane.ref, "lines": pane.lines, "why": pane.why} for pane in unit.panes],
         **{name: {str(line): list(lines) for line, lines in found.items()} for name, found in unit.maps.items()},
         "kernels": [_kernel_json(kernel) for kernel in unit.kernels],
-        "user_lines": list(unit.lines),
+        "lines": list(unit.lines),
     }
 
 

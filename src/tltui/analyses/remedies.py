@@ -180,24 +180,26 @@ def _text(seen: Variation, settings: Settings, hints: str) -> str:
 def _object(seen: Variation, settings: Settings, hints: str) -> str:
     if seen.source.endswith(".__code__"):
         name = seen.source.removesuffix(".__code__")
-        return f"{name} was another function: each needs a compile of its own, as its code becomes part of the graph."
+        return f"{name} was another function: each needs a compile, as its code is part of the graph."
     return "It must be the very same object. If it is made anew for each call (a lambda, a partial, a class), make it once, outside."
 
 
 def _state(seen: Variation, settings: Settings, hints: str) -> str:
+    said = []
+    rest = [name for name in seen.source.split(", ") if name not in ("num_threads", "torch function modes")]
     if "num_threads" in seen.source:
-        return "Set the number of threads once, before the first call: each number needs a compile."
+        said.append("Set the number of threads once, before the first call.")
     if "torch function modes" in seen.source:
-        return "A torch function mode (torch.set_default_device is one) was active in some of the calls only."
-    return "Each combination needs a compile of its own: make all calls under the same modes, if the difference is not meant."
+        said.append("A torch function mode (torch.set_default_device is one) was active in some of the calls only.")
+    if rest:
+        said.append("Each combination of modes needs a compile: call under the same ones, if the difference is not meant.")
+    return " ".join(said)
 
 
 def _condition(seen: Variation, settings: Settings, hints: str) -> str:
     if "mark_unbacked" in hints:
-        return (
-            f"Part of it is no condition of yours: sizes {_ONES}. "
-            f"torch._dynamo.decorators.mark_unbacked({seen.source}, {seen.dim if seen.dim is not None else 'dim'}) avoids that part."
-        )
+        call = f"torch._dynamo.decorators.mark_unbacked({seen.source}, {'dim' if seen.dim is None else seen.dim})"
+        return f"Part of it is no condition of yours: sizes {_ONES}. {call} avoids that part."
     if "use_duck_shape" in hints:
         return (
             "Two sizes were equal at the first compile, and torch took them for one. "

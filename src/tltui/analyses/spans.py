@@ -94,7 +94,7 @@ class _Lane:
 
 def count_events(compiles: Iterable[Compile]) -> int:
     """How many timing events there are, without reading one."""
-    return sum(len(_wanted(log, owners)) for log, owners in _by_log(compiles))
+    return sum(len(_wanted(log, owners)) for log, owners in logs_of(compiles))
 
 
 def read_groups(
@@ -104,7 +104,7 @@ def read_groups(
 
     `within`: only events of these records (first, last).
     """
-    for log, owners in _by_log(compiles):
+    for log, owners in logs_of(compiles):
         lanes = _lanes(owners)
         records = _wanted(log, owners)
         if within is not None:
@@ -115,7 +115,7 @@ def read_groups(
         yield sorted(rest, key=lambda group: group.start)
 
 
-def _by_log(compiles: Iterable[Compile]) -> Iterator[tuple[Log, dict[int, Compile]]]:
+def logs_of(compiles: Iterable[Compile]) -> Iterator[tuple[Log, dict[int, Compile]]]:
     """Logs in the order of the compiles, each with its contexts → compile."""
     logs: dict[int, tuple[Log, dict[int, Compile]]] = {}
     for compile_ in compiles:
@@ -146,11 +146,9 @@ def _wanted(log: Log, owners: dict[int, Compile]) -> list[int]:
     return sorted(record for context in owners for record in log.members[context] if column[record] in kinds)
 
 
-def payloads_of(log: Log, compiles: Iterable[Compile]) -> Iterator[tuple[list[int], list[bytes]]]:
-    """(records, payloads) of the timing events that some compiles have in one log, block by block, in file order."""
-    for own, owners in _by_log(compiles):
-        if own is log:
-            yield from _blocks(log, _wanted(log, owners))
+def payloads_of(log: Log, owners: dict[int, Compile]) -> Iterator[tuple[list[int], list[bytes]]]:
+    """(records, payloads) of the timing events of some contexts of a log, block by block, in file order."""
+    return _blocks(log, _wanted(log, owners))
 
 
 def _blocks(log: Log, records: list[int]) -> Iterator[tuple[list[int], list[bytes]]]:

@@ -106,7 +106,7 @@ def study(compile_: Compile) -> Study:
         callers_of(compile_, reader), failures_of(compile_, metrics, reader),
         breaks_of(compile_, reader, BREAKS_SHOWN),
         recompile_of(compile_, events, reader), inputs_of(compile_, reader), timing_of(events, metrics), caches, parts,
-        missing_of(compile_, artifacts, units, caches, metrics, version), version,
+        missing_of(compile_, artifacts, units, metrics, version), version,
         whole_in(dynamo, "cache_size_limit") if limit is None else limit,
         whole_in(forward, "graph_node_count"), whole_in(forward, "graph_input_count"),
         float(latency) if isinstance(latency, (int, float)) else None, compile_.facts.cudagraph_skip_reason,

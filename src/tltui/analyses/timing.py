@@ -66,7 +66,7 @@ def timing_steps(ref: str, compiles: Sequence[Compile]) -> Generator[None, None,
 
 
 def _add_beside(compile_: Compile, groups: list[Group], sums: Sums) -> None:
-    """What worker threads did for one compile has no id: it is what stands between the compile's own records."""
+    """What worker threads did for one compile has no id: it stands between the compile's own records, at its time."""
     workers = compile_.process.compiles.get(NO_ID)
     if workers is None:
         return
@@ -77,7 +77,7 @@ def _add_beside(compile_: Compile, groups: list[Group], sums: Sums) -> None:
     bounds = [(lo, _last_record(compile_, hi)) for lo, hi in ranges]
     for found in read_groups([workers], Seen(), bounds):
         for group in found:
-            if is_beside(group):
+            if is_beside(group) and any(group.start < own.end and own.start < group.end for own in groups):
                 add_names(group, process.beside)
 
 
@@ -239,11 +239,11 @@ def _open(sums: Sums, seen: Seen) -> tuple[StillOpen, ...]:
     for own in sums.owners.values():
         if not own.open:
             continue
-        compile_, (start, record, _, _) = own.owner, own.open[-1]
+        compile_, since, (start, record, _, _) = own.owner, own.open[0][0], own.open[-1]
         last = seen.last.get(id(compile_.process), own.last)
         found.append(StillOpen(
-            str(compile_.ref), tuple(span[3] for span in own.open), record_page(compile_.process, record), start,
-            max(last - start, 0.0) / 1e6, last, bool(compile_.metrics),
+            str(compile_.ref), tuple(span[3] for span in own.open), record_page(compile_.process, record), since,
+            max(last - since, 0.0) / 1e6, max(last - start, 0.0) / 1e6, last, bool(compile_.metrics),
         ))  # fmt: skip
     return tuple(sorted(found, key=lambda item: -item.since))
 

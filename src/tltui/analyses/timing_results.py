@@ -102,9 +102,11 @@ class StillOpen:
     record: str
     """The page of the event that began the innermost."""
     since: float
-    """When the innermost began."""
+    """When the outermost began."""
     seconds: float
     """From then to the last event of the process: at least so long."""
+    inner_s: float
+    """The same of the innermost."""
     last: float
     """The last event of the process."""
     finished: bool

@@ -171,7 +171,7 @@ class Nesting:
     def add(self, start: float, end: float, rank: int = 0) -> None:
         """The next span."""
         stack, number = self.stack, len(self.owns)
-        while stack and stack[-1][0] <= start:
+        while stack and stack[-1][0] <= start and (stack[-1][0] < start or end > start):
             stack.pop()
         parent = -1
         if stack:

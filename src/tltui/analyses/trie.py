@@ -75,7 +75,7 @@ class Stacks:
 Key = tuple[Any, ...]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Branch:
     """A node while the tree grows."""
 
@@ -85,6 +85,7 @@ class Branch:
     compiles: list[Compile] = field(default_factory=list)
     records: list[tuple[Process, int]] = field(default_factory=list)
     process: Process | None = None
+    parent: Branch | None = None
 
 
 class Trie:
@@ -104,7 +105,7 @@ class Trie:
             child = node.children.get(key)
             if child is None:
                 self.size += 1
-                child = node.children[key] = Branch(self.size, frames_of(process, [raw])[0], process=process)
+                child = node.children[key] = Branch(self.size, frames_of(process, [raw])[0], process=process, parent=node)
             node = child
         return node
 
@@ -131,12 +132,12 @@ def without_suffix(process: Process, stack: list[Any]) -> list[Any]:
         return stack
     frames = frames_of(process, stack[-3:])
     names = [frame.name for frame in frames]
-    if len(frames) == 3 and names in tails and all(_simplified(f.file) == "torch/_dynamo/convert_frame.py" for f in frames):
+    if len(frames) == 3 and names in tails and all(simplified(f.file) == "torch/_dynamo/convert_frame.py" for f in frames):
         return stack[:-3]
     return stack
 
 
-def _simplified(path: str) -> str:
+def simplified(path: str) -> str:
     """As tlparse shortens the paths of packaged programs."""
     _, found, rest = path.partition("#link-tree/")
     if found:
@@ -280,8 +281,6 @@ class Dumps:
         names = {n: kind.name for n, kind in enumerate(log.kinds) if kind.event == "dump_file" and kind.name}
         found = {}
         for compile_ in list(process.compiles.values()) if names else ():
-            if not compile_.counts["dump_file"]:
-                continue
             for record in compile_.records:
                 number = log.columns.kind[record]
                 if number in names:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -99,6 +100,20 @@ class Submodule:
 
 
 @dataclass(frozen=True, slots=True)
+class PassTotal:
+    """One of vLLM's passes over all pieces of a call."""
+
+    number: int | None
+    name: str
+    ran: int
+    """On how many pieces."""
+    changed: int
+    """How many of them it changed."""
+    patterns: str | None
+    """The address of the patterns that it looks for."""
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """One compile call of vLLM."""
 
@@ -121,8 +136,9 @@ class Call:
     ranges: tuple[tuple[int, int], ...]
     """The ranges of sizes in which anything was compiled, ascending; (-1, -1): not stated."""
     submodules: tuple[Submodule, ...]
+    passes: tuple[PassTotal, ...]
     total: int | None
-    """How many pieces are to be compiled, as the start records state it."""
+    """How many submodules are to be compiled, as the start records state it."""
 
     def setting(self, name: str) -> str:
         """The value of a field of the configuration, '' for none."""
@@ -158,6 +174,16 @@ def read_calls(compiles: Iterable[Compile]) -> Generator[Call | None, None, None
             number += 1
             event = events[id(process)].get(call.config.record) if call.config else None
             yield (yield from _call(number, compile_, call, artifacts, event, reader))
+
+
+def counts_of(compiles: Iterable[Compile]) -> tuple[int, int]:
+    """(compile calls, pieces), as far as the kinds of the records tell: nothing is read."""
+    calls = pieces = 0
+    for compile_ in compiles:
+        for _, name in named(compile_, (CONFIG, START)):
+            calls += name == CONFIG
+            pieces += name == START
+    return calls, pieces
 
 
 def has_vllm(compile_: Compile) -> bool:
@@ -207,6 +233,7 @@ def _call(
     common = [artifact for artifact in call.common if artifact is not call.config]
     split = next((str(artifact.ref) for artifact in common if artifact.name == SPLIT), None)
     patterns = [a for a in common if a.name.startswith("vllm_patterns.")]
+    looked_for = tuple(Named(a.name.partition(".")[2], str(a.ref)) for a in patterns)
     return Call(
         number,
         str(compile_.ref),
@@ -215,12 +242,23 @@ def _call(
         str(call.config.ref) if call.config else None,
         event,
         split,
-        tuple(Named(a.name.partition(".")[2], str(a.ref)) for a in patterns),
+        looked_for,
         tuple(Named(a.name, str(a.ref)) for a in common if a.name != SPLIT and a not in patterns),
         tuple(sorted({piece.range for pieces in submodules.values() for piece in pieces})),
         told,
+        _totals(told, looked_for),
         next((total for total in totals if total is not None), None),
     )
+
+
+def _totals(submodules: tuple[Submodule, ...], patterns: tuple[Named, ...]) -> tuple[PassTotal, ...]:
+    """The passes in the order of their numbers, with what each did in the whole call."""
+    steps = [step for submodule in submodules for piece in submodule.pieces for step in piece.passes]
+    looked_for = {pattern.name: pattern.ref for pattern in patterns}
+    keys = dict.fromkeys((step.number, step.name) for step in steps)
+    ran, changed = Counter((s.number, s.name) for s in steps), Counter((s.number, s.name) for s in steps if s.changed)
+    ordered = sorted(keys, key=lambda key: (key[0] is None, key[0] or 0))
+    return tuple(PassTotal(*key, ran[key], changed[key], looked_for.get(key[1])) for key in ordered)
 
 
 def _shown(value: object) -> str:

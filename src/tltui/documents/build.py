@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tltui.documents.artifact import artifact_document, record_document
+from tltui.documents.compare import compare_document
 from tltui.documents.damage import damage_document
 from tltui.documents.grep import Query, grep_document
 from tltui.documents.overview_attempt import attempt_document
@@ -87,6 +88,7 @@ PLACES: dict[str, Callable[[Run, Ref, Options], Document]] = {
     "run": lambda run, ref, options: run_document(run, options),
     "damage": lambda run, ref, options: damage_document(run, options),
     "pages": lambda run, ref, options: pages_document(run, options),
+    "diff": lambda run, ref, options: compare_document(run, ref, options),
     "grep": lambda run, ref, options: grep_document(run, Query(ref.artifact or ""), options),
     "records": _records,
     "record": _record,

@@ -10,7 +10,7 @@ from tltui.analyses.remedies import Variation
 from tltui.analyses.rungs import Reason, Rung
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
-from tltui.documents.reports import add_called_from, no_reason
+from tltui.documents.reports import add_stack, no_reason
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
@@ -19,7 +19,9 @@ STORM = 3
 """Recompiles in a row for the same cause, from which on they are one line."""
 CLASS = 16
 """Columns of the class of a cause."""
-DEEP = "      "
+TIME = 8
+BESIDE = 54
+"""Columns that a reason needs to stand beside the compiles that it is about, and not below."""
 
 
 def storms_of(rungs: Sequence[Rung]) -> list[list[Rung]]:
@@ -36,166 +38,220 @@ def storms_of(rungs: Sequence[Rung]) -> list[list[Rung]]:
     return found
 
 
-def what_of(cause: str, source: str, dim: int | None) -> str:
+def what_of(source: str, dim: int | None) -> str:
     """`x dim 0`, `module.index`"""
     return source if dim is None else f"{source} dim {dim}"
 
 
 def change_of(reason: Reason) -> str:
-    """`3 → 5`; for a condition what did not hold, and what it was."""
+    """`3 → 5`; of a condition that it did not hold, and what it was."""
     if reason.cause == causes.CONDITION:
-        return f"not {reason.expected}" + (f": it was {reason.actual}" if reason.actual else "")
+        return f"{reason.expected} did not hold" + (f": it was {reason.actual}" if reason.actual else "")
     if reason.expected and reason.actual:
         return f"{reason.expected} → {reason.actual}"
     return f"no longer {reason.expected}" if reason.expected else ""
 
 
-def add_rung(page: Page, rung: Rung, indent: str = "  ") -> None:
-    """`[0/0] → [0/1]   1.42 s`, and below it each reason."""
-    pieces: list[Piece] = [indent]
-    first = rung.reasons[0].earlier if rung.reasons else None
-    if first is not None:
-        pieces += [(f"[{first}]", tokens.LINK, first), " → "]
-    pieces += [(f"[{rung.ref}]", tokens.LINK, rung.ref)]
-    if rung.limit_hit:
-        pieces.append(("  not compiled: the limit was reached", tokens.ERROR))
-    elif rung.seconds is not None:
-        pieces.append((f"  {fmt.seconds(rung.seconds)}", tokens.NUMBER))
-    if rung.record is not None:
-        pieces += ["  ", ("reasons", tokens.LINK, rung.record)]
-    page.add(*pieces)
-    if not rung.reasons:
-        page.say(no_reason(Recompile((), rung.logged)), indent + "    ", tokens.DIM)
-    _reasons(page, rung, indent + "    ")
-    for change in rung.became:
-        what = what_of("", change.source, change.dim)
-        page.say(f"became dynamic: {what} is {change.symbol} from here on", indent + "    ", tokens.VALUE)
-    if rung.logged == "metrics":
-        page.say("(from the metrics, which keep one reason only)", indent + "    ", tokens.DIM)
+def id_of(ref: str) -> str:
+    """`3:0/1` → `[0/1]`: the frame's head names the rank."""
+    return f"[{ref.rpartition(':')[2]}]"
 
 
-def _reasons(page: Page, rung: Rung, indent: str) -> None:
-    """The reason against the newest compile; those against older ones where they differ; the same ones folded."""
+class Rungs:
+    """Writes rungs: on a wide page reasons beside the compiles that they are about, on a narrow one below."""
+
+    def __init__(self, page: Page, rungs: Sequence[Rung], indent: str = "  ") -> None:
+        self.page = page
+        self.indent = indent
+        pairs = [len(id_of(r.ref)) + (len(id_of(r.reasons[0].earlier or "")) + 3 if r.reasons else 0) for r in rungs]
+        self._pair = max(pairs, default=0)
+        lead = self._pair + TIME + 3
+        self._beside = page.width - len(indent) - lead >= BESIDE
+        self._deep = indent + (" " * lead if self._beside else "    ")
+        self._last: Reason | None = None  # whose place was written last
+
+    def add(self, rung: Rung) -> None:
+        """`[0/0] → [0/1]   1.42 s   tensor size   x dim 0   3 → 5   guard`, and what else there is."""
+        page, deep = self.page, self._deep
+        shown, same = _differing(rung.reasons)
+        head = self._head(rung)
+        if not shown:
+            page.add(*head)
+            page.say(no_reason(Recompile((), rung.logged)), deep, tokens.DIM)
+        for n, reason in enumerate(shown):
+            if n:
+                head = self._older(reason)
+            if not self._beside:
+                page.add(*head)
+                head = [deep]
+            self._reason(head, reason, rung.record)
+        self._same(same, len(shown) > 1)
+        for change in rung.became:
+            what = what_of(change.source, change.dim)
+            page.say(f"{what} became dynamic: {change.symbol} from here on", deep, tokens.VALUE)
+        if rung.limit_hit:
+            page.say("not compiled: the recompile limit was reached", deep, tokens.ERROR)
+        if rung.logged == "metrics":
+            page.say("(from the metrics, which keep one reason only)", deep, tokens.DIM)
+
+    def _head(self, rung: Rung) -> list[Piece]:
+        pieces: list[Piece] = [self.indent]
+        used = len(id_of(rung.ref))
+        if rung.reasons and rung.reasons[0].earlier is not None:
+            earlier = rung.reasons[0].earlier
+            pieces += [(id_of(earlier), tokens.LINK, earlier), " → "]
+            used += len(id_of(earlier)) + 3
+        took = fmt.seconds(rung.seconds) if rung.seconds is not None and not rung.limit_hit else ""
+        pieces += [(id_of(rung.ref), tokens.LINK, rung.ref), " " * (self._pair - used + 1), (f"{took:>{TIME}}  ", tokens.NUMBER)]
+        return pieces
+
+    def _older(self, reason: Reason) -> list[Piece]:
+        """What stands before a reason against an older compile."""
+        ref = reason.earlier or ""
+        pad = " " * max(self._pair + TIME + 3 - len(id_of(ref)), 2)
+        return [self.indent, (id_of(ref), tokens.LINK, ref), pad] if ref else [self._deep]
+
+    def _reason(self, head: list[Piece], reason: Reason, record: str | None) -> None:
+        """Class, what, change, a link to the guard; then the user's line, unless it is the one that was written last."""
+        page, deep = self.page, self._deep
+        room = page.width - len(deep)
+        link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
+        kind: Piece = (reason.cause, tokens.KEYWORD, record) if record else (reason.cause, tokens.KEYWORD)
+        gap = " " * max(CLASS - len(reason.cause), 1)
+        said = _said(reason)
+        if len(said) <= room - CLASS - (7 if link else 0):
+            page.add(*head, kind, gap, (said, tokens.VALUE), *link)
+        else:
+            page.add(*head, kind, *link)
+            for line in fmt.wrap(said, room - 2)[:12]:
+                page.add(deep, "  ", (line, tokens.VALUE))
+        last = self._last
+        if last is None or (last.file, last.line, last.code) != (reason.file, reason.line, reason.code):
+            add_where(page, reason, deep)
+            self._last = reason
+
+    def _same(self, same: Sequence[Reason], several: bool) -> None:
+        """Older compiles that failed for a cause that was already named: folded."""
+        if not same:
+            return
+        what = f"the same against {fmt.plural(len(same), 'older compile')}"
+        self.page.open(what, folded=True)
+        self.page.add(self._deep, (what, tokens.DIM))
+        for reason in same:
+            ref = reason.earlier or ""
+            lead: list[Piece] = [self._deep, "  ", (id_of(ref), tokens.LINK, ref), "  "] if ref else [self._deep, "  "]
+            said = f"{reason.cause}  {_said(reason)}" if several else _said(reason)
+            link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
+            room = self.page.width - sum(len(p if isinstance(p, str) else p[0]) for p in [*lead, *link])
+            self.page.add(*lead, (fmt.clip(said, room), tokens.VALUE), *link)
+        self.page.close()
+
+    def add_storm(self, rungs: Sequence[Rung]) -> None:
+        """Many recompiles for one cause as one line; each of them in a folded section."""
+        page, indent = self.page, self.indent
+        first, last = rungs[0], rungs[-1]
+        reason, deep = first.reasons[0], indent + "    "
+        seconds = sum(rung.seconds or 0.0 for rung in rungs)
+        page.add(
+            indent, (id_of(first.ref), tokens.LINK, first.ref), " … ", (id_of(last.ref), tokens.LINK, last.ref), "  ",
+            (f"{fmt.seconds(seconds)}  ", tokens.NUMBER), (f"{len(rungs)} recompiles in a row for one cause", tokens.RECOMPILE),
+        )  # fmt: skip
+        values = dict.fromkeys(v for rung in rungs for v in (rung.reasons[0].expected, rung.reasons[0].actual) if v)
+        kind: Piece = (reason.cause, tokens.KEYWORD, first.record) if first.record else (reason.cause, tokens.KEYWORD)
+        more = f" … {fmt.count(len(values) - 6)} more" if len(values) > 6 else ""
+        said = f"{what_of(reason.source, reason.dim)}  {' → '.join(_shown(list(values)[:6], 6, 32))}{more}"
+        lines = fmt.wrap(said, page.width - len(deep) - CLASS - 7)
+        link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
+        for n, line in enumerate(lines or [""]):
+            start: list[Piece] = [kind, " " * max(CLASS - len(reason.cause), 1)] if n == 0 else [" " * CLASS]
+            page.add(deep, *start, (line, tokens.VALUE), *(link if n == len(lines) - 1 else []))
+        add_where(page, reason, deep)
+        if last.limit_hit:
+            page.add(deep, ("then the recompile limit was reached", tokens.ERROR))
+        what = f"each of the {len(rungs)} recompiles"
+        page.open(what, folded=True)
+        page.add(deep, (what, tokens.DIM))
+        inner = Rungs(page, rungs, deep)
+        for rung in rungs:
+            inner.add(rung)
+        page.close()
+
+
+def _differing(reasons: Sequence[Reason]) -> tuple[list[Reason], list[Reason]]:
+    """The reasons that name a cause for the first time, and the others."""
     shown: list[Reason] = []
     same: list[Reason] = []
-    for reason in rung.reasons:
+    for reason in reasons:
         (same if any(reason.key == other.key for other in shown) else shown).append(reason)
-    for n, reason in enumerate(shown):
-        before = shown[n - 1] if n else None
-        add_reason(page, reason, indent, None if n == 0 else reason.earlier, before)
-    if not same:
-        return
-    what = f"for {'one of these causes' if len(shown) > 1 else 'the same cause'} not {fmt.plural(len(same), 'older compile')}"
-    page.open(what, folded=True)
-    page.add(indent, (what, tokens.DIM))
-    for reason in same:
-        add_reason(page, reason, indent + "  ", reason.earlier, reason)
-    page.close()
+    return shown, same
 
 
-def add_reason(page: Page, reason: Reason, indent: str, earlier: str | None, before: Reason | None = None) -> None:
-    """One reason: class, what, change, a link to the guard; then the user's line, unless it is that of the one before."""
-    lead: list[Piece] = [indent]
-    used = len(indent)
-    if earlier is not None:
-        lead += [(f"[{earlier}]", tokens.LINK, earlier), " "]
-        used += len(earlier) + 3
-    lead.append((f"{reason.cause:<{CLASS}} ", tokens.KEYWORD))
-    used += CLASS + 1
+def _said(reason: Reason) -> str:
+    """`x dim 0  3 → 5`; torch's own words where they say most."""
     if reason.cause in (causes.OTHER, causes.BACKEND, causes.UNEXPECTED):
-        page.add(*lead, *_link(reason))
-        page.say(reason.text or "torch wrote no reason", indent + "  ")
-        return
-    what = what_of(reason.cause, reason.source, reason.dim) if reason.cause != causes.CONDITION else ""
-    said = "  ".join(part for part in (what, change_of(reason)) if part)
-    link = _link(reason)
-    room = page.width - used - (7 if link else 0)
-    lines = fmt.wrap(sanitize(said), room) or [""]
-    if len(lines) > 1 and page.width - len(indent) - 4 > room:  # a long one goes below
-        page.add(*lead, *link)
-        for line in fmt.wrap(sanitize(said), page.width - len(indent) - 4)[:4]:
-            page.add(indent, "    ", (line, tokens.VALUE))
-    else:
-        page.add(*lead, (lines[0], tokens.VALUE), *link)
-    if before is None or (before.file, before.line, before.code) != (reason.file, reason.line, reason.code):
-        _where(page, reason, indent + "  ")
+        return fmt.one_line(sanitize(reason.text)) or "torch wrote no reason"
+    what = "" if reason.cause == causes.CONDITION else what_of(reason.source, reason.dim)
+    return "  ".join(fmt.one_line(sanitize(part)) for part in (what, change_of(reason)) if part)
 
 
-def _link(reason: Reason) -> list[Piece]:
-    return ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
-
-
-def _where(page: Page, reason: Reason, indent: str) -> None:
-    """The user's line that the guard comes from."""
+def add_where(page: Page, reason: Reason, indent: str) -> None:
+    """The user's line that a guard comes from, and who called it."""
     if reason.file is None:
         return
     place = page.place(reason.file, reason.line)
     pieces: list[Piece] = [indent, ("from ", tokens.DIM), place]
     room = page.width - len(indent) - 5 - len(place[0]) - 2
     if reason.code and room >= min(len(reason.code.strip()), 30):
-        pieces += ["  ", (fmt.clip(sanitize(reason.code.strip()), room), tokens.DIM)]
-        page.add(*pieces)
+        page.add(*pieces, "  ", (fmt.clip(sanitize(reason.code.strip()), room), tokens.DIM))
     else:
         page.add(*pieces)
-        page.code(reason.code, indent + "  ")
-    if len(reason.stack) > 1:
-        what = f"called from {fmt.place(reason.stack[1].file, reason.stack[1].line)} …"
+        page.code(reason.code, indent)
+    callers = reason.stack[1:]
+    if callers:
+        what = f"called from {fmt.place(callers[0].file, callers[0].line)}"
         page.open(what, folded=True)
         page.add(indent, (fmt.clip(sanitize(what), page.width - len(indent)), tokens.DIM))
-        add_called_from(page, reason.stack[1:][::-1], indent + "  ")
+        add_stack(page, callers, indent + "  ")
         page.close()
 
 
-def add_storm(page: Page, rungs: Sequence[Rung], indent: str = "  ") -> None:
-    """Many recompiles for one cause as one line; each of them in a folded section."""
-    first, last = rungs[0], rungs[-1]
-    reason = first.reasons[0]
-    seconds = sum(rung.seconds or 0.0 for rung in rungs)
-    head = f"{fmt.plural(len(rungs), 'recompile')} for one cause, {fmt.seconds(seconds)}"
-    page.open(head, folded=True)
-    page.add(
-        indent, (f"[{first.ref}]", tokens.LINK, first.ref), " … ", (f"[{last.ref}]", tokens.LINK, last.ref), "  ",
-        (head, tokens.RECOMPILE),
-    )  # fmt: skip
-    for rung in rungs:
-        add_rung(page, rung, indent + "    ")
-    page.close()
-    add_reason(page, reason, indent + "    ", None)
-    values = list(dict.fromkeys(value for rung in rungs for value in (rung.reasons[0].expected, rung.reasons[0].actual) if value))
-    if len(values) > 2:
-        page.say(f"in turn {_listed(values)}", indent + "      ", tokens.DIM)
-    if last.limit_hit:
-        page.add(indent, "    ", (f"at [{last.ref}] the limit was reached", tokens.ERROR))
-
-
-def _listed(values: Sequence[str], most: int = 8, width: int = 40, total: int = 0) -> str:
-    """`3, 5, 7 and 4 more`"""
+def _shown(values: Sequence[str], most: int, width: int, total: int = 0) -> list[str]:
+    """`3`, `5`, `7`, `and 4 more`"""
     shown = [fmt.clip(fmt.one_line(sanitize(value)), width) for value in values[:most]]
     more = max(total, len(values)) - len(shown)
-    return ", ".join(shown) + (f" and {fmt.count(more)} more" if more > 0 else "")
+    return [*shown, f"and {fmt.count(more)} more"] if more > 0 else shown
 
 
-def add_variation(page: Page, found: Variation, recompiles: int, indent: str = "  ") -> None:
-    """What varied, in how many recompiles, and the advice."""
-    what = what_of(found.cause, found.source, found.dim)
-    pieces: list[Piece] = [(f"{found.cause:<{CLASS}} ", tokens.KEYWORD)]
-    if what:
-        pieces.append((fmt.clip_middle(sanitize(what), page.width // 2), tokens.NAME))
-    if found.values:
-        pieces.append(f"  {_listed(found.values, 6, max(page.width // 5, 12), found.distinct)}")
-    page.row(pieces, indent)
-    if recompiles > 1 or not found.alone:
-        page.say(_share(found, recompiles), indent + "  ", tokens.DIM)
+def add_variations(page: Page, found: Sequence[Variation], recompiles: int, indent: str = "  ") -> None:
+    """What varied, in how many recompiles, and the advice; of a single recompile for one cause the advice is all."""
+    if recompiles == 1 and len(found) == 1:
+        if found[0].advice:
+            page.labelled("what helps", found[0].advice, indent, 12)
+        return
+    page.add(indent, ("what varied, and what helps", tokens.LABEL))
+    for variation in found:
+        _variation(page, variation, recompiles, indent + "  ")
+
+
+def _variation(page: Page, found: Variation, recompiles: int, indent: str) -> None:
+    what = what_of(found.source, found.dim)
+    name = fmt.clip_middle(sanitize(what), page.width // 2)
+    values = fmt.one_line(", ".join(_shown(found.values, 6, max(page.width // 3, 12), found.distinct)))
+    beside = len(indent) + CLASS + len(name) + 2 + len(values) <= page.width
+    page.add(indent, (f"{found.cause:<{CLASS}}", tokens.KEYWORD), (name, tokens.NAME), f"  {values}" if beside else "")
+    if not beside:
+        page.say(values, indent + "  ")
+    page.say(_share(found, recompiles), indent + "  ", tokens.DIM)
     if found.advice:
         page.say(found.advice, indent + "  ")
 
 
 def _share(found: Variation, recompiles: int) -> str:
-    """In how many recompiles it was named, and alone: those it would spare, as far as torch tells."""
-    named = f"named in {'all' if found.count == recompiles and recompiles > 1 else fmt.count(found.count)} of {recompiles} recompiles"
+    """Of how many recompiles it was a cause, and of which the only one: those it would spare, as far as torch tells."""
+    of = f"all {fmt.plural(recompiles, 'recompile')}" if found.count == recompiles else f"{found.count} of {recompiles} recompiles"
     if not found.alone:
-        return f"{named}, in none of them alone"
+        return f"one of the causes of {of}"
     if len(found.alone) == found.count:
-        return f"{named}, alone ({fmt.seconds(found.alone_seconds)})"
-    which = f"[{found.alone[0]}]" if len(found.alone) == 1 else fmt.count(len(found.alone))
-    return f"{named}, alone in {which} ({fmt.seconds(found.alone_seconds)})"
+        return f"the only cause named for {of} ({fmt.seconds(found.alone_seconds)})"
+    which = f"[{found.alone[0]}]" if len(found.alone) == 1 else f"{fmt.count(len(found.alone))} of them"
+    return f"a cause of {of}, the only one of {which} ({fmt.seconds(found.alone_seconds)})"

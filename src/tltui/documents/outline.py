@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 
+from tltui.analyses.stacks import StackFrame
+from tltui.analyses.trie import Branch
 from tltui.documents.format import plural, seconds, size_of
 from tltui.model.artifacts import Artifact, Unit, artifacts_of, units_of
 from tltui.model.kind import Phase
@@ -16,6 +18,7 @@ from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import NO_ID, CompileId, Ref
 from tltui.model.run import Run
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, Status, Tally, glyph
+from tltui.model.vllm import compile_calls, prefix_of
 from tltui.text import tokens
 from tltui.text.document import Piece
 
@@ -47,7 +50,31 @@ class PhaseGroup:
     unit: Unit | None = None
 
 
-Target = Run | Rank | Process | Frame | Compile | Attempt | UnitGroup | PhaseGroup | Artifact
+@dataclass(frozen=True, slots=True, eq=False)
+class StackPart:
+    """Callers of what was compiled, in the order by stacks: frames between which nothing branches."""
+
+    owner_process: Process
+    branch: Branch
+    """The outermost of them."""
+    frames: tuple[StackFrame, ...]
+    """Outermost first."""
+    tally: Tally
+    """Of all compiles below."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallGroup:
+    """One of several compile calls of vLLM in a compile: what belongs to none of its pieces, then the pieces."""
+
+    owner: Compile
+    number: int
+    name: str
+    common: tuple[Artifact, ...]
+    units: tuple[UnitGroup, ...]
+
+
+Target = Run | Rank | Process | Frame | Compile | Attempt | CallGroup | UnitGroup | PhaseGroup | Artifact | StackPart
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,6 +123,8 @@ def children(node: Node) -> list[Node]:
     if isinstance(target, Attempt):
         found = [a for a in artifacts_of(target.owner) if a.attempt == target.number]
         return [_artifact_node(artifact) for artifact in found]
+    if isinstance(target, CallGroup):
+        return [*map(_artifact_node, target.common), *map(_unit_node, target.units)]
     if isinstance(target, UnitGroup):
         return _phases(target.owner, list(target.artifacts), target.unit)
     if isinstance(target, PhaseGroup):
@@ -126,7 +155,7 @@ def _process_children(process: Process) -> list[Node]:
 
 def _absolute(process: Process, compile_id: CompileId) -> str:
     """A key that stays the same when further ranks or processes turn up while the scan runs."""
-    return f"{process.log.path}\0{process.pid}\0{compile_id.address}"
+    return f"{process.key}\0{compile_id.address}"
 
 
 def compile_node(compile_: Compile) -> Node:
@@ -153,18 +182,33 @@ def _compile_children(compile_: Compile) -> list[Node]:
         # metrics and recompile reasons are written once, whatever attempt they name
         artifacts = [a for a in artifacts if a.attempt not in early or a.kind.phase is Phase.METRICS]
     units = units_of(artifacts)
-    if len(units) < 2:
+    calls = compile_calls(artifacts)
+    if len(units) < 2 and not (calls and units):
         return nodes + _phases(compile_, artifacts)
-    common = [artifact for artifact in artifacts if artifact.unit is None]
+    groups = [
+        UnitGroup(compile_, unit, tuple(artifact for artifact in artifacts if artifact.unit == unit.number)) for unit in units
+    ]
+    called = {artifact.record for call in calls for artifact in call.common}
+    common = [artifact for artifact in artifacts if artifact.unit is None and artifact.record not in called]
     before = [artifact for artifact in common if artifact.kind.phase.order < Phase.INDUCTOR.order]
     after = [artifact for artifact in common if artifact.kind.phase.order >= Phase.INDUCTOR.order]
     nodes += _phases(compile_, before)
-    for unit in units:
-        members = tuple(artifact for artifact in artifacts if artifact.unit == unit.number)
-        group = UnitGroup(compile_, unit, members)
-        ref = replace(compile_.ref, view="unit", n=unit.number + 1)
-        nodes.append(Node(f"{key}\0unit{unit.number}", group, str(ref), True))
+    if len(calls) > 1:
+        page = str(compile_.ref.at("vllm"))
+        for number, call in enumerate(calls, 1):
+            own = tuple(group for group in groups if group.unit.number in call.units)
+            target = CallGroup(compile_, number, prefix_of(call), tuple(call.common), own)
+            nodes.append(Node(f"{key}\0call{number}", target, page, bool(call.common or own)))
+    else:
+        nodes += _phases(compile_, [artifact for call in calls for artifact in call.common])
+        nodes += map(_unit_node, groups)
     return nodes + _phases(compile_, after)
+
+
+def _unit_node(group: UnitGroup) -> Node:
+    key = _absolute(group.owner.process, group.owner.id)
+    ref = replace(group.owner.ref, view="unit", n=group.unit.number + 1)
+    return Node(f"{key}\0unit{group.unit.number}", group, str(ref), True)
 
 
 def _phases(compile_: Compile, artifacts: list[Artifact], unit: Unit | None = None) -> list[Node]:
@@ -194,8 +238,13 @@ def label(node: Node, ascii_: bool = False) -> Label:
         return _frame_label(target, ascii_)
     if isinstance(target, Compile):
         return _compile_label(target, ascii_)
+    if isinstance(target, StackPart):
+        return _stack_label(target, ascii_)
     if isinstance(target, Attempt):
         return Label(((f"attempt {target.number}", tokens.LABEL), ("  restarted", tokens.DIM)))
+    if isinstance(target, CallGroup):
+        left = ((f"call {target.number}", tokens.LABEL), (f"  {target.name}" if target.name else "", tokens.NAME))
+        return Label(left, ((plural(len(target.units), "piece"), tokens.DIM),))
     if isinstance(target, UnitGroup):
         return Label(((target.unit.name, tokens.LABEL),), ((f"{len(target.artifacts)}", tokens.DIM),))
     if isinstance(target, PhaseGroup):
@@ -292,6 +341,15 @@ def _reason(compile_: Compile) -> str:
     return (rest if colon and entry.replace("/", "").isdigit() else first).strip()
 
 
+def _stack_label(part: StackPart, ascii_: bool) -> Label:
+    """The nearest frame of the user's own, else the nearest; how many callers there are besides."""
+    frame = next((frame for frame in reversed(part.frames) if not frame.framework), part.frames[-1])
+    style = tokens.DIM if frame.framework else tokens.DEFINITION
+    where = f"  {os.path.basename(frame.file)}:{frame.line}" if frame.line is not None else f"  {os.path.basename(frame.file)}"
+    more = f"  +{plural(len(part.frames) - 1, 'frame')}" if len(part.frames) > 1 else ""
+    return Label(((frame.name, style),), _tally_pieces(part.tally, ascii_), ((where, tokens.DIM), (more, tokens.DIM)))
+
+
 def _artifact_label(artifact: Artifact, numbered: bool) -> Label:
     number = f" #{artifact.n}" if numbered and not artifact.alone else ""
     size = artifact.log.columns.size[artifact.record] or artifact.log.columns.head[artifact.record]
@@ -305,7 +363,7 @@ def path_to(run: Run, target: Rank | Process | Frame | Compile | Artifact) -> li
     """The keys of the nodes that must be open to see a node, and its own key last."""
     if isinstance(target, Artifact):
         keys = path_to(run, target.owner)
-        return [*keys, *(_inside(compile_node(target.owner), f"{target.log.path}\0{target.record}") or ())]
+        return [*keys, *(inside(compile_node(target.owner), f"{target.log.path}\0{target.record}") or ())]
     if isinstance(target, Rank):
         return ["@run", str(target.ref)]
     process = target if isinstance(target, Process) else target.process
@@ -324,11 +382,11 @@ def path_to(run: Run, target: Rank | Process | Frame | Compile | Artifact) -> li
     return [*keys, _absolute(process, target.id)]
 
 
-def _inside(node: Node, key: str) -> list[str] | None:
+def inside(node: Node, key: str) -> list[str] | None:
     """The keys from a child of `node` down to the node with that key."""
     for child in children(node):
         if child.key == key:
             return [key]
-        if child.expandable and (below := _inside(child, key)) is not None:
+        if child.expandable and (below := inside(child, key)) is not None:
             return [child.key, *below]
     return None

@@ -9,10 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tltui.documents.outline import Label, Node, Target, children, label
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile
+
+if TYPE_CHECKING:
+    from tltui.documents.outline_stacks import StackOrder
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +32,9 @@ class OutlineRows:
 
     def __init__(self, root: Node, below: Callable[[Node], list[Node]] = children) -> None:
         self._root = root
-        self._below = below
+        self._by_frames = self._below = below
+        self.order: StackOrder | None = None
+        """Gives the nodes in the order of the stacks, None while they are in that of the frames."""
         self._pattern: re.Pattern[str] | None = None
         self.open: set[str] = {root.key}
         self.rows: list[OutlineRow] = []
@@ -87,6 +93,12 @@ class OutlineRows:
         self._pattern = compiled(text) if text else None
         self.refresh()
 
+    def set_order(self, order: StackOrder | None) -> None:
+        """By stacks, or by frames again (None). What is open stays open."""
+        self.order = order
+        self._below = self._by_frames if order is None else order.below
+        self.refresh()
+
     def row_of(self, key: str) -> int | None:
         """The row of a node, None when it is not visible."""
         return next((place for place, row in enumerate(self.rows) if row.node.key == key), None)
@@ -140,8 +152,8 @@ class OutlineRows:
         return place
 
     def reveal(self, keys: Iterable[str]) -> int | None:
-        """Open the nodes with these keys, the last one excepted; the row of the last one."""
-        *path, last = keys
+        """Open the nodes with these keys (in the order by frames), the last one excepted; the row of the last one."""
+        *path, last = keys if self.order is None else self.order.path(list(keys))
         if not self.open.issuperset(path):
             self.open.update(path)
             self.refresh()

@@ -12,7 +12,7 @@ from tltui.text.sanitize import sanitize
 
 _ASCII = str.maketrans({
     "…": "~", "·": "-", "→": ">", "↻": "~", "▇": "#", "▏": "|", "–": "-", "×": "x", "⊃": ">", "‹": "<", "›": ">",
-    "▸": ">", "≥": ">", "µ": "u", "✗": "x", "✓": "+", "⚑": "!", "∅": "0", "↔": "=",
+    "▸": ">", "≥": ">", "µ": "u", "✗": "x", "✓": "+", "⚑": "!", "∅": "0", "↔": "=", "├": "+", "└": "`", "│": "|",
 })  # fmt: skip
 BAR, BAR_END = "▇", "▏"
 
@@ -105,15 +105,23 @@ class Page(Builder):
         if text and text.strip():
             self.add(indent, (fmt.clip(sanitize(text.strip()), self.width - len(indent)), tokens.NAME))
 
-    def table(self, rows: Sequence[Sequence[Piece]], indent: str = "  ", right: Sequence[int] = ()) -> None:
-        """Columns as wide as their widest cell; the last one is cut to the width, `right` ones are aligned right."""
+    def table(
+        self, rows: Sequence[Sequence[Piece]], indent: str = "  ", right: Sequence[int] = (), shown: int = -1, more: str = ""
+    ) -> None:
+        """Columns as wide as their widest cell; the last one is cut to the width, `right` ones are aligned right.
+
+        Rows from number `shown` on are folded below a line that says `more`.
+        """
         if not rows:
             return
         columns = max(len(row) for row in rows)
         cells = [[self._cell(piece) for piece in row] + [("", "", "")] * (columns - len(row)) for row in rows]
         widths = [max(len(row[n][0]) for row in cells) for n in range(columns)]
         self._fit(widths, len(indent))
-        for row in cells:
+        for number, row in enumerate(cells):
+            if number == shown:
+                self.open(more, folded=True)
+                self.add(indent, (more, tokens.DIM))
             pieces: list[Piece] = [indent]
             for n, (text, style, target) in enumerate(row):
                 short = fmt.clip(text, widths[n]) if n == columns - 1 else fmt.clip_middle(text, widths[n])
@@ -125,6 +133,8 @@ class Page(Builder):
                 if n < columns - 1:
                     pieces.append("  ")
             self.add(*pieces)
+        if 0 <= shown < len(cells):
+            self.close()
 
     @staticmethod
     def _cell(piece: Piece) -> tuple[str, str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tltui.analyses.breaks import GraphBreak
+from tltui.analyses.breaks import GraphBreak, from_restart
 from tltui.analyses.problems import BreakGroup, FailedGroup, LimitGroup, Occurrence, RestartGroup, SkippedGroup
 from tltui.analyses.registry import Registered, adds
 from tltui.analyses.stacks import StackFrame, user_frames
@@ -81,7 +81,7 @@ def add_failed(page: Page, group: FailedGroup) -> None:
     if len(group.occurrences) > 1:
         add_occurrences(page, group.occurrences, named=False)
     shown = (group.failure.file, group.failure.line)
-    _add_stacks(page, group.failure.stack, shown, group.failure.traceback, "of the traceback, outermost first")
+    _add_stacks(page, group.failure.stack, shown, group.failure.traceback, " of the traceback, outermost first")
     page.close()
 
 
@@ -94,7 +94,7 @@ def _add_stacks(
         page.add(INDENT, ("called from, nearest first", tokens.LABEL))
         add_stack(page, further[:OWN_FRAMES], INDENT + "  ")
     if whole:
-        title = f"{fmt.plural(len(whole), 'frame')} {what}"
+        title = f"{fmt.plural(len(whole), 'frame')}{what}"
         page.open(title, folded=True)
         page.add(INDENT, (title, tokens.DIM))
         add_stack(page, whole, INDENT + "  ")
@@ -126,8 +126,10 @@ def add_limit(page: Page, group: LimitGroup) -> None:
         head.append((f"  {times(len(group.occurrences))}", tokens.STRONG))
     page.row(head)
     limit = f"the limit of {group.limit} compiles was" if group.limit is not None else "the recompile limit was"
-    page.say(f"{limit} reached: calls that fit no compile of it run in eager mode", INDENT, tokens.WARN)
+    eager = ": calls that fit no compile of it run in eager mode" if group.failure.type == "Unsupported" else ""
+    page.say(f"{limit} reached{eager}", INDENT, tokens.WARN)
     page.say(f"{group.failure.type}: {group.failure.reason.partition(chr(10))[0]}", INDENT, tokens.DIM)
+    add_advice(page, from_restart(group.failure.reason), INDENT)
     reason = fmt.one_line(group.last_reason) or "torch logged no reason"
     page.labelled("last", sanitize(reason), INDENT, 6)
     if "recompiles" in BY_NAME:
@@ -166,8 +168,8 @@ def add_break_group(page: Page, group: BreakGroup) -> None:
 
 def _whole(found: GraphBreak) -> str:
     if found.framework:
-        return f"outermost first, the last {len(found.framework)} where torch gave up"
-    return "of the whole stack, outermost first"
+        return f", outermost first; the last {len(found.framework)} are torch's"
+    return ", outermost first"
 
 
 def _break_head(page: Page, group: BreakGroup) -> None:

@@ -109,7 +109,7 @@ def add_failure(page: Page, found: Failure, indent: str = "  ") -> None:
         add_advice(page, told, indent)
         _add_where(page, found, indent)
         return
-    lines = [line for part in found.reason.split("\n") for line in fmt.wrap(part, page.width - 4)]
+    lines = [line for part in found.reason.split("\n") for line in fmt.wrap(part, page.width - len(indent) - 2)]
     if not lines:
         page.add(indent, ("torch wrote no reason", tokens.DIM))
     for line in lines[:REASON_LINES]:

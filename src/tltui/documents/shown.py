@@ -109,6 +109,8 @@ def extract(run: Run, refs: Sequence[str], output: str, force: bool = False) -> 
     """
     chosen = list(_chosen(run, refs))
     top = Path(output).expanduser()
+    if top.exists() and not top.is_dir():
+        raise NotADirectoryError(None, "is not a directory", str(top))
     top.mkdir(parents=True, exist_ok=True)
     taken: set[str] = set()
     for artifact in chosen:

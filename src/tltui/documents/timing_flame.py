@@ -49,7 +49,8 @@ class _Drawing:
         self.styles = styles
         self.whole = max(flame.seconds, 1e-9)
         self.children = _children(self.bars)
-        longest = max((min(bar.depth, DEEPEST) * 2 + len(bar.name) for bar in self.bars), default=0)
+        self.step = 2 if page.width >= 100 else 1
+        longest = max((min(bar.depth, DEEPEST) * self.step + len(bar.name) for bar in self.bars), default=0)
         self.label = min(longest, max(page.width * 2 // 5, 20), 60)
         self.room = max(min(page.width - 2 - self.label - TIME - SHARE - 3, 100), 8)
 
@@ -82,7 +83,7 @@ class _Drawing:
             return
         total = sum(self.bars[number].seconds for number in run)
         what = f"{fmt.plural(len(run), 'shorter one')}, {fmt.seconds(total)} together"
-        indent = " " * (2 + 2 * min(self.bars[run[0]].depth, DEEPEST))
+        indent = "  " + " " * min(self.step * min(self.bars[run[0]].depth, DEEPEST), self.label * 2 // 3)
         self.page.open(what, folded=True)
         self.page.add(indent, (fmt.clip(what, self.page.width - len(indent)), tokens.DIM))
         for number in run:
@@ -99,7 +100,7 @@ class _Drawing:
             self.page.close()
 
     def _line(self, bar: Bar) -> None:
-        indent = " " * (2 * min(bar.depth, DEEPEST, self.label // 3))
+        indent = " " * min(self.step * min(bar.depth, DEEPEST), self.label * 2 // 3)
         name = fmt.clip_middle(sanitize(bar.name), self.label - len(indent))
         pad = " " * (self.label - len(indent) - len(name))
         least = "≥" if bar.open else ""

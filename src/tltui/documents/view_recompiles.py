@@ -10,7 +10,7 @@ from tltui.analyses.causes import CAUSES
 from tltui.analyses.ladder import Ladder, frames_of, ladder_of
 from tltui.analyses.rungs import Rung, rungs_of
 from tltui.documents import format as fmt
-from tltui.documents.ladder_parts import add_rung, add_storm, add_variation, storms_of
+from tltui.documents.ladder_parts import Rungs, add_variations, storms_of
 from tltui.documents.page import Page
 from tltui.documents.scope import Scope
 from tltui.model.nodes import Compile, Frame
@@ -72,7 +72,9 @@ class _View:
         found = tuple(self._causes.most_common())
         return Recompiles(1, str(self._scope.ref), len(compiles), seconds, len(recompiles), spent, found, tuple(ladders))
 
-    def _head(self, page: Page, compiles: list[Compile], frames: list[tuple[Frame, list[Compile]]], seconds: float, spent: float) -> None:
+    def _head(
+        self, page: Page, compiles: list[Compile], frames: list[tuple[Frame, list[Compile]]], seconds: float, spent: float
+    ) -> None:
         if not frames:
             _nothing(page, self._run, self._scope, compiles)
             return
@@ -83,11 +85,10 @@ class _View:
         ])  # fmt: skip
         hit = sum(any(c.facts.recompile_limit for c in own) for _, own in frames)
         if hit:
-            what = "frame has" if hit == 1 else "frames have"
-            page.say(f"{hit} {what} reached the recompile limit: what fits no earlier compile runs in eager mode.", "", tokens.WARN)
+            what = f"{fmt.plural(hit, 'frame')} reached the recompile limit: calls that fit no earlier compile run in eager mode."
+            page.say(what, "", tokens.WARN)
         if len(frames) > 1:
-            order = "those at the limit first, then " if hit else ""
-            page.add((f"{order}the most expensive first".capitalize(), tokens.DIM))
+            page.say(f"{'The frames at the limit, then the' if hit else 'The'} most expensive frames come first.", "", tokens.DIM)
 
     def _frame(
         self, page: Page, frame: Frame, own: list[Compile], seen: dict[tuple[object, ...], str]
@@ -108,13 +109,16 @@ class _View:
         ladder = ladder_of(frame, own, tuple(rungs))
         self._limit(page, ladder)
         page.blank()
+        writer = Rungs(page, rungs)
         for run in storms_of(rungs):
-            (add_rung(page, run[0]) if len(run) == 1 else add_storm(page, run))
+            if len(run) == 1:
+                writer.add(run[0])
+            else:
+                writer.add_storm(run)
+            yield
         if ladder.variations:
             page.blank()
-            page.add("  ", ("What varied, and what helps", tokens.LABEL))
-            for variation in ladder.variations:
-                add_variation(page, variation, len(rungs))
+            add_variations(page, ladder.variations, len(rungs))
         yield
         return ladder
 
@@ -134,12 +138,13 @@ class _View:
     @staticmethod
     def _limit(page: Page, ladder: Ladder) -> None:
         limit = f" of {ladder.limit}" if ladder.limit is not None else ""
+        told: list[Piece] = ["  ", ("metrics", tokens.LINK, ladder.limit_ref)] if ladder.limit_ref else []
         if ladder.limit_hit:
-            page.say(f"The recompile limit{limit} was reached: what fits no earlier compile runs in eager mode.", "  ", tokens.WARN)
+            page.row([(f"the recompile limit{limit} was reached", tokens.WARN), *told])
         elif ladder.left is not None:
-            style = tokens.WARN if ladder.left <= FEW_LEFT else tokens.DIM
             left = fmt.plural(ladder.left, "more compile") if ladder.left else "no further compile"
-            page.say(f"{left} before the recompile limit{limit}", "  ", style)
+            style = tokens.WARN if ladder.left <= FEW_LEFT else tokens.DIM
+            page.row([(f"{left} before the recompile limit{limit}", style), *told])
 
     def _by_cause(self, page: Page) -> None:
         page.heading("Reasons by class")

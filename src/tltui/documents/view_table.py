@@ -28,8 +28,14 @@ VIEWS: tuple[View, ...] = (
     View("problems", "2", "errors, graph breaks, restarts, the recompile limit: each kind once, the worst first", "view_problems"),
     View("recompiles", "3", "which guard of which earlier compile failed, what varied, and what helps", "view_recompiles"),
     View("stacks", "4", "where in the code the compilations take place: their stacks as one tree", "view_stacks"),
+    View("guards", "5", "what compiled code relies on: guards by source, their cost, and which failed later", "view_guards"),
     View("shapes", "6", "dynamic sizes: each symbol, its guards, what was fixed and by which line", "view_shapes"),
+    View("caches", "7", "cache hits, misses, bypasses: why, time saved, and how a missed key differs", "view_caches"),
+    View("timing", "8", "where compile time went: by phase, function, compile and rank; a flame view of a compile", "view_timing"),
+    View("provenance", "", "which line of source became which nodes and kernels, and how much of it is known", "view_provenance"),
+    View("absent", "", "which artifacts are not in the trace, and why: failed, cut off, not logged, cached", "view_absent"),
     View("exports", "", "export runs: what export guessed, could not decide, or found wrong, and why", "view_exports"),
+    View("vllm", "", "vLLM runs: compile calls, their pieces by ranges of sizes, and what each pass did", "view_vllm"),
 )
 
 BY_NAME = {view.name: view for view in VIEWS}

@@ -30,6 +30,7 @@ from tltui.model.status import Tally
 from tltui.text import tokens
 from tltui.text.document import Document, Options, Piece
 from tltui.text.growing import GrowingDocument
+from tltui.text.sanitize import sanitize
 
 AT_ONCE = 40_000
 """Events up to which the page begins with what they say; with more, it begins with what the index knows."""
@@ -56,14 +57,14 @@ def instead(run: Run, scope: Scope, options: argparse.Namespace) -> Iterator[byt
     """What the command does where an option asks for something other than the page."""
     if not options.perfetto:
         return None
-    written = perfetto.write(options.perfetto, run, scope.compiles, force=options.force)
+    written = perfetto.write(options.perfetto, scope.compiles, options.force)
     return iter([f"{written.path}  {_written(written)}\n".encode("utf-8", "backslashreplace")])
 
 
 def _written(written: perfetto.Written) -> str:
     text = f"{fmt.plural(written.events, 'event')} in {fmt.plural(written.lanes, 'lane')}, {fmt.size_of(written.size)}"
     if written.unreadable:
-        text += f"; {fmt.plural(written.unreadable, 'event')} could not be read and {'is' if written.unreadable == 1 else 'are'} left out"
+        text += f"; {fmt.plural(written.unreadable, 'event')} left out: no JSON, or without name and time"
     return text
 
 
@@ -77,6 +78,8 @@ def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Generator[None, None
     if not timing.source and not timing.compiles:
         _nothing(page, events)
         return timing
+    if not timing.events:
+        page.say("This log has no timing events (chromium_event): the times are those that the metrics state.", "", tokens.DIM)
     add_time(page, timing.phases, "")
     add_open(page, timing)
     if timing.flames:
@@ -93,12 +96,13 @@ def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Generator[None, None
 
 def _large(page: Page, scope: Scope, sort: str) -> Generator[None, None, Timing]:
     """What the index knows is there at once; the events are read behind it."""
-    times = compile_times(scope.compiles)
+    times = {key: time for key, time in compile_times(scope.compiles).items() if time.seconds > 0}
     total = sum(time.seconds for time in times.values())
     add_functions(page, function_times(scope.compiles, times), total, sort)
     add_compiles(page, sorted(times.values(), key=lambda time: -time.seconds), total, sort)
-    processes = process_times(scope.compiles, times)
-    add_processes(page, processes, outliers_of(processes))
+    if times:
+        processes = process_times(scope.compiles, times)
+        add_processes(page, processes, outliers_of(processes))
     yield
     timing = yield from timing_steps(str(scope.ref), scope.compiles)
     page.heading("Where it went")
@@ -107,6 +111,9 @@ def _large(page: Page, scope: Scope, sort: str) -> Generator[None, None, Timing]
     add_names(page, timing, sort)
     if timing.flames:
         add_flames(page, timing)
+    elif not times:  # no metrics at all: every compile was cut off, or none has an id
+        add_compiles(page, timing.compiles, timing.seconds, sort)
+        add_processes(page, timing.processes, timing.outliers)
     _rest(page, timing)
     return timing
 
@@ -122,7 +129,9 @@ def _head(page: Page, run: Run, scope: Scope, events: int) -> None:
     tally = sum((compile_.tally for compile_ in scope.compiles), Tally())
     page.add(("Timing", tokens.TITLE), *_of(scope))
     words: list[Piece] = []
-    if tally.compiles:
+    if len(scope.compiles) == 1 and (code := scope.compiles[0].frame.code)[0]:
+        words += [(fmt.clip_middle(sanitize(code[0]), 40), tokens.FUNCTION), page.place(code[1], code[2])]
+    elif tally.compiles:
         words.append((fmt.plural(tally.compiles, "compile"), tokens.LINK, str(scope.ref) or "@run"))
     if tally.seconds:
         words.append(f"{fmt.seconds(tally.seconds)} of compiling")

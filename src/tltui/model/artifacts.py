@@ -258,7 +258,8 @@ def units_of(artifacts: list[Artifact]) -> list[Unit]:
     for number, name in plain.items():
         seen[name] += 1
         first = members[number][-1]
-        unique = name if total[name] == 1 else f"{name} {seen[name]}"
+        mark = "#" if members[number][0].name == PIECE_STARTS else ""  # its name may end in a number
+        unique = name if total[name] == 1 else f"{name} {mark}{seen[name]}"
         units.append(Unit(number, unique, directions[number], first.attempt, first.subgraph))
     return units
 
@@ -280,7 +281,7 @@ def _piece_name(artifact: Artifact) -> str:
         return "piece"
     if not isinstance(fields, dict):
         return "piece"
-    name = fields.get("submod_name") or f"submod_{fields.get('piecewise_index', '?')}"
+    name = fields.get("submod_name") or f"subgraph_{fields.get('piecewise_index', '?')}"
     start, end = fields.get("compile_range_start"), fields.get("compile_range_end")
     if start is None:
         return f"{name}"

@@ -179,7 +179,7 @@ def _no_provenance(outcome: Outcome) -> Why | None:
 def _no_runtime_meta(outcome: Outcome) -> Why | None:
     cached = _cached_code(outcome)
     if cached is not None:
-        return cached[0] + ", which never has it", cached[1]
+        return f"{cached[0]}, which never has it; and only {LOG_TLPARSE} adds it", LOG_TLPARSE
     return f"only written with {LOG_TLPARSE}", LOG_TLPARSE
 
 
@@ -275,6 +275,8 @@ _TABLE: tuple[_Expected, ...] = (
     _Expected("compilation_metrics", _no_metrics, _dynamo),
 )
 
+PLACES = {row.name: place for place, row in enumerate(_TABLE)}
+"""Name → its place in the compiler's work."""
 _POST_GRAD = "inductor_post_grad_graph"
 _OUTPUT_CODE = next(place for place, row in enumerate(_TABLE) if row.name == "inductor_output_code")
 
@@ -305,6 +307,12 @@ def absent(outcome: Outcome) -> list[Absent]:
             if why is not None:
                 found.append(_row(row.name, *why))
     return found + _absent_backward(outcome)
+
+
+def there(outcome: Outcome) -> list[tuple[str, str, frozenset[str]]]:
+    """What a user would look for in this compile and find: name, title, and all names that are taken for it."""
+    rows = (row for row in _TABLE if row.wanted(outcome) and _present(row, outcome))
+    return [(row.name, _title(row.name), row.also | {row.name}) for row in rows]
 
 
 def failed_in(fail_type: str | None, has: frozenset[str]) -> str | None:
@@ -369,4 +377,8 @@ def _written(row: _Expected, outcome: Outcome) -> bool:
 
 
 def _row(name: str, reason: str, flag: str | None) -> Absent:
-    return Absent(name, _TITLES.get(name) or kind_of("artifact", name).title, reason, flag)
+    return Absent(name, _title(name), reason, flag)
+
+
+def _title(name: str) -> str:
+    return _TITLES.get(name) or kind_of("artifact", name).title

@@ -10,7 +10,7 @@ from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.status import Status
 from tltui.model.walk import has_break, has_error, next_artifact, next_compile, next_in_frame, on_next_rank
-from tltui.screens.browser_marks import BrowserMarks
+from tltui.screens.browser_compare import BrowserCompare
 from tltui.screens.goto import GoTo
 from tltui.screens.help import Help
 from tltui.screens.prompt import Prompt
@@ -19,7 +19,7 @@ from tltui.widgets.document_view import DocumentView
 from tltui.widgets.trace_tree import TraceTree
 
 
-class BrowserCommands(BrowserMarks):
+class BrowserCommands(BrowserCompare):
     """The `action_…` methods of `Where.EVERYWHERE`."""
 
     def __init__(self) -> None:

@@ -85,7 +85,8 @@ class BrowserOutput(Screen[None]):
             try:
                 count = write(document, path, lo=lo, hi=hi, force=force)
             except WouldOverwrite as exists:
-                told = Written("", lambda: self._ask_to_replace(str(exists), document, path, selected))
+                target = str(exists)
+                told = Written("", lambda: self._ask_to_replace(target, document, path, selected))
             except OSError as error:
                 told = Written(f"could not write {path}: {error.strerror or error}", style=tokens.ERROR)
             except Exception as error:  # a document of ours that fails at some line

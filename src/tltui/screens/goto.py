@@ -127,6 +127,8 @@ class GoTo(ModalScreen[str | None]):
         listing.add_options([Option(Content(fit(sanitize(place.text), width, "…"))) for place in self._matches])
         if self._matches:
             listing.highlighted = 0
+        elif query:
+            listing.add_option(Option(Content("nothing like this; an address is taken as it is"), disabled=True))
 
     def action_move(self, by: int) -> None:
         """Another line of the list."""
@@ -145,7 +147,8 @@ class GoTo(ModalScreen[str | None]):
         except BadAddress:
             pass
         chosen = self.query_one("#goto-list", OptionList).highlighted
-        self.dismiss(self._matches[chosen].ref if self._matches and chosen is not None else None)
+        if self._matches and chosen is not None:
+            self.dismiss(self._matches[chosen].ref)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """A click."""

@@ -13,6 +13,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 Range = tuple[int, int]
@@ -176,7 +177,7 @@ def _pane(where: dict[Range, list[int]]) -> _Pane:
     order = sorted(where)
     cuts = sorted({first for first, _ in order} | {last + 1 for _, last in order})
     n = 0
-    for cut, stop in zip(cuts, cuts[1:], strict=False):
+    for cut, stop in pairwise(cuts):
         active = [own for own in active if own[0][1] >= cut]
         while n < len(order) and order[n][0] == cut:
             active.append((order[n], where[order[n]]))

@@ -15,8 +15,9 @@ these is remembered, never an error.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 _NODE = re.compile(r"^((?:\| )*)\+- (.*)$")
 _LATENCY = re.compile(r"^Guard (?:eval )?latency = ([\d.]+) us")
@@ -24,11 +25,10 @@ _PAIR = re.compile(r"^KeyValueManager pair at index=(\d+)$")
 _SIDE = re.compile(r"^(KeyManager|ValueManager): (.*)$")
 _MANAGER = re.compile(r"^(\w*GuardManager)(?:: source=(.*))?$")
 _LEAF = re.compile(r"^([A-Z][A-Z0-9_]*)(?:: (.*))?$")
-_PLACE = re.compile(r"(?<!\S)# (\S+?):(\d+) in (\S+)(?:\s+\((.*))?$")
+_PLACE = re.compile(r"# (\S+?):(\d+) in (\S+)(?:\s+\((.*))?$")
 
 
-@dataclass(frozen=True, slots=True)
-class GuardNode:
+class GuardNode(NamedTuple):
     """One manager or guard. `parent` is the place of the manager above it in `GuardTree.nodes`, -1 for the root."""
 
     line: int
@@ -87,15 +87,26 @@ def parse(lines: Iterable[str]) -> GuardTree:
     nodes: list[GuardNode] = []
     unknown: list[int] = []
     latency: float | None = None
+    for n, found in enumerate(walk(lines)):
+        if isinstance(found, GuardNode):
+            nodes.append(found)
+        elif isinstance(found, float):
+            latency = found
+        elif found:
+            unknown.append(n)
+    return GuardTree(tuple(nodes), latency, tuple(unknown))
+
+
+def walk(lines: Iterable[str]) -> Iterator[GuardNode | float | bool]:
+    """What each line is, one after another: a node; the latency; True for one that is no part of the grammar."""
     path: list[int] = []  # the managers above the line, by depth
+    count = 0
     for n, line in enumerate(lines):
         found = _NODE.match(line)
         if found is None:
             time = _LATENCY.match(line)
-            if time:
-                latency = _number(time[1])
-            elif line.strip() and not line.startswith("TREE_GUARD_MANAGER"):
-                unknown.append(n)
+            said = _number(time[1]) if time else None
+            yield said if said is not None else not time and bool(line.strip()) and not line.startswith("TREE_GUARD_MANAGER")
             continue
         depth = min(len(found[1]) // 2, len(path))
         if depth == 0 and path and not found[2].startswith("RootGuardManager"):
@@ -103,11 +114,11 @@ def parse(lines: Iterable[str]) -> GuardTree:
         del path[depth:]
         node = _node(n, depth, path[-1] if path else -1, found[2].rstrip())
         if node is None:
-            unknown.append(n)
+            yield True
             continue
-        path.append(len(nodes))
-        nodes.append(node)
-    return GuardTree(tuple(nodes), latency, tuple(unknown))
+        path.append(count)
+        count += 1
+        yield node
 
 
 def _number(text: str) -> float | None:
@@ -118,6 +129,8 @@ def _number(text: str) -> float | None:
 
 
 def _node(line: int, depth: int, parent: int, text: str) -> GuardNode | None:
+    if text[:1].isupper() and "Manager" not in text[:32]:
+        return _leaf(line, depth, parent, text)
     pair = _PAIR.match(text)
     if pair:
         return GuardNode(line, depth, parent, "KeyValueManager", expression=pair[1])
@@ -130,9 +143,7 @@ def _node(line: int, depth: int, parent: int, text: str) -> GuardNode | None:
         rest, type_name = _cut_type(rest)
         source, _, accessed_by = rest.partition(", accessed_by=")
         tag_safe = safe.startswith("True")
-        return GuardNode(
-            line, depth, parent, manager[1], source, accessed_by, type_name, tag_safe, side[1] if side else ""
-        )
+        return GuardNode(line, depth, parent, manager[1], source, accessed_by, type_name, tag_safe, side[1] if side else "")
     return _leaf(line, depth, parent, text)
 
 
@@ -149,22 +160,22 @@ def _leaf(line: int, depth: int, parent: int, text: str) -> GuardNode | None:
         return None
     kind, rest = leaf[1], leaf[2] or ""
     path, place, function, hint = "", 0, "", ""
-    where = _PLACE.search(rest)
+    where = _where(rest)
     if where:
         path, place, function, hint = where[1], int(where[2][:9]), where[3], (where[4] or "").removesuffix(")")
         rest = rest[: where.start()]
     expression, _, code = rest.partition("  # ")
     expression, type_name = _cut_type(expression.rstrip())
     return GuardNode(
-        line,
-        depth,
-        parent,
-        kind,
-        type_name=type_name,
-        expression=expression,
-        code=code.strip(),
-        path=path,
-        place=place,
-        function=function,
-        hint=hint,
-    )
+        line, depth, parent, kind, "", "", type_name, False, "", expression, code.strip(), path, place, function, hint
+    )  # fmt: skip
+
+
+def _where(text: str) -> re.Match[str] | None:
+    """`# PATH:LINE in FUNCTION` at the end of a guard. (A search for it would look at every character.)"""
+    at = text.find("# ")
+    while at >= 0:
+        if (at == 0 or text[at - 1].isspace()) and (found := _PLACE.match(text, at)):
+            return found
+        at = text.find("# ", at + 1)
+    return None

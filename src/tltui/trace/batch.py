@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -116,7 +117,7 @@ class Batch:
     kinds: list[Kind] = field(default_factory=list)
     """Kinds seen for the first time; their numbers go on from those of earlier batches."""
     contexts: list[Context] = field(default_factory=list)
-    members: dict[int, list[int]] = field(default_factory=dict)
+    members: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     """Context → records."""
     notable: list[tuple[int, int]] = field(default_factory=list)
     """(record, kind) of the artifacts that the tree and the statuses count."""

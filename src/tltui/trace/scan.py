@@ -161,10 +161,7 @@ class Scanner:
                 kinds(kind)
                 contexts(context)
                 flags(declared)
-                if context in members:
-                    members[context].append(count)
-                else:
-                    members[context] = [count]
+                members[context].append(count)
                 if counted:
                     notable.append((count, kind))
                 count += 1
@@ -332,7 +329,7 @@ class Scanner:
         columns.kind.append(number)
         columns.context.append(place)
         columns.flags.append(flags)
-        batch.members.setdefault(place, []).append(self._count)
+        batch.members[place].append(self._count)
         self._at, self._last = at, place
         self._count += 1
 

@@ -22,12 +22,18 @@ from textual.strip import Strip
 from tltui.commands import Where
 from tltui.documents.outline import Label, Node, label
 from tltui.documents.outline_rows import OutlineRow, OutlineRows
+from tltui.documents.outline_stacks import StackOrder, keys_by_frames
+from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
 from tltui.widgets.bindings import bindings
 
 INDENT = 2
+SOON = 0.01
+"""Seconds until the next slice of stacks is read: keys come first."""
+STACKS_OPEN = 200
+"""Nodes for callers that are open at first."""
 ENOUGH = 24
 """Cells in which a name can be recognised."""
 
@@ -107,6 +113,7 @@ class TraceTree(ScrollView, can_focus=True, inherit_bindings=False):
         self._mouse = mouse
         self._ascii = ascii_only
         self._cursor = 0
+        self._stacks: StackOrder | None = None
         self._styles: dict[str, Style] = {}
 
     # what others may ask
@@ -131,6 +138,8 @@ class TraceTree(ScrollView, can_focus=True, inherit_bindings=False):
         """The run has grown: repaint, and make the rows again if there are new ones. The cursor stays on its node."""
         if is_new:
             key = self.node.key
+            if self.outline.order is not None and not self.outline.order.advance():
+                self.set_timer(SOON, lambda: self.run_changed(True))
             self.outline.refresh()
             self._cursor = self.outline.row_of(key) or min(self._cursor, len(self.outline) - 1)
             self._resized()
@@ -339,6 +348,38 @@ class TraceTree(ScrollView, can_focus=True, inherit_bindings=False):
             self.post_message(self.Told(self, "too many nodes to open all of them: filter first (f)"))
         self._cursor = self.outline.row_of(key) or 0
         self._changed()
+
+    def action_by_stacks(self) -> None:
+        """By the stacks at which the compiles began, or by frames again. The cursor stays on its node."""
+        run = self.outline.rows[0].node.target
+        if not isinstance(run, Run):
+            return
+        if self.outline.order is None:
+            self._read_stacks(self._stacks or StackOrder(run))
+        else:
+            keys = keys_by_frames(run, self.node)
+            self.outline.set_order(None)
+            self._cursor = 0
+            self.reveal(keys)
+            self.post_message(self.Told(self, "by frames"))
+
+    def _read_stacks(self, order: StackOrder) -> None:
+        """Read stacks for a moment, and again soon, until they are all there."""
+        run = self.outline.rows[0].node.target
+        if not isinstance(run, Run) or self.outline.order is not None:
+            return
+        if not order.advance():
+            self.post_message(self.Told(self, "reading the stacks…"))
+            self.set_timer(SOON, lambda: self._read_stacks(order))
+            return
+        if self._stacks is None:
+            self._stacks = order
+            self.outline.open.update(order.parts(STACKS_OPEN))
+        keys = keys_by_frames(run, self.node)
+        self.outline.set_order(order)
+        self._cursor = 0
+        self.reveal(keys)
+        self.post_message(self.Told(self, "by stacks: callers first, what they compiled below"))
 
     def action_enter(self) -> None:
         """Go to the document."""

@@ -1,0 +1,118 @@
+"""What is measured without a terminal: start, indexing, memory."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from make import TRACES, Made, made
+from rows import Bench, Row, at_least, at_most
+
+TLTUI = [sys.executable, "-m", "tltui"]
+
+INDEX = """
+import resource, sys, time
+from tltui.model.run import open_run
+from tltui.sources.discover import discover
+from tltui.documents import listing
+def resident():
+    return int(next(l for l in open("/proc/self/status") if l.startswith("VmRSS")).split()[1]) * 1024
+found = discover([sys.argv[1]])
+before = resident()
+begin = time.perf_counter()
+run = open_run(found)
+took = time.perf_counter() - begin
+print(took, resident() - before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, run.tally.compiles)
+"""
+"""Indexing as `tltui ls` does it: a run with all statuses, in a process of its own. Prints seconds, growth, peak, compiles."""
+
+NO_TEXTUAL = """
+import io, sys
+sys.stdout = io.TextIOWrapper(io.BytesIO())
+from tltui.cli import main
+code = main(sys.argv[1:])
+sys.exit(code or ("textual" in sys.modules or "rich" in sys.modules))
+"""
+
+
+def seconds_of(command: Sequence[str], times: int) -> list[float]:
+    """How long a whole process takes, each time."""
+    took = []
+    for _ in range(times):
+        begin = time.perf_counter()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        took.append(time.perf_counter() - begin)
+    return took
+
+
+def start(keep: Path, quick: bool) -> list[Row]:
+    """The commands start fast and never import the UI."""
+    trace = str(TRACES / "breaks")
+    rows = []
+    for what, budget, arguments in (("tltui --help", 0.12, ["--help"]), ("tltui ls on a 600 KB trace", 0.25, ["ls", trace])):
+        took = seconds_of([*TLTUI, *arguments], 5 if quick else 11)
+        rows.append(at_most(what, statistics.median(took), budget, "s", f" (best {min(took):.3f})"))
+    done = subprocess.run([sys.executable, "-c", NO_TEXTUAL, "ls", trace], check=False)
+    rows.append(Row("tltui ls imports textual", "never", "never" if done.returncode == 0 else "it does", done.returncode == 0))
+    return rows
+
+
+def _indexed(log: Made, times: int) -> tuple[float, float, int, int]:
+    """Median seconds, best seconds, growth and peak of memory."""
+    found = []
+    for _ in range(times):
+        done = subprocess.run([sys.executable, "-c", INDEX, str(log.path)], check=True, capture_output=True, text=True)
+        found.append([float(word) for word in done.stdout.split()])
+    took = [one[0] for one in found]
+    return statistics.median(took), min(took), int(found[0][1]), int(found[0][2])
+
+
+def index(keep: Path, quick: bool) -> list[Row]:
+    """How fast a trace is indexed, and what that costs."""
+    times = 3 if quick else 5
+    cut, small = made(keep, "cut"), made(keep, "small-records")
+    took, best, _, _ = _indexed(cut, times)
+    size, mean = cut.size / 1e6, cut.size / cut.records
+    rows = [at_least(f"index {size:.0f} MB, {mean:,.0f} B a record", size / took, 400, "MB/s", f" (best {size / best:.0f})")]
+    took, best, _, _ = _indexed(small, times)
+    what = f"index {small.size / 1e6:.0f} MB, {small.size / small.records:,.0f} B a record"
+    rows.append(at_least(what, small.records / took, 150_000, "records/s", f" (best {small.records / best:,.0f})"))
+    large = cut if quick else made(keep, "large")
+    took, _, grown, peak = _indexed(large, 1)
+    what = f"index {large.size / 1e6:,.0f} MB, {large.records:,} records"
+    rows.append(Row(what, "", f"{took:.2f} s, {large.size / took / 1e6:.0f} MB/s, {peak / 1e6:.0f} MB at most", None))
+    rows.append(at_most("memory for each record", grown / large.records, 60, "B"))
+    return rows
+
+
+def tlparse(keep: Path, quick: bool) -> list[Row]:
+    """The same file with tlparse 0.4.3, which also writes its report."""
+    binary = shutil.which("tlparse") or shutil.which("tlparse", path=sysconfig.get_path("scripts"))
+    if quick or binary is None:
+        return [Row("tlparse beside it", "≥ 25 ×", "left out: --quick" if quick else "tlparse is not installed", None)]
+    cut = made(keep, "cut")
+    with tempfile.TemporaryDirectory() as directory:
+        command = [binary, str(cut.path), "-o", f"{directory}/out", "--no-browser", "--overwrite"]
+        begin = time.perf_counter()
+        done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        theirs = time.perf_counter() - begin
+    if done.returncode:
+        return [Row("tlparse beside it", "≥ 25 ×", f"tlparse failed with {done.returncode}", None)]
+    ours, _, _, _ = _indexed(cut, 3)
+    whole = statistics.median(seconds_of([*TLTUI, "ls", str(cut.path)], 3))
+    size = cut.size / 1e6
+    return [
+        Row(f"tlparse 0.4.3 on {size:.0f} MB", "", f"{theirs:.1f} s, {size / theirs:.1f} MB/s", None),
+        at_least("indexing against tlparse", theirs / ours, 25, "×"),
+        Row("tltui ls on the same, as a whole process", "", f"{whole:.2f} s, {theirs / whole:.0f} × tlparse", None),
+    ]
+
+
+BENCHES: dict[str, Bench] = {"start": start, "index": index, "tlparse": tlparse}

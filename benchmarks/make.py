@@ -1,0 +1,115 @@
+"""Makes the logs that the benchmarks read, out of real ones. Each is made once and kept."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+TRACES = Path(__file__).resolve().parents[1] / "tests" / "traces" / "torch-2.13"
+FRAME = re.compile(rb'(?m)^(V[^\n]*?"frame_id": )(\d+)')
+LARGE_RECORDS = 300_000
+PREFIX = b"V1120 10:00:00.000000 4242 torch/_logging/_internal.py:1] "
+IDS = b'"frame_id": 0, "frame_compile_id": 0, "attempt": 0'
+LINES = 1_000_000
+LINE = 100
+"""Bytes of a line of the large payload as it is stored: tab, text, line end."""
+ONE_LINE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A log that is there."""
+
+    path: Path
+    size: int
+    records: int
+
+
+def log_of(name: str) -> bytes:
+    """A real log of tests/traces."""
+    [path] = (TRACES / name).glob("*.log")
+    return path.read_bytes()
+
+
+def copies(name: str) -> Iterator[bytes]:
+    """A real log again and again, each time with frame ids of its own, so that every compile is another one."""
+    data = log_of(name)
+    pieces, ids, at = [], [], 0
+    for match in FRAME.finditer(data):
+        pieces.append(data[at : match.end(1)])
+        ids.append(int(match[2]))
+        at = match.end()
+    rest, step = data[at:], max(ids) + 1
+    number = 0
+    while True:
+        yield b"".join(p + b"%d" % (i + number * step) for p, i in zip(pieces, ids, strict=True)) + rest
+        number += 1
+
+
+def _count(data: bytes) -> int:
+    return data.count(b"\nV") + data.startswith(b"V")
+
+
+def repeated(path: Path, name: str, *, records: int | None = None, size: int | None = None) -> None:
+    """Write whole copies of a real log until there are that many records or bytes."""
+    each = _count(log_of(name))
+    with path.open("wb") as file:
+        for number, data in enumerate(copies(name)):
+            if (records is not None and number * each >= records) or (size is not None and file.tell() >= size):
+                break
+            file.write(data)
+
+
+def large_payload(path: Path) -> None:
+    """One artifact of 100 MB in a million lines."""
+    body = b"".join(
+        (b"buf%d = empty_strided_cuda((%d, 768), (768, 1), torch.float32)  # " % (n, n % 4096)).ljust(LINE - 2, b"x") + b"\n"
+        for n in range(LINES)
+    )[:-1]
+    _one_artifact(path, b'{"inductor_output_code": {"filename": "/tmp/code.py"}, ', body)
+
+
+def long_line(path: Path) -> None:
+    """One artifact with a line of 1 MB."""
+    line = b"    add = torch.ops.aten.cat.default([" + b", ".join(b"arg%d_1" % n for n in range(ONE_LINE // 9))
+    _one_artifact(path, b'{"dynamo_output_graph": {}, ', b"class GraphModule:\n  def forward(self):\n" + line + b"])\n    return add")
+
+
+def _one_artifact(path: Path, event: bytes, body: bytes) -> None:
+    md5 = hashlib.md5(body, usedforsecurity=False).hexdigest().encode()
+    start = b'{"dynamo_start": {"stack": [{"line": 1, "name": "forward", "filename": 0}]}, ' + IDS + b"}\n"
+    metrics = b'{"compilation_metrics": {"co_name": "forward", "graph_op_count": 1}, ' + IDS + b"}\n"
+    with path.open("wb") as file:
+        file.write(PREFIX + b'{"str": ["/home/user/model.py", 0]}\n' + PREFIX + start)
+        file.write(PREFIX + event + IDS + b', "has_payload": "' + md5 + b'"}\n')
+        file.write(b"\t" + body.replace(b"\n", b"\n\t") + b"\n")
+        file.write(PREFIX + metrics)
+
+
+MAKERS: dict[str, Callable[[Path], None]] = {
+    "large": lambda path: repeated(path, "cache_hit", records=LARGE_RECORDS),
+    "cut": lambda path: repeated(path, "cache_hit", size=200_000_000),
+    "middle": lambda path: repeated(path, "cache_hit", size=10_000_000),
+    "small-records": lambda path: repeated(path, "recompiles", size=50_000_000),
+    "payload": large_payload,
+    "long-line": long_line,
+}
+
+
+def made(directory: Path, name: str) -> Made:
+    """The log of this name; made if it is not there."""
+    path = directory / f"{name}.log"
+    if not path.exists():
+        directory.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_suffix(".part")
+        MAKERS[name](unfinished)
+        unfinished.rename(path)
+    count = path.with_suffix(".records")
+    if not count.exists():
+        with path.open("rb") as file:
+            lines = sum(line.startswith(b"V") for line in file)
+        count.write_text(str(lines))
+    return Made(path, path.stat().st_size, int(count.read_text()))

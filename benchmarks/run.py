@@ -1,0 +1,57 @@
+"""Measures every promise of tltui's design against what it does here, and prints a table.
+
+    python benchmarks/run.py [--quick] [--only NAME ...] [--keep DIR] [--no-fail]
+
+See README.md beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+import commands
+import screens
+from rows import Bench, Row, printed
+
+BENCHES: dict[str, Bench] = {**commands.BENCHES, **screens.BENCHES}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure, print; 1 when a promise is not kept."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a 200 MB trace instead of 1 GB, fewer repetitions, no tlparse")
+    parser.add_argument("--only", nargs="+", choices=sorted(BENCHES), default=list(BENCHES), metavar="NAME", help=", ".join(BENCHES))
+    default = Path(os.environ.get("TMPDIR") or tempfile.gettempdir()) / "tltui-benchmarks"
+    parser.add_argument("--keep", type=Path, default=default, metavar="DIR", help=f"where the logs are made and kept (default: {default})")
+    parser.add_argument("--no-fail", action="store_true", help="exit code 0 even when a promise is not kept")
+    options = parser.parse_args(argv)
+    print(f"Python {platform.python_version()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}, logs in {options.keep}\n")
+    print(printed(Row("what", "budget", "measured", None)))
+    missed = 0
+    for name in options.only:
+        for row in measured(name, options.keep, options.quick):
+            missed += row.ok is False
+            print(printed(row), flush=True)
+    print(f"\n{missed} missed" if missed else "\nall kept")
+    return 1 if missed and not options.no_fail else 0
+
+
+def measured(name: str, keep: Path, quick: bool) -> list[Row]:
+    """What a bench found. One that fails is a promise that is not kept."""
+    try:
+        return BENCHES[name](keep, quick)
+    except Exception as error:
+        traceback.print_exc()
+        reason = str(error).partition("\n")[0][:60]
+        return [Row(name, "", f"failed: {type(error).__name__}: {reason}", False)]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,232 @@
+"""Keys of caches: what they are made of, and which other key of the run is nearest to one that was not found.
+
+Torch writes a key's components as `[hash] name: repr`, several hundred of them, nearly all the same in every key. An
+inverted index from component to keys finds the nearest without comparing all pairs.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_COMPONENT = re.compile(r"^\[([A-Za-z0-9_+/=-]{10,})\] (.+?): ?(.*)$", re.DOTALL)
+TEXT_KEPT, TEXT_SHORT = 1 << 16, 2000
+"""Characters of a component's text that are kept: much at first, little once `ALL_KEPT` are."""
+ALL_KEPT = 16 << 20
+POSTINGS = 512
+"""Keys that are looked at for one shared component."""
+CANDIDATES = 24
+"""Keys that are compared exactly with one that was not found."""
+NAMES_KEPT = 200
+DIRECTION = "fx_kwargs[is_backward]"
+"""The component in which keys have to agree to be compared at all: a forward is no explanation for a backward."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyUse:
+    """A compile that asked for a key."""
+
+    compile: str
+    state: str
+    ref: str
+    """The address of the record."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentDifference:
+    """A component that two keys do not share."""
+
+    name: str
+    here: str | None
+    """Its text in the key that was not found; None where that key has no such component. It may be cut."""
+    there: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """The nearest other key."""
+
+    key: str
+    uses: tuple[KeyUse, ...]
+    """Who asked for it, the first few."""
+    differ: int
+    """Components that differ."""
+    of: int
+    """Components of both keys together."""
+    names: tuple[str, ...]
+    """The names of those that differ, what matters most first."""
+    differences: tuple[ComponentDifference, ...]
+    """The first few of them with their texts."""
+    same_code: bool
+    """Whether the same code object asked for it."""
+    before: bool | None
+    """Whether it was asked for earlier; None: by another process, so that there is no telling."""
+
+
+def parse_components(raw: Iterable[Any]) -> list[tuple[str, str, str]]:
+    """(name, hash, text) of each component. Older torch broke them at line ends: such pieces are put together again."""
+    found: list[tuple[str, str, str]] = []
+    for item in raw:
+        if not isinstance(item, str):
+            continue
+        match = _COMPONENT.match(item)
+        if match is not None:
+            found.append((match[2], match[1], match[3]))
+        elif found:
+            name, digest, text = found[-1]
+            if len(text) < TEXT_KEPT:
+                found[-1] = (name, digest, f"{text}\n{item}")
+    return found
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One distinct key of one cache."""
+
+    cache: str
+    key: str
+    code: object
+    components: array[int]
+    uses: list[KeyUse]
+    place: int
+    process: object
+    record: int
+    direction: int | None
+    """Its component `DIRECTION`."""
+
+
+class KeyIndex:
+    """All keys of a run. Reads nothing itself."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._names: list[str] = []
+        self._texts: list[str] = []
+        self._kept = 0
+        self._entries: list[_Entry] = []
+        self._by_key: dict[tuple[str, str], _Entry] = {}
+        self._postings: dict[int, array[int]] = defaultdict(lambda: array("I"))
+
+    def add(
+        self, cache: str, key: str, use: KeyUse, code: object, components: Iterable[Any], process: object = None, record: int = 0
+    ) -> None:
+        """Take in that a compile of a code object asked for a key, in a record of a process."""
+        entry = self._by_key.get((cache, key))
+        if entry is None:
+            numbers = array("I", dict.fromkeys(self._number(*item) for item in parse_components(components)))
+            entry = self._by_key[cache, key] = _Entry(
+                cache, key, code, numbers, [], len(self._entries), process, record, self._direction(numbers)
+            )
+            for number in numbers:
+                self._postings[number].append(len(self._entries))
+            self._entries.append(entry)
+        entry.uses.append(use)
+
+    def _number(self, name: str, digest: str, text: str) -> int:
+        number = self._numbers.get((name, digest))
+        if number is None:
+            number = self._numbers[name, digest] = len(self._names)
+            self._names.append(name)
+            kept = text[: TEXT_KEPT if self._kept < ALL_KEPT else TEXT_SHORT]
+            self._kept += len(kept)
+            self._texts.append(kept)
+        return number
+
+    def _direction(self, numbers: Iterable[int]) -> int | None:
+        return next((number for number in numbers if self._names[number] == DIRECTION), None)
+
+    def uses(self, cache: str, key: str) -> tuple[KeyUse, ...]:
+        """Who asked for a key, in the order of the run."""
+        entry = self._by_key.get((cache, key))
+        return tuple(entry.uses) if entry is not None else ()
+
+    def components(self, cache: str, key: str) -> int:
+        """How many components torch wrote of a key."""
+        entry = self._by_key.get((cache, key))
+        return len(entry.components) if entry is not None else 0
+
+    def nearest(self, cache: str, key: str) -> Nearest | None:
+        """The key that shares most with a key; None without another one that has components."""
+        entry = self._by_key.get((cache, key))
+        if entry is None or not entry.components:
+            return None
+        own = self._by_name(entry)
+        best: tuple[tuple[int, bool, bool, int], _Entry, list[str]] | None = None
+        for number in self._candidates(entry):
+            other = self._entries[number]
+            names = _differing(own, self._by_name(other))
+            rank = (len(names), other.code != entry.code, _before(entry, other) is False, abs(number - entry.place))
+            if best is None or rank < best[0]:
+                best = rank, other, names
+        return self._result(entry, best[1], best[2]) if best is not None else None
+
+    def _candidates(self, entry: _Entry) -> list[int]:
+        """The keys that share the most of what is not shared by all; else the nearest in the order of the run."""
+        shared: Counter[int] = Counter()
+        place, everyone = entry.place, len(self._entries)
+        for number in entry.components:
+            posting = self._postings[number]
+            if 1 < len(posting) < everyone:
+                shared.update(posting[-POSTINGS:])
+        shared.pop(place, None)
+        found = [number for number, _ in shared.most_common(CANDIDATES * 4) if self._fits(entry, number)][:CANDIDATES]
+        near = sorted(range(max(place - CANDIDATES, 0), min(place + CANDIDATES, everyone)), key=lambda n: abs(n - place))
+        found += [number for number in near if number != place and number not in found and self._fits(entry, number)]
+        return found[: CANDIDATES * 2]
+
+    def _fits(self, entry: _Entry, number: int) -> bool:
+        other = self._entries[number]
+        if other.cache != entry.cache or not other.components:
+            return False
+        return entry.direction == other.direction
+
+    def _by_name(self, entry: _Entry) -> dict[str, int]:
+        return {self._names[number]: number for number in entry.components}
+
+    def _result(self, entry: _Entry, other: _Entry, names: list[str]) -> Nearest:
+        here, there = self._by_name(entry), self._by_name(other)
+        names.sort(key=importance)
+        differences = tuple(
+            ComponentDifference(
+                name,
+                self._texts[here[name]] if name in here else None,
+                self._texts[there[name]] if name in there else None,
+            )
+            for name in names[:8]
+        )
+        union = len(here.keys() | there.keys())
+        return Nearest(
+            other.key, tuple(other.uses[:4]), len(names), union, tuple(names[:NAMES_KEPT]), differences,
+            other.code == entry.code, _before(entry, other),
+        )  # fmt: skip
+
+
+def _before(entry: _Entry, other: _Entry) -> bool | None:
+    """Whether the other key was asked for before this one."""
+    return other.record < entry.record if other.process == entry.process else None
+
+
+def _differing(left: dict[str, int], right: dict[str, int]) -> list[str]:
+    return [name for name, number in left.items() if right.get(name) != number] + [n for n in right if n not in left]
+
+
+def importance(name: str) -> tuple[int, str, int]:
+    """The graph before its inputs before everything else; numbers in their order."""
+    order = 0 if name == "gm" else 2 if name.startswith("example_inputs") else 1
+    stem, _, rest = name.partition("[")
+    number = rest.removesuffix("]")
+    return order, stem if number.isdigit() else name, int(number[:9]) if number.isdigit() else 0
+
+
+def grouped_names(names: Sequence[str]) -> list[str]:
+    """`example_inputs[0]`, `example_inputs[2]` … as `example_inputs[0, 2]`."""
+    stems: dict[str, list[str]] = {}
+    for name in names:
+        stem, _, rest = name.partition("[")
+        number = rest.removesuffix("]")
+        stems.setdefault(stem if number.isdigit() else name, []).append(number if number.isdigit() else "")
+    return [stem if numbers == [""] else f"{stem}[{', '.join(numbers)}]" for stem, numbers in stems.items()]

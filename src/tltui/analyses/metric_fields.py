@@ -1,0 +1,167 @@
+"""What is known of the fields of compilation metrics: group, unit, and what they really count.
+
+torch adds fields with every version, so unknown ones are shown too; their unit follows from the end of the name.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+IDENTITY, TIME, SIZES, FAILURE, RECOMPILE, CACHES, KERNELS, CONFIG, OTHER = (
+    "identity", "time", "sizes", "failure", "recompiles", "caches", "kernels", "configuration", "other fields",
+)  # fmt: skip
+GROUPS = (IDENTITY, FAILURE, TIME, SIZES, RECOMPILE, CACHES, KERNELS, CONFIG, OTHER)
+"""In the order in which they are shown."""
+
+SECONDS, MILLIS, MICROS, NANOS, BYTES, COUNT, EPOCH_S, EPOCH_US, RUNNING, JSON_TEXT = (
+    "s", "ms", "us", "ns", "bytes", "count", "epoch s", "epoch us", "running count", "json",
+)  # fmt: skip
+TO_SECONDS = {SECONDS: 1.0, MILLIS: 1e-3, MICROS: 1e-6, NANOS: 1e-9}
+SUMMED = frozenset((SECONDS, MILLIS, MICROS, NANOS, BYTES, COUNT))
+"""Units of which a sum over compiles means something."""
+
+
+class About(NamedTuple):
+    """A field."""
+
+    group: str
+    unit: str = ""
+    help: str = ""
+
+
+_TABLE: dict[str, dict[str, tuple[str, str]]] = {
+    IDENTITY: {
+        "compile_id": ("", ""),
+        "frame_key": ("", "a running count of frames; not the frame of the compile id"),
+        "co_name": ("", "the function"),
+        "co_filename": ("", ""),
+        "co_firstlineno": ("", ""),
+        "stack_trace": ("", "who called it, outermost first"),
+        "is_forward": ("", ""),
+        "is_runtime": ("", "measured when the compiled code ran"),
+        "has_guarded_code": ("", "whether there is compiled code to run"),
+        "log_format_version": ("", ""),
+        "pytorch_version": ("", ""),
+        "python_version": ("", ""),
+        "cuda_version": ("", ""),
+        "triton_version": ("", ""),
+    },
+    FAILURE: {
+        "fail_type": ("", ""),
+        "fail_reason": ("", ""),
+        "fail_user_frame_filename": ("", ""),
+        "fail_user_frame_lineno": ("", ""),
+        "exception_stack_trace": ("", "outermost first"),
+        "restart_reasons": ("", "why the analysis started again; torch empties it when the compile failed"),
+        "non_compliant_ops": ("", "custom operators that break the rules"),
+        "compliant_custom_ops": ("", "custom operators that keep the rules"),
+        "num_graph_breaks": (RUNNING, "of the whole process so far, not of this compile"),
+    },
+    TIME: {
+        "start_time_us": (EPOCH_US, ""),
+        "end_time_us": (EPOCH_US, ""),
+        "start_time": (EPOCH_S, "start_time_us in seconds"),
+        "duration_us": (MICROS, "the whole compile"),
+        "dynamo_cumulative_compile_time_us": (MICROS, "the whole frame; holds the next four"),
+        "aot_autograd_cumulative_compile_time_us": (MICROS, "the backend; holds the next three"),
+        "inductor_cumulative_compile_time_us": (MICROS, "Inductor; holds the next two"),
+        "inductor_code_gen_cumulative_compile_time_us": (MICROS, "code generation; holds the next one"),
+        "triton_compile_time_us": (MICROS, "compiling kernels or waiting for them; on a CPU C++"),
+        "backward_cumulative_compile_time_us": (MICROS, "the whole backward, compiled later"),
+        "pre_grad_pass_time_us": (MICROS, ""),
+        "joint_graph_pass_time_us": (MICROS, ""),
+        "post_grad_pass_time_us": (MICROS, ""),
+        "gc_time_us": (MICROS, "Python's garbage collection"),
+        "guard_latency_us": (MICROS, "checking the guards once"),
+        "dynamo_compile_time_before_restart_us": (MICROS, "lost by restarts; all of it if the compile failed"),
+        "structured_logging_overhead_us": (MICROS, "writing this trace"),
+        "compile_time_autotune_time_us": (MICROS, ""),
+        "runtime_triton_autotune_time_us": (MICROS, "at the first call"),
+        "runtime_cudagraphify_time_us": (MICROS, "recording CUDA graphs at run time"),
+        "distributed_ephemeral_timeout_us": (MICROS, "by which collectives may take longer, for caches"),
+        "pgo_get_remote_code_state_time_us": (MICROS, ""),
+        "pgo_put_remote_code_state_time_us": (MICROS, ""),
+        "remote_fx_graph_cache_get_time_us": (MICROS, ""),
+        "remote_fx_graph_cache_put_time_us": (MICROS, ""),
+        "remote_fx_graph_cache_get_time_ms": (MILLIS, "older copy"),
+        "remote_fx_graph_cache_put_time_ms": (MILLIS, "older copy"),
+        "entire_frame_compile_time_s": (SECONDS, "copy of dynamo_cumulative_compile_time_us"),
+        "backend_compile_time_s": (SECONDS, "copy of aot_autograd_cumulative_compile_time_us"),
+        "inductor_compile_time_s": (SECONDS, "copy of inductor_cumulative_compile_time_us"),
+        "code_gen_time_s": (SECONDS, "copy of inductor_code_gen_cumulative_compile_time_us"),
+        "dynamo_time_before_restart_s": (SECONDS, "copy of dynamo_compile_time_before_restart_us"),
+        "structured_logging_overhead_s": (SECONDS, "copy of structured_logging_overhead_us"),
+        "remote_cache_time_saved_s": (SECONDS, "really copy of distributed_ephemeral_timeout_us"),
+    },
+    SIZES: {
+        "graph_op_count": (COUNT, "calls in the graph"),
+        "graph_node_count": (COUNT, ""),
+        "graph_input_count": (COUNT, ""),
+        "graph_node_shapes": ("", ""),
+        "guard_count": (COUNT, ""),
+        "shape_env_guard_count": (COUNT, "guards on symbols"),
+        "ir_count": (COUNT, "bytecode instructions traced"),
+        "param_count": (COUNT, "parameters"),
+        "param_numel": (COUNT, "elements of the parameters"),
+        "param_bytes": (BYTES, ""),
+    },
+    RECOMPILE: {
+        "recompile_reason": ("", "that of the newest earlier compile only"),
+        "recompile_user_contexts": ("", ""),
+        "cache_size": (RUNNING, "earlier compiles of this code with the same objects"),
+        "accumulated_cache_size": (RUNNING, "earlier compiles of this code"),
+        "specialize_float": ("", ""),
+        "tensorify_float_attempt": ("", ""),
+        "tensorify_float_success": ("", ""),
+        "tensorify_float_failure": ("", ""),
+    },
+    CACHES: {
+        "aotautograd_local_cache_hit_count": (COUNT, ""),
+        "aotautograd_local_cache_miss_count": (COUNT, ""),
+        "aotautograd_remote_cache_hit_count": (COUNT, ""),
+        "aotautograd_remote_cache_miss_count": (COUNT, ""),
+        "inductor_fx_local_cache_hit_count": (COUNT, ""),
+        "inductor_fx_local_cache_miss_count": (COUNT, ""),
+        "inductor_fx_remote_cache_hit_count": (COUNT, ""),
+        "inductor_fx_remote_cache_miss_count": (COUNT, ""),
+        "inductor_fx_remote_cache_hit_keys": ("", ""),
+        "inductor_fx_remote_cache_miss_keys": ("", ""),
+        "inductor_fx_remote_cache_backend_type": ("", ""),
+        "remote_cache_version": ("", ""),
+        "feature_usage": ("", ""),
+    },
+    KERNELS: {
+        "triton_kernel_compile_times_us": (JSON_TEXT, "kernel and microseconds"),
+        "num_triton_bundles": (COUNT, ""),
+        "cudagraph_skip_reason": ("", ""),
+        "inductor_provenance": ("", "stack traces of the kernels"),
+    },
+    CONFIG: {
+        "dynamo_config": (JSON_TEXT, "torch._dynamo.config"),
+        "inductor_config": (JSON_TEXT, "torch._inductor.config"),
+        "functorch_config": (JSON_TEXT, "torch._functorch.config"),
+        "compiler_config": (JSON_TEXT, "torch.compiler.config"),
+        "config_suppress_errors": ("", ""),
+        "config_inline_inbuilt_nn_modules": ("", ""),
+        "inline_inbuilt_nn_modules_candidate": ("", ""),
+    },
+}
+KNOWN: dict[str, About] = {
+    name: About(group, *rest) for group, fields in _TABLE.items() for name, rest in fields.items()
+}
+ORDER = {name: number for number, name in enumerate(KNOWN)}
+CONFIGS = ("dynamo_config", "inductor_config", "functorch_config", "compiler_config")
+"""Whole configurations, JSON in a string."""
+_SUFFIXES = (("_us", MICROS), ("_ms", MILLIS), ("_ns", NANOS), ("_time_s", SECONDS), ("_seconds", SECONDS),
+             ("_bytes", BYTES), ("_count", COUNT))  # fmt: skip
+
+
+def about(name: str) -> About:
+    """What is known of a field, or can be told from its name."""
+    found = KNOWN.get(name)
+    if found is not None:
+        return found
+    unit = next((unit for suffix, unit in _SUFFIXES if name.endswith(suffix)), "")
+    if unit == MICROS and name.endswith("start_time_us"):
+        unit = EPOCH_US
+    return About(CONFIG if name.endswith("_config") else OTHER, unit)

@@ -1,0 +1,56 @@
+"""Comparing from the main screen: mark one thing, go to another, compare."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tltui.documents.compare import diff_ref
+from tltui.model.ref import BadAddress, parse_ref
+from tltui.model.walk import next_in_frame
+from tltui.screens.browser_marks import BrowserMarks
+
+
+class BrowserCompare(BrowserMarks):
+    """The keys `d` and `D`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._compared: str | None = None
+
+    def action_compare(self) -> None:
+        """Mark what is shown, or compare it with what was marked."""
+        own = self.own
+        ref = own.current_node.ref
+        if parse_ref(ref).view:
+            own.tell("artifacts, compiles, ranks and runs can be compared: go to one in the tree")
+        elif self._compared is None or self._compared == ref:
+            self._compared = ref
+            own.tell(f"marked {ref or 'the run'}: go to another one and press d to compare, D compares with the previous compile")
+        else:
+            left, self._compared = self._compared, None
+            own.show_ref(diff_ref(left, ref))
+            own.document_view.focus()
+
+    def action_compare_previous(self) -> None:
+        """With the compile of the frame before: the same artifact if one is shown."""
+        own = self.own
+        compile_ = own.current_compile
+        if compile_ is None or not compile_.is_compile:
+            own.tell("go to a compile first")
+            return
+        before = next_in_frame(compile_, back=True)
+        if before is None:
+            own.tell(f"{compile_.id.bracketed} is the first compile of {compile_.frame.code[0] or 'its frame'}")
+            return
+        artifact = own.current_artifact
+        left, right = before.ref, compile_.ref
+        if artifact is not None:
+            other = replace(before.ref, artifact=artifact.name, n=artifact.ref.n)
+            try:
+                own.trace.resolve(other)
+            except BadAddress:
+                own.tell(f"{before.ref} has no {artifact.name}")
+                return
+            left, right = other, artifact.ref
+        own.show_ref(diff_ref(left, right))
+        own.document_view.focus()

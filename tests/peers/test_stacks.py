@@ -1,0 +1,90 @@
+"""The view `stacks` nests as tlparse's stack trie does."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from pages import LOGS, label, page
+
+from tltui.analyses.problems import run_steps
+from tltui.analyses.trie import TrieNode, simplified, stacks
+from tltui.documents.scope import scope_of
+from tltui.model.run import open_run
+from tltui.sources.discover import discover
+
+_BLOCK = re.compile(r"<details><summary>(.*?)</summary>(.*?)</details>", re.DOTALL)
+Line = tuple[int, str]
+
+
+class Lists(HTMLParser):
+    """(depth of its list, text) of every `<li>`, without what is in the lists below it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.depth = -1
+        self.items: list[list[str]] = []
+        self.found: list[tuple[int, list[str]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "ul":
+            self.depth += 1
+        elif tag == "li":
+            self.items.append([])
+            self.found.append((self.depth, self.items[-1]))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "ul":
+            self.depth -= 1
+        elif tag == "li":
+            self.items.pop()
+
+    def handle_data(self, data: str) -> None:
+        if self.items:
+            self.items[-1].append(data)
+
+
+def theirs(html: str) -> list[list[Line]]:
+    """Of each stack trie on the page: (depth, ids, place, function and source line as one text)."""
+    tries = []
+    for _, block in _BLOCK.findall(html):
+        parser = Lists()
+        parser.feed(block)
+        tries.append([(depth, plain("".join(parts))) for depth, parts in parser.found])
+    return tries
+
+
+def plain(text: str) -> str:
+    return " ".join(text.replace("\xa0", " ").split())
+
+
+def ours(nodes: tuple[TrieNode, ...]) -> list[Line]:
+    found = []
+    for node in nodes:
+        ids = [item.id for item in node.compiles] + ["(unknown)"] * node.count
+        frame = node.frame
+        code = frame.code or ""
+        if frame.file.startswith("<eval_with_key>"):
+            code = ""  # tlparse links these to the source instead
+        found.append((node.level, plain(f"{' '.join(ids)} {simplified(frame.file)}:{frame.line} in {frame.name} {code}")))
+    return found
+
+
+@pytest.mark.parametrize("path", LOGS, ids=label)
+def test_the_same_nesting(path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    there = theirs(page(path, "index.html", tmp_path_factory))
+    scope = scope_of(open_run(discover([str(path)])))
+    found = run_steps(stacks(scope.processes, scope.compiles))
+    expected = [trie for trie in there if trie]
+    assert [trie for trie in (ours(found.unknown), ours(found.nodes)) if trie] == expected or [
+        trie for trie in (ours(found.nodes), ours(found.unknown)) if trie
+    ] == expected
+
+
+def test_tries_were_compared(tmp_path_factory: pytest.TempPathFactory) -> None:
+    lines = [line for path in LOGS for trie in theirs(page(path, "index.html", tmp_path_factory)) for line in trie]
+    assert len(lines) > 200
+    assert max(depth for depth, _ in lines) >= 2
+    assert any("(unknown)" in text for _, text in lines)

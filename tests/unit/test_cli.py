@@ -1,0 +1,548 @@
+"""The command line: what it prints, what it writes, how it fails."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pty
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import make_trace as mt
+import pytest
+from golden import assert_golden
+
+from tltui.cli import COMMANDS, main
+from tltui.documents.shown import raw_bytes
+from tltui.model.artifacts import artifacts_of
+from tltui.model.run import open_run
+from tltui.sources.discover import discover
+from tltui.trace.log import Check
+
+TRACES = Path(__file__).resolve().parents[1] / "traces"
+ALL = sorted(
+    [*(TRACES / "torch-2.13").iterdir()]
+    + [path for path in (TRACES / "tlparse").iterdir() if path.suffix in (".log", ".txt") or path.is_dir()]
+)
+BREAKS, TRAIN, DDP = (str(TRACES / "torch-2.13" / name) for name in ("breaks", "train", "ddp"))
+
+
+def label(path: Path) -> str:
+    return str(path.relative_to(TRACES)).replace(os.sep, "_")
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A width that does not depend on the terminal, and no settings of whoever runs the tests."""
+    for name in ("TORCH_TRACE", "NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+class Command:
+    """Runs a command in this process."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[bytes]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str, code: int = 0) -> str:
+        return self.raw(*arguments, code=code).decode()
+
+    def raw(self, *arguments: str, code: int = 0) -> bytes:
+        try:
+            found = main(arguments)
+        except SystemExit as end:
+            assert isinstance(end.code, int)
+            found = end.code
+        out, err = self._capsys.readouterr()
+        self.err = err.decode()
+        assert "Traceback" not in self.err
+        assert found == code, self.err
+        return out
+
+    def json(self, *arguments: str) -> Any:
+        return json.loads(self.raw(*arguments))
+
+
+@pytest.fixture
+def tltui(capsysbinary: pytest.CaptureFixture[bytes]) -> Command:
+    return Command(capsysbinary)
+
+
+def run_apart(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """In a process of its own, with a cleared environment."""
+    clean = {"PATH": os.environ["PATH"], "COLUMNS": "100", "HOME": "/nonexistent", **(env or {})}
+    command = [sys.executable, "-m", "tltui", *arguments]
+    quiet = subprocess.DEVNULL
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=clean, stdin=quiet, check=False)
+
+
+# ls
+
+
+@pytest.mark.parametrize("path", ALL, ids=label)
+def test_ls(path: Path, tltui: Command) -> None:
+    text = tltui("ls", str(path))
+    assert_golden(f"ls/{label(path)}", text)
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_ls_ascii_and_colour(tltui: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = tltui("ls", BREAKS, "--ascii")
+    assert text.isascii()
+    assert "\x1b" not in text
+    coloured = tltui("ls", BREAKS, "--color")
+    assert "\x1b[33m⚑ \x1b[0m" in coloured
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in tltui("ls", BREAKS)
+
+
+ARTIFACT = {"ref": str, "name": str, "unit": (str, None), "attempt": int, "stored_bytes": int, "md5": (str, None)}
+CHECKED = {"bytes": int, "lines": int, "md5_ok": (bool, None)}
+COMPILE = {
+    "id": str, "ref": str, "status": (str, None), "tlparse_status": (str, None), "frame": (dict, None),
+    "duration_s": (float, int, None), "attempts": list, "facts": dict, "artifacts": list,
+}  # fmt: skip
+PROCESS = {
+    "pid": int, "file": str, "started": (str, None), "torch_version": (str, None), "damaged": int, "compiles": list,
+}  # fmt: skip
+
+
+def conforms(value: dict[str, Any], schema: dict[str, Any]) -> None:
+    assert list(value) == list(schema)
+    for key, kinds in schema.items():
+        allowed = kinds if isinstance(kinds, tuple) else (kinds,)
+        assert (value[key] is None and None in allowed) or type(value[key]) in allowed, (key, value[key])
+
+
+@pytest.mark.parametrize("path", ALL, ids=label)
+def test_ls_json(path: Path, tltui: Command) -> None:
+    listing = tltui.json("ls", str(path), "--json")
+    assert listing["schema"] == 1
+    assert listing["path"] == str(path)
+    assert listing["skipped"] == []
+    refs = []
+    for rank in listing["ranks"]:
+        assert list(rank) == ["rank", "processes"]
+        for process in rank["processes"]:
+            conforms(process, PROCESS)
+            assert process["damaged"] == 0
+            for compile_ in process["compiles"]:
+                conforms(compile_, COMPILE)
+                assert compile_["status"] in ("ok", "break", "empty", "error", "missing", None)
+                assert compile_["tlparse_status"] in ("ok", "break", "empty", "error", "missing", None)
+                refs.append(compile_["ref"])
+                if compile_["frame"]:
+                    assert list(compile_["frame"]) == ["name", "file", "line"]
+                for artifact in compile_["artifacts"]:
+                    conforms(artifact, ARTIFACT)
+                    refs.append(artifact["ref"])
+    assert len(set(refs)) == len(refs), "an address is that of one place"
+    run = open_run(discover([str(path)]))
+    for ref in refs:
+        node = run.resolve(ref)
+        assert node is not None
+        assert str(node.ref) == ref
+
+
+@pytest.mark.parametrize("path", ALL, ids=label)
+def test_ls_check(path: Path, tltui: Command) -> None:
+    listing = tltui.json("ls", str(path), "--json", "--check")
+    artifacts = [
+        artifact
+        for rank in listing["ranks"]
+        for process in rank["processes"]
+        for compile_ in process["compiles"]
+        for artifact in compile_["artifacts"]
+    ]
+    for artifact in artifacts:
+        conforms(artifact, ARTIFACT | CHECKED)
+        assert (artifact["md5"] is None) == (artifact["md5_ok"] is None)
+        if path.name != "export.log":  # its md5 is wrong in the original too
+            assert artifact["md5_ok"] in (True, None), artifact["ref"]
+            if artifact["stored_bytes"]:
+                assert artifact["stored_bytes"] == artifact["bytes"] + artifact["lines"], "a tab for each line"
+    assert artifacts
+
+
+def test_records_without_an_id_stand_under_dashes(tltui: Command) -> None:
+    compiles = tltui.json("ls", BREAKS, "--json")["ranks"][0]["processes"][0]["compiles"]
+    (without,) = [compile_ for compile_ in compiles if compile_["id"] == "[-/-]"]
+    assert (without["ref"], without["status"]) == ("none", None)
+    assert [artifact["name"] for artifact in without["artifacts"]] == ["torch_version"]
+
+
+def test_ls_of_a_directory_tells_what_it_left_out(tmp_path: Path, tltui: Command) -> None:
+    mt.write(tmp_path, mt.compiled() + mt.metrics()[:50], "good.log")
+    mt.write(tmp_path, b"\x1f\x8b\x08", "packed.log")
+    text = tltui("ls", str(tmp_path))
+    assert "packed.log: gzip-compressed: unpack it with gunzip first" in text
+    assert "1 damaged record: tltui damage PATH" in text
+
+
+# show
+
+
+def test_show_an_artifact(tltui: Command) -> None:
+    text = tltui("show", BREAKS, "0/0:dynamo_graph_break_reason")
+    assert text.startswith("Graph break in user code at")
+    assert tltui("show", BREAKS, "[0/0]:dynamo_graph_break_reason") == text
+
+
+def test_show_overviews(tltui: Command) -> None:
+    shown = [tltui("show", BREAKS), tltui("show", BREAKS, "0/0"), tltui("show", DDP, "1:"), tltui("show", BREAKS, "none")]
+    assert len(set(shown)) == 4
+    assert "graph break" in shown[1]
+
+
+def test_show_unit(tltui: Command) -> None:
+    forward = tltui("show", TRAIN, "0/0:inductor_output_code", "--unit", "forward")
+    backward = tltui("show", TRAIN, "0/0:inductor_output_code", "--unit", "backward")
+    assert forward.startswith("# AOT ID: ['0_forward']")
+    assert backward.startswith("# AOT ID: ['0_backward']")
+    tltui("show", TRAIN, "0/0:inductor_output_code", "--unit", "sideways", code=2)
+    assert tltui.err == "tltui: 0/0 has no unit 'sideways'. It has: forward, backward\n"
+    tltui("show", TRAIN, "0/0:nothing", "--unit", "forward", code=2)
+    assert "there is no nothing in forward of 0/0. It has: " in tltui.err
+    tltui("show", TRAIN, "0/0", "--unit", "forward", code=2)
+    assert "--unit needs the address of an artifact" in tltui.err
+
+
+def test_show_raw(tltui: Command) -> None:
+    run = open_run(discover([TRAIN]))
+    for ref in ("0/0:inductor_output_code#2", "0/0:dynamo_cpp_guards_str", "none:torch_version"):
+        raw = tltui.raw("show", TRAIN, ref, "--raw")
+        node = run.resolve(ref)
+        assert hashlib.md5(raw).hexdigest() == node.log.md5(node.record)  # type: ignore[union-attr]
+    line = tltui.raw("show", TRAIN, "0/0:compilation_metrics", "--raw")
+    assert line.startswith(b"V")
+    assert b'{"compilation_metrics": {' in line
+    tltui("show", TRAIN, "0/0", "--raw", code=2)
+    assert "--raw needs the address of an artifact" in tltui.err
+
+
+def test_raw_bytes_of_every_artifact_have_their_md5() -> None:
+    run = open_run(discover([str(TRACES)]))
+    count = 0
+    for compile_ in run.compiles():
+        for artifact in artifacts_of(compile_):
+            checked = artifact.log.check(artifact.record)
+            if checked is not None and checked.check is Check.GOOD:
+                raw = b"".join(raw_bytes(run, artifact.ref))
+                assert hashlib.md5(raw).hexdigest() == checked.declared
+                assert len(raw) == checked.size
+                count += 1
+    assert count > 300
+
+
+def test_raw_is_not_sanitised_and_text_is(tmp_path: Path, tltui: Command) -> None:
+    payload = "\x1b[31mred\x00\r\n\tx\n"
+    path = str(mt.write(tmp_path, mt.artifact("a", payload, frame=0, compile=0)))
+    assert tltui.raw("show", path, "0/0:a", "--raw") == payload.encode()
+    assert tltui("show", path, "0/0:a") == "␛[31mred␀␍\n    x\n\n"
+
+
+def test_raw_of_a_large_payload_comes_in_pieces(tmp_path: Path, tltui: Command) -> None:
+    payload = "".join(f"line {number} of a large payload\n" for number in range(400_000))
+    path = str(mt.write(tmp_path, mt.artifact("a", payload, frame=0, compile=0)))
+    assert tltui.raw("show", path, "0/0:a", "--raw") == payload.encode()
+    crlf = str(mt.write(tmp_path, mt.artifact("a", payload, frame=0, compile=0).replace(b"\n", b"\r\n"), "crlf.log"))
+    assert tltui.raw("show", crlf, "0/0:a", "--raw") == payload.encode()
+
+
+def test_show_json(tltui: Command) -> None:
+    shown = tltui.json("show", TRAIN, "0/0:inductor_output_code#1", "--json")
+    assert {key: shown[key] for key in ("schema", "ref", "name", "unit", "attempt", "badge")} == {
+        "schema": 1, "ref": "0/0:inductor_output_code#1", "name": "inductor_output_code", "unit": "forward",
+        "attempt": 0, "badge": "md5 ✓",
+    }  # fmt: skip
+    assert shown["text"].startswith("# AOT ID: ['0_forward']")
+    for ref in ([], ["0/0"], ["none"], ["0/0:compilation_metrics"]):
+        assert tltui.json("show", TRAIN, *ref, "--json")["schema"] == 1
+
+
+# records and damage
+
+
+def test_records(tltui: Command) -> None:
+    lines = tltui("records", BREAKS).splitlines()
+    run = open_run(discover([BREAKS]))
+    log = run.models[0].log
+    assert len(lines) == len(log)
+    assert [int(line.split()[0]) for line in lines] == list(range(1, len(log) + 1))
+    assert "torch_version" in "\n".join(lines[:3])
+    own = tltui("records", BREAKS, "0/0").splitlines()
+    assert 0 < len(own) < len(lines)
+    assert set(own) <= set(lines)
+    (other,) = [process for process in open_run(discover([DDP])).processes() if process.rank == 1]
+    assert tltui("records", DDP, "1:").count("\n") == len(other.log)
+
+
+def test_records_json(tltui: Command) -> None:
+    found = tltui.json("records", BREAKS, "--json")
+    assert found["schema"] == 1
+    log = open_run(discover([BREAKS])).models[0].log
+    assert [row["offset"] for row in found["records"]] == list(log.columns.offset)
+    assert list(found["records"][0]) == [
+        "record", "file", "offset", "time", "pid", "id", "attempt", "event", "name", "site", "envelope_bytes", "payload_bytes",
+    ]  # fmt: skip
+    data = Path(log.path).read_bytes()
+    for row in found["records"][:50]:
+        assert data[row["offset"] :].startswith(b"V" + row["time"].replace("-", "").encode())
+        assert row["site"].encode() in data[row["offset"] : row["offset"] + 400]
+
+
+def test_damage(tmp_path: Path, tltui: Command) -> None:
+    assert "Nothing is damaged." in tltui("damage", BREAKS)
+    assert tltui.json("damage", BREAKS, "--json")["damaged"] == []
+    path = mt.write(tmp_path, mt.compiled() + mt.artifact("bad", "x", declared="0" * 32) + b"text\n" + mt.compiled(1))
+    text = tltui("damage", str(path))
+    assert "2 damaged records in 1 log" in text
+    assert "its payload does not match its md5" in text
+    assert "a line that is no record" in text
+    found = tltui.json("damage", str(path), "--json")
+    assert [(item["record"], item["offset"]) for item in found["damaged"]] == [
+        (10, len(mt.compiled())),
+        (11, len(mt.compiled()) + len(mt.artifact("bad", "x", declared="0" * 32))),
+    ]
+    assert found["md5_checked"] is True
+
+
+# extract
+
+
+def test_extract(tmp_path: Path, tltui: Command) -> None:
+    out = tmp_path / "out"
+    listed = tltui("extract", TRAIN, "-o", str(out)).splitlines()
+    written = sorted(path for path in out.rglob("*") if path.is_file())
+    assert sorted(line.rpartition("  ")[0] for line in listed) == [str(path) for path in written]
+    assert (out / "norank" / "0_0" / "inductor_output_code_2.py").read_text().startswith("# AOT ID: ['0_backward']")
+    assert (out / "norank" / "none" / "torch_version.json").exists()
+
+
+def test_extract_some(tmp_path: Path, tltui: Command) -> None:
+    tltui("extract", TRAIN, "-o", str(tmp_path), "0/0:aot_joint_graph", "none")
+    written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert written == {"norank/0_0/aot_joint_graph.py", "norank/none/torch_version.json"}
+    tltui("extract", TRAIN, "-o", str(tmp_path / "new"), "0/0:nothing", code=2)
+    assert "there is no 0/0:nothing" in tltui.err
+    assert not (tmp_path / "new").exists(), "nothing is made for an address that leads nowhere"
+
+
+def test_extract_keeps_ranks_apart(tmp_path: Path, tltui: Command) -> None:
+    tltui("extract", DDP, "-o", str(tmp_path))
+    assert (tmp_path / "rank_0" / "4_0").is_dir()
+    assert (tmp_path / "rank_1" / "4_0").is_dir()
+
+
+def hostile(directory: Path) -> str:
+    names = ["../../x", "/abs/x", "y" * 300, "nul\x00", "..", "a/b", "a_b", "A_B"]
+    return str(mt.write(directory, b"".join(mt.artifact(name, name, frame=0, compile=0) for name in names)))
+
+
+def test_extract_writes_nowhere_else(tmp_path: Path, tltui: Command) -> None:
+    out = tmp_path / "a" / "out"
+    path = hostile(tmp_path / "in")
+    assert len(tltui("extract", path, "-o", str(out)).splitlines()) == 8
+    assert {path.parent for path in tmp_path.rglob("*") if path.is_file()} == {tmp_path / "in", out / "norank" / "0_0"}
+    assert len(list((out / "norank" / "0_0").iterdir())) == 8, "names that become equal are told apart"
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_extract_refuses_links_that_lead_out(tmp_path: Path, tltui: Command, force: list[str]) -> None:
+    out, outside = tmp_path / "out", tmp_path / "outside"
+    path = hostile(tmp_path / "in")
+    outside.mkdir()
+    out.mkdir()
+    (out / "norank").symlink_to(outside, target_is_directory=True)
+    tltui("extract", path, "-o", str(out), *force, code=2)
+    assert "symbolic link" in tltui.err
+    assert list(outside.iterdir()) == []
+    (out / "norank").unlink()
+    (out / "norank" / "0_0").mkdir(parents=True)
+    (outside / "victim").write_text("keep me")
+    (out / "norank" / "0_0" / "a_b.txt").symlink_to(outside / "victim")
+    tltui("extract", path, "-o", str(out), "0/0:a_b", *force, code=0 if force else 2)
+    assert (outside / "victim").read_text() == "keep me"
+
+
+def test_extract_overwrites_only_with_force(tmp_path: Path, tltui: Command) -> None:
+    path, out = hostile(tmp_path / "in"), tmp_path / "out"
+    tltui("extract", path, "-o", str(out), "0/0:a_b")
+    target = out / "norank" / "0_0" / "a_b.txt"
+    target.write_text("mine")
+    tltui("extract", path, "-o", str(out), "0/0:a_b", code=2)
+    assert tltui.err == f"tltui: {target}: exists; --force replaces it\n"
+    assert target.read_text() == "mine"
+    tltui("extract", path, "-o", str(out), "0/0:a_b", "--force")
+    assert target.read_text() == "a_b"
+    os.unlink(target)
+    os.mkfifo(target)
+    tltui("extract", path, "-o", str(out), "0/0:a_b", "--force")
+    assert stat.S_ISREG(os.stat(target).st_mode), "a pipe is replaced, not written into"
+    tltui("extract", path, "-o", path, code=2)
+    assert tltui.err == f"tltui: {path}: is not a directory\n"
+
+
+# errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["show", TRAIN, "0/7"], ["there is no 0/7", "Near it: 0/0"]),
+        (["show", TRAIN, "0/0:inductor_output_cod"], ["It has: inductor_output_code"]),
+        (["show", TRAIN, "0/0:inductor_output_code"], ["is not clear", "0/0:inductor_output_code#1"]),
+        (["show", DDP, "4/0"], ["is not clear", "0:4/0, 1:4/0"]),
+        (["show", TRAIN, "nonsense"], ["'nonsense' is not an address", "look like 0/1"]),
+        (["show", TRAIN, "0/0", "0/1"], ["one address at a time"]),
+        (["show", TRAIN, "9:"], ["there is no rank 9", "norank:"]),
+        (["records", TRAIN, "0/7"], ["there is no 0/7"]),
+        (["ls", "/nonexistent/trace"], ["/nonexistent/trace: No such file or directory"]),
+        (["ls", str(TRACES / "scripts")], ["no TORCH_TRACE log found"]),
+        (["ls", "--nonsense"], ["unrecognized arguments: --nonsense"]),
+        (["extract", TRAIN], ["required: -o"]),
+        (["/nonexistent/trace"], ["/nonexistent/trace: No such file or directory"]),
+    ],
+    ids=lambda value: " ".join(os.path.basename(text) for text in value) if isinstance(value, list) else None,
+)
+def test_errors(arguments: list[str], told: list[str], tltui: Command) -> None:
+    assert tltui(*arguments, code=2) == ""
+    for text in told:
+        assert text in tltui.err
+
+
+def test_a_log_that_vanishes_is_an_error_of_its_own(tmp_path: Path, tltui: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tltui.model.run import Run
+    from tltui.trace import files
+
+    path = mt.write(tmp_path, mt.compiled())
+    scanners = Run.scanners
+
+    def vanish(self: Run) -> Any:
+        path.unlink()
+        monkeypatch.setattr(files, "_descriptors", files._Descriptors())
+        return scanners(self)
+
+    monkeypatch.setattr(Run, "scanners", vanish)
+    text = tltui("damage", str(path))
+    assert "could not be read to its end: No such file or directory" in text
+
+
+@pytest.mark.parametrize("name", [*COMMANDS, ""])
+def test_help(name: str, tltui: Command) -> None:
+    text = tltui(*([name] if name else []), "--help")
+    assert text.startswith("usage: tltui")
+    assert "example" in text
+    assert "PATH" in text
+
+
+# without PATH
+
+
+def test_no_path_and_no_torch_trace(tltui: Command) -> None:
+    for arguments in ([], ["ls"], ["show"], ["damage"]):
+        tltui(*arguments, code=2)
+        assert "no PATH given, and TORCH_TRACE is not set" in tltui.err
+        assert "TORCH_TRACE=/tmp/tracedir python train.py" in tltui.err
+
+
+def test_torch_trace_stands_for_path(tltui: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCH_TRACE", BREAKS)
+    assert tltui("ls") == tltui("ls", BREAKS)
+    assert "graph break" in tltui()
+
+
+def test_demo_stands_wherever_path_may(tltui: Command) -> None:
+    assert "rank 1" in tltui("ls", "--demo")
+    assert tltui("show", "--demo", "0:0/0:dynamo_output_graph") == tltui("show", "0:0/0:dynamo_output_graph", "--demo")
+
+
+def test_latest(tmp_path: Path, tltui: Command) -> None:
+    for number, name in enumerate(("old", "new")):
+        path = mt.write(tmp_path, mt.chromium(ts=1.7e15 + number * 1e12) + mt.compiled(number, 0), f"{name}.log")
+        os.utime(path, (1.7e9 + number * 1e6 + 5,) * 2)
+    assert "[1/0]" in tltui("ls", str(tmp_path), "--latest")
+    assert "[0/0]" not in tltui("ls", str(tmp_path), "--latest")
+    assert "[0/0]" in tltui("ls", str(tmp_path))
+
+
+# terminals and pipes
+
+
+def test_head_has_no_traceback() -> None:
+    for arguments in ("ls", "records", "show"):
+        command = f"{sys.executable} -m tltui {arguments} {TRACES} | head -1"
+        done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+        assert done.stderr == ""
+        assert done.returncode == 0
+        assert done.stdout.count("\n") == 1
+
+
+def test_a_large_artifact_into_head(tmp_path: Path) -> None:
+    path = mt.write(tmp_path, mt.artifact("a", "line\n" * 2_000_000, frame=0, compile=0))
+    for more in ("", "--raw", "--json"):
+        command = f"{sys.executable} -m tltui show {path} 0/0:a {more} | head -1"
+        done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+        assert (done.stderr, done.returncode) == ("", 0)
+
+
+def test_without_a_terminal_the_listing_is_printed(tltui: Command) -> None:
+    done = run_apart(BREAKS)
+    assert done.returncode == 0
+    assert done.stdout == tltui("ls", BREAKS)
+    assert done.stderr == "tltui: standard input is not a terminal; printing what `tltui ls` prints\n"
+
+
+def in_a_terminal(*arguments: str, **env: str) -> tuple[int, str]:
+    """Run on a pseudoterminal until it ends."""
+    leader, follower = pty.openpty()
+    clean = {"PATH": os.environ["PATH"], "COLUMNS": "100", "LC_ALL": "C.UTF-8", **env}
+    command = [sys.executable, "-m", "tltui", *arguments]
+    process = subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower, env=clean)
+    os.close(follower)
+    text = b""
+    while True:
+        try:
+            data = os.read(leader, 65536)
+        except OSError:  # the other side is closed
+            break
+        if not data:
+            break
+        text += data
+    os.close(leader)
+    return process.wait(timeout=60), text.decode().replace("\r\n", "\n")
+
+
+def test_a_dumb_terminal_gets_the_listing(tltui: Command) -> None:
+    code, text = in_a_terminal(BREAKS, TERM="dumb")
+    assert code == 0
+    assert text.startswith("tltui: TERM=dumb: this terminal cannot draw; printing what `tltui ls` prints\n")
+    assert text.partition("\n")[2] == tltui("ls", BREAKS), "and no colour"
+
+
+def test_a_terminal_gets_colours_but_not_with_no_color() -> None:
+    assert "\x1b[" in in_a_terminal("ls", BREAKS, TERM="xterm-256color")[1]
+    assert "\x1b" not in in_a_terminal("ls", BREAKS, TERM="xterm-256color", NO_COLOR="1")[1]
+
+
+def test_a_locale_without_these_characters(tmp_path: Path) -> None:
+    done = run_apart("ls", BREAKS, env={"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"})
+    assert done.returncode == 0
+    assert done.stdout.isascii()
+    path = mt.write(tmp_path, mt.artifact("a", "héllo ✓", frame=0, compile=0))
+    done = run_apart("show", str(path), "0/0:a", env={"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"})
+    assert done.stdout == "h\\xe9llo \\u2713\n"
+
+
+def test_the_console_script_is_there() -> None:
+    script = shutil.which("tltui", path=str(Path(sys.executable).parent))
+    if script is None:
+        pytest.skip("tltui is not installed as a script here")
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.startswith("tltui ")

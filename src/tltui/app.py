@@ -7,7 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.actions import ActionParseResult
@@ -19,10 +19,12 @@ from tltui.config import THEMES, Config, cache_path, read_config
 from tltui.documents.format import home
 from tltui.model.run import Run
 from tltui.screens.browser import Browser
-from tltui.screens.palette import Palette
 from tltui.sources.discover import Found
 from tltui.text import tokens
 from tltui.widgets.type_ahead import TypeAhead
+
+if TYPE_CHECKING:
+    from textual.command import Provider
 
 SWITCH_INTERVAL = 0.0005
 """Seconds that the scan thread may hold the interpreter before the UI gets it (measured: worst key 20 ms)."""
@@ -33,13 +35,20 @@ TERMINAL_COLORS = ("ansi-dark", "ansi-light", "mono")
 """Themes that keep to what the terminal calls red, green …; only so does NO_COLOR mean no colour, not shades of grey."""
 
 
+def _palette() -> type[Provider]:
+    """Imported when it is opened."""
+    from tltui.screens.palette import Palette
+
+    return Palette
+
+
 class TltuiApp(TypeAhead):
     """The program."""
 
     CSS_PATH = "styles.tcss"
     TITLE = "tltui"
     ENABLE_COMMAND_PALETTE = True
-    COMMANDS: ClassVar = {Palette}
+    COMMANDS: ClassVar = {_palette}
     BINDINGS: ClassVar[list[BindingType]] = []
 
     def __init__(self, run: Run, config: Config, *, theme: str, ascii_only: bool, mouse: bool) -> None:

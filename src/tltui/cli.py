@@ -170,6 +170,10 @@ def _command_parser(name: str) -> argparse.ArgumentParser:
         parser.add_argument("rest", nargs="*", metavar="REF", help="an address, e.g. 0/1 or 0/1:inductor_output_code")
         parser.add_argument("--unit", metavar="U", help="which unit is meant: forward, backward, inference …")
         parser.add_argument("--raw", action="store_true", help="the bytes as torch wrote them")
+    elif name == "source":
+        help_ = "the line (the end of a path is enough: train.py:42), and the part of the run (default: all)"
+        parser.add_argument("rest", nargs="*", metavar="FILE:LINE [REF]", help=help_)
+        parser.add_argument("--markdown", action="store_true", help="print markdown, to paste into an issue")
     elif name == "records":
         parser.add_argument("rest", nargs="*", metavar="REF", help="a compile, frame, process or rank")
     elif name == "check":
@@ -372,6 +376,28 @@ def _part(options: argparse.Namespace) -> Any:
     return ref
 
 
+def _source(options: argparse.Namespace) -> Iterator[bytes]:
+    from tltui.documents.build import build
+    from tltui.model.ref import BadAddress, Ref, parse_ref
+
+    run = _load(options)
+    try:
+        if not options.rest:
+            raise Failure("which line? FILE:LINE is meant, for example train.py:42")
+        place, *options.rest = options.rest
+        part = parse_ref(_one_ref(options))
+        ref = Ref(part.rank, part.process, part.id, artifact=place, view="source")
+        document = build(run, ref, _options(options))
+    except BadAddress as bad:
+        raise Failure(str(bad)) from None
+    if options.json:
+        while not document.advance():
+            pass
+        yield from _json(document.data())
+    else:
+        yield from _print(document, options)
+
+
 def _records(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.documents.build import build
     from tltui.model.ref import BadAddress, parse_ref
@@ -471,6 +497,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.Namespace], Iterator[bytes]]]]
     **{view.name: (view.help, _view(view.name)) for view in VIEWS},
     "ls": ("list ranks, frames and compiles with status and time", _ls),
     "show": ("print what an address shows: an overview, or an artifact", _show),
+    "source": ("what became of a line of source: nodes, kernels, guards, graph breaks, recompiles", _source),
     "records": ("list every record in file order, with time, site and size", _records),
     "grep": ("search every payload, envelope and page", _grep),
     "diff": ("compare two artifacts, compiles, ranks or runs", _diff),
@@ -486,6 +513,7 @@ _EPILOGS = {
     "show": "examples:\n  tltui show /tmp/tracedir                    the whole run\n  tltui show /tmp/tracedir 0/1                one compile\n"
     "  tltui show /tmp/tracedir 0/0:inductor_output_code --unit backward\n  tltui show --demo 0:0/0:dynamo_output_graph --raw > graph.py\n",
     "records": "examples:\n  tltui records /tmp/tracedir 0/1\n  tltui records /tmp/tracedir 3: --json\n",
+    "source": "examples:\n  tltui source /tmp/tracedir train.py:42\n  tltui source /tmp/tracedir models/block.py:7 0/1 --json\n",
     "damage": "example:\n  tltui damage /tmp/tracedir\n",
     "grep": "examples:\n  tltui grep addmm /tmp/tracedir\n  tltui grep 'extern_kernels\\.\\w+' /tmp/tracedir --artifact inductor_output_code\n",
     "check": "bars: error break distinct_break recompiles frame_recompiles recompile_limit cache_miss compile_time empty unfinished damage\n"

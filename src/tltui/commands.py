@@ -19,6 +19,7 @@ class Where(Enum):
     EVERYWHERE = "everywhere"
     TREE = "tree"
     DOCUMENT = "documents"
+    PROVENANCE = "provenance mode"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,8 @@ _SHOWN = {
     "down": "↓", "up": "↑", "left": "←", "right": "→", "pagedown": "pgdn", "pageup": "pgup", "escape": "esc",
     "right_curly_bracket": "}", "left_curly_bracket": "{", "minus": "-", "equals_sign": "=", "colon": ":", "slash": "/",
     "asterisk": "*", "number_sign": "#", "question_mark": "?", "right_square_bracket": "]", "left_square_bracket": "[",
-    "greater_than_sign": ">", "less_than_sign": "<", "apostrophe": "'", "comma": ",", "full_stop": ".",
+    "greater_than_sign": ">", "less_than_sign": "<", "left_parenthesis": "(", "right_parenthesis": ")",
+    "vertical_line": "|", "apostrophe": "'", "comma": ",", "full_stop": ".",
 }  # fmt: skip
 
 
@@ -61,7 +63,7 @@ def shown(key: str) -> str:
     return _SHOWN.get(key, key)
 
 
-E_, T_, D_ = Where.EVERYWHERE, Where.TREE, Where.DOCUMENT
+E_, T_, D_, P_ = Where.EVERYWHERE, Where.TREE, Where.DOCUMENT, Where.PROVENANCE
 
 COMMANDS: tuple[Command, ...] = (
     Command("app.other_pane", ("tab", "shift+tab"), "other pane", "Move between the tree and the document.", E_),
@@ -98,6 +100,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("app.pager", ("v",), "open in pager", "Show the document in $PAGER.", E_),
     Command("app.editor", ("ctrl+e",), "open in editor", "Open the document in $EDITOR, as a copy.", E_),
     Command("app.raw", ("i",), "raw / laid out", "Show the document as it was stored, or laid out again.", E_),
+    Command("app.provenance", ("p",), "provenance mode",
+            "From the line that you wrote to the kernel that runs, and back: graphs and code side by side.", E_, "provenance"),
     Command("app.compare", ("d",), "mark for comparing / compare",
             "Mark what is shown; on another artifact, compile or rank, compare the two.", E_, "compare"),
     Command("app.compare_previous", ("D",), "compare with previous compile",
@@ -153,6 +157,22 @@ COMMANDS: tuple[Command, ...] = (
     Command("document.ask_filter", ("f",), "filter", "Show only lines with a pattern.", D_),
     Command("document.wrap", ("w",), "wrap", "Wrap long lines, or cut them again.", D_),
     Command("document.numbers", ("number_sign",), "line numbers", "Show or hide line numbers.", D_),
+    Command("provenance.next_pane", ("tab",), "next pane", "To the pane at the right.", P_, "pane"),
+    Command("provenance.previous_pane", ("shift+tab",), "previous pane", "To the pane at the left.", P_),
+    Command("provenance.next_mapped", ("full_stop",), "next mapped line", "To the next line that corresponds to something.",
+            P_, "mapped"),
+    Command("provenance.previous_mapped", ("comma",), "previous mapped line", "To the mapped line before.", P_),
+    Command("provenance.next_match", ("right_parenthesis",), "next match",
+            "To the next line of this pane that belongs to the same operation or kernel.", P_),
+    Command("provenance.previous_match", ("left_parenthesis",), "previous match", "To the match before.", P_),
+    Command("provenance.next_unit", ("u",), "next unit", "Forward, backward, the next submodule.", P_, "unit"),
+    Command("provenance.pin", ("P",), "pin", "Keep what is lit while you move on; again lets it go.", P_, "pin"),
+    Command("provenance.choose_panes", ("vertical_line",), "choose panes", "Show another choice of panes.", P_, "panes"),
+    Command("provenance.zoom", ("z",), "zoom the pane", "Give the whole width to this pane, or share it again.", P_, "zoom"),
+    Command("provenance.export", ("x",), "export", "Write the line and all that it maps to, to a file.", P_, "export"),
+    Command("provenance.copy", ("y",), "copy", "Copy the selected lines, or the line.", P_),
+    Command("provenance.help", ("question_mark",), "help", "All keys.", P_, "help"),
+    Command("provenance.leave", ("escape", "q", "p", "backspace"), "leave the mode", "Back to the tree.", P_, "back"),
 )  # fmt: skip
 
 BY_ID = {command.id: command for command in COMMANDS}
@@ -160,9 +180,11 @@ BY_ID = {command.id: command for command in COMMANDS}
 FOOTER = (
     "app.next_error", "app.next_break", "app.next_recompile", "app.view_summary", "app.help", "app.go_to", "app.search",
     "app.export",
-    "app.command_palette", "app.next_rank", "app.copy",
+    "app.provenance", "app.command_palette", "app.next_rank", "app.copy",
 )  # fmt: skip
 """What the line below names, the most useful first: a narrow screen has room for some only."""
+FOOTER_PROVENANCE = tuple(command.id for command in COMMANDS if command.where is Where.PROVENANCE and command.hint)
+"""The same in provenance mode."""
 
 
 def of(where: Where) -> list[Command]:

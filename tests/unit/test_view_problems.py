@@ -68,7 +68,8 @@ def everything(run: Run) -> Problems:
     ],
 )
 def test_golden(path: str, ref: str, width: int) -> None:
-    name = f"{path.rpartition('/')[2].removesuffix('.log')}_{ref.partition(':')[2].strip('/').replace(':', '_').replace('/', '_')}_{width}"
+    part = ref.partition(":")[2].strip("/").replace(":", "_").replace("/", "_")
+    name = f"{path.rpartition('/')[2].removesuffix('.log')}_{part}_{width}"
     assert_golden(f"problems_{name}", seen(page(opened(path), ref, width)))
 
 
@@ -88,7 +89,8 @@ def test_ascii() -> None:
 
 def test_breaks_are_grouped_by_kind_and_line() -> None:
     found = everything(trace("torch-2.13/breaks"))
-    assert [(group.found.gb, group.user_line, len(group.occurrences)) for group in found.breaks] == [("gb0025", 11, 2), ("gb0059", 5, 1)]
+    groups = [(group.found.gb, group.user_line, len(group.occurrences)) for group in found.breaks]
+    assert groups == [("gb0025", 11, 2), ("gb0059", 5, 1)]
     assert found.breaks[0].functions == ("inner_break", "g")
     assert found.breaks[0].found.op == "CALL: a function call, e.g. f(x, y)"
     assert found.breaks[0].found.framework[-1].name == "unimplemented"
@@ -277,7 +279,8 @@ def test_ranks_text() -> None:
 def test_many_are_read_in_steps(tmp_path: Path) -> None:
     log = Log(tmp_path / "a.log")
     for number in range(30):
-        log.start(compile_=number).artifact("dynamo_graph_break_reason", f"Graph break in user code at /f.py:{number}", compile_=number)
+        text = f"Graph break in user code at /f.py:{number}"
+        log.start(compile_=number).artifact("dynamo_graph_break_reason", text, compile_=number)
         log.metrics(compile_=number, restart_reasons=[])
     run = log.open()
     steps = sum(1 for _ in analysis.break_groups(list(run.compiles()), analysis.Readers()))

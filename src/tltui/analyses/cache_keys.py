@@ -223,10 +223,23 @@ def importance(name: str) -> tuple[int, str, int]:
 
 
 def grouped_names(names: Sequence[str]) -> list[str]:
-    """`example_inputs[0]`, `example_inputs[2]` … as `example_inputs[0, 2]`."""
-    stems: dict[str, list[str]] = {}
+    """`example_inputs[0]`, `example_inputs[2]`, `example_inputs[3]` … as `example_inputs[0, 2-3]`."""
+    stems: dict[str, list[int]] = {}
     for name in names:
         stem, _, rest = name.partition("[")
         number = rest.removesuffix("]")
-        stems.setdefault(stem if number.isdigit() else name, []).append(number if number.isdigit() else "")
-    return [stem if numbers == [""] else f"{stem}[{', '.join(numbers)}]" for stem, numbers in stems.items()]
+        if number.isdigit():
+            stems.setdefault(stem, []).append(int(number[:9]))
+        else:
+            stems[name] = []
+    return [f"{stem}[{_ranges(numbers)}]" if numbers else stem for stem, numbers in stems.items()]
+
+
+def _ranges(numbers: list[int]) -> str:
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1][1:] = [number]
+        else:
+            runs.append([number])
+    return ", ".join("-".join(map(str, run)) for run in runs)

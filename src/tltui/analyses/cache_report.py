@@ -9,7 +9,18 @@ from typing import Any
 
 from tltui.analyses.cache_keys import KeyUse, Nearest
 from tltui.analyses.caches import (
-    AOT, BYPASS, BYPASSES, DISABLED, FX, HIT, MISS, NAMES, OLD_NAMES, PROFILES, CacheAnswer, answer_of,
+    AOT,
+    BYPASS,
+    BYPASSES,
+    DISABLED,
+    FX,
+    HIT,
+    MISS,
+    NAMES,
+    OLD_NAMES,
+    PROFILES,
+    CacheAnswer,
+    answer_of,
 )  # fmt: skip
 from tltui.analyses.events import EVENT_LIMIT
 from tltui.analyses.records import Reader, json_in, metrics_fields, named, text_in, whole_in

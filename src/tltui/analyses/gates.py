@@ -107,7 +107,7 @@ def _line(text: str) -> str:
 
 def _named(compile_: Compile) -> str:
     name, file, line = compile_.frame.code
-    return f"{name or '?'}  {file}:{line}" if file else name or "?"
+    return f"{name or '?'} ({file}:{line})" if file else name or "?"
 
 
 def _errors(facts: Facts) -> list[tuple[str, str, str]]:
@@ -115,8 +115,8 @@ def _errors(facts: Facts) -> list[tuple[str, str, str]]:
     for group in (*facts.problems.errors, *facts.problems.backward):
         failure = group.failure
         side = "backward: " if failure.backward else ""
-        where = f"  {failure.file}:{failure.line}" if failure.file else ""
-        text = f"{side}{failure.type}: {_line(failure.reason.partition(chr(10))[0])}  in {group.code.name or '?'}{where}"
+        where = f" at {failure.file}:{failure.line}" if failure.file else ""
+        text = f"{side}{failure.type}: {_line(failure.reason.partition(chr(10))[0])} (in {group.code.name or '?'}{where})"
         key = f"{failure.type}\0{failure.reason.partition(chr(10))[0]}\0{group.code.name}"
         found += [(item.ref, text, key) for item in group.occurrences]
     return found + _limits(facts)
@@ -133,7 +133,7 @@ def _limits(facts: Facts) -> list[tuple[str, str, str]]:
 def _breaks(facts: Facts) -> list[tuple[str, str, str]]:
     found = []
     for group in facts.problems.breaks:
-        where = f"  {group.user_file}:{group.user_line}" if group.user_file else ""
+        where = f" at {group.user_file}:{group.user_line}" if group.user_file else ""
         text = f"{group.found.gb or ''} {_line(group.found.headline)}{where}".strip()
         key = f"{group.found.gb or group.found.headline}\0{group.user_file}\0{group.found.code or group.user_line}"
         found += [(item.ref, text, key) for item in group.occurrences]
@@ -167,9 +167,13 @@ def _by_frame(facts: Facts) -> list[list[Compile]]:
 
 def _most_recompiled(facts: Facts) -> list[tuple[str, str, str]]:
     return [
-        (str(members[0].frame.ref), f"{_named(members[0])}: {len(members)} recompiles", f"{members[0].frame.code[0]}")
+        (str(members[0].frame.ref), f"{_named(members[0])}: {_recompiles(len(members))}", f"{members[0].frame.code[0]}")
         for members in _by_frame(facts)
     ]
+
+
+def _recompiles(count: int) -> str:
+    return "1 recompile" if count == 1 else f"{count} recompiles"
 
 
 MISSES = {"fx_graph_cache_miss": "FX graph cache", "aotautograd_cache_miss": "AOTAutograd cache"}
@@ -177,7 +181,7 @@ MISSES = {"fx_graph_cache_miss": "FX graph cache", "aotautograd_cache_miss": "AO
 
 def _cache_misses(facts: Facts) -> list[tuple[str, str, str]]:
     return [
-        (str(c.ref), f"{title} missed  {_named(c)}", f"{name}\0{c.frame.code[0]}\0{c.id}")
+        (str(c.ref), f"{title} missed: {_named(c)}", f"{name}\0{c.frame.code[0]}\0{c.id}")
         for c in facts.everything
         for name, title in MISSES.items()
         for _ in range(c.counts[name])
@@ -193,7 +197,7 @@ def _costs(facts: Facts) -> list[tuple[str, str, str]]:
     slow = max(facts.run.ranks, key=lambda rank: rank.tally.seconds, default=None)
     own = [c for process in slow.processes for c in process.ordered() if c.is_compile] if slow else []
     own.sort(key=lambda c: -c.tally.seconds)
-    return [(str(c.ref), f"{c.tally.seconds:.2f} s  {_named(c)}", f"{c.frame.code[0]}\0{c.id}") for c in own[:REASONS]]
+    return [(str(c.ref), f"{c.tally.seconds:.2f} s in {_named(c)}", f"{c.frame.code[0]}\0{c.id}") for c in own[:REASONS]]
 
 
 def _damage(facts: Facts) -> list[tuple[str, str, str]]:

@@ -60,6 +60,8 @@ class GuardText:
         self.ref = ref
         """The address of the artifact."""
         self._text = strip_local(text)
+        self._failed: dict[str, GuardLine | None] = {}
+        self._actual: dict[tuple[str, str, int | None], str] = {}
 
     @property
     def size(self) -> int:
@@ -68,6 +70,11 @@ class GuardText:
 
     def failed(self, cause: Cause, text: str) -> GuardLine | None:
         """The guard that a reason is about."""
+        if text not in self._failed:
+            self._failed[text] = self._find(cause, text)
+        return self._failed[text]
+
+    def _find(self, cause: Cause, text: str) -> GuardLine | None:
         if cause.kind in TENSORS or (cause.kind == TYPE and text.startswith("expected type of")):
             return self._with(f"check_tensor({cause.source}, ") or self._source(cause.source)
         if text.startswith("GLOBAL_STATE"):
@@ -79,6 +86,12 @@ class GuardText:
 
     def actual(self, cause: Cause) -> str:
         """What this compile expects where an earlier one expected otherwise: the value that it was made for."""
+        key = (cause.kind, cause.source, cause.dim)
+        if key not in self._actual:
+            self._actual[key] = self._expected(cause)
+        return self._actual[key]
+
+    def _expected(self, cause: Cause) -> str:
         if cause.kind in TENSORS or cause.kind == CONDITION:
             return self._tensor(cause)
         if cause.kind == LENGTH:

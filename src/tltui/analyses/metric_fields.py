@@ -60,7 +60,7 @@ _TABLE: dict[str, dict[str, tuple[str, str]]] = {
     TIME: {
         "start_time_us": (EPOCH_US, ""),
         "end_time_us": (EPOCH_US, ""),
-        "start_time": (EPOCH_S, "start_time_us in seconds"),
+        "start_time": (EPOCH_S, "copy of start_time_us"),
         "duration_us": (MICROS, "the whole compile"),
         "dynamo_cumulative_compile_time_us": (MICROS, "the whole frame; holds the next four"),
         "aot_autograd_cumulative_compile_time_us": (MICROS, "the backend; holds the next three"),
@@ -134,7 +134,7 @@ _TABLE: dict[str, dict[str, tuple[str, str]]] = {
         "triton_kernel_compile_times_us": (JSON_TEXT, "kernel and microseconds"),
         "num_triton_bundles": (COUNT, ""),
         "cudagraph_skip_reason": ("", ""),
-        "inductor_provenance": ("", "stack traces of the kernels"),
+        "inductor_provenance": (JSON_TEXT, "stack traces of the kernels"),
     },
     CONFIG: {
         "dynamo_config": (JSON_TEXT, "torch._dynamo.config"),
@@ -152,6 +152,15 @@ KNOWN: dict[str, About] = {
 ORDER = {name: number for number, name in enumerate(KNOWN)}
 CONFIGS = ("dynamo_config", "inductor_config", "functorch_config", "compiler_config")
 """Whole configurations, JSON in a string."""
+OF_ONE = frozenset((
+    "compile_id", "frame_key", "co_name", "co_filename", "co_firstlineno", "stack_trace", "exception_stack_trace",
+    "fail_user_frame_filename", "fail_user_frame_lineno", "graph_node_shapes", "inductor_provenance",
+    "recompile_reason", "recompile_user_contexts", "triton_kernel_compile_times_us", "log_format_version",
+))  # fmt: skip
+"""Fields that say something about one compile only."""
+COPIES = frozenset(name for name, known in KNOWN.items() if "copy of" in known.help or "older copy" in known.help)
+"""Fields that repeat another one in another unit."""
+VERSIONS = ("pytorch_version", "python_version", "cuda_version", "triton_version")
 _SUFFIXES = (("_us", MICROS), ("_ms", MILLIS), ("_ns", NANOS), ("_time_s", SECONDS), ("_seconds", SECONDS),
              ("_bytes", BYTES), ("_count", COUNT))  # fmt: skip
 

@@ -7,7 +7,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tltui.analyses.metric_fields import CONFIGS, GROUPS, JSON_TEXT, ORDER, SUMMED, about
+from tltui.analyses.metric_fields import CONFIG, CONFIGS, GROUPS, JSON_TEXT, OF_ONE, ORDER, SUMMED, about
 from tltui.analyses.records import Reader, named
 from tltui.model.artifacts import artifacts_of
 from tltui.model.nodes import Compile
@@ -79,8 +79,10 @@ def fields_of(values: dict[str, Any]) -> tuple[Field, ...]:
     found = []
     for name, value in values.items():
         known = about(name)
-        if known.unit == JSON_TEXT or known.group == GROUPS[-2]:
+        if known.unit == JSON_TEXT or known.group == CONFIG:
             value = parsed(value)
+            if isinstance(value, list):
+                value = [parsed(item) for item in value]
         found.append(Field(name, known.group, known.unit, known.help, value))
     return tuple(sorted(found, key=lambda f: (GROUPS.index(f.group), ORDER.get(f.name, len(ORDER)))))
 
@@ -184,12 +186,16 @@ def run_metrics(ref: str, compiles: Sequence[Compile]) -> Generator[None, None, 
 class _Seen:
     value: Any
     first: str
-    count: int = 0
-    ranks: set[int | None] = field(default_factory=set)
+    ranks: dict[int | None, int] = field(default_factory=dict)
+    """Rank → records."""
+
+    def add(self, rank: int | None, count: int = 1) -> None:
+        if count > 0:
+            self.ranks[rank] = self.ranks.get(rank, 0) + count
 
     def variant(self) -> Variant:
         ranks = tuple(sorted(self.ranks, key=lambda rank: (rank is None, rank or 0)))
-        return Variant(self.value, self.count, ranks, self.first)
+        return Variant(self.value, sum(self.ranks.values()), ranks, self.first)
 
 
 @dataclass(slots=True, eq=False)
@@ -230,21 +236,12 @@ class _Config:
 
     def settings(self, name: str) -> list[Setting]:
         found = []
-        records = sum(self.total.values())
         for key, others in list(self.seen.items())[:SETTINGS_KEPT]:
-            own = _Seen(self.values.get(key, MISSING), self.first, records - sum(seen.count for seen in others.values()))
-            own.ranks = {rank for rank, count in self.total.items() if count > self._others(others, rank)}
+            own = _Seen(self.values.get(key, MISSING), self.first)
+            for rank, count in self.total.items():
+                own.add(rank, count - sum(seen.ranks.get(rank, 0) for seen in others.values()))
             found.append(Setting(name, key, _by_count([own, *others.values()])))
         return found
-
-    def _others(self, others: dict[str, _Seen], rank: int | None) -> int:
-        """At least how many records of a rank have another value: a rank that only has others has not the first's."""
-        if all(rank not in seen.ranks for seen in others.values()):
-            return 0
-        return self.total[rank] if len(self.total) > 1 and self._only(others, rank) else 0
-
-    def _only(self, others: dict[str, _Seen], rank: int | None) -> bool:
-        return sum(seen.count for seen in others.values() if seen.ranks == {rank}) >= self.total[rank]
 
 
 MISSING = "(not there)"
@@ -257,12 +254,11 @@ def _note(seen: dict[str, _Seen], value: Any, where: str, rank: int | None) -> N
         text, value = "…", "(other values)"
     if text not in seen:
         seen[text] = _Seen(value, where)
-    seen[text].count += 1
-    seen[text].ranks.add(rank)
+    seen[text].add(rank)
 
 
 def _by_count(seen: Sequence[_Seen]) -> tuple[Variant, ...]:
-    return tuple(item.variant() for item in sorted(seen, key=lambda item: -item.count))
+    return tuple(sorted((item.variant() for item in seen if item.ranks), key=lambda variant: -variant.count))
 
 
 class _Sums:
@@ -279,7 +275,7 @@ class _Sums:
         self.unreadable += not values
         for name, value in values.items():
             self.empty[name] = self.empty.get(name, True) and value is None
-            if value is None or value == [] or value == {}:
+            if value is None or value == [] or value == {} or name in OF_ONE:
                 continue
             if name.endswith("_config") and isinstance(value, str):
                 if name not in self.configs:

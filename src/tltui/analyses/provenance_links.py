@@ -291,8 +291,10 @@ def _from_forward(texts: Texts) -> Names:
 def _from_arrows(texts: Texts) -> Names:
     """`#   x => relu`: the comments of kernels say which nodes came from which."""
     pairs: dict[str, dict[str, None]] = {}
-    for found in (*texts.code.definitions, *texts.kernels.definitions, *texts.code.calls):
-        for name, nodes in found.remarks.arrows:
+    remarks = [found.remarks for code in (texts.code, texts.kernels) for found in code.definitions]
+    remarks += [call.remarks for call in texts.code.calls]
+    for found in remarks:
+        for name, nodes in found.arrows:
             if _in(texts.pre, name) and (texts.direction != "backward" or name not in nodes):
                 for node in nodes:
                     if _in(texts.post, node):
@@ -305,7 +307,7 @@ def _from_generated(texts: Texts) -> Names:
     node of Dynamo's graph."""
     if texts.pre is None or texts.post is None:
         return {}
-    found = {}
+    found: Names = {}
     for node in texts.post.nodes:
         origin = texts.post.origin(node) if texts.post.named(node) else None
         if origin is None or not origin.path.startswith("<eval_with_key>"):

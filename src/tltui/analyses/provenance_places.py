@@ -107,7 +107,7 @@ def _own(
     callers: Iterable[dict[Key, dict[Key, None]]],
 ) -> None:  # fmt: skip
     """The place that the comment above a node names, and who called it."""
-    key = places.of_origin(graph.origin(node))
+    key = places.of_origin(graph.origin(node)) if node.kind != "output" else None
     if key is None:
         return
     keys = [key]

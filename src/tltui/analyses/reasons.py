@@ -72,7 +72,7 @@ def recompile_of(compile_: Compile, events: list[Event], reader: Reader | None =
     record = next((n for n, _ in named(compile_, (NAME,)) if compile_.process.log.has_payload(n)), None)
     if record is not None:
         texts = parse_payload(reader.payload(record))
-        reasons = tuple(parse_reason(text, compile_) for text in texts)
+        reasons = tuple(parse_reason(text, compile_, reader) for text in texts)
         cut = compile_.process.log.columns.size[record] > 1 << 20
         return Recompile(reasons, "artifact", address(compile_, record, NAME), became, cut)
     texts = [m.recompile_reason for m in compile_.metrics if m.recompile_reason]
@@ -96,12 +96,12 @@ def parse_payload(payload: bytes) -> list[str]:
     return [payload.decode("utf-8", "replace")] if stripped else []
 
 
-def parse_reason(text: str, compile_: Compile | None = None) -> RecompileReason:
+def parse_reason(text: str, compile_: Compile | None = None, reader: Reader | None = None) -> RecompileReason:
     """One reason: `0/1: n == 2     # return x * n  # models/f.py:4 in f`, maybe with the user's stack below it."""
     earlier = guards = None
     if match := _EARLIER.match(text.strip()):
         text = match[2]
-        earlier, guards = _resolve(match[1], compile_)
+        earlier, guards = _resolve(match[1], compile_, reader)
     head, *rest = _STACK.split(text, maxsplit=1)
     stack = user_frames(traceback_frames(rest[0])) if rest else ()
     code = file = line = None
@@ -118,17 +118,29 @@ def parse_reason(text: str, compile_: Compile | None = None) -> RecompileReason:
     return RecompileReason(head.strip(), earlier, guards, code, file, line, stack, hint)
 
 
-def _resolve(name: str, compile_: Compile | None) -> tuple[str, str | None]:
+def _resolve(name: str, compile_: Compile | None, reader: Reader | None) -> tuple[str, str | None]:
     """The addresses of an earlier compile and of its guard tree."""
+    memo = reader.memo if reader else {}
+    key = (NAME, name, id(compile_.process) if compile_ else 0)
+    if key not in memo:
+        memo[key] = _look_up(name, compile_)
+    found: tuple[str, str | None] = memo[key]
+    return found
+
+
+def _look_up(name: str, compile_: Compile | None) -> tuple[str, str | None]:
     try:
         ref = parse_ref(name)
     except BadAddress:
         return name, None
     if compile_ is None or ref.id is None:
         return str(ref), None
-    earlier = compile_.process.compiles.get(ref.id)
+    process = compile_.process
+    earlier = process.compiles.get(ref.id)
+    if earlier is None and process.parent is not None:  # a forked child has the compiles of its parent
+        earlier = process.parent.compiles.get(ref.id)
     if earlier is None:
-        return str(compile_.process.ref_of(ref.id)), None
+        return str(process.ref_of(ref.id)), None
     trees = [record for record, _ in named(earlier, (GUARDS,))]
     return str(earlier.ref), address(earlier, trees[-1], GUARDS) if trees else None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from tltui.model.artifacts import artifact_name
 from tltui.model.nodes import Compile, Process
@@ -26,6 +27,8 @@ class Reader:
 
     def __init__(self, log: Log, ahead: int = AHEAD) -> None:
         self.log = log
+        self.memo: dict[object, Any] = {}
+        """What an analysis looked up for many compiles."""
         self._ahead = ahead
         self._start = 0
         self._block = b""
@@ -122,11 +125,22 @@ def json_in(fields: object, key: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+_NAMES: WeakKeyDictionary[Log, list[str]] = WeakKeyDictionary()
+
+
+def _names(log: Log) -> list[str]:
+    """The names of the kinds of a log. Kinds are only ever added; the list itself never changes, so that threads may share it."""
+    names = _NAMES.get(log, [])
+    if len(names) < len(log.kinds):
+        names = _NAMES[log] = [artifact_name(kind) for kind in log.kinds]
+    return names
+
+
 def named(compile_: Compile, names: Iterable[str]) -> Iterator[tuple[int, str]]:
     """(record, name) of the records of a compile that have one of these event keys or artifact names, in file order."""
     log = compile_.process.log
     wanted = frozenset(names)
-    kinds = {n: artifact_name(kind) for n, kind in enumerate(log.kinds) if artifact_name(kind) in wanted}
+    kinds = {n: name for n, name in enumerate(_names(log)) if name in wanted}
     if kinds:
         column = log.columns.kind
         for record in sorted(compile_.records):

@@ -93,7 +93,7 @@ class Rung:
 
 def rungs_of(recompiles: list[Compile]) -> Iterator[Rung]:
     """The rungs of one frame, one after another."""
-    texts = _Texts()
+    texts = _Texts(recompiles)
     for compile_ in recompiles:
         yield _rung(compile_, texts)
 
@@ -101,7 +101,14 @@ def rungs_of(recompiles: list[Compile]) -> Iterator[Rung]:
 class _Texts:
     """The guard trees of a frame's compiles, each read once."""
 
-    def __init__(self) -> None:
+    def __init__(self, recompiles: list[Compile]) -> None:
+        self._by_ref: dict[str, Compile] = {}
+        frames = {id(c.frame): c.frame for c in recompiles}
+        for frame in frames.values():
+            parent = frame.process.parent  # a forked child has the compiles of its parent
+            inherited = parent.frames.get(frame.key) if parent is not None else None
+            for compile_ in [*(inherited.compiles if inherited else ()), *frame.compiles]:
+                self._by_ref[str(compile_.ref)] = compile_
         self._kept: Lru[str, GuardText | None] = Lru(TEXTS)
         self._readers: dict[int, Reader] = {}
 
@@ -117,9 +124,9 @@ class _Texts:
             self._kept.put(key, kept, kept.size if kept else 1)
         return kept
 
-    def at(self, ref: str | None, compile_: Compile) -> GuardText | None:
-        """That of an earlier compile of the same frame."""
-        earlier = next((c for c in compile_.frame.compiles if str(c.ref) == ref), None) if ref else None
+    def at(self, ref: str | None) -> GuardText | None:
+        """That of an earlier compile."""
+        earlier = self._by_ref.get(ref) if ref else None
         return self.of(earlier) if earlier is not None else None
 
 
@@ -172,7 +179,7 @@ def _reason(
     became: tuple[Became, ...],
 ) -> Reason:  # fmt: skip
     cause = cause_of(reason.text, reason.hint)
-    earlier = texts.at(reason.earlier, compile_)
+    earlier = texts.at(reason.earlier)
     guard = earlier.failed(cause, reason.text) if earlier else None
     if earlier is not None and cause.kind in causes.VALUES and earlier.is_module(cause.source):
         cause = causes.as_attribute(cause)

@@ -17,6 +17,7 @@ from tltui.documents.overview_run import run_document
 from tltui.documents.pages import pages_document
 from tltui.documents.records import records_document
 from tltui.documents.scope import view_document
+from tltui.documents.view_source import source_document
 from tltui.documents.view_table import BY_NAME
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile, Frame, Process, Rank
@@ -90,6 +91,7 @@ PLACES: dict[str, Callable[[Run, Ref, Options], Document]] = {
     "pages": lambda run, ref, options: pages_document(run, options),
     "diff": lambda run, ref, options: compare_document(run, ref, options),
     "grep": lambda run, ref, options: grep_document(run, Query(ref.artifact or ""), options),
+    "source": source_document,
     "records": _records,
     "record": _record,
     "attempt": _of_compile(lambda run, node, ref, options: attempt_document(run, node, ref.attempt or 0, options)),

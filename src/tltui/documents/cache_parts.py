@@ -1,22 +1,19 @@
-"""Sections of the page of caches."""
+"""Sections of the page of caches: counts, ranks that differ, bypasses, hits, and the rest."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
-from tltui.analyses.cache_keys import ComponentDifference, KeyUse, Nearest, grouped_names
-from tltui.analyses.cache_report import CacheMiss, CachesReport, CacheTotal, CompileCaches, Divergence
+from tltui.analyses.cache_report import CachesReport, CacheTotal, CompileCaches, Divergence
 from tltui.analyses.caches import AOT, BYPASS, DISABLED_STATE, FX, HIT, MISS, STORED
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
-from tltui.text.word_diff import ChangedLine, Marks, around, changed_lines
 
-GROUPS_SHOWN, REFS_SHOWN, ROWS_SHOWN, NAMED = 12, 8, 10, 400
-DIFFERENCES_SHOWN, MANY_LINES = 4, 6
+REFS_SHOWN, ROWS_SHOWN, NAMED = 8, 10, 400
 STYLES = {HIT: tokens.OK, MISS: tokens.WARN, BYPASS: tokens.WARN, DISABLED_STATE: tokens.DIM, STORED: tokens.DIM}
 
 
@@ -64,156 +61,6 @@ def _divergence(page: Page, one: Divergence) -> None:
             refs: list[Piece] = [(f" [{answer.compile}]", tokens.LINK, answer.compile) for answer in same[:REFS_SHOWN]]
             more = f" and {len(same) - REFS_SHOWN} more" if len(same) > REFS_SHOWN else ""
             page.row([(label.ljust(15), STYLES[state]), *refs, (more, tokens.DIM)], "    ")
-
-
-def add_misses(page: Page, report: CachesReport) -> None:
-    """Keys that were not found: those that differ from their nearest in the same components are one group."""
-    groups: dict[tuple[object, ...], list[CacheMiss]] = {}
-    plain: list[CacheMiss] = []
-    for miss in report.misses:
-        if miss.nearest is None and not miss.others:
-            plain.append(miss)
-        else:
-            names = miss.nearest.names if miss.nearest is not None else ()
-            differs = () if miss.others else tuple(names)
-            groups.setdefault((miss.answer.cache, bool(miss.others), differs), []).append(miss)
-    if not report.misses:
-        return
-    took = f", after which compiling took {fmt.seconds(report.taken_s)}" if report.taken_s else ""
-    page.heading(f"Misses ({fmt.count(len(report.misses))}){took}")
-    ordered = sorted(groups.values(), key=lambda members: -sum(m.answer.seconds_taken or 0.0 for m in members))
-    for members in ordered[:GROUPS_SHOWN]:
-        _miss_group(page, members)
-    rest = ordered[GROUPS_SHOWN:]
-    if rest:
-        what = f"{fmt.plural(len(rest), 'more group')} of misses"
-        page.open(what, folded=True)
-        page.add("  ", (what, tokens.DIM))
-        for members in rest[:NAMED]:
-            _miss_group(page, members)
-        page.close()
-    _plain_misses(page, plain)
-
-
-def _miss_group(page: Page, members: list[CacheMiss]) -> None:
-    members.sort(key=lambda miss: miss.nearest is not None and miss.nearest.before is False)
-    first = members[0]
-    _miss(page, first)
-    if first.others:
-        _same_key(page, first.others)
-    if first.nearest is not None and not first.others:
-        _nearest(page, first.nearest)
-    if len(members) > 1:
-        what = f"{fmt.plural(len(members) - 1, 'more miss', 'more misses')}"
-        verb = "that differs" if len(members) == 2 else "that differ"
-        what += " of keys that others asked for too" if first.others else f" {verb} in the same components"
-        page.open(what, folded=True)
-        page.add("    ", (what, tokens.DIM))
-        for miss in members[1:NAMED]:
-            _miss(page, miss, "      ")
-            if miss.others:
-                _same_key(page, miss.others, "        ")
-        page.close()
-
-
-def _miss(page: Page, miss: CacheMiss, indent: str = "  ") -> None:
-    """`[0/1] f  FX graph cache miss  key fsqdzvbj…  compiling took 1.2 s`"""
-    answer = miss.answer
-    pieces: list[Piece] = [(f"[{miss.compile}]", tokens.LINK, miss.compile), " "]
-    if miss.function:
-        pieces += [(fmt.clip_middle(sanitize(miss.function), 30), tokens.FUNCTION), "  "]
-    pieces += [(f"{answer.cache} miss", tokens.WARN, answer.ref or ""), "  "]
-    if answer.key:
-        pieces.append((f"key {fmt.clip(sanitize(answer.key), 12)}", tokens.DIM))
-    if answer.seconds_taken is not None:
-        pieces.append(f"  compiling took {fmt.seconds(answer.seconds_taken)}")
-    page.row(pieces, indent)
-    if answer.detail and answer.detail != "full_miss":
-        said = {"guard_miss": "entries with this key are there, but their guards on sizes do not hold"}
-        page.say(said.get(answer.detail, f"torch says: {answer.detail}"), indent + "  ")
-
-
-def _same_key(page: Page, others: Sequence[KeyUse], indent: str = "    ") -> None:
-    pieces: list[Piece] = ["the same key was asked for by"]
-    for use in others[:4]:
-        pieces += [(f" [{use.compile}]", tokens.LINK, use.ref), (f" ({use.state})", STYLES.get(use.state, ""))]
-    if len(others) > 4:
-        pieces.append((f" and {len(others) - 4} more", tokens.DIM))
-    page.row(pieces, indent)
-    if any(use.state == HIT for use in others):
-        page.say("so nothing differs: the entry was not in the cache yet, or not in this one.", indent, tokens.DIM)
-
-
-def _nearest(page: Page, nearest: Nearest) -> None:
-    use = nearest.uses[0]
-    pieces: list[Piece] = ["nearest other key ", (fmt.clip(sanitize(nearest.key), 12), tokens.LINK, use.ref)]
-    pieces += [" of ", (f"[{use.compile}]", tokens.LINK, use.compile)]
-    pieces.append(", of the same function" if nearest.same_code else ", of another function")
-    if nearest.before is not None:
-        pieces.append(", asked for before" if nearest.before else ", asked for later")
-    page.row(pieces, "    ")
-    what = f"{fmt.count(nearest.differ)} of {fmt.plural(nearest.of, 'component')}"
-    page.add("    ", (f"{what} {'differs' if nearest.differ == 1 else 'differ'}", tokens.STRONG))
-    for difference in nearest.differences[:DIFFERENCES_SHOWN]:
-        _difference(page, difference)
-    rest = nearest.names[DIFFERENCES_SHOWN:]
-    if rest:
-        names = ", ".join(grouped_names(rest))
-        page.say(f"and {names}" + (" …" if nearest.differ > len(nearest.names) else ""), "      ", tokens.DIM, "        ")
-
-
-def _difference(page: Page, difference: ComponentDifference) -> None:
-    """One component, with the words in which it differs."""
-    page.add("      ", (fmt.clip_middle(sanitize(difference.name), page.width - 6), tokens.NAME))
-    if difference.here is None or difference.there is None:
-        only, text = ("there", difference.there) if difference.here is None else ("here", difference.here)
-        page.add("        ", (f"only {only}  ", tokens.LABEL), fmt.clip(sanitize(fmt.one_line(text or "")), page.width - 20))
-        return
-    lines, more = changed_lines(difference.here, difference.there)
-    if more > MANY_LINES:  # another graph: pairs of lines mean nothing
-        lines, more = lines[:1], more + len(lines) - 1
-    if not lines:
-        page.add("        ", ("the texts that torch wrote are the same as far as they were kept", tokens.DIM))
-    for line in lines:
-        _changed(page, line)
-    if more:
-        page.add("        ", (f"and {fmt.plural(more, 'more line')}", tokens.DIM))
-
-
-def _changed(page: Page, line: ChangedLine) -> None:
-    room = page.width - 15
-    for label, text, marks, style in (
-        ("here", line.left, line.left_marks, tokens.ADDED), ("there", line.right, line.right_marks, tokens.REMOVED)
-    ):  # fmt: skip
-        if text is not None:
-            page.add("        ", (label.ljust(7), tokens.LABEL), *_pieces(text, marks, room, style))
-
-
-def _pieces(text: str, marks: Marks, room: int, style: str) -> list[Piece]:
-    shown, places = around(text, marks, room)
-    pieces: list[Piece] = []
-    at = 0
-    for start, end in places:
-        pieces += [shown[at:start], (shown[start:end], style)]
-        at = end
-    return [*pieces, shown[at:]]
-
-
-def _plain_misses(page: Page, plain: Sequence[CacheMiss]) -> None:
-    """Misses with nothing to compare with."""
-    if not plain:
-        return
-    groups: dict[tuple[str, bool], list[CacheMiss]] = {}
-    for miss in plain:
-        groups.setdefault((miss.answer.cache, miss.components > 0), []).append(miss)
-    for (cache, compared), members in groups.items():
-        what = f"{fmt.plural(len(members), 'miss', 'misses')} of the {cache}"
-        what += " with no other key to compare" if compared else ": torch wrote no components of its keys"
-        page.open(what, folded=len(members) > ROWS_SHOWN)
-        page.add("  ", (fmt.clip(what, page.width - 2), tokens.DIM))
-        for miss in members[:NAMED]:
-            _miss(page, miss, "    ")
-        page.close()
 
 
 def add_bypasses(page: Page, report: CachesReport) -> None:
@@ -393,5 +240,6 @@ def add_silent(page: Page, report: CachesReport, everyone: Sequence[CompileCache
         page.blank()
         what = f"{fmt.plural(len(report.silent), 'compile')} asked no cache: Inductor lowered nothing in them"
         page.add((fmt.clip(what, page.width), tokens.DIM))
-        refs: list[Piece] = [(f"[{ref}] ", tokens.LINK, ref) for ref in report.silent[: REFS_SHOWN * 2]]
-        page.row([*refs, (f"and {len(report.silent) - 2 * REFS_SHOWN} more" if len(report.silent) > 2 * REFS_SHOWN else "", tokens.DIM)], "  ")
+        refs: list[Piece] = [(f"[{ref}] ", tokens.LINK, ref) for ref in report.silent[:REFS_SHOWN]]
+        more = f"and {fmt.count(len(report.silent) - REFS_SHOWN)} more" if len(report.silent) > REFS_SHOWN else ""
+        page.row([*refs, (more, tokens.DIM)], "  ")

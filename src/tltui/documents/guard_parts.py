@@ -27,7 +27,8 @@ _TENSOR = re.compile(
     r"requires_grad=(?P<grad>\w+), size=(?P<size>\[[^\]]*\]), stride=(?P<stride>\[[^\]]*\])\)$"
 )
 _HAS = re.compile(
-    r"^(?P<no>not )?(?:___dict_contains\((?P<key>'[^']*'|\d+), [^,]*\)|hasattr\([^,]*, (?P<attribute>'[^']*')\))(?: == (?P<said>\w+))?$"
+    r"^(?P<no>not )?(?:___dict_contains\((?P<key>'[^']*'|\d+), [^,]*\)|hasattr\([^,]*, (?P<attribute>'[^']*')\))"
+    r"(?: == (?P<said>\w+))?$"
 )
 _CALL = re.compile(r"^___check_\w+\(.*, \d+\)$")
 
@@ -148,11 +149,11 @@ class TreeWriter:
             self._page.open(what, folded=True)
             self._page.add(self._indent(depth), (what, tokens.DIM))
         for node, source, failed in run:
-            self._guard(node, source, failed, depth + folded)
+            self._guard(node, source, failed, depth + folded, "" if folded else kind)
         if folded:
             self._page.close()
 
-    def _guard(self, node: GuardNode, source: str, failed: list[str], depth: int) -> None:
+    def _guard(self, node: GuardNode, source: str, failed: list[str], depth: int, kind: str) -> None:
         page, indent = self._page, self._indent(depth)
         file = self._whole(node.path)
         line = node.line + 1 if node.line >= 0 else None
@@ -161,15 +162,17 @@ class TreeWriter:
                   node.hint, tuple(failed))
         )  # fmt: skip
         place = f"{fmt.file_name(file)}:{node.place}" if file else ""
-        room = page.width - len(indent) - len(node.kind) - 2
         said = sanitize(shown(node, source))
+        name = kind or fmt.clip(said, page.width - len(indent) - len(place) - 2)  # in a fold of one kind that goes without saying
+        said = said if kind else ""
+        room = page.width - len(indent) - len(name) - 2
         where: list[Piece] = []
         if place and room - len(place) - 2 >= min(len(said), 24):
             room -= len(place) + 2
             where = ["  ", (place, tokens.DIM, fmt.place_target(file, node.place))]
         target = at_line(self._artifact, line) if line is not None else self._artifact
-        style = tokens.ERROR if failed else tokens.KEYWORD
-        page.add(indent, (node.kind, style, target), "  ", (fmt.clip(said, room), tokens.VALUE if said else ""), *where)
+        style = tokens.ERROR if failed else tokens.KEYWORD if kind else tokens.VALUE
+        page.add(indent, (name, style, target), *([("  " + fmt.clip(said, room), tokens.VALUE)] if said else []), *where)
         if place and not where:
             page.add(indent, "  ", (place, tokens.DIM, fmt.place_target(file, node.place)))
         if failed:

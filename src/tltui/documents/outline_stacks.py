@@ -7,6 +7,7 @@ node, torch's own frames on the way to a single thing none.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterable
 
 from tltui.analyses.records import Reader, list_in
@@ -88,9 +89,9 @@ class StackOrder:
         """The keys of the nodes for stacks, at most so many: what is open at first."""
         found: list[str] = []
         for process in self._run.processes():
-            waiting = self.of(process).top()
+            waiting = deque(self.of(process).top())
             while waiting and len(found) < limit:
-                node = waiting.pop(0)
+                node = waiting.popleft()
                 if isinstance(node.target, StackPart):
                     found.append(node.key)
                     waiting += self.below(node)

@@ -251,7 +251,8 @@ def _more(page: Page, shapes: CompileShapes, told: set[str]) -> None:
 
 def _real(page: Page, shapes: CompileShapes) -> None:
     for item in shapes.real:
-        pieces: list[Piece] = ["  could not be decided, a real value was put in: ", (item.expr, tokens.WARN, item.ref), f" → {item.result}"]
+        pieces: list[Piece] = ["  could not be decided, a real value was put in: "]
+        pieces += [(fmt.clip(sanitize(item.expr), page.width - 4), tokens.WARN, item.ref), f" → {item.result}"]
         if item.user is not None:
             pieces += ["  at ", page.place(item.user.file, item.user.line)]
         page.row(pieces, "")

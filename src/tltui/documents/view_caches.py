@@ -6,11 +6,18 @@ from collections.abc import Generator
 
 from tltui.analyses.cache_keys import KeyIndex, KeyUse, Nearest
 from tltui.analyses.cache_report import (
-    CacheMiss, CachesReport, CompileCaches, divergences_of, read_compile, totals_of, wanted_kinds,
+    CacheMiss,
+    CachesReport,
+    CompileCaches,
+    divergences_of,
+    read_compile,
+    totals_of,
+    wanted_kinds,
 )  # fmt: skip
 from tltui.analyses.caches import MISS
 from tltui.analyses.records import Reader
 from tltui.documents import cache_parts as parts
+from tltui.documents.cache_misses_parts import add_misses
 from tltui.documents.page import Page
 from tltui.documents.scope import Scope
 from tltui.model.nodes import Compile, Process
@@ -58,7 +65,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesRep
     saved = sum(own.saved_s or 0.0 for own in compiles)
     taken = sum(own.taken_s or 0.0 for own in compiles)
     report = CachesReport(1, totals, saved, taken, different, misses, compiles, silent)
-    parts.add_misses(page, report)
+    add_misses(page, report)
     yield
     parts.add_bypasses(page, report)
     parts.add_asked(page, report)

@@ -191,7 +191,8 @@ class _Found:
         page.close(0)
         page.blank()
         here = sum(len(each.guards) for each in found)
-        page.say(f"{here:,} of {fmt.plural(total, 'guard')} of {fmt.plural(len(self._compiles), 'compile')}: {self._typed!r}", "", tokens.DIM)
+        of = f"{fmt.plural(total, 'guard')} of {fmt.plural(len(self._compiles), 'compile')}"
+        page.say(f"{here:,} of {of}: {self._typed!r}", "", tokens.DIM)
         if not here:
             page.say(HELP, "", tokens.DIM)
         return tuple(found)

@@ -10,7 +10,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 from tltui.analyses.provenance import Provenance, provenance_json, provenance_of
-from tltui.analyses.provenance_result import POST, PRE, SOURCES, Born, Coverage, Kernel, Node, UnitProvenance
+from tltui.analyses.provenance_result import POST, PRE, SOURCES, Coverage, Kernel, Node, UnitProvenance
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.scope import Scope
@@ -34,6 +34,7 @@ SAID = {
 }
 NAMES_SHOWN = 12
 LABEL = 10
+PANE_LABEL = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +103,12 @@ def _coverage(page: Page, unit: UnitProvenance) -> None:
     """`10/10 kernels, 52/52 nodes mapped`, by what, and what is not."""
     page.add("  ", (coverage_text(unit.coverage), tokens.STRONG))
     if unit.sources:
-        page.labelled("from", ", ".join(SAID[source] for source in unit.sources))
+        page.labelled("by", ", ".join(SAID[source] for source in unit.sources), gap=PANE_LABEL)
     else:
         page.say("Nothing in the trace tells where these kernels and nodes come from.", "  ", tokens.WARN)
     if not unit.recorded:
-        said = "torch did not record provenance here. INDUCTOR_PROVENANCE=1 in the environment of the job makes it write node mappings"
-        page.say(said + ("; what follows comes from comments." if unit.sources else "."), "  ", tokens.WARN)
+        said = "torch did not record provenance here. INDUCTOR_PROVENANCE=1 in the environment of the job makes it write"
+        page.say(said + " node mappings" + ("; what follows comes from comments." if unit.sources else "."), "  ", tokens.WARN)
     _unmapped(page, "kernel", unit.coverage.kernels_unmapped)
     _unmapped(page, "node", unit.coverage.nodes_unmapped)
 
@@ -136,11 +137,11 @@ def _panes(page: Page, unit: UnitProvenance) -> None:
     for pane in unit.panes:
         if pane.ref:
             lines = (f"  {fmt.plural(pane.lines, 'line')}", tokens.DIM)
-            page.row([(TITLES[pane.kind].ljust(LABEL), tokens.LABEL), (pane.ref, tokens.LINK, pane.ref), lines])
+            page.row([(TITLES[pane.kind].ljust(PANE_LABEL), tokens.LABEL), (pane.ref, tokens.LINK, pane.ref), lines])
             if pane.why:
-                page.say(pane.why, " " * (LABEL + 2), tokens.DIM)
+                page.say(pane.why, " " * (PANE_LABEL + 2), tokens.DIM)
         elif pane.kind in ("source", "pre", "post") and pane.why:
-            page.add("  ", (TITLES[pane.kind].ljust(LABEL), tokens.LABEL), (pane.why, tokens.DIM))
+            page.add("  ", (TITLES[pane.kind].ljust(PANE_LABEL), tokens.LABEL), (pane.why, tokens.DIM))
 
 
 def _lines(page: Page, unit: UnitProvenance) -> None:
@@ -176,9 +177,9 @@ def _born_kernels(page: Page, unit: UnitProvenance, kernels: Sequence[Kernel]) -
     pieces: list[Piece] = []
     for n, kernel in enumerate(kernels):
         line, ref = (kernel.call_lines or (0,))[0], unit.panes[kernel.call_pane].ref
-        name = fmt.clip_middle(sanitize(kernel.key), page.width - LABEL - 10)
+        name = fmt.clip_middle(sanitize(kernel.key), page.width - LABEL - 14)
         pieces.append((name, tokens.LINK, at_line(ref, line)) if line and ref else name)
-        pieces.append((f":{line}" * bool(line) + (", " if n < len(kernels) - 1 else ""), tokens.DIM))
+        pieces.append((f" at {line}" * bool(line) + (", " if n < len(kernels) - 1 else ""), tokens.DIM))
     if pieces:
         _wrapped(page, "kernels", pieces)
 
@@ -216,7 +217,8 @@ def _kernels(page: Page, unit: UnitProvenance) -> None:
         if kernel.definition is not None and own:
             first, last = kernel.definition
             page.add("      ", ("defined".ljust(LABEL), tokens.LABEL), (f"lines {first}–{last}", tokens.LINK, at_line(own, first)))
-        for label, names in (("lines", _short(kernel.user_lines)), ("pre-grad", kernel.pre_nodes), ("post-grad", kernel.post_nodes)):
+        told = (("lines", _short(kernel.user_lines)), ("pre-grad", kernel.pre_nodes), ("post-grad", kernel.post_nodes))
+        for label, names in told:
             if names:
                 page.labelled(label, sanitize(", ".join(names)), "      ", LABEL)
         if not kernel.mapped:

@@ -163,7 +163,8 @@ def _add_node(page: Page, node: TrieNode, first: str, deeper: str) -> None:
         pieces, used = [], len(indent)
     records = f"  {fmt.plural(node.count, 'record')}" if node.count else ""
     frame = node.frame
-    place = fmt.clip_middle(sanitize(fmt.place(frame.file, frame.line)), max(min(page.width // 2, page.width - used - len(records) - 16), 10))
+    room = max(min(page.width // 2, page.width - used - len(records) - 16), 10)
+    place = fmt.clip_middle(sanitize(fmt.place(frame.file, frame.line)), room)
     target = _target(node)
     pieces += [(place, tokens.LINK if target and not frame.framework else tokens.DIM, target), " "]
     used += len(place) + 1 + len(records)

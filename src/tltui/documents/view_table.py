@@ -34,6 +34,7 @@ VIEWS: tuple[View, ...] = (
     View("timing", "8", "where compile time went: by phase, function, compile and rank; a flame view of a compile", "view_timing"),
     View("provenance", "", "which line of source became which nodes and kernels, and how much of it is known", "view_provenance"),
     View("absent", "", "which artifacts are not in the trace, and why: failed, cut off, not logged, cached", "view_absent"),
+    View("metrics", "", "all fields of the metrics; settings that differ between compiles and ranks", "view_metrics"),
     View("exports", "", "export runs: what export guessed, could not decide, or found wrong, and why", "view_exports"),
     View("vllm", "", "vLLM runs: compile calls, their pieces by ranges of sizes, and what each pass did", "view_vllm"),
 )

@@ -102,7 +102,7 @@ class Browser(BrowserCommands):
         return self.query_one(StatusBar)
 
     def on_mount(self) -> None:
-        """The first frame is up: begin to read."""
+        """Everything is in its place: draw it once, then begin to read."""
         self.document_view.on_position = self._moved
         self._loader = Loader(self.trace, self._reading, self.post_message)
         self._scan = Scan(self.trace.scanners(), self.post_message)
@@ -110,8 +110,14 @@ class Browser(BrowserCommands):
         self._say_run()
         for problem in self.config.problems:
             self.tell(problem, tokens.WARN)
-        self.show_ref("", by_user=False)
-        self._scan.start()
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        """The first frame is up."""
+        if not self.shown_ref:
+            self.show_ref("", by_user=False)
+        if self._scan:
+            self._scan.start()
 
     def on_unmount(self) -> None:
         """The app ends: so does the work."""

@@ -11,8 +11,6 @@ from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.status import Status
 from tltui.model.walk import has_break, has_error, next_artifact, next_compile, next_in_frame, on_next_rank
 from tltui.screens.browser_compare import BrowserCompare
-from tltui.screens.goto import GoTo
-from tltui.screens.help import Help
 from tltui.screens.prompt import Prompt
 from tltui.text import tokens
 from tltui.widgets.document_view import DocumentView
@@ -197,6 +195,8 @@ class BrowserCommands(BrowserCompare):
 
     def action_help(self) -> None:
         """Keys and marks."""
+        from tltui.screens.help import Help
+
         self.app.push_screen(Help(self.own.ascii_only, self.own.config))
 
     def action_command_palette(self) -> None:
@@ -205,6 +205,8 @@ class BrowserCommands(BrowserCompare):
 
     def action_go_to(self) -> None:
         """Type where to go."""
+        from tltui.screens.goto import GoTo
+
         own = self.own
 
         def chosen(ref: str | None) -> None:

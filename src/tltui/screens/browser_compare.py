@@ -4,21 +4,35 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tltui.documents.compare import diff_ref
 from tltui.model.ref import BadAddress, parse_ref
 from tltui.model.walk import next_in_frame
 from tltui.screens.browser_marks import BrowserMarks
+from tltui.screens.provenance import ProvenanceScreen
 
 
 class BrowserCompare(BrowserMarks):
-    """The keys `d` and `D`."""
+    """The keys `p`, `d` and `D`."""
 
     def __init__(self) -> None:
         super().__init__()
         self._compared: str | None = None
 
+    def action_provenance(self) -> None:
+        """Graphs and code side by side."""
+        own = self.own
+        compile_ = own.current_compile
+        if compile_ is None:
+            own.tell("go to a compile first: provenance shows what its source became")
+            return
+        screen = ProvenanceScreen(
+            own.trace, compile_, own.current_artifact, own.config, ascii_only=own.ascii_only, mouse=own.mouse
+        )
+        self.app.push_screen(screen)
+
     def action_compare(self) -> None:
         """Mark what is shown, or compare it with what was marked."""
+        from tltui.documents.compare import diff_ref
+
         own = self.own
         ref = own.current_node.ref
         if parse_ref(ref).view:
@@ -33,6 +47,8 @@ class BrowserCompare(BrowserMarks):
 
     def action_compare_previous(self) -> None:
         """With the compile of the frame before: the same artifact if one is shown."""
+        from tltui.documents.compare import diff_ref
+
         own = self.own
         compile_ = own.current_compile
         if compile_ is None or not compile_.is_compile:

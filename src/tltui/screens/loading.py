@@ -8,9 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 from textual.message import Message
 
-from tltui.documents.artifact import UNCHECKED, badge_of
-from tltui.documents.build import build_safely
-from tltui.documents.names import LANGUAGES, names_of
 from tltui.messages import DocumentGrown, DocumentReady, NamesReady, Scanned
 from tltui.model.artifacts import Artifact
 from tltui.model.ref import BadAddress
@@ -64,19 +61,24 @@ class Scan:
 
 
 class Loader:
-    """Makes documents, the latest wish first; late answers for an older one are dropped by their ticket."""
+    """Makes documents, the latest wish first; late answers for an older one are dropped by their ticket.
+
+    The modules that make them are imported by its thread: the first frame does not wait for them.
+    """
 
     def __init__(self, run: Run, reading: threading.Lock, post: Callable[[Message], object]) -> None:
         self._run = run
         self._reading = reading
         self._post = post
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="documents")
+        self._later = ThreadPoolExecutor(1, thread_name_prefix="checks")  # what no document waits for
         self._ticket = 0
 
     def stop(self) -> None:
         """Take no more work; what runs is not waited for."""
         self._ticket += 1
         self._pool.shutdown(wait=False, cancel_futures=True)
+        self._later.shutdown(wait=False, cancel_futures=True)
 
     def load(self, ref: str, options: Options) -> int:
         """Ask for a document; the ticket that its answer will carry."""
@@ -87,6 +89,8 @@ class Loader:
     def _load(self, ticket: int, ref: str, options: Options) -> None:
         if ticket != self._ticket:
             return
+        from tltui.documents.build import build_safely
+
         with self._reading:
             document = build_safely(self._run, ref, options)
         if ticket != self._ticket:
@@ -95,19 +99,25 @@ class Loader:
 
     def names(self, ticket: int, document: Document) -> None:
         """Find out what the names of a document that is shown mean."""
-        if document.language in LANGUAGES:
-            self._pool.submit(self._names, ticket, document)
+        self._later.submit(self._names, ticket, document)
 
     def _names(self, ticket: int, document: Document) -> None:
-        if ticket == self._ticket and (names := names_of(document)) is not None:
+        from tltui.documents.names import LANGUAGES, names_of
+
+        wanted = ticket == self._ticket and document.language in LANGUAGES
+        if wanted and (names := names_of(document)) is not None:
             self._post(NamesReady(ticket, names))
 
     def check(self, ticket: int, document: Document) -> None:
         """Compare the md5 of a large payload that is already shown."""
-        if isinstance(document, BytesDocument) and document.badge.startswith(UNCHECKED):
-            self._pool.submit(self._check, ticket, document)
+        if isinstance(document, BytesDocument):
+            self._later.submit(self._check, ticket, document)
 
     def _check(self, ticket: int, document: BytesDocument) -> None:
+        from tltui.documents.artifact import UNCHECKED, badge_of
+
+        if ticket != self._ticket or not document.badge.startswith(UNCHECKED):
+            return
         try:
             node = self._run.resolve(document.ref)
             badge = badge_of(node.log.check(node.record)) if isinstance(node, Artifact) else ""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from textual import events
+
 from tltui.text.rows import Row
 from tltui.widgets.document_strips import BANDS, Look
 from tltui.widgets.document_view import DocumentView
@@ -23,6 +25,9 @@ class MarkedView(DocumentView):
         super().__init__(**options)
         self.group_of: Callable[[int], int | None] = lambda line: None
         """Line → number of the first group it belongs to, None for none. Set by the screen with each document."""
+        self.on_hover: Callable[[int], None] | None = None
+        """Called with the line under the mouse when it comes to another one."""
+        self._hovered = -1
         self._matches: frozenset[int] = frozenset()
         self._pinned: frozenset[int] = frozenset()
 
@@ -38,6 +43,20 @@ class MarkedView(DocumentView):
             self.repaint_line(line)
         if follow and self._matches and self.current_line() not in self._matches:
             self.move_to(min(self._matches), 0)
+
+    @property
+    def has_pinned(self) -> bool:
+        """Whether lines are kept lit."""
+        return bool(self._pinned)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """The mouse came to another line."""
+        row = self.scroll_offset.y + event.y
+        line = self.rows.at(row).line if self.mouse and 0 <= row < len(self.rows) else -1
+        if line != self._hovered:
+            self._hovered = line
+            if self.on_hover is not None and line >= 0:
+                self.on_hover(line)
 
     def set_pinned(self, lines: Iterable[int]) -> None:
         """Keep lines lit while the cursor moves on."""

@@ -1,0 +1,449 @@
+"""Provenance mode: source, graphs and generated code side by side; the cursor in one pane lights up what it became in the
+others.
+
+What belongs together is a `Correspondence` (`analyses/provenance.py`); this screen lays out panes, follows the cursor and
+says what is known of the line.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.message import Message
+from textual.screen import Screen
+
+from tltui.analyses.provenance import CPP, KERNEL, PANES, POST, PRE, PY, SOURCE, Provenance, UnitProvenance, provenance_of
+from tltui.analyses.provenance_result import correspondence
+from tltui.commands import FOOTER_PROVENANCE, Where, of
+from tltui.config import Config, cache_path
+from tltui.documents.build import build
+from tltui.documents.names import Names, names_of
+from tltui.documents.provenance_pages import coverage_line, selection_document
+from tltui.documents.source_lines import source_lines
+from tltui.export import WouldOverwrite, write
+from tltui.model.artifacts import Artifact
+from tltui.model.nodes import Compile
+from tltui.model.run import Run
+from tltui.screens.clipboard import copy
+from tltui.screens.help import Help
+from tltui.screens.prompt import Confirm, Prompt
+from tltui.text import tokens
+from tltui.text.correspondence import LineGroups
+from tltui.text.document import Builder, Document, Options, Piece, TextDocument, error_document
+from tltui.text.filename import safe_name
+from tltui.widgets.bars import RunBar, StatusBar
+from tltui.widgets.bindings import bindings
+from tltui.widgets.document_view import DocumentView
+from tltui.widgets.marked_view import MarkedView
+
+WIDTHS = ((100, 2), (180, 3), (10_000, 4))
+"""Columns below which so many panes are shown."""
+FIRST_CHOICE = {2: (SOURCE, PY, CPP), 3: (PRE, POST, PY, CPP), 4: (SOURCE, PRE, POST, PY, CPP)}
+CODE = (PY, CPP, KERNEL)
+
+
+@dataclass
+class UnitReady(Message):
+    """The texts of a unit have been read and parsed."""
+
+    number: int
+    provenance: Provenance
+    documents: dict[int, Document]
+    names: dict[int, Names]
+    groups: LineGroups | None
+
+
+class ProvenanceScreen(Screen[None]):
+    """The mode, for one compile."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.PROVENANCE)
+
+    def __init__(
+        self, run: Run, compile_: Compile, start: Artifact | None, config: Config, *, ascii_only: bool, mouse: bool
+    ) -> None:
+        super().__init__()
+        self.trace = run
+        self.compile_ = compile_
+        self._start = start
+        self._config = config
+        self._ascii = ascii_only
+        self._mouse = mouse
+        self._found: Provenance | None = None
+        self._number = 0
+        self._chosen: tuple[int, ...] = ()
+        self._documents: dict[int, Document] = {}
+        self._names: dict[int, Names] = {}
+        self._groups: LineGroups | None = None
+        self._is_following = False
+        self._line = (PRE, 0)
+
+    # layout
+
+    def compose(self) -> ComposeResult:
+        """A line above, the panes, a line below."""
+        by_id = {command.id: command for command in of(Where.PROVENANCE)}
+        keys = [self._config.keys.get(name, by_id[name].keys)[:1] for name in FOOTER_PROVENANCE]
+        hints = [(by_id[n].keys_shown(k), by_id[n].hint) for n, k in zip(FOOTER_PROVENANCE, keys, strict=True)]
+        yield RunBar(id="provenance-bar")
+        with Horizontal(id="provenance-panes"):
+            for pane, name in enumerate(PANES):
+                view = MarkedView(mouse=self._mouse, ascii_only=self._ascii, id=f"pane-{name}")
+                view.display = False
+                view.on_position = partial(self._moved, pane)
+                view.on_hover = partial(self._hovered, pane)
+                yield view
+        yield StatusBar(hints, id="provenance-status")
+
+    def on_mount(self) -> None:
+        """Read the compile off the UI thread."""
+        self._bar.set([(f" {self.compile_.ref} ", tokens.TITLE), ("reading graphs and code …", tokens.DIM)])
+        self._load(0, self._start.unit if self._start is not None else None)
+
+    def view(self, pane: int) -> MarkedView:
+        """The widget of a pane."""
+        return self.query_one(f"#pane-{PANES[pane]}", MarkedView)
+
+    @property
+    def _bar(self) -> RunBar:
+        return self.query_one(RunBar)
+
+    @property
+    def _status(self) -> StatusBar:
+        return self.query_one(StatusBar)
+
+    @property
+    def unit(self) -> UnitProvenance | None:
+        """The unit that is shown."""
+        return self._found.units[self._number] if self._found and self._found.units else None
+
+    @property
+    def pane(self) -> int:
+        """The pane that has the focus."""
+        return next((pane for pane in self._chosen if self.view(pane).has_focus), self._chosen[0] if self._chosen else PRE)
+
+    # loading
+
+    def _load(self, number: int, wanted: int | None = None) -> None:
+        options = Options(width=max(self.size.width // max(self._count(), 1) - 8, 40), ascii=self._ascii)
+        job = partial(self._read, number, wanted, self._found, options)
+        threading.Thread(target=job, name="provenance", daemon=True).start()
+
+    def _read(self, number: int, wanted: int | None, found: Provenance | None, options: Options) -> None:
+        """On a thread of its own: analyse the compile, make the documents of one unit."""
+        documents: dict[int, Document] = {}
+        groups = None
+        try:
+            found = found or provenance_of(self.compile_)
+            if wanted is not None:
+                number = next((n for n, unit in enumerate(found.units) if unit.number == wanted), number)
+            if found.units:
+                unit = found.units[number]
+                source = source_lines(f"@source:{self.compile_.ref}", "your source", unit.places, options)
+                documents[SOURCE] = source.document
+                for pane in (PRE, POST, *CODE):
+                    if unit.panes[pane].ref:
+                        documents[pane] = build(self.trace, unit.panes[pane].ref, options)
+                groups = correspondence(unit, source.lines)
+        except Exception as error:
+            found = found or Provenance(1, str(self.compile_.ref), ())
+            documents = {PRE: error_document("", "provenance", f"the provenance of {self.compile_.ref}", error)}
+        names = {pane: known for pane, document in documents.items() if (known := names_of(document)) is not None}
+        self.post_message(UnitReady(number, found, documents, names, groups))
+
+    def on_unit_ready(self, message: UnitReady) -> None:
+        """Show what was read."""
+        self._found, self._number = message.provenance, message.number
+        self._documents, self._names, self._groups = message.documents, message.names, message.groups
+        if not message.documents:
+            why = f"{self.compile_.ref} has no lowered graph: nothing became code"
+            self._documents = {PRE: _said(f"@provenance:{self.compile_.ref}", why)}
+        if not set(self._chosen) <= self._documents.keys() or not self._chosen:
+            self._chosen = self._default()
+        for pane, document in self._documents.items():
+            view = self.view(pane)
+            view.group_of = partial(self._band, pane)
+            view.set_pinned(())
+            view.show(document)
+        self._arrange()
+        first = self._first_pane()
+        self.view(first).focus()
+        self._say_unit()
+        if self._groups is not None and not self._groups.groups(first, self.view(first).current_line()):
+            self._step(False)
+
+    def _first_pane(self) -> int:
+        unit = self.unit
+        if self._start is not None and unit is not None:
+            for pane in self._chosen:
+                if unit.panes[pane].ref == str(self._start.ref):
+                    return pane
+        return self._chosen[0]
+
+    def _band(self, pane: int, line: int) -> int | None:
+        if self._groups is None:
+            return None
+        band = self._groups.bands(pane, line, line)[0]
+        return None if band < 0 else band
+
+    # panes
+
+    def _count(self) -> int:
+        return next(count for width, count in WIDTHS if self.size.width < width)
+
+    def _default(self) -> tuple[int, ...]:
+        """The panes of the first choice that there are; others fill their places."""
+        count = self._count()
+        there = sorted(self._documents)
+        chosen = [pane for pane in FIRST_CHOICE[count] if pane in there][:count]
+        chosen += [pane for pane in reversed(there) if pane not in chosen][: count - len(chosen)]
+        return tuple(sorted(chosen))
+
+    def _arrange(self) -> None:
+        for pane in range(len(PANES)):
+            self.view(pane).display = pane in self._chosen
+
+    def on_resize(self) -> None:
+        """More or fewer panes fit."""
+        if self._documents and len(self._chosen) != min(self._count(), len(self._documents)):
+            focused = self.pane
+            self._chosen = self._default()
+            self._arrange()
+            (self.view(focused) if focused in self._chosen else self.view(self._chosen[0])).focus()
+
+    def action_choose_panes(self) -> None:
+        """The next choice of panes."""
+        there = sorted(self._documents)
+        choices = list(combinations(there, min(self._count(), len(there))))
+        place = choices.index(self._chosen) if self._chosen in choices else -1
+        self._chosen = choices[(place + 1) % len(choices)]
+        self._arrange()
+        self.view(self._chosen[0]).focus()
+        self._status.tell(f" panes: {' · '.join(PANES[pane] for pane in self._chosen)}")
+
+    def action_next_pane(self) -> None:
+        """The pane to the right."""
+        self._other_pane(1)
+
+    def action_previous_pane(self) -> None:
+        """The pane to the left."""
+        self._other_pane(-1)
+
+    def _other_pane(self, by: int) -> None:
+        if self._chosen:
+            place = self._chosen.index(self.pane)
+            self.view(self._chosen[(place + by) % len(self._chosen)]).focus()
+
+    def action_zoom(self) -> None:
+        """One pane over the whole width, or all again."""
+        shown = [pane for pane in range(len(PANES)) if self.view(pane).display]
+        focused = self.pane
+        if len(shown) > 1:
+            for pane in shown:
+                self.view(pane).display = pane == focused
+        else:
+            self._arrange()
+        self.view(focused).focus()
+
+    # following
+
+    def _moved(self, pane: int, moved: DocumentView.Moved) -> None:
+        """The cursor of a pane moved: the others show what the line became, or came from."""
+        if self._is_following or not self.view(pane).has_focus:
+            return
+        self._line = (pane, moved.line)
+        self._follow(pane, moved.line)
+        self._say_line(pane, moved.line)
+        self._status.set(right=[(f"{moved.hits}  " if moved.hits else "", tokens.BREAK), (f"{moved.position} ", tokens.DIM)])
+
+    def _hovered(self, pane: int, line: int) -> None:
+        if not self._is_following:
+            self._follow(pane, line)
+            self._say_line(pane, line)
+
+    def _follow(self, pane: int, line: int) -> None:
+        self._is_following = True
+        try:
+            for other in self._chosen:
+                lines = self._lines(pane, line, other)
+                self.view(other).set_matches(lines, follow=other != pane)
+        finally:
+            self._is_following = False
+
+    def _lines(self, pane: int, line: int, other: int) -> list[int]:
+        if self._groups is None:
+            return []
+        return [n for first, last in self._groups.matches(pane, line, other) for n in range(first, last + 1)]
+
+    def action_pin(self) -> None:
+        """Keep what is lit now while the cursor moves on; again lets it go."""
+        pane, line = self._line
+        pinned = any(self.view(other).has_pinned for other in self._chosen)
+        for other in range(len(PANES)):
+            self.view(other).set_pinned(() if pinned else self._lines(pane, line, other))
+        self._status.tell(" unpinned" if pinned else " pinned: P lets it go")
+
+    def action_next_match(self) -> None:
+        """The next line of this pane that belongs to the same."""
+        self._match(False)
+
+    def action_previous_match(self) -> None:
+        """The line of this pane before that belongs to the same."""
+        self._match(True)
+
+    def _match(self, back: bool) -> None:
+        pane = self.pane
+        line = self.view(pane).current_line()
+        starts = [first for first, _ in self._groups.matches(pane, line, pane)] if self._groups else []
+        later = [start for start in starts if start < line] if back else [start for start in starts if start > line]
+        if not later:
+            self._status.tell(f" no {'earlier' if back else 'further'} match in this pane")
+        else:
+            self.view(pane).move_to(later[-1] if back else later[0], 0)
+
+    def action_next_mapped(self) -> None:
+        """The next line that is mapped."""
+        self._step(False)
+
+    def action_previous_mapped(self) -> None:
+        """The mapped line before."""
+        self._step(True)
+
+    def _step(self, back: bool) -> None:
+        pane = self.pane
+        line = self.view(pane).current_line()
+        found = self._groups.next_line(pane, line, back) if self._groups else None
+        if found is None:
+            self._status.tell(f" no {'earlier' if back else 'further'} line of this pane is mapped")
+        else:
+            self.view(pane).move_to(found, 0)
+
+    def action_next_unit(self) -> None:
+        """The next unit: forward, backward …"""
+        if self._found is None or len(self._found.units) < 2:
+            self._status.tell(" this compile has one unit only")
+        else:
+            self._load((self._number + 1) % len(self._found.units))
+
+    # what the bars say
+
+    def _say_unit(self) -> None:
+        unit = self.unit
+        if unit is None or self._found is None:
+            self._bar.set([(f" {self.compile_.ref} ", tokens.TITLE)])
+            return
+        name, _, _ = self.compile_.frame.code
+        units = f"unit {self._number + 1}/{len(self._found.units)}" if len(self._found.units) > 1 else ""
+        left: list[Piece] = [(f" {self.compile_.ref} {name or ''}  ", tokens.TITLE), f"{unit.unit}  ", (f"{units}  ", tokens.DIM)]
+        said, mapped = coverage_line(unit)
+        self._bar.set([*left, (said, tokens.DIM if mapped else tokens.WARN)])
+
+    def _say_line(self, pane: int, line: int) -> None:
+        names = self._names.get(pane)
+        said = names.about_line(line) if names is not None else ""
+        if not said and self._groups is not None and not self._groups.groups(pane, line):
+            said = "this line is not mapped: . and , go to the next and previous one that is"
+        if said:
+            self._status.tell(f" {said}", tokens.DIM)
+        else:
+            self._status.quiet()
+
+    # out
+
+    def action_export(self) -> None:
+        """The line and all that it maps to, to a file."""
+        pane, line = self._line
+        unit = self.unit
+        if unit is None or self._groups is None:
+            self._status.tell(" there is nothing to export")
+            return
+        chosen = selection_document(unit, self._groups, self._documents, pane, line)
+
+        def named(path: str | None) -> None:
+            if path and path.strip():
+                self._write(chosen, path.strip(), False)
+
+        name = safe_name(f"{self.compile_.ref}_{unit.unit}_{PANES[pane]}_{line + 1}", ".txt")
+        self.app.push_screen(Prompt("write this line and what it maps to", name, ".txt .ansi .md"), named)
+
+    def _write(self, document: TextDocument, path: str, force: bool) -> None:
+        try:
+            count = write(document, path, force=force)
+        except WouldOverwrite as exists:
+            def answered(yes: bool | None) -> None:
+                if yes:
+                    self._write(document, path, True)
+
+            self.app.push_screen(Confirm(f"{exists} exists: replace it?"), answered)
+        except OSError as error:
+            self._status.tell(f" could not write {path}: {error.strerror or error}", tokens.ERROR)
+        else:
+            self._status.tell(f" wrote {count} lines to {path}")
+
+    def action_copy(self) -> None:
+        """The selected lines, or the line."""
+        view = self.view(self.pane)
+        lo, hi = view.selected_lines() or (view.current_line(), view.current_line() + 1)
+        text = "\n".join(view.document.text(lo, hi))
+        self._status.tell(f" {copy(text, self.app.copy_to_clipboard, cache_path() / 'yank.txt')}")
+
+    def action_help(self) -> None:
+        """Keys and marks."""
+        self.app.push_screen(Help(self._ascii, self._config))
+
+    def action_leave(self) -> None:
+        """Back to the browser, unless something in the pane is to be closed first."""
+        if not self.view(self.pane).close_innermost():
+            self.dismiss(None)
+
+    # what the panes ask
+
+    @on(DocumentView.Told)
+    def _told(self, message: DocumentView.Told) -> None:
+        self._status.tell(f" {message.text}")
+
+    @on(DocumentView.NameFollowed)
+    def _name_followed(self, message: DocumentView.NameFollowed) -> None:
+        names = self._names.get(self.pane)
+        line = names.definition(message.name, message.line) if names is not None else None
+        if line is None or line == message.line:
+            message.view.action_search_word()
+        else:
+            message.view.move_to(line, 0)
+
+    @on(DocumentView.Followed)
+    def _followed(self, message: DocumentView.Followed) -> None:
+        self._status.tell(f" {message.target.removeprefix('file:')}")
+
+    @on(DocumentView.AskSearch)
+    def _ask_search(self, message: DocumentView.AskSearch) -> None:
+        self._ask("/", message.view.search)
+
+    @on(DocumentView.AskLine)
+    def _ask_line(self, message: DocumentView.AskLine) -> None:
+        self._ask("line", lambda text: message.view.goto_line(int(text)) if text.strip().isdigit() else None)
+
+    @on(DocumentView.AskFilter)
+    def _ask_filter(self, message: DocumentView.AskFilter) -> None:
+        self._ask("show only lines with", message.view.set_filter)
+
+    def _ask(self, question: str, answer: Callable[[str], object]) -> None:
+        def answered(text: str | None) -> None:
+            if text is not None:
+                answer(text)
+
+        self.app.push_screen(Prompt(question), answered)
+
+
+def _said(ref: str, text: str) -> TextDocument:
+    builder = Builder(ref, "provenance")
+    builder.add(text)
+    return builder.document()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from tltui.documents.names import Names
 from tltui.text.document import Document
 from tltui.trace.batch import Batch
+
+if TYPE_CHECKING:
+    from tltui.documents.names import Names
 
 
 @dataclass

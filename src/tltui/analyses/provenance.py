@@ -17,6 +17,7 @@ here raises on damaged data; what could not be read is not linked, and the cover
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from tltui.analyses import provenance_mapping as mapping
@@ -171,7 +172,8 @@ def _unit(parts: Parts, texts: Texts, panes: dict[int, Pane]) -> UnitProvenance:
     links = links_of(texts)
     places = places_of(texts, links)
     woven = weave(texts, links, places)
-    kernels = tuple(_kernel(woven, n, kernel) for n, kernel in enumerate(links.kernels))
+    times = Counter(kernel.key for kernel in links.kernels)
+    kernels = tuple(_kernel(woven, n, kernel, times[kernel.key] == 1) for n, kernel in enumerate(links.kernels))
     sources = _sources(links, places, kernels)
     ordered = places.ordered()
     panes[result.SOURCE] = Pane(PANES[result.SOURCE], "", len(ordered), "" if ordered else "torch names no line of source")
@@ -189,7 +191,7 @@ def _no_code(pane: int, panes: dict[int, Pane]) -> str:
     return "only AOTInductor generates a C++ wrapper" if result.PY in panes else "torch wrote none"
 
 
-def _kernel(woven: Woven, number: int, kernel: KernelLink) -> Kernel:
+def _kernel(woven: Woven, number: int, kernel: KernelLink, alone: bool) -> Kernel:
     before = [name for node in kernel.post for name in woven.links.post_to_pre.get(node, ())]
     places = woven.places.kernels[number]
     own = kernel.definition
@@ -202,7 +204,7 @@ def _kernel(woven: Woven, number: int, kernel: KernelLink) -> Kernel:
         kernel.name, kernel.handle, tuple(line + 1 for call in kernel.calls for line in call.lines),
         None if own is None else (own.first + 1, own.last + 1), kernel.call_pane, kernel.definition_pane, kernel.post,
         tuple(dict.fromkeys((*before, *kernel.pre))), tuple(f"{file}:{line}" for file, line in places), kernel.nodes_from,
-        lines_from,
+        lines_from, kernel.key if alone or not kernel.calls else f"{kernel.key}@{kernel.calls[0].last + 1}",
     )  # fmt: skip
 
 

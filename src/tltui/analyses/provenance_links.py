@@ -253,15 +253,14 @@ def _from_name(texts: Texts, kernel: KernelLink, index: _Index, done: set[str], 
     extern = _operator(kernel)
     words = "" if extern else kernel.name.partition("_fused")[2] + "_"
     found: dict[str, None] = {}
-    for stack in texts.stacks.frames.get(kernel.key, ()):
-        for aten, names in index.by_place.get((stack[-1].file, stack[-1].line or 0), {}).items():
-            if extern and aten.partition(".")[2] == extern:
-                left = [name for name in names if name not in done]
-                if len(left) == 1 and not any(name in names for name in kernel.post):
-                    found[left[0]] = None
-                    done.add(left[0])
-            elif not extern and len(names) == 1 and f"_{aten[5:]}_" in words:
-                found[names[0]] = None
+    for aten, names in _near(texts, kernel, index).items():
+        if extern and aten.partition(".")[2] == extern:
+            left = [name for name in names if name not in done]
+            if len(left) == 1 and not any(name in names for name in kernel.post):
+                found[left[0]] = None
+                done.add(left[0])
+        elif not extern and len(names) == 1 and f"_{aten.partition('.')[2]}_" in words:
+            found.update(names)
     if not kernel.post and not kernel.pre and not found and once and len(words) > 1:
         found.update({names[0]: None for base, names in index.by_base.items() if len(names) == 1 and f"_{base}_" in words})
     new = tuple(name for name in found if name not in kernel.post)
@@ -269,6 +268,15 @@ def _from_name(texts: Texts, kernel: KernelLink, index: _Index, done: set[str], 
         kernel.post += new
         if kernel.nodes_from == result.NONE:
             kernel.nodes_from = result.KERNEL_NAMES
+
+
+def _near(texts: Texts, kernel: KernelLink, index: _Index) -> dict[str, dict[str, None]]:
+    """Operator → the nodes that do it, at all lines of source that the stacks of a kernel lead to."""
+    found: dict[str, dict[str, None]] = {}
+    for place in {(stack[-1].file, stack[-1].line or 0) for stack in texts.stacks.frames.get(kernel.key, ())}:
+        for aten, names in index.by_place.get(place, {}).items():
+            found.setdefault(aten, {}).update(dict.fromkeys(names))
+    return found
 
 
 def _from_forward(texts: Texts) -> Names:

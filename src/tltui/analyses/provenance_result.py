@@ -78,11 +78,8 @@ class Kernel:
     """Where its nodes come from: one of `SOURCES`, 'none'."""
     lines_from: str
     """Where its user lines come from."""
-
-    @property
-    def key(self) -> str:
-        """As torch names it: `NAME:HANDLE`."""
-        return self.name if self.handle is None else f"{self.name}:{self.handle}"
+    key: str
+    """As torch names it: `NAME:HANDLE`, or `NAME`; `NAME@LINE` of several calls without a handle. Unique in the unit."""
 
     @property
     def mapped(self) -> bool:
@@ -209,6 +206,7 @@ def unit_json(unit: UnitProvenance) -> dict[str, Any]:
 
 def _kernel_json(kernel: Kernel) -> dict[str, Any]:
     return {
+        "key": kernel.key,
         "name": kernel.name,
         "handle": kernel.handle,
         "call_lines": list(kernel.call_lines),

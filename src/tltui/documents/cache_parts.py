@@ -17,8 +17,11 @@ REFS_SHOWN, ROWS_SHOWN, NAMED = 8, 10, 400
 STYLES = {HIT: tokens.OK, MISS: tokens.WARN, BYPASS: tokens.WARN, DISABLED_STATE: tokens.DIM, STORED: tokens.DIM}
 
 
-def add_totals(page: Page, totals: Sequence[CacheTotal]) -> None:
+def add_totals(page: Page, totals: Sequence[CacheTotal], compiles: int) -> None:
     """Hits, misses and bypasses of each cache."""
+    if not totals:
+        what = f"{fmt.plural(compiles, 'compile')}, and no hit, miss or bypass of a cache was logged"
+        page.add((what if compiles else "no compile here, so no cache was asked", tokens.STRONG))
     for total in totals:
         words: list[Piece] = [(fmt.plural(total.hits, "hit"), tokens.OK if total.hits else tokens.DIM)]
         words.append((fmt.plural(total.misses, "miss", "misses"), tokens.WARN if total.misses else tokens.DIM))
@@ -227,10 +230,7 @@ def add_compiles(page: Page, report: CachesReport) -> None:
 
 
 def add_silent(page: Page, report: CachesReport, everyone: Sequence[CompileCaches]) -> None:
-    """What can be said of the rest, and of a page with nothing on it."""
-    if not any(own.answers or own.off for own in report.compiles):
-        page.blank()
-        page.say("No cache answered here." if everyone else "There is no compile here, so no cache was asked.")
+    """What can be said of the rest."""
     strange = [own for own in everyone if own.lowered and not own.answers and not own.off]
     if strange:
         page.blank()

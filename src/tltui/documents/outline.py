@@ -185,9 +185,10 @@ def _compile_children(compile_: Compile) -> list[Node]:
     calls = compile_calls(artifacts)
     if len(units) < 2 and not (calls and units):
         return nodes + _phases(compile_, artifacts)
-    groups = [
-        UnitGroup(compile_, unit, tuple(artifact for artifact in artifacts if artifact.unit == unit.number)) for unit in units
-    ]
+    members: dict[int | None, list[Artifact]] = {}
+    for artifact in artifacts:
+        members.setdefault(artifact.unit, []).append(artifact)
+    groups = [UnitGroup(compile_, unit, tuple(members[unit.number])) for unit in units]
     called = {artifact.record for call in calls for artifact in call.common}
     common = [artifact for artifact in artifacts if artifact.unit is None and artifact.record not in called]
     before = [artifact for artifact in common if artifact.kind.phase.order < Phase.INDUCTOR.order]
@@ -196,7 +197,8 @@ def _compile_children(compile_: Compile) -> list[Node]:
     if len(calls) > 1:
         page = str(compile_.ref.at("vllm"))
         for number, call in enumerate(calls, 1):
-            own = tuple(group for group in groups if group.unit.number in call.units)
+            numbers = frozenset(call.units)
+            own = tuple(group for group in groups if group.unit.number in numbers)
             target = CallGroup(compile_, number, prefix_of(call), tuple(call.common), own)
             nodes.append(Node(f"{key}\0call{number}", target, page, bool(call.common or own)))
     else:
@@ -347,7 +349,8 @@ def _stack_label(part: StackPart, ascii_: bool) -> Label:
     style = tokens.DIM if frame.framework else tokens.DEFINITION
     where = f"  {os.path.basename(frame.file)}:{frame.line}" if frame.line is not None else f"  {os.path.basename(frame.file)}"
     more = f"  +{plural(len(part.frames) - 1, 'frame')}" if len(part.frames) > 1 else ""
-    return Label(((frame.name, style),), _tally_pieces(part.tally, ascii_), ((where, tokens.DIM), (more, tokens.DIM)))
+    # without the number of compiles: they stand below
+    return Label(((frame.name, style),), _tally_pieces(part.tally, ascii_)[1:], ((where, tokens.DIM), (more, tokens.DIM)))
 
 
 def _artifact_label(artifact: Artifact, numbered: bool) -> Label:

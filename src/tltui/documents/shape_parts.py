@@ -30,7 +30,9 @@ def add_compile(page: Page, shapes: CompileShapes, single: bool, folded: bool, s
         page.close(0)
         page.blank()
         page.open(f"{name} {shapes.function or ''}", folded)
-    head: list[Piece] = [(name, tokens.LINK, shapes.ref), " ", (shapes.function or "", tokens.FUNCTION), "  "]
+    what = "records without a compile id" if shapes.ref.endswith("none") else "a backward that compiled autograd captured"
+    function: Piece = (shapes.function or "", tokens.FUNCTION) if shapes.function or shapes.status else (what, tokens.DIM)
+    head: list[Piece] = [(name, tokens.LINK, shapes.ref), " ", function, "  "]
     if shapes.file is not None:
         head += [page.place(shapes.file, shapes.line), "  "]
     if shapes.fail_type:
@@ -47,6 +49,8 @@ def add_compile(page: Page, shapes: CompileShapes, single: bool, folded: bool, s
     _automatic(page, shapes)
     _real(page, shapes)
     _kept(page, shapes, said)
+    if any(guard.deferred for symbol in shapes.symbols for guard in symbol.guards):
+        page.say("A size that breaks a condition asserted at run time is an error, not another compile.", "  ", tokens.VALUE)
     _advice(page, shapes.advice)
     _inputs(page, shapes)
     if not shapes.symbols and not shapes.stuck and not shapes.real:

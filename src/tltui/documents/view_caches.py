@@ -47,10 +47,9 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesRep
     different = tuple(
         one for one in divergences_of(run.processes()) if any(answer.compile in within for answer in one.answers)
     )
-    parts.add_totals(page, totals)
+    parts.add_totals(page, totals, sum(node.is_compile for node in scope.compiles))
     parts.add_divergences(page, different)
-    if totals or different:
-        yield
+    yield
     study = _Study()
     yield from study.read(scope.compiles)
     if single:

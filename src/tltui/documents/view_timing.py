@@ -34,6 +34,8 @@ from tltui.text.sanitize import sanitize
 
 AT_ONCE = 40_000
 """Events up to which the page begins with what they say; with more, it begins with what the index knows."""
+COMPILES_AT_ONCE = 300
+"""The same, for compiles without events: their metrics are read."""
 SORTS = ("self", "total", "count", "name")
 
 
@@ -72,7 +74,7 @@ def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Generator[None, None
     compiles = scope.compiles
     events = count_events(compiles)
     _head(page, run, scope, events)
-    if events > AT_ONCE:
+    if events > AT_ONCE or (not events and len(compiles) > COMPILES_AT_ONCE):
         return (yield from _large(page, scope, sort))
     timing = yield from timing_steps(str(scope.ref), compiles)
     if not timing.source and not timing.compiles:

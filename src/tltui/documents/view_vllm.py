@@ -132,8 +132,8 @@ def _table(page: Page, call: Call) -> None:
     page.blank()
     page.say("artifacts of each piece, submodules by ranges of sizes", "  ", tokens.LABEL)
     capture = {piece.range for submodule in call.submodules for piece in submodule.pieces if piece.capture}
-    groups = [(s, [other for other in call.submodules if other.same_as == s.name]) for s in call.submodules if s.same_as is None]
-    labels = [_alike(s.name, [other.name for other in same]) for s, same in groups]
+    groups = _groups(call)
+    labels = [_alike(s.name, same) for s, same in groups]
     room = page.width - min(max(map(len, labels)), page.width // 2) - 4
     shown = max(room // (max(len(range_name(r)) for r in call.ranges) + 3), 1)
     for n in range(0, len(call.ranges), shown):
@@ -149,7 +149,16 @@ def _table(page: Page, call: Call) -> None:
         page.add("  ", ("! no output code: ", tokens.DIM), ("what is absent, and why", tokens.LINK, f"@absent:{call.ref}"))
 
 
-def _alike(name: str, same: list[str]) -> str:
+def _groups(call: Call) -> list[tuple[Submodule, list[Submodule]]]:
+    """Each submodule that is the first of its kind, with those that have the same graph."""
+    same: dict[str, list[Submodule]] = {}
+    for submodule in call.submodules:
+        if submodule.same_as is not None:
+            same.setdefault(submodule.same_as, []).append(submodule)
+    return [(s, same.get(s.name, [])) for s in call.submodules if s.same_as is None]
+
+
+def _alike(name: str, same: list[Submodule]) -> str:
     """`submod_2 and 2 alike`"""
     return f"{name} and {len(same)} alike" if same else name
 
@@ -177,12 +186,9 @@ def _passes(page: Page, call: Call) -> None:
 
 def _submodules(page: Page, call: Call) -> None:
     """Each submodule with its pieces; those with the same graph as an earlier one are folded below it."""
-    for submodule in call.submodules:
-        if submodule.same_as is not None:
-            continue
-        same = [other for other in call.submodules if other.same_as == submodule.name]
+    for submodule, same in _groups(call):
         page.blank()
-        page.open(_alike(submodule.name, [other.name for other in same]))
+        page.open(_alike(submodule.name, same))
         _submodule(page, submodule, "  ")
         if same:
             names = ", ".join(other.name for other in same)
@@ -211,7 +217,8 @@ def _piece(page: Page, piece: Piece, indent: str) -> None:
     page.open(f"{piece.submodule} {range_name(piece.range)}", folded=True)
     words = [fmt.plural(len(piece.artifacts) + len(piece.passes), "artifact")]
     if piece.passes:
-        words.append(f"{sum(step.changed is True for step in piece.passes)} of {fmt.plural(len(piece.passes), 'pass', 'passes')} changed it")
+        changed = sum(step.changed is True for step in piece.passes)
+        words.append(f"{changed} of {fmt.plural(len(piece.passes), 'pass', 'passes')} changed it")
     head: list[Text] = [(range_name(piece.range), tokens.LINK, piece.ref), (f"  {', '.join(words)}", tokens.DIM)]
     if piece.code is None:
         head.append(("  no output code", tokens.WARN))

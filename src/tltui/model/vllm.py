@@ -49,7 +49,7 @@ def compile_calls(artifacts: Sequence[Artifact]) -> list[CompileCall]:
         if artifact.unit is None:
             if artifact.name != CONFIG:
                 call.common.append(artifact)
-        elif artifact.unit not in call.units:
+        elif call.units[-1:] != [artifact.unit]:  # the records of a piece stand together
             call.units.append(artifact.unit)
     if not calls and early:
         calls.append(CompileCall(None, early))

@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -18,7 +18,6 @@ from tltui.commands import BY_ID, FOOTER, Where
 from tltui.config import Config
 from tltui.documents.format import clip, plural, seconds, size_of
 from tltui.documents.listing import torch_version
-from tltui.documents.names import Names
 from tltui.documents.outline import Node, path_to, root
 from tltui.documents.outline_rows import OutlineRows
 from tltui.messages import DocumentGrown, DocumentReady, NamesReady, Scanned
@@ -37,6 +36,9 @@ from tltui.widgets.bars import RunBar, StatusBar
 from tltui.widgets.bindings import bindings
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.trace_tree import TraceTree
+
+if TYPE_CHECKING:
+    from tltui.documents.names import Names
 
 NARROW = 100
 """Columns below which one pane is shown at a time."""

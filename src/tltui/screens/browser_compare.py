@@ -7,7 +7,6 @@ from dataclasses import replace
 from tltui.model.ref import BadAddress, parse_ref
 from tltui.model.walk import next_in_frame
 from tltui.screens.browser_marks import BrowserMarks
-from tltui.screens.provenance import ProvenanceScreen
 
 
 class BrowserCompare(BrowserMarks):
@@ -24,6 +23,8 @@ class BrowserCompare(BrowserMarks):
         if compile_ is None:
             own.tell("go to a compile first: provenance shows what its source became")
             return
+        from tltui.screens.provenance import ProvenanceScreen
+
         screen = ProvenanceScreen(
             own.trace, compile_, own.current_artifact, own.config, ascii_only=own.ascii_only, mouse=own.mouse
         )

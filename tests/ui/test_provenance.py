@@ -1,0 +1,140 @@
+"""Provenance mode, driven by keys: what lights up, what it says, what it writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from opened import DEMO, TRACES, Driver, opened
+from screen import screen_lines, screen_text
+from textual.widgets import Input
+
+from tltui.analyses.provenance import POST, PRE, PY, SOURCE
+from tltui.screens.provenance import ProvenanceScreen
+
+TRAIN = TRACES / "torch-2.13" / "train"
+
+
+async def to(driver: Driver, ref: str) -> None:
+    driver.browser.go(ref)
+    await driver.shown(ref)
+
+
+async def enter(driver: Driver) -> ProvenanceScreen:
+    await driver.press("p")
+    await driver.until(lambda: isinstance(driver.app.screen, ProvenanceScreen))
+    screen = driver.app.screen
+    assert isinstance(screen, ProvenanceScreen)
+    await driver.until(lambda: screen.unit is not None and bool(screen.view(screen.pane).document.ref))
+    await driver.pilot.pause()
+    return screen
+
+
+@pytest.mark.parametrize(("width", "panes"), [(80, 2), (120, 3), (200, 4)])
+async def test_as_many_panes_as_fit(width: int, panes: int) -> None:
+    async with opened(TRAIN, size=(width, 30)) as driver:
+        screen = await enter(driver)
+        assert sum(screen.view(pane).display for pane in range(6)) == panes
+        assert "10/10 kernels · 52/52 nodes mapped" in screen_lines(driver.app)[0]
+
+
+async def test_the_other_panes_follow_the_cursor() -> None:
+    async with opened(TRAIN, size=(140, 34)) as driver:
+        screen = await enter(driver)
+        assert screen.pane == PRE
+        pre = screen.view(PRE)
+        line = next(n for n in range(len(pre.document)) if " layer_norm:" in pre.document.line(n).text)
+        pre.goto_line(line + 1)
+        await driver.pilot.pause()
+        post, code = screen.view(POST), screen.view(PY)
+        assert any("var_mean" in post.document.line(n).text for n in post.matches)
+        assert any("cpp_fused" in code.document.line(n).text for n in code.matches)
+        assert post.current_line() in post.matches and code.current_line() in code.matches
+        await driver.press("tab")
+        assert screen.pane == POST and line in pre.matches
+        await driver.press("shift+tab")
+        assert screen.pane == PRE
+
+
+async def test_next_mapped_line_and_matches_and_what_is_said() -> None:
+    async with opened(TRAIN, size=(140, 34)) as driver:
+        screen = await enter(driver)
+        pre = screen.view(PRE)
+        seen = []
+        for _ in range(4):
+            await driver.press("full_stop")
+            seen.append(pre.current_line())
+        assert seen == sorted(set(seen))
+        await driver.press("comma")
+        assert pre.current_line() == seen[-2]
+        await driver.press("tab", "right_parenthesis")
+        await driver.press("g", "comma")
+        assert "no earlier line of this pane is mapped" in screen_text(driver.app)
+
+
+async def test_units_and_panes_and_zoom_and_pin() -> None:
+    async with opened(TRAIN, size=(140, 34)) as driver:
+        screen = await enter(driver)
+        assert screen.unit is not None and screen.unit.unit == "forward"
+        await driver.press("u")
+        await driver.until(lambda: screen.unit is not None and screen.unit.unit == "backward")
+        assert "backward" in screen_lines(driver.app)[0]
+        await driver.press("u")
+        await driver.until(lambda: screen.unit is not None and screen.unit.unit == "forward")
+        before = [pane for pane in range(6) if screen.view(pane).display]
+        await driver.press("vertical_line")
+        assert [pane for pane in range(6) if screen.view(pane).display] != before
+        await driver.press("z")
+        assert sum(screen.view(pane).display for pane in range(6)) == 1
+        await driver.press("z")
+        assert sum(screen.view(pane).display for pane in range(6)) == 3
+        await driver.press("full_stop", "P")
+        assert any(screen.view(pane).has_pinned for pane in range(6))
+        await driver.press("P")
+        assert not any(screen.view(pane).has_pinned for pane in range(6))
+
+
+async def test_it_begins_at_the_artifact_that_was_shown() -> None:
+    async with opened(TRAIN, size=(140, 34)) as driver:
+        await to(driver, "0/0:inductor_post_grad_graph#2")
+        screen = await enter(driver)
+        assert screen.unit is not None and screen.unit.unit == "backward" and screen.pane == POST
+
+
+async def test_the_source_pane_knows_the_users_lines() -> None:
+    async with opened(TRAIN, size=(200, 34)) as driver:
+        screen = await enter(driver)
+        source = screen.view(SOURCE)
+        text = "\n".join(source.document.text())
+        assert "train.py" in text and "q,k,v=s.q(s.ln(x)).chunk(3,-1)" in text
+        line = next(n for n in range(len(source.document)) if "s.q(s.ln(x))" in source.document.line(n).text)
+        source.focus()
+        await driver.pilot.pause()
+        source.goto_line(line + 1)
+        await driver.pilot.pause()
+        pre = screen.view(PRE)
+        assert any("linear" in pre.document.line(n).text for n in pre.matches)
+
+
+async def test_export_of_one_line_and_all_that_it_maps_to(tmp_path: Path) -> None:
+    async with opened(TRAIN, size=(140, 34)) as driver:
+        screen = await enter(driver)
+        await driver.press("full_stop", "full_stop", "full_stop", "x")
+        target = tmp_path / "line.txt"
+        await driver.until(lambda: isinstance(driver.app.focused, Input))
+        assert isinstance(driver.app.focused, Input)
+        driver.app.focused.value = str(target)
+        await driver.press("enter")
+        await driver.until(target.exists)
+        text = target.read_text()
+        assert "pre-grad graph" in text and "post-grad graph" in text and "generated code" in text
+        assert screen.is_current
+
+
+async def test_a_compile_without_graphs_says_so_and_esc_goes_back() -> None:
+    async with opened(DEMO, size=(120, 30)) as driver:
+        await to(driver, "0:4/8")
+        await driver.press("p")
+        await driver.until(lambda: "nothing became code" in screen_text(driver.app))
+        await driver.press("escape")
+        await driver.until(lambda: driver.app.screen is driver.browser)

@@ -15,6 +15,7 @@ CREATED, SYMBOL = "expression_created", "create_unbacked_symbol"
 DEPTH = 400
 NODES = 2_000
 SLICE = 500
+ANY = "[-int_oo, int_oo]"
 _ID = re.compile(rb'"(?:result_id|node_id)": (-?\d{1,24})[,}]')
 _NUMBER = re.compile(r"^(?:-?[\d.]+(?:e[-+]?\d+)?|True|False|None|-?int_oo)$")
 
@@ -85,7 +86,7 @@ class Expressions:
             if record in self._symbols:
                 name = text_in(fields, "symbol") or text or "?"
                 bounds = text_in(fields, "vr")
-                source = f"depends on data, range {bounds}" if bounds else "depends on data"
+                source = f"depends on data, range {bounds}" if bounds not in (None, ANY) else "depends on data"
                 found.append(Expression(depth, name, source=source, where=where))
                 continue
             arguments = tuple(str(argument) for argument in list_in(fields, "arguments"))

@@ -105,7 +105,7 @@ def _nearest(page: Page, nearest: Nearest) -> None:
     said = ["same function" if nearest.same_code else "another function"]
     if nearest.before is not None:
         said.append("asked for before" if nearest.before else "asked for later")
-    page.row([*pieces, (f" ({', '.join(said)})", tokens.DIM)], "    ")
+    page.row([*pieces, " ", (f"({', '.join(said)})", tokens.DIM)], "    ")
     what = f"{fmt.count(nearest.differ)} of {fmt.plural(nearest.of, 'component')}"
     page.add("    ", (f"{what} {'differs' if nearest.differ == 1 else 'differ'}", tokens.STRONG))
     graph = "gm" in nearest.names
@@ -164,8 +164,8 @@ def _plain_misses(page: Page, plain: Sequence[Sequence[CacheMiss]]) -> None:
     for same in plain:
         groups.setdefault((same[0].answer.cache, same[0].components > 0), []).append(same)
     for (cache, compared), members in groups.items():
-        what = f"{fmt.plural(sum(map(len, members)), 'miss', 'misses')} of the {cache}"
-        what += " with no earlier key to compare" if compared else ": torch wrote no components of its keys"
+        what = f"{cache}: {fmt.plural(sum(map(len, members)), 'miss', 'misses')}"
+        what += " with no earlier key to compare" if compared else ", torch wrote no components"
         page.open(what, folded=len(members) > ROWS_SHOWN)
         page.add("  ", (fmt.clip(what, page.width - 2), tokens.DIM))
         for same in members[:NAMED]:

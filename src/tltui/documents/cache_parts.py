@@ -37,25 +37,31 @@ def add_divergences(page: Page, found: Sequence[Divergence]) -> None:
     """What some ranks found and others did not: a known cause of hangs."""
     if not found:
         return
-    page.heading(f"Ranks got different answers ({fmt.plural(len(found), 'compile')})")
+    groups: dict[tuple[object, ...], list[Divergence]] = {}
+    for one in found:  # mostly both caches give one rank the same answer
+        states = tuple((answer.rank, answer.state) for answer in one.answers)
+        groups.setdefault((one.function, one.file, one.line, one.ordinal, states), []).append(one)
+    merged = list(groups.values())
+    page.heading(f"Ranks got different answers ({fmt.plural(len({key[:4] for key in groups}), 'compile')})")
     page.say(
         "Ranks that hit go on at once, those that miss compile first. A collective in between waits for them, or hangs "
         "(pytorch issue 193043).", "  ", tokens.WARN,
     )  # fmt: skip
-    for one in found[:ROWS_SHOWN]:
-        _divergence(page, one)
-    if len(found) > ROWS_SHOWN:
-        what = f"{fmt.count(len(found) - ROWS_SHOWN)} more"
+    for group in merged[:ROWS_SHOWN]:
+        _divergence(page, group)
+    if len(merged) > ROWS_SHOWN:
+        what = f"{fmt.count(len(merged) - ROWS_SHOWN)} more"
         page.open(what, folded=True)
         page.add("  ", (what, tokens.DIM))
-        for one in found[ROWS_SHOWN:NAMED]:
-            _divergence(page, one)
+        for group in merged[ROWS_SHOWN:NAMED]:
+            _divergence(page, group)
         page.close()
 
 
-def _divergence(page: Page, one: Divergence) -> None:
+def _divergence(page: Page, group: Sequence[Divergence]) -> None:
+    one = group[0]
     name = (fmt.clip_middle(sanitize(one.function or "?"), 40), tokens.FUNCTION)
-    which = f"{fmt.ordinal(one.ordinal)} compile, {one.cache}"
+    which = f"{fmt.ordinal(one.ordinal)} compile, {' and '.join(own.cache for own in group)}"
     page.row([name, "  ", page.place(one.file, one.line), f"  {which}"], "  ")
     for state in (HIT, MISS, BYPASS):
         same = [answer for answer in one.answers if answer.state == state]

@@ -36,7 +36,7 @@ VIEWS: tuple[View, ...] = (
     View("absent", "", "which artifacts are not in the trace, and why: failed, cut off, not logged, cached", "view_absent"),
     View("metrics", "", "all fields of the metrics; settings that differ between compiles and ranks", "view_metrics"),
     View("exports", "", "export runs: what export guessed, could not decide, or found wrong, and why", "view_exports"),
-    View("vllm", "", "vLLM runs: compile calls, their pieces by ranges of sizes, and what each pass did", "view_vllm"),
+    View("vllm", "", "the compile calls of vLLM, their pieces by ranges of sizes, and what each pass did", "view_vllm"),
 )
 
 BY_NAME = {view.name: view for view in VIEWS}

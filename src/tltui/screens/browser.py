@@ -221,7 +221,8 @@ class Browser(BrowserCommands):
         badge = self.document_view.document.badge
         if badge:
             parts.append((f"{badge}  ", tokens.ERROR if "✗" in badge else tokens.DIM))
-        parts.append((f"{moved.position} ", tokens.DIM))
+        # always as wide: then only these cells are repainted
+        parts.append((f"{moved.position.rjust(2 * len(f'{moved.lines:,}') + 1)} ", tokens.DIM))
         self._say_name(moved.line)
         self.status.set(right=parts)
 

@@ -12,6 +12,7 @@ from typing import ClassVar
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
+from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -38,10 +39,14 @@ class Bar(Widget, can_focus=False):
         self._styles: dict[str, Style] = {}
 
     def set(self, left: Sequence[Piece] | None = None, right: Sequence[Piece] | None = None) -> None:
-        """Change what it says; repaints only if something changed."""
-        new = (self._left if left is None else tuple(left), self._right if right is None else tuple(right))
-        if new != (self._left, self._right):
-            self._left, self._right = new
+        """Change what it says. Repaints only what changed: the position in a document changes with each key."""
+        before = self._left, self._right
+        self._left = before[0] if left is None else tuple(left)
+        self._right = before[1] if right is None else tuple(right)
+        if self._left == before[0] and _width(self._right) == _width(before[1]) and self._right != before[1]:
+            width = _width(self._right)
+            self.refresh(Region(self.size.width - width, 0, width, 1))
+        elif (self._left, self._right) != before:
             self.refresh()
 
     def said(self) -> str:
@@ -88,6 +93,10 @@ class Bar(Widget, can_focus=False):
 
 def _text(piece: Piece) -> str:
     return piece if isinstance(piece, str) else piece[0]
+
+
+def _width(pieces: Sequence[Piece]) -> int:
+    return sum(cell_len(_text(piece)) for piece in pieces)
 
 
 def _cut(text: str, cells: int) -> str:

@@ -1,0 +1,398 @@
+"""Why frames were compiled again: torch's words, the guard that they are about, and the page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from golden import assert_golden
+from made_logs import TRACES, Log, trace
+from viewed import lead_somewhere, opened, page, targets, text
+
+from tltui.analyses.causes import CAUSES, cause_of
+from tltui.analyses.guard_lines import GuardText
+from tltui.analyses.ladder import Ladder
+from tltui.analyses.rungs import Reason
+from tltui.documents.build import build
+from tltui.documents.view_recompiles import Recompiles
+from tltui.export import to_json
+from tltui.model.artifacts import Artifact
+from tltui.model.ref import at_line, parse_ref, split_line
+from tltui.model.run import Run
+from tltui.text.document import Document, Options
+
+REASONS = "torch-2.13/reasons"
+ALL = sorted(
+    str(path.relative_to(TRACES.parents[1]))
+    for group in ("torch-2.13", "tlparse")
+    for path in (TRACES / group).iterdir()
+    if path.name != "LICENSE"
+)
+
+
+def result(document: Document) -> Recompiles:
+    found = document.data()
+    assert isinstance(found, Recompiles)
+    return found
+
+
+def ladders(run: Run, ref: str = "") -> dict[str, Ladder]:
+    found = result(page(run, f"@recompiles:{ref}" if ref else "@recompiles"))
+    return {ladder.function or "": ladder for ladder in found.frames}
+
+
+def first(ladder: Ladder, rung: int = 0) -> Reason:
+    return ladder.rungs[rung].reasons[0]
+
+
+# torch's words
+
+
+@pytest.mark.parametrize(("words", "kind", "source", "dim", "expected", "actual"), [
+    ("tensor 'x' size mismatch at index 0. expected 3, actual 5", "tensor size", "x", 0, "3", "5"),
+    ("tensor 'L['x']' size mismatch at index 1. expected 3, actual 5", "tensor size", "x", 1, "3", "5"),
+    ("tensor 'self._parameters['w']' rank mismatch. expected 1, actual 2", "tensor rank", "self._parameters['w']", None, "1", "2"),
+    ("tensor 'x' stride mismatch at index 0. expected 6, actual 1", "tensor stride", "x", 0, "6", "1"),
+    ("tensor 'x' dtype mismatch. expected Float, actual BFloat16", "tensor dtype", "x", None, "float32", "bfloat16"),
+    ("tensor 'x' requires_grad mismatch. expected requires_grad=1", "requires_grad", "x", None, "yes", "no"),
+    ("tensor 'x' Tensor device index mismatch. Expected device index to be 0, got 1", "tensor device", "x", None,
+     "index 0", "index 1"),
+    ("tensor 'x' dispatch key set mismatch. expected DispatchKeySet(CPU, BackendSelect, ADInplaceOrView, AutogradCPU), "
+     "actual DispatchKeySet(CUDA, BackendSelect, ADInplaceOrView, AutogradCUDA)", "tensor device", "x", None, "cpu", "cuda"),
+    ("tensor 'x' dispatch key set mismatch. expected DispatchKeySet(CPU, BackendSelect), "
+     "actual DispatchKeySet(CPU, BackendSelect, ADInplaceOrView, AutogradCPU)", "tensor kind", "x", None, "plain",
+     "ADInplaceOrView, AutogradCPU"),
+    ("expected type of 'x' to be a tensor type, ' but found <class 'NoneType'>", "type", "x", None, "Tensor", "NoneType"),
+    ("L['n'] == 2", "int value", "n", None, "2", ""),
+    ("n == -2", "int value", "n", None, "-2", ""),
+    ("p == 0.5", "float value", "p", None, "0.5", ""),
+    ("p == 1e-05", "float value", "p", None, "1e-05", ""),
+    ("up == True", "bool value", "up", None, "True", ""),
+    ("name == 'a <= b'", "str value", "name", None, "'a <= b'", ""),
+    ("shape == (3, 4)", "other value", "shape", None, "(3, 4)", ""),
+    ("mask is None", "other value", "mask", None, "None", "something"),
+    ("mask is not None", "other value", "mask", None, "something", "None"),
+    ("___check_type_id(n, 9416328), type=<class 'int'>", "type", "n", None, "int", ""),
+    ("___check_type_id(L['n'], 9416328)", "type", "n", None, "", ""),
+    ("___check_obj_id(fn.__code__, 1400), type=<class 'code'>", "object id", "fn.__code__", None, "this function", "another"),
+    ("___check_obj_id(L['self'], 1400)", "object id", "self", None, "this object", "another"),
+    ("GLOBAL_STATE changed: grad_mode num_threads ", "global state", "grad_mode, num_threads", None, "", ""),
+    ("___check_global_state()", "global state", "check_global_state", None, "", ""),
+    ("utils_device.CURRENT_DEVICE == None", "global state", "default device", None, "None", ""),
+    ("___check_torch_function_mode_stack()", "global state", "torch function modes", None, "", ""),
+    ("G['FACTOR'] == 2", "global", "G['FACTOR']", None, "2", ""),
+    ("fn.__closure__[0].cell_contents == 3", "closure", "fn.__closure__[0].cell_contents", None, "3", ""),
+    ("self._modules['drop'].training == True", "module attribute", "self._modules['drop'].training", None, "True", ""),
+    ("len(items) == 2", "length", "items", None, "2", ""),
+    ("not kwargs", "length", "kwargs", None, "0", ""),
+    ("___dict_contains('scale', options)", "key or attribute", "options['scale']", None, "there", "not there"),
+    ("not ___dict_contains('forward', self.__dict__)", "key or attribute", "self['forward']", None, "not there", "there"),
+    ("not hasattr(options, 'scale')", "key or attribute", "options.scale", None, "not there", "there"),
+    ("KeyError on L['x']['y']", "key or attribute", "x['y']", None, "there", "not there"),
+    ("2 <= x.size()[0] <= 8", "size condition", "x", 0, "2 <= x.size()[0] <= 8", ""),
+    ("L['y'].size()[1] == L['x'].size()[0]", "size condition", "y", 1, "y.size()[1] == x.size()[0]", ""),
+    ("Eq(s0, 5)", "size condition", "s0", None, "Eq(s0, 5)", ""),
+    ("2 <= n", "size condition", "n", None, "2 <= n", ""),
+    ('Duplicate tensors found: ["x", "y"]', "aliasing", "x, y", None, "different tensors", "one tensor"),
+    ("Duplicate tensor found where not expected! ", "aliasing", "", None, "different tensors", "one tensor"),
+    ("y is x", "aliasing", "y, x", None, "one object", "different objects"),
+    ("Cache line invalidated because L['self'] got deallocated", "object freed", "self", None, "", ""),
+    ("BACKEND_MATCH failure: torch.compile detected different backend callables. Cached …", "backend", "", None, "", ""),
+    ("Unexpected recompilation: runtime guards failed even though …", "unexpected", "", None, "", ""),
+    ("n == 2; name == 'x'", "str value", "n", None, "2; name == 'x'", ""),
+    ("", "other", "", None, "", ""),
+    ("something that no torch says", "other", "", None, "", ""),
+])  # fmt: skip
+def test_what_a_reason_is_about(words: str, kind: str, source: str, dim: int | None, expected: str, actual: str) -> None:
+    cause = cause_of(words)
+    if words != "n == 2; name == 'x'":  # several at once: only that it is read as something
+        assert (cause.kind, cause.source, cause.dim, cause.expected, cause.actual) == (kind, source, dim, expected, actual)
+    assert cause.kind in CAUSES
+
+
+def test_hints_tell_where_a_value_is_from() -> None:
+    assert cause_of("x == 3", 'guard on "scale"').kind == "closure"
+    about = "torch.compile considers integer attributes of the nn.Module to be static. If you …"
+    assert (cause_of("m.index == 3", about).kind, cause_of("m.index == 3", about).value) == ("module attribute", "int value")
+
+
+def test_every_class_that_torch_has_words_for_is_in_the_trace() -> None:
+    """The trace was made for it: what is not there has a reason of its own."""
+    seen = {reason.cause for ladder in ladders(trace(REASONS)).values() for rung in ladder.rungs for reason in rung.reasons}
+    missing = CAUSES.keys() - seen
+    assert missing == {
+        "float value",  # becomes dynamic at once
+        "other value", "closure",  # torch names a free variable like an argument
+        "object freed", "unexpected", "other",
+    }  # fmt: skip
+
+
+# the guard
+
+
+def test_each_reason_finds_its_guard() -> None:
+    """The line that a reason links to is a guard on what the reason names."""
+    run = trace(REASONS)
+    count = 0
+    for ladder in ladders(run).values():
+        for rung in ladder.rungs:
+            for reason in rung.reasons:
+                if reason.cause == "backend":
+                    assert reason.guard is None
+                    continue
+                assert reason.guard is not None, reason
+                ref, line = split_line(reason.guard)
+                node = run.resolve(ref)
+                assert isinstance(node, Artifact) and str(node.owner.ref) == reason.earlier
+                said = node.log.text(node.record).split("\n")[(line or 0) - 1].replace("L['", "").replace("']", "")
+                assert f"+- {reason.guard_kind}" in said
+                if reason.cause not in ("global state", "size condition", "aliasing", "key or attribute"):
+                    assert reason.source.replace("G['", "G['").replace("']", "") in said, (reason, said)
+                count += 1
+    assert count > 60
+
+
+def test_expected_and_actual() -> None:
+    """Torch says what it expected of a value, not what came: the guards and symbols of the new compile tell."""
+    found = ladders(trace(REASONS))
+    assert (first(found["mode"]).expected, first(found["mode"]).actual) == ("'train'", "'eval'")
+    assert (first(found["flag"]).expected, first(found["flag"]).actual) == ("True", "False")
+    assert (first(found["number"]).expected, first(found["number"]).actual) == ("7", "9")
+    assert (first(found["number"], 1).expected, first(found["number"], 1).actual) == ("int", "float")
+    assert (first(found["listed"]).expected, first(found["listed"]).actual) == ("2", "3")
+    assert (first(found["of_global"]).cause, first(found["of_global"]).actual) == ("global", "5")
+    assert (first(found["small_size"]).actual, first(found["small_size"], 1).actual) == ("12", "1")
+    layer = first(found["layer"])
+    assert (layer.cause, layer.value, layer.expected, layer.actual) == ("module attribute", "int value", "3", "4")
+    assert first(found["stormy"], 3).actual == ""  # the limit was reached: nothing was compiled
+
+
+def test_the_users_line_is_that_of_the_guard() -> None:
+    reason = first(ladders(trace("torch-2.13/recompiles"))["f"])
+    assert (reason.file, reason.line) == ("/home/user/models/recompiles.py", 4)  # the guard has only the end of the path
+    assert reason.code == "return x * n + x.shape[0]"
+
+
+def test_what_became_dynamic_has_a_symbol() -> None:
+    found = ladders(trace(REASONS))
+    assert [(d.source, d.dim, d.before, d.now, d.symbol) for d in found["size"].rungs[0].became] == [("x", 0, "3", "5", "s77")]
+    assert found["layer"].rungs[0].became == ()  # torch wanted it, but takes such attributes as constants
+
+
+TREE = """
+TREE_GUARD_MANAGER:
++- RootGuardManager
+| +- GuardManager: source=L['n'], accessed_by=FrameLocalsGuardAccessor(key='n', framelocals_idx=0), type=<class 'int'>
+| | +- EQUALS_MATCH: L['n'] == 22   # return x * n  # m/f.py:4 in f
+| +- GuardManager: source=L['nn'], accessed_by=FrameLocalsGuardAccessor(key='nn', framelocals_idx=1), type=<class 'int'>
+| | +- EQUALS_MATCH: L['nn'] == 2   # return x * n  # m/f.py:4 in f
+| +- GuardManager: source=L['n'].x, accessed_by=GetAttrGuardAccessor(x), type=<class 'int'>
++- LAMBDA_GUARD: L['x'].size()[0] <= 90  # return x  # m/f.py:5 in f
++- LAMBDA_GUARD: L['x'].size()[0] <= 9
+"""
+
+
+def test_a_guard_is_not_taken_for_a_longer_one() -> None:
+    tree = GuardText(TREE, "0/0:dynamo_cpp_guards_str")
+
+    def line(words: str) -> int | None:
+        found = tree.failed(cause_of(words), words)
+        return found.line if found else None
+
+    assert [line(words) for words in ("n == 22", "nn == 2", "n == 2", "x.size()[0] <= 9", "KeyError on n")] == [5, 7, None, 10, 4]
+    assert tree.actual(cause_of("n == 1")) == "22"
+    assert tree.actual(cause_of("missing == 1")) == ""
+
+
+# the limit
+
+
+def test_the_distance_to_the_limit() -> None:
+    found = ladders(trace(REASONS))
+    assert (found["kind"].compiles, found["kind"].limit, found["kind"].left, found["kind"].limit_hit) == (7, 8, 1, False)
+    assert (found["stormy"].limit, found["stormy"].left, found["stormy"].limit_hit) == (4, 0, True)
+    assert found["kind"].limit_ref == "3/6:compilation_metrics"
+
+
+def test_a_limit_without_configuration_is_told_by_the_failure(tmp_path: Path) -> None:
+    log = Log(tmp_path / "a.log").start().metrics().artifact("recompile_reasons", "0/0: n == 2", compile_=1)
+    said = "Dynamo recompile limit exceeded\n  Explanation: … cache size limit (currently set to 5). …"
+    log.metrics(compile_=1, fail_type="Unsupported", fail_reason=said)
+    (ladder,) = result(page(log.open(), "@recompiles")).frames
+    assert (ladder.limit, ladder.left, ladder.limit_hit) == (5, 0, True)
+
+
+def test_nothing_is_said_of_a_limit_that_nobody_states(tmp_path: Path) -> None:
+    log = Log(tmp_path / "a.log").start().metrics().start(compile_=1).metrics(compile_=1)
+    run = log.open()
+    (ladder,) = result(page(run, "@recompiles")).frames
+    assert (ladder.limit, ladder.left) == (None, None)
+    assert "limit" not in text(page(run, "@recompiles"))
+
+
+# advice
+
+
+def test_advice_needs_a_fact() -> None:
+    found = ladders(trace(REASONS))
+
+    def advice(name: str) -> str:
+        return found[name].variations[0].advice
+
+    assert "mark_dynamic(x, 0)" in advice("size") and "became dynamic at [0/1] by itself" in advice("size")
+    assert "automatic_dynamic_shapes was off" in advice("sizes")  # compiled with dynamic=False: the metrics say so
+    assert "allow_unspec_int_on_nn_module" in advice("layer")
+    assert "mark_unbacked(x, 0)" in advice("small_size")  # torch's own hint
+    assert "use_duck_shape" in advice("equal")  # the same
+    assert "mark_dynamic" not in advice("mode") and "can't be dynamic" in advice("mode")
+    assert "nothing to do" in advice("closed")
+    alone = found["sizes"].variations[0]
+    assert (alone.count, alone.alone, alone.values) == (3, ("1/1", "1/2", "1/3"), ("3", "4", "5", "6"))
+
+
+def test_an_allowed_attribute_gets_no_advice_to_allow_it(tmp_path: Path) -> None:
+    log = Log(tmp_path / "a.log").start().metrics()
+    for compile_, config in ((1, {"allow_unspec_int_on_nn_module": True}), (2, {})):
+        log.start(compile_=compile_).artifact("recompile_reasons", f"0/{compile_ - 1}: m._modules['a'].index == 2", compile_=compile_)
+        log.metrics(compile_=compile_, dynamo_config=json.dumps(config))
+    assert "allow_unspec" in ladders(log.open())["f"].variations[0].advice  # the newest metrics count
+    shorter = Log(tmp_path / "b.log")
+    shorter.lines = log.lines[:-6]
+    assert "allow_unspec" not in ladders(shorter.open())["f"].variations[0].advice
+
+
+# the page
+
+
+@pytest.mark.parametrize(("name", "ref", "width"), [
+    ("tests/traces/torch-2.13/recompiles", "", 60), ("tests/traces/torch-2.13/recompiles", "", 80),
+    ("tests/traces/torch-2.13/recompiles", "", 160), ("tests/traces/torch-2.13/recompiles", "0/3", 80),
+    ("tests/traces/torch-2.13/reasons", "", 80), ("tests/traces/torch-2.13/ddp", "", 80),
+    ("tests/traces/torch-2.13/breaks", "", 80), ("tests/traces/torch-2.13/draft_export", "", 80), ("src/tltui/demo", "", 80),
+])  # fmt: skip
+def test_golden(name: str, ref: str, width: int) -> None:
+    run = opened(name)
+    document = page(run, f"@recompiles:{ref}" if ref else "@recompiles", width)
+    assert max(len(line) for line in document.text()) <= width
+    assert_golden(f"recompiles_{name.rpartition('/')[2]}_{ref.replace('/', '_')}{width}", text(document))
+    lead_somewhere(run, document)
+
+
+def test_ascii() -> None:
+    shown = text(page(trace("torch-2.13/recompiles"), "@recompiles", 80, ascii_=True))
+    assert shown.isascii() and "[0/0] > [0/1]" in shown
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_trace(name: str) -> None:
+    run = opened(name)
+    for width in (60, 80, 160):
+        document = page(run, "@recompiles", width)
+        assert max(len(line) for line in document.text()) <= width
+    found = result(document)
+    assert found.recompiles == sum(len(ladder.rungs) for ladder in found.frames)
+    assert found.recompiles == sum(c.is_recompile and c.is_compile for c in run.compiles())
+    assert json.loads(to_json(found))["schema"] == 1
+    lead_somewhere(run, document)
+
+
+def test_a_storm_is_one_line_that_opens() -> None:
+    document = page(trace(REASONS), "@recompiles:20/")
+    folds = {section.title: section.folded for section in document.sections()}
+    assert folds["each of the 4 recompiles"]
+    line = next(n for n, line in enumerate(document.text()) if "4 recompiles in a row for one cause" in line)
+    assert document.line(line).text.startswith("  [20/1] … [20/4]  115 ms")
+
+
+def test_the_same_code_on_another_rank_is_folded() -> None:
+    run = trace("torch-2.13/ddp")
+    log = [section for section in page(run, "@recompiles").sections() if section.level == 0]
+    assert [section.folded for section in log][:1] == [False]
+
+
+def test_an_empty_reason_is_said_to_be_empty(tmp_path: Path) -> None:
+    log = Log(tmp_path / "a.log").start().metrics().start(compile_=1)
+    log.artifact("recompile_reasons", "[\n\n]", compile_=1).metrics(compile_=1)
+    log.start(compile_=2).metrics(compile_=2)
+    shown = text(page(log.open(), "@recompiles"))
+    assert "torch logged an empty list of reasons" in shown and "torch logged no reason." in shown
+
+
+def test_a_reason_of_the_metrics_is_said_to_be_one(tmp_path: Path) -> None:
+    log = Log(tmp_path / "a.log").start().metrics().start(compile_=1).metrics(compile_=1, recompile_reason="0/0: n == 2")
+    shown = text(page(log.open(), "@recompiles"))
+    assert "int value" in shown and "from the metrics" in shown
+
+
+@pytest.mark.parametrize("payload", [
+    "", "[", '["0/0: n == 2", 3, null, {}]', '"0/0: tensor \'x\' size mismatch at index 99999999. expected , actual "',
+    "0/7: n == 2", "!9/9/9: x", "0/0: \x1b[31m[red]x[/red]\u202e == 'y'", "9" * 50 + "/1: n == 1", "0/1: n == 2", "0/0: ; ; ;",
+    "0/0: ___check_obj_id(, 1)", "0/0: not ", "0/0: == 3", "0/0: x is ", "0/0: 2 <= ", "0/0: " + "(" * 5000, "0/0: " + "L['" * 3000,
+])  # fmt: skip
+def test_odd_reasons(payload: str, tmp_path: Path) -> None:
+    log = Log(tmp_path / "a.log").start().add("dynamo_cpp_guards_str", {}, TREE).metrics()
+    log.start(compile_=1).artifact("recompile_reasons", payload, compile_=1)
+    log.add("dynamo_cpp_guards_str", {}, TREE, compile_=1).metrics(compile_=1, dynamo_config="[", cache_size="x")
+    run = log.open()
+    document = page(run, "@recompiles", 60)
+    assert "\x1b" not in text(document) and "\u202e" not in text(document)
+    lead_somewhere(run, document)
+
+
+@pytest.mark.parametrize("event", [
+    {"name": 3, "dim_changed": "all", "reason": "size change"}, [], None, {"name": "L['n']", "reason": "scalar change", "new": {}},
+])  # fmt: skip
+def test_odd_events(event: Any, tmp_path: Path) -> None:
+    log = Log(tmp_path / "a.log").start().metrics().start(compile_=1).artifact("recompile_reasons", "0/0: n == 2", compile_=1)
+    log.add("chromium_event", {}, json.dumps({"name": "automatic_dynamic", "ph": "i", "ts": 1.0, "args": event}), compile_=1)
+    log.add("create_symbol", {"symbol": 3, "source": None}, compile_=1).add("create_symbol", [], compile_=1).metrics(compile_=1)
+    assert "[0/0] → [0/1]" in text(page(log.open(), "@recompiles"))
+
+
+def test_a_cut_log(tmp_path: Path) -> None:
+    (source,) = (TRACES / REASONS).iterdir()
+    data = source.read_bytes()
+    for part in (1, 3, 5, 7):
+        cut = tmp_path / f"{part}.log"
+        cut.write_bytes(data[: len(data) * part // 8 + 137])
+        run = opened(str(cut))
+        lead_somewhere(run, page(run, "@recompiles"))
+
+
+def test_the_first_lines_are_there_at_once(tmp_path: Path) -> None:
+    log = Log(tmp_path / "a.log")
+    for frame in range(300):
+        for compile_ in range(3):
+            ids = {"frame": frame, "compile_": compile_}
+            if compile_:
+                log.artifact("recompile_reasons", f"{frame}/{compile_ - 1}: n == {compile_}", **ids)
+            log.start(**ids).add("dynamo_cpp_guards_str", {}, TREE * 20, **ids).metrics(**ids)
+    document = build(log.open(), "@recompiles", Options(width=80))
+    assert "600 recompiles of 300 frames" in document.line(0).text
+    while not document.advance():
+        pass
+    assert len(result(document).frames) == 300
+
+
+# the address of a line
+
+
+def test_an_address_may_name_a_line() -> None:
+    target = at_line("3:0/1:dynamo_cpp_guards_str#2", 12)
+    assert target == "3:0/1:dynamo_cpp_guards_str#2@L12"
+    assert split_line(target) == ("3:0/1:dynamo_cpp_guards_str#2", 12)
+    assert split_line("0/1:x") == ("0/1:x", None) and split_line("@L3") == ("@L3", None)
+    assert parse_ref(target) == parse_ref("3:0/1:dynamo_cpp_guards_str#2")
+
+
+def test_a_name_that_looks_like_a_line_stays_a_name() -> None:
+    ref = parse_ref("0/1:a").at("")
+    named = type(ref)(id=ref.id, artifact="odd@L12")
+    assert split_line(str(named))[1] is None and parse_ref(str(named)) == named
+
+
+def test_the_links_name_lines() -> None:
+    found = targets(page(trace("torch-2.13/recompiles"), "@recompiles"))
+    assert "0/0:dynamo_cpp_guards_str@L11" in found

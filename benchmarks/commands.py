@@ -88,7 +88,11 @@ def index(keep: Path, quick: bool) -> list[Row]:
     took, _, grown, peak = _indexed(large, 1)
     what = f"index {large.size / 1e6:,.0f} MB, {large.records:,} records"
     rows.append(Row(what, "", f"{took:.2f} s, {large.size / took / 1e6:.0f} MB/s, {peak / 1e6:.0f} MB at most", None))
-    rows.append(at_most("memory for each record", grown / large.records, 60, "B"))
+    other = made(keep, "middle" if quick else "cut")
+    _, _, grown_there, _ = _indexed(other, 1)
+    # the difference of two sizes: what the program itself needs is in both
+    each = (grown - grown_there) / (large.records - other.records)
+    rows.append(at_most("memory for each further record", each, 60, "B"))
     return rows
 
 

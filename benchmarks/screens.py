@@ -84,7 +84,7 @@ def memory(keep: Path, quick: bool) -> list[Row]:
     with opened(large.path) as probe:
         for key in ("pagedown", "pagedown", "G", "pageup", "j", "l", "]", "]", "g", "1", "tab", "G", "tab", "b"):
             probe.send(key)
-        go(probe, "1200/0:inductor_output_code", "inductor_output_code")
+        go(probe, "1200/0:dynamo_output_graph", "dynamo_output_graph")
         return [at_most(f"memory while browsing {large.size / 1e6:,.0f} MB, {large.records:,} records", probe.memory() / 1e6, 200, "MB")]
 
 
@@ -112,7 +112,7 @@ def payload(keep: Path, quick: bool) -> list[Row]:
 def document(keep: Path, quick: bool) -> list[Row]:
     """Lines and pages of a document."""
     with opened(DEMO) as probe:
-        go(probe, "0:0/0:inductor_output_code", "inductor_output_code")
+        go(probe, "0:0/0:inductor_output_code#1", "inductor_output_code")
         probe.press("tab")
         probe.settle()
         rows = line("a line down in a document", keys(probe, "j", 20), 20, 1)

@@ -31,6 +31,12 @@ def page(path: Path, name: str, factory: pytest.TempPathFactory) -> str:
     return file.read_text(encoding="utf-8") if file.exists() else ""
 
 
+def pages_of(path: Path, pattern: str, factory: pytest.TempPathFactory) -> list[tuple[str, str]]:
+    """(directory, text) of the pages of compiles whose file names match."""
+    page(path, "", factory) if BINARY is None else TEMPORARY.setdefault("factory", factory)
+    return [(file.parent.name, file.read_text(encoding="utf-8")) for file in sorted(_report(path).glob(f"*/{pattern}"))]
+
+
 @cache
 def _report(path: Path) -> Path:
     directory = TEMPORARY["factory"].mktemp("pages") / "out"

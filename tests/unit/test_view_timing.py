@@ -6,6 +6,7 @@ import json
 import os
 import random
 import time as clock
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,8 @@ from tltui.model.ref import NO_ID
 from tltui.model.run import Run, open_run
 from tltui.sources.discover import discover
 
-NAMES = sorted(str(p.relative_to(TRACES.parents[1])) for p in TRACES.glob("*/*") if p.parent.name != "scripts" and p.name != "LICENSE")
+LOGS = [path for group in ("torch-2.13", "tlparse") for path in (TRACES / group).iterdir() if path.name != "LICENSE"]
+NAMES = sorted(str(path.relative_to(TRACES.parents[1])) for path in LOGS)
 
 
 @pytest.fixture(autouse=True)
@@ -140,7 +142,7 @@ def test_pairing_and_sums_against_the_plain_way(seed: int, tmp_path: Path) -> No
 
 def covered(spans: list[tuple[float, float]]) -> float:
     points = sorted({point for span in spans for point in span})
-    return sum(b - a for a, b in zip(points, points[1:], strict=False) if any(s <= a and b <= e for s, e in spans))
+    return sum(b - a for a, b in pairwise(points) if any(s <= a and b <= e for s, e in spans))
 
 
 def group_of_spans(*spans: tuple[float, float, str]) -> Group:
@@ -179,6 +181,7 @@ def test_what_is_still_open(tmp_path: Path) -> None:
     assert (item.seconds, item.inner_s, item.finished) == (3, 0, False)
     shown = text(page(run, "@timing:0/0", 100))
     assert "Still open (1)" in shown and "for at least 3.00 s" in shown and "≥3.00 s" in shown
+    run = killed(tmp_path).metrics(compile_=1).open()
     assert "≥3.00 s" in text(page(run, "@timing"))
     bars = timing(run, "0/0").flames[0].bars
     assert [(bar.name, bar.depth, bar.open) for bar in bars] == [
@@ -196,16 +199,18 @@ def test_a_lost_end_is_no_running_compile(tmp_path: Path) -> None:
 def test_odd_events(tmp_path: Path) -> None:
     log = Log(tmp_path / "x.log")
     log.event("a", "E", 0)
-    for payload in ("", "{", "[]", "7", '{"name": "a"}', '{"name": 1, "ph": "B", "ts": 1}', '{"name": "a", "ph": "B", "ts": "x"}',
-                    '{"name": "a", "ph": "B", "ts": NaN}', '{"name": "a", "ph": "B", "ts": 1e400}', '{"name": "a", "ph": [], "ts": 1}',
-                    '{"name": "a", "ph": "B", "ts": ' + "9" * 400 + "}"):  # fmt: skip
+    numbers = ('"x"', "NaN", "1e400", "9" * 400)
+    for payload in (
+        "", "{", "[]", "7", '{"name": "a"}', '{"name": 1, "ph": "B", "ts": 1}', '{"name": "a", "ph": [], "ts": 1}',
+        *(f'{{"name": "a", "ph": "B", "ts": {number}}}' for number in numbers),
+    ):  # fmt: skip
         log.add("chromium_event", {}, payload)
     log.add("chromium_event", {})  # without a payload
     log.event("ok", "B", 1).event("ok", "E", 2).event("i", "i", 1)
-    log.add("chromium_event", {}, '{\n"name": "lines", "ph": "B",\n"ts": %d}' % (log.micros + 3e6)).event("lines", "E", 4)
+    log.add("chromium_event", {}, f'{{\n"name": "lines", "ph": "B",\n"ts": {log.micros + 3e6}}}').event("lines", "E", 4)
     run = log.open()
     found = timing(run)
-    assert (found.events, found.unreadable, found.lone_ends) == (17, 12, 1)
+    assert (found.events, found.unreadable, found.lone_ends) == (18, 12, 1)
     assert {row.name: row.total_s for row in found.names} == {"ok": 1, "lines": 1}
     assert "could not be read" in text(page(run, "@timing"))
 
@@ -274,7 +279,7 @@ def process(rank: int, seconds: float) -> ProcessTime:
 def test_outliers() -> None:
     assert outliers_of([process(0, 1), process(1, 1.1), process(2, 0.9)]) == ()
     (slow,) = outliers_of([process(0, 1), process(1, 1.1), process(2, 4)])
-    assert (slow.rank, slow.seconds, slow.typical_s) == (2, 4, 1.05)
+    assert (slow.rank, slow.seconds, slow.typical_s) == (2, 4, 1.1)
     (fast,) = outliers_of([process(0, 5), process(1, 0.2), process(2, 5)])
     assert fast.rank == 1
     (one,) = outliers_of([process(0, 1), process(1, 3)])

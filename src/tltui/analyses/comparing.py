@@ -12,10 +12,10 @@ import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
+from tltui.analyses.graph_keys import graph_text, line_keys, paired_inputs
 from tltui.text import guard_tree
 from tltui.text.diff import Change, changes
-from tltui.text.fx_graph import FxGraph, FxNode, parse
-from tltui.text.normalise import normalised
+from tltui.text.normalise import normalised, rules_of
 from tltui.trace.grammar import parse_json
 
 
@@ -65,8 +65,13 @@ class Difference:
 
 def difference(left: str, right: str, language: str, raw: bool = False) -> Difference:
     """Compare two texts of a language of `text.highlight.LANGUAGES`; `raw`: line by line, nothing left out."""
-    make = _plain if raw else {"guards": _guards, "fx": _graph, "json": _json}.get(language, _lines)
-    a, b = make(left), make(right)
+    if raw:
+        a, b = _plain(left), _plain(right)
+    elif language == "fx":
+        a, b = _graphs(left, right)
+    else:
+        make = {"guards": _guards, "json": _json, "traceback": _traceback}.get(language, _lines)
+        a, b = make(left), make(right)
     return Difference(a, b, tuple(changes(a.keys, b.keys)))
 
 
@@ -75,14 +80,59 @@ def _plain(text: str) -> Side:
     return Side(lines, lines, tuple(range(1, len(lines) + 1)))
 
 
+_SETTING = re.compile(r"torch\._\w+\.config\.[\w.]+ = |os\.environ\[")
+
+
 def _lines(text: str) -> Side:
+    """Line by line; settings that follow one another (`fx_graph_runnable` writes a set) in the order of the alphabet."""
     lines = text.split("\n")
-    keys, hidden = _normalised(lines)
-    return Side(tuple(lines), keys, tuple(range(1, len(lines) + 1)), hidden)
+    order = list(range(len(lines)))
+    first = 0
+    for n in range(len(lines) + 1):
+        if n == len(lines) or not _SETTING.match(lines[n]):
+            if n - first > 1:
+                order[first:n] = sorted(range(first, n), key=lines.__getitem__)
+            first = n + 1
+    shown = [lines[n] for n in order]
+    keys, hidden = _normalised(shown)
+    return Side(tuple(shown), keys, tuple(n + 1 for n in order), hidden)
+
+
+_FRAME = re.compile(r"^ *File \"[^\"]*/(?:torch|torch_[\w.]+|torchgen|importlib|lib/python3\.\d+)/[^\"]*\", line \d+")
+
+
+def _traceback(text: str) -> Side:
+    """Frames of torch and of Python's own library that follow one another count as one line: their number is no difference."""
+    lines = text.split("\n")
+    shown: list[str] = []
+    numbers: list[int] = []
+    keys: list[str] = []
+    rules = rules_of(text)
+    hidden = 0
+    inside = 0
+    for number, line in enumerate(lines, 1):
+        is_frame = line.lstrip().startswith("File ")
+        inside = (2 if _FRAME.match(line) else 0) if is_frame else inside
+        if inside and (is_frame or line.startswith("    ")):
+            key = "‹framework›"
+            hidden += 1
+            if keys and keys[-1] == key:
+                shown[-1] = f"  ⋯ frames of the framework up to line {number}"
+                continue
+            shown.append(line)
+        else:
+            inside = 0
+            key, count = normalised(line, rules)
+            hidden += count
+            shown.append(line)
+        keys.append(key)
+        numbers.append(number)
+    return Side(tuple(shown), tuple(keys), tuple(numbers), hidden)
 
 
 def _normalised(lines: Sequence[str]) -> tuple[tuple[str, ...], int]:
-    found = [normalised(line) for line in lines]
+    rules = rules_of("\n".join(lines))
+    found = [normalised(line, rules) for line in lines]
     return tuple(line for line, _ in found), sum(count for _, count in found)
 
 
@@ -109,54 +159,32 @@ def _guards(text: str) -> Side:
     rest = [n for n, line in enumerate(lines) if n not in used and line.strip()]
     numbers = [tree.nodes[place].line for place in order] + rest
     shown = tuple(lines[n] for n in numbers)
-    keys, hidden = _normalised([re.sub(r"framelocals_idx=\d+", "framelocals_idx", re.sub(r"  +", "  ", line)) for line in shown])
+    keys, hidden = _normalised([_guard_key(line) for line in shown])
     return Side(shown, keys, tuple(n + 1 for n in numbers), hidden)
+
+
+def _guard_key(line: str) -> str:
+    """A guard without how it is aligned, where the frame keeps the variable, and in which line the code stands."""
+    code, mark, comment = line.partition("  # ")
+    code = re.sub(r"framelocals_idx=\d+", "framelocals_idx", code.rstrip())
+    return code + mark + re.sub(r":\d+ in ", ":‹line› in ", comment.strip()) if mark else code
 
 
 def _guard_name(node: guard_tree.GuardNode) -> str:
     return f"{node.source or node.kind} {node.kind} {node.expression}"
 
 
-_FREED = re.compile(r";  (?:\w+ = )+None(?:;|$)")
-_WORD = re.compile(r"[A-Za-z_]\w*")
-
-
-def _graph(text: str) -> Side:
-    """A node is what it does: operation, arguments by what made them, dtype and shape. Its name and what is freed after it
-    are not; so renumbering is no difference, and an inserted node makes only its users differ."""
-    lines = text.split("\n")
-    graph = parse(lines)
-    if graph.statements == 0:
-        return _lines(text)
-    keys: list[Hashable] = []
-    hidden = 0
-    for number, line in enumerate(lines):
-        nodes = graph.at(number)
-        stripped, freed = _FREED.subn("", line)
-        hidden += freed
-        if nodes and "def forward" not in line:
-            stripped = _roles(stripped, graph, nodes)
-        key, count = normalised(stripped)
-        hidden += count
-        keys.append(key.rstrip())
-    return Side(tuple(lines), tuple(keys), tuple(range(1, len(lines) + 1)), hidden)
-
-
-def _roles(line: str, graph: FxGraph, nodes: Sequence[FxNode]) -> str:
-    """The line with the names of nodes replaced by what they are."""
-    own = {node.name for node in nodes}
-    place = nodes[0].graph
-
-    def role(match: re.Match[str]) -> str:
-        name = match.group()
-        if name in own:
-            return "·"
-        node = graph.find(name, place)
-        if node is None:
-            return name
-        return name if node.kind == "placeholder" else f"‹{node.target or node.kind}›"
-
-    return _WORD.sub(role, line)
+def _graphs(left: str, right: str) -> tuple[Side, Side]:
+    """Graphs by structure, where both are graphs."""
+    a, b = graph_text(left), graph_text(right)
+    if not (a.understood and b.understood):
+        return _lines(left), _lines(right)
+    names = paired_inputs(a.graph, b.graph)
+    sides = []
+    for own, mapping in zip((a, b), names, strict=True):
+        keys, hidden = line_keys(own, mapping)
+        sides.append(Side(own.lines, keys, tuple(range(1, len(own.lines) + 1)), hidden))
+    return sides[0], sides[1]
 
 
 def _json(text: str) -> Side:

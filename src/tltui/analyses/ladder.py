@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tltui.analyses.records import address, json_in, metrics_fields, number_in, text_in, whole_in
@@ -38,7 +38,9 @@ class Ladder:
     """The address of the metrics that tell."""
     limit_hit: bool
     rungs: tuple[Rung, ...]
+    """Those that were asked for."""
     variations: tuple[Variation, ...]
+    """Over all recompiles of the frame."""
 
 
 def frames_of(compiles: Iterable[Compile]) -> list[tuple[Frame, list[Compile]]]:
@@ -47,24 +49,26 @@ def frames_of(compiles: Iterable[Compile]) -> list[tuple[Frame, list[Compile]]]:
     for compile_ in compiles:
         if compile_.is_compile and compile_.is_recompile:
             found.setdefault(id(compile_.frame), (compile_.frame, []))[1].append(compile_)
-    for _, own in found.values():
-        own.sort(key=lambda c: c.id.compile or 0)
-
     def weight(item: tuple[Frame, list[Compile]]) -> tuple[bool, float, int]:
         return any(c.facts.recompile_limit for c in item[1]), sum(c.tally.seconds for c in item[1]), len(item[1])
 
     return sorted(found.values(), key=weight, reverse=True)
 
 
-def ladder_of(frame: Frame, recompiles: list[Compile], rungs: tuple[Rung, ...]) -> Ladder:
-    """What the rungs amount to."""
+def recompiles_of(frame: Frame) -> list[Compile]:
+    """The recompiles of a frame, in their order."""
+    return sorted((c for c in frame.compiles if c.is_compile and c.is_recompile), key=lambda c: c.id.compile or 0)
+
+
+def ladder_of(frame: Frame, every: Sequence[Rung], asked: Sequence[Rung]) -> Ladder:
+    """What all rungs of a frame amount to, and those of them that were asked for."""
     name, file, line = frame.code
     settings, limit, left, told = _settings(frame)
     hit = any(c.facts.recompile_limit for c in frame.compiles)
+    spent = sum(rung.seconds or 0.0 for rung in every)
     return Ladder(
-        str(frame.ref), name, file, line, str(frame.compiles[0].ref), len(frame.compiles), frame.tally.seconds,
-        len(recompiles), sum(c.tally.seconds for c in recompiles), limit, 0 if hit else left, told, hit, rungs,
-        variations_of(rungs, settings),
+        str(frame.ref), name, file, line, str(frame.compiles[0].ref), len(frame.compiles), frame.tally.seconds, len(every),
+        spent, limit, 0 if hit else left, told, hit, tuple(asked), variations_of(every, settings),
     )  # fmt: skip
 
 

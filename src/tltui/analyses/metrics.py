@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tltui.analyses.metric_fields import CONFIG, CONFIGS, GROUPS, JSON_TEXT, OF_ONE, ORDER, SUMMED, about
-from tltui.analyses.records import Reader, named
+from tltui.analyses.records import Reader, list_in, named, text_in
+from tltui.analyses.spans import record_page
 from tltui.model.artifacts import artifacts_of
 from tltui.model.nodes import Compile
 from tltui.trace.grammar import number, parse_json
@@ -43,6 +44,25 @@ class MetricsRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Specialized:
+    """A symbol that was fixed to a value. It has a record of its own."""
+
+    symbol: str
+    sources: tuple[str, ...]
+    value: str
+    reason: str | None
+    record: str
+
+
+@dataclass(frozen=True, slots=True)
+class GuardAdded:
+    """A guard on symbols. It has a record of its own."""
+
+    expression: str
+    record: str
+
+
+@dataclass(frozen=True, slots=True)
 class CompileMetrics:
     """The metrics of one compile."""
 
@@ -53,10 +73,9 @@ class CompileMetrics:
     """The address of the first compile of the run with metrics, to which the configurations were compared; None for itself."""
     same_configs: tuple[str, ...]
     """Configurations that are the same as there."""
-    specializations: int
-    """Symbols that were fixed to a value, in records of their own."""
-    guards_added: int
-    """Guards on symbols, in records of their own."""
+    specializations: tuple[Specialized, ...]
+    guards_added: tuple[GuardAdded, ...]
+    """Guards on symbols as they were added."""
 
 
 def metrics_of(compile_: Compile, first: Compile | None = None) -> CompileMetrics:
@@ -70,8 +89,29 @@ def metrics_of(compile_: Compile, first: Compile | None = None) -> CompileMetric
     if other is not None and raw:
         theirs = Reader(other.process.log).event(other.metrics[0].record)
         same = tuple(name for name in CONFIGS if raw[0][1].get(name) and raw[0][1].get(name) == theirs.get(name))
-    counts = [sum(1 for _ in named(compile_, (name,))) for name in ("symbolic_shape_specialization", "guard_added_fast")]
-    return CompileMetrics(1, str(compile_.ref), records, str(other.ref) if other is not None else None, same, *counts)
+    return CompileMetrics(
+        1, str(compile_.ref), records, str(other.ref) if other is not None else None, same,
+        _specialized(compile_, reader), _guards(compile_, reader),
+    )  # fmt: skip
+
+
+def _specialized(compile_: Compile, reader: Reader) -> tuple[Specialized, ...]:
+    found = []
+    for record, _ in named(compile_, ("symbolic_shape_specialization",)):
+        fields = reader.event(record)
+        sources = tuple(source for source in list_in(fields, "sources") if isinstance(source, str))
+        found.append(Specialized(
+            text_in(fields, "symbol") or "?", sources, str(fields.get("value", "?")), text_in(fields, "reason"),
+            record_page(compile_.process, record),
+        ))  # fmt: skip
+    return tuple(found)
+
+
+def _guards(compile_: Compile, reader: Reader) -> tuple[GuardAdded, ...]:
+    return tuple(
+        GuardAdded(text_in(reader.event(record), "expr") or "?", record_page(compile_.process, record))
+        for record, _ in named(compile_, ("guard_added_fast",))
+    )
 
 
 def fields_of(values: dict[str, Any]) -> tuple[Field, ...]:

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from tltui.analyses.comparing import Difference, difference
-from tltui.analyses.inputs import inputs_of
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
-from tltui.model.nodes import Compile, Process
+from tltui.model.nodes import Compile
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -54,22 +53,43 @@ def _keyed(compile_: Compile) -> dict[tuple[str, str, int], Artifact]:
     return keyed
 
 
-def compile_pairs(left: Iterable[Process], right: Iterable[Process]) -> list[Pair[Compile]]:
-    """The compiles of two ranks or runs, paired by function, file, line and how often that was compiled before."""
-    return _paired(_by_code(left), _by_code(right))
+def compile_pairs(left: Sequence[Compile], right: Sequence[Compile]) -> list[Pair[Compile]]:
+    """The compiles of two ranks or runs, paired by function, file, line and how often that was compiled before.
+
+    What remains is paired without the line: an edit above a function moves it.
+    """
+    pairs = _paired(_by_code(left, True), _by_code(right, True))
+    alone_a = [pair.left for pair in pairs if pair.left and not pair.right]
+    alone_b = [pair.right for pair in pairs if pair.right and not pair.left]
+    codes_b = {_code(compile_, True) for compile_ in right} if alone_a and alone_b else set()
+    codes_a = {_code(compile_, True) for compile_ in left} if alone_a and alone_b else set()
+    # a function that the other side has at this very line was only compiled less often there
+    moved_a = [c for c in alone_a if _code(c, True) not in codes_b]
+    moved_b = [c for c in alone_b if _code(c, True) not in codes_a]
+    again = {id(p.left): p.right for p in _paired(_by_code(moved_a, False), _by_code(moved_b, False)) if p.left and p.right}
+    taken = {id(compile_) for compile_ in again.values()}
+    return [
+        Pair(p.left, again[id(p.left)]) if p.left is not None and id(p.left) in again else p
+        for p in pairs
+        if p.left is not None or id(p.right) not in taken
+    ]
 
 
-def _by_code(processes: Iterable[Process]) -> dict[tuple[tuple[object, ...], int], Compile]:
+def _code(compile_: Compile, with_line: bool) -> tuple[object, ...]:
+    name, file, line = compile_.frame.code
+    if not name:
+        return (str(compile_.frame.key),)
+    return (name, os.path.basename(file) if file else None, *((line,) if with_line else ()))
+
+
+def _by_code(compiles: Iterable[Compile], with_line: bool) -> dict[tuple[tuple[object, ...], int], Compile]:
     seen: Counter[tuple[object, ...]] = Counter()
     keyed: dict[tuple[tuple[object, ...], int], Compile] = {}
-    for process in processes:
-        for frame in process.frames.values():
-            name, file, line = frame.code
-            code = (name, os.path.basename(file) if file else None, line) if name else (str(frame.key),)
-            for compile_ in frame.compiles:
-                if compile_.is_compile:
-                    seen[code] += 1
-                    keyed[code, seen[code]] = compile_
+    for compile_ in compiles:
+        if compile_.is_compile:
+            code = _code(compile_, with_line)
+            seen[code] += 1
+            keyed[code, seen[code]] = compile_
     return keyed
 
 
@@ -78,19 +98,33 @@ def _paired(left: Mapping[K, T], right: Mapping[K, T]) -> list[Pair[T]]:
     return pairs + [Pair(None, thing) for key, thing in right.items() if key not in left]
 
 
-def text_of(artifact: Artifact, raw: bool = False) -> str:
+def text_of(artifact: Artifact) -> str:
     """What is compared of an artifact: its payload; of metrics the fields, without those that never are the same twice."""
     if artifact.payload is not None:
-        checked = artifact.log.check(artifact.record)
-        payload = checked.payload if checked is not None else artifact.payload
-        return payload.read().decode("utf-8", "replace")
+        return raw_of(artifact).decode("utf-8", "replace")
     value = artifact.log.event(artifact.record)
-    if isinstance(value, dict) and not raw:
-        value = {key: _opened(field) for key, field in value.items() if not _varies(key)}
+    if isinstance(value, dict):
+        value = {key: _opened(field) for key, field in value.items() if not varies(key)}
     return json.dumps(value, default=repr)
 
 
-def _varies(key: str) -> bool:
+def raw_of(artifact: Artifact) -> bytes:
+    """The bytes of an artifact: its payload; of metrics the fields as JSON, one a line."""
+    if artifact.payload is not None:
+        checked = artifact.log.check(artifact.record)
+        return (checked.payload if checked is not None else artifact.payload).read()
+    value = artifact.log.event(artifact.record)
+    return (json.dumps(value, default=repr, indent=2) + "\n").encode("utf-8", "surrogatepass")
+
+
+def surely_same(left: Artifact, right: Artifact) -> bool:
+    """Whether both declare the same md5 and size, so that neither need be read."""
+    digest = left.log.md5(left.record)
+    return digest is not None and digest == right.log.md5(right.record) and left.name == right.name
+
+
+def varies(key: str) -> bool:
+    """Whether a field of metrics is never the same twice."""
     return key in VARIES or key.endswith(("_us", "_s", "_ms"))
 
 
@@ -99,7 +133,7 @@ def _opened(field: object) -> object:
     if isinstance(field, str) and field.startswith("{"):
         try:
             return json.loads(field)
-        except ValueError:
+        except (ValueError, RecursionError):
             return field
     return field
 
@@ -107,17 +141,6 @@ def _opened(field: object) -> object:
 def artifact_difference(left: Artifact, right: Artifact, raw: bool = False) -> Difference:
     """Compare two artifacts; of different languages as plain lines. Raises OSError."""
     language = left.kind.language if left.kind.language == right.kind.language else "text"
-    return difference(text_of(left, raw), text_of(right, raw), language, raw)
-
-
-def input_lines(compile_: Compile) -> Sequence[str]:
-    """Inputs and symbols as lines, to be compared."""
-    found = inputs_of(compile_)
-    lines = [
-        f"{tensor.source}  {tensor.dtype} [{', '.join(tensor.size or ())}] stride [{', '.join(tensor.stride or ())}]"
-        f" {tensor.device}"
-        + (" requires grad" if tensor.requires_grad else "")
-        for tensor in found.tensors
-    ]
-    lines += [f"{symbol.name}  {symbol.source} = {symbol.hint} {symbol.range}" for symbol in found.symbols]
-    return sorted(lines)
+    if raw:
+        return difference(raw_of(left).decode("utf-8", "replace"), raw_of(right).decode("utf-8", "replace"), language, True)
+    return difference(text_of(left), text_of(right), language)

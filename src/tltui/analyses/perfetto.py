@@ -12,6 +12,7 @@ import json
 import math
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -112,12 +113,14 @@ class _Threads:
         self.pids = _pids(compiles)
         self.lanes: dict[int, _Lane] = {}
         self._numbers: dict[int, int] = {}
+        self._lanes: Counter[int] = Counter()
 
     def lane(self, owner: Compile) -> _Lane:
         lane = self.lanes.get(id(owner))
         if lane is None:
             pid = self.pids[id(owner.process)]
-            lane = self.lanes[id(owner)] = _Lane(owner, pid, len(self.lanes))
+            lane = self.lanes[id(owner)] = _Lane(owner, pid, self._lanes[pid])
+            self._lanes[pid] += 1
         return lane
 
     def thread(self, lane: _Lane, track: int) -> Iterator[bytes]:

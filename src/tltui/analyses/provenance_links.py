@@ -15,12 +15,10 @@ from tltui.analyses import provenance_result as result
 from tltui.analyses.provenance_code import Call, CodeText, Definition, Remarks
 from tltui.analyses.provenance_graph import COMPUTED, GraphText
 from tltui.analyses.provenance_mapping import Names, NodeMapping, Stacks, merged, split_key
-from tltui.text.fx_graph import FxNode
+from tltui.analyses.provenance_names import aten_of, fused_operators, name_base, vocabulary
 
 _ASSIGNED = re.compile(r"^\s*([A-Za-z_]\w*)(?::[^=]*)? = ")
-_NUMBER = re.compile(r"_\d+$")
 _EXTERN = re.compile(r"^(?:extern_kernels|torch\.ops\.\w+|aten)\.(\w+)|^aoti_torch_(?:cpu|cuda|xpu|mps)_(\w+?)(?:_out)?$")
-_BASE = re.compile(r"^(?:torch\.)?(?:ops\.)?(\w+)\.(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +75,12 @@ class Links:
 class _Index:
     """What is looked up for every kernel."""
 
-    __slots__ = ("by_base", "by_place", "definitions", "elsewhere")
+    __slots__ = ("by_base", "by_place", "definitions", "elsewhere", "words")
 
     def __init__(self, texts: Texts) -> None:
         self.definitions = {found.name: found for found in reversed(texts.code.definitions)}
         self.elsewhere = {found.name: found for found in reversed(texts.kernels.definitions)}
+        self.words = vocabulary(texts.pre, texts.post, (texts.code, texts.kernels))
         self.by_base: dict[str, list[str]] = {}
         """`addmm` → post-grad nodes."""
         self.by_place: dict[tuple[str, int], dict[str, list[str]]] = {}
@@ -90,11 +89,11 @@ class _Index:
         for node in texts.post.nodes if texts.post is not None else ():
             if node.kind != "call" or texts.post is None or not texts.post.named(node):
                 continue
-            aten, origin = _aten(node), texts.post.origin(node)
+            aten, origin = aten_of(node), texts.post.origin(node)
             self.by_base.setdefault(aten.partition(".")[2], []).append(node.name)
             if origin is not None:
                 here = self.by_place.setdefault((origin.path, origin.place), {})
-                for op in {aten, f"aten.{_NUMBER.sub('', node.name)}"}:
+                for op in {aten, f"aten.{name_base(node.name)}"}:
                     here.setdefault(op, []).append(node.name)
 
 
@@ -213,7 +212,7 @@ def _from_comments(texts: Texts, kernel: KernelLink, index: _Index) -> None:
 
 def _does(texts: Texts, name: str, operator: str) -> bool:
     node = texts.post.find(name) if operator and texts.post is not None else None
-    return node is not None and _aten(node).partition(".")[2] == operator
+    return node is not None and aten_of(node).partition(".")[2] == operator
 
 
 def _in(graph: GraphText | None, name: str) -> bool:
@@ -227,13 +226,7 @@ def _is_pre(texts: Texts, name: str, remarks: Remarks) -> bool:
     if not _in(texts.pre, name):
         return False
     own = texts.post.find(name) if texts.post is not None and _in(texts.post, name) else None
-    return texts.direction != "backward" or own is None or _aten(own) not in remarks.aten
-
-
-def _aten(node: FxNode) -> str:
-    """`torch.ops.aten.addmm.default` → `aten.addmm`"""
-    match = _BASE.match(node.target)
-    return f"{match[1]}.{match[2]}" if match else node.target
+    return texts.direction != "backward" or own is None or aten_of(own) not in remarks.aten
 
 
 def _only_one(texts: Texts, index: _Index, name: str, remarks: Remarks) -> list[str]:
@@ -251,21 +244,18 @@ def _from_name(texts: Texts, kernel: KernelLink, index: _Index, done: set[str], 
     """The operators in the name of a kernel (`extern_kernels.mm`, `cpp_fused_embedding_0`): of its lines of source, else of
     the whole graph, the node that does such a thing, where there is only one left."""
     extern = _operator(kernel)
-    words = "" if extern else kernel.name.partition("_fused")[2] + "_"
+    operators = frozenset((extern,)) if extern else fused_operators(kernel.name, index.words)
     found: dict[str, None] = {}
     for aten, names in _near(texts, kernel, index).items():
-        if extern and aten.partition(".")[2] == extern:
-            left = [name for name in names if name not in done]
-            if len(left) == 1 and not any(name in names for name in kernel.post):
-                found[left[0]] = None
-                done.add(left[0])
-        elif not extern and len(names) == 1 and f"_{aten.partition('.')[2]}_" in words:
-            found.update(names)
-    if not kernel.post and not kernel.pre and not found and once and len(words) > 1:
-        found.update({names[0]: None for base, names in index.by_base.items() if len(names) == 1 and f"_{base}_" in words})
-    new = tuple(name for name in found if name not in kernel.post)
-    if new:
-        kernel.post += new
+        left = [name for name in names if name not in done] if extern else list(names)
+        if aten.partition(".")[2] in operators and len(left) == 1 and not any(name in names for name in kernel.post):
+            found.update(dict.fromkeys(name for name in left if name not in done))
+    if not extern and not kernel.post and not found and once:
+        alone = (index.by_base[word] for word in sorted(operators) if len(index.by_base.get(word, ())) == 1)
+        found.update({names[0]: None for names in alone if names[0] not in done})
+    if found:
+        done.update(found if extern else ())
+        kernel.post += tuple(found)
         if kernel.nodes_from == result.NONE:
             kernel.nodes_from = result.KERNEL_NAMES
 

@@ -181,7 +181,7 @@ def _object(seen: Variation, settings: Settings, hints: str) -> str:
     if seen.source.endswith(".__code__"):
         name = seen.source.removesuffix(".__code__")
         return f"{name} was another function: each needs a compile, as its code is part of the graph."
-    return "It must be the very same object. If it is made anew for each call (a lambda, a partial, a class), make it once, outside."
+    return "It must be the very same object. If each call makes a new one (a lambda, a partial, a class), make it once, outside."
 
 
 def _state(seen: Variation, settings: Settings, hints: str) -> str:

@@ -28,6 +28,8 @@ class Reason:
 
     earlier: str | None
     """The address of the earlier compile."""
+    there: bool
+    """Whether the log has that compile."""
     text: str
     """Torch's words."""
     cause: str
@@ -124,6 +126,9 @@ class _Texts:
             self._kept.put(key, kept, kept.size if kept else 1)
         return kept
 
+    def has(self, ref: str | None) -> bool:
+        return ref in self._by_ref
+
     def at(self, ref: str | None) -> GuardText | None:
         """That of an earlier compile."""
         earlier = self._by_ref.get(ref) if ref else None
@@ -194,7 +199,8 @@ def _reason(
     if file is not None and not reason.stack:
         file = _whole(file, compile_.frame)
     return Reason(
-        reason.earlier, reason.text, cause.kind, cause.source, cause.dim, cause.expected, cause.actual, cause.value,
+        reason.earlier, texts.has(reason.earlier), reason.text,
+        cause.kind, cause.source, cause.dim, cause.expected, cause.actual, cause.value,
         at_line(earlier.ref, guard.line) if earlier and guard else None, guard.node.kind if guard else "",
         file, line, code, reason.stack, hint,
     )  # fmt: skip

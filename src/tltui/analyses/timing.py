@@ -39,15 +39,14 @@ Phases = dict[str, float]
 def timing_steps(ref: str, compiles: Sequence[Compile]) -> Generator[None, None, Timing]:
     """The timing of some compiles. Yields after each block of events that was read."""
     seen, sums = Seen(), Sums()
-    single = compiles[0] if len(compiles) == 1 and compiles[0].id != NO_ID else None
+    single = single_of(compiles)
     groups: list[Group] = []
     for found in read_groups(compiles, seen):
         for group in found:
             sums.add(group)
-        if single is not None:
-            groups += found
+        groups += [group for group in found if group.owner is single and not is_beside(group)]
         yield
-    if single is not None:
+    if single is not None and len(compiles) == 1:
         _add_beside(single, groups, sums)
     known = {key: {p.name: p.seconds for p in ordered(o.micros(), o.aot)} for key, o in sums.owners.items()}
     from_metrics = yield from _without_events(compiles, sums)
@@ -65,10 +64,18 @@ def timing_steps(ref: str, compiles: Sequence[Compile]) -> Generator[None, None,
     )  # fmt: skip
 
 
+def single_of(compiles: Sequence[Compile]) -> Compile | None:
+    """The only compile, where there is just one; else the only records without an id (AOTInductor)."""
+    real = [compile_ for compile_ in compiles if compile_.id != NO_ID]
+    if len(real) == 1:
+        return real[0]
+    return compiles[0] if len(compiles) == 1 and not real else None
+
+
 def _add_beside(compile_: Compile, groups: list[Group], sums: Sums) -> None:
     """What worker threads did for one compile has no id: it stands between the compile's own records, at its time."""
     workers = compile_.process.compiles.get(NO_ID)
-    if workers is None:
+    if workers is None or workers is compile_:
         return
     ranges = [(group.spans[0][1], max(span[1] for span in group.spans)) for group in groups]
     process = sums.processes.get(id(compile_.process))
@@ -191,7 +198,9 @@ def _busy(process: ProcessSum) -> tuple[float, float]:
 
 
 def outliers_of(processes: Sequence[ProcessTime]) -> tuple[Outlier, ...]:
-    """Ranks that took much longer or shorter than the median of the others, the most different first."""
+    """Ranks that took much longer or shorter than the median, the most different first; of two ranks the slower one,
+    compared with the other.
+    """
     by_rank: dict[int, list[ProcessTime]] = defaultdict(list)
     for process in processes:
         if process.rank is not None:
@@ -200,12 +209,10 @@ def outliers_of(processes: Sequence[ProcessTime]) -> tuple[Outlier, ...]:
     phases = {rank: {p.name: p.seconds for p in _together(q.phases for q in own)} for rank, own in by_rank.items()}
     found = []
     for rank, own in seconds.items() if len(seconds) > 1 else ():
-        others = [other for other in seconds if other != rank]
+        others = [other for other in seconds if other != rank or len(seconds) > 2]
         typical = statistics.median(seconds[other] for other in others)
-        if FAST * typical < own < SLOW * typical or abs(own - typical) < LEAST_GAP:
+        if FAST * typical < own < SLOW * typical or abs(own - typical) < LEAST_GAP or (len(others) == 1 and own < typical):
             continue
-        if len(others) == 1 and own < typical:
-            continue  # of two ranks, the slower one is named
         apart = {
             name: phases[rank].get(name, 0.0) - statistics.median(phases[other].get(name, 0.0) for other in others)
             for name in ORDER

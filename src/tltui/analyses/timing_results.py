@@ -85,7 +85,7 @@ class Outlier:
     rank: int
     seconds: float
     typical_s: float
-    """The median of the other ranks."""
+    """The median of all ranks; of two ranks the other."""
     phase: str | None
     """Where most of the difference is."""
     phase_s: float

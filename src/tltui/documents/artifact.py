@@ -21,7 +21,7 @@ from tltui.trace.log import Check, Checked, Log
 
 CHECKED_AT_ONCE = 8 << 20
 """Stored bytes up to which the md5 is compared before the first page is shown (15 ms)."""
-UNCHECKED = "md5 …"
+UNCHECKED = "md5 ?"
 
 
 def artifact_document(artifact: Artifact, options: Options) -> Document:
@@ -50,11 +50,11 @@ def _payload(log: Log, record: int, kind: Kind, ref: str, title: str, options: O
         checked = log.check(record)
         if checked is None or checked.check is not Check.GOOD:
             return _nothing(ref, title)
-        payload, badge = checked.payload, checked.check.value
+        payload, badge = checked.payload, badge_of(checked, options.ascii)
     elif payload.size <= CHECKED_AT_ONCE:
         checked = log.check(record)
         payload = checked.payload if checked else payload
-        badge = badge_of(checked)
+        badge = badge_of(checked, options.ascii)
     else:
         badge = UNCHECKED
     if kind.language == "json":
@@ -62,13 +62,15 @@ def _payload(log: Log, record: int, kind: Kind, ref: str, title: str, options: O
     return BytesDocument(payload, kind.language, ref=ref, title=title, badge=badge)
 
 
-def badge_of(checked: Checked | None) -> str:
+def badge_of(checked: Checked | None, ascii_: bool = False) -> str:
     """`md5 ✓`, or what is wrong."""
     if checked is None:
         return ""
-    if checked.check is Check.BAD:
-        return "md5 ✗ damaged"
-    return str(checked.check.value)
+    if checked.check is Check.UNDECLARED:
+        return "no md5"
+    if checked.check is Check.GOOD:
+        return "md5 ok" if ascii_ else "md5 ✓"
+    return "md5 wrong: damaged" if ascii_ else "md5 ✗ damaged"
 
 
 def _nothing(ref: str, title: str) -> Document:

@@ -199,13 +199,17 @@ def shown(node: GuardNode, source: str) -> str:
         kind = f"{match['class']} " if match["class"] != "Tensor" else ""
         grad = "  requires_grad" if match["grad"] == "True" else ""
         return f"{kind}{match['dtype']} {match['size']} stride {match['stride']} {device}{index}{grad}".replace("None", "dynamic")
-    if node.type_name and _CALL.match(text):
+    if _CALL.match(text):
         kind = class_name(node.type_name)
-        return f"is a {kind}" if "type" in text[:26] else f"is this {OBJECTS.get(kind, kind)}"
+        if "type" in text[:26]:
+            return f"is a {kind}" if kind else "is of this type"
+        return f"is this {OBJECTS.get(kind, kind) or 'object'}"
     if match := _HAS.match(text):
         absent = (match["no"] is not None) != (match["said"] == "False")
         name = f"key {match['key']}" if match["key"] else match["attribute"].strip("'")
         return f"{'no' if absent else 'has'} {name}"
+    if source and text == f"not {source}":
+        return "is empty"
     if source and text.startswith(f"len({source}) == "):
         return f"length{text[len(source) + 5 :]}"
     if source and text.startswith(source):

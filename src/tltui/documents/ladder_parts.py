@@ -17,7 +17,7 @@ from tltui.text.sanitize import sanitize
 
 STORM = 3
 """Recompiles in a row for the same cause, from which on they are one line."""
-CLASS = 16
+CLASS = 17
 """Columns of the class of a cause."""
 TIME = 8
 BESIDE = 54
@@ -55,6 +55,12 @@ def change_of(reason: Reason) -> str:
 def id_of(ref: str) -> str:
     """`3:0/1` → `[0/1]`: the frame's head names the rank."""
     return f"[{ref.rpartition(':')[2]}]"
+
+
+def _earlier(reason: Reason) -> Piece:
+    """The earlier compile; no link to one that the log does not have."""
+    ref = reason.earlier or ""
+    return (id_of(ref), tokens.LINK, ref) if reason.there else (id_of(ref), tokens.DIM)
 
 
 class Rungs:
@@ -99,7 +105,7 @@ class Rungs:
         used = len(id_of(rung.ref))
         if rung.reasons and rung.reasons[0].earlier is not None:
             earlier = rung.reasons[0].earlier
-            pieces += [(id_of(earlier), tokens.LINK, earlier), " → "]
+            pieces += [_earlier(rung.reasons[0]), " → "]
             used += len(id_of(earlier)) + 3
         took = fmt.seconds(rung.seconds) if rung.seconds is not None and not rung.limit_hit else ""
         pieces += [(id_of(rung.ref), tokens.LINK, rung.ref), " " * (self._pair - used + 1), (f"{took:>{TIME}}  ", tokens.NUMBER)]
@@ -109,7 +115,7 @@ class Rungs:
         """What stands before a reason against an older compile."""
         ref = reason.earlier or ""
         pad = " " * max(self._pair + TIME + 3 - len(id_of(ref)), 2)
-        return [self.indent, (id_of(ref), tokens.LINK, ref), pad] if ref else [self._deep]
+        return [self.indent, _earlier(reason), pad] if ref else [self._deep]
 
     def _reason(self, head: list[Piece], reason: Reason, record: str | None) -> None:
         """Class, what, change, a link to the guard; then the user's line, unless it is the one that was written last."""
@@ -138,8 +144,7 @@ class Rungs:
         self.page.open(what, folded=True)
         self.page.add(self._deep, (what, tokens.DIM))
         for reason in same:
-            ref = reason.earlier or ""
-            lead: list[Piece] = [self._deep, "  ", (id_of(ref), tokens.LINK, ref), "  "] if ref else [self._deep, "  "]
+            lead: list[Piece] = [self._deep, "  ", _earlier(reason), "  "] if reason.earlier else [self._deep, "  "]
             said = f"{reason.cause}  {_said(reason)}" if several else _said(reason)
             link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
             room = self.page.width - sum(len(p if isinstance(p, str) else p[0]) for p in [*lead, *link])
@@ -154,7 +159,7 @@ class Rungs:
         seconds = sum(rung.seconds or 0.0 for rung in rungs)
         page.add(
             indent, (id_of(first.ref), tokens.LINK, first.ref), " … ", (id_of(last.ref), tokens.LINK, last.ref), "  ",
-            (f"{fmt.seconds(seconds)}  ", tokens.NUMBER), (f"{len(rungs)} recompiles in a row for one cause", tokens.RECOMPILE),
+            (f"{fmt.seconds(seconds)}  ", tokens.NUMBER), (f"{len(rungs)} recompiles for one cause", tokens.RECOMPILE),
         )  # fmt: skip
         values = dict.fromkeys(v for rung in rungs for v in (rung.reasons[0].expected, rung.reasons[0].actual) if v)
         kind: Piece = (reason.cause, tokens.KEYWORD, first.record) if first.record else (reason.cause, tokens.KEYWORD)
@@ -248,7 +253,8 @@ def _variation(page: Page, found: Variation, recompiles: int, indent: str) -> No
 
 def _share(found: Variation, recompiles: int) -> str:
     """Of how many recompiles it was a cause, and of which the only one: those it would spare, as far as torch tells."""
-    of = f"all {fmt.plural(recompiles, 'recompile')}" if found.count == recompiles else f"{found.count} of {recompiles} recompiles"
+    everything = f"all {recompiles} recompiles" if recompiles > 1 else "the recompile"
+    of = everything if found.count == recompiles else f"{found.count} of {recompiles} recompiles"
     if not found.alone:
         return f"one of the causes of {of}"
     if len(found.alone) == found.count:

@@ -140,7 +140,7 @@ def add_totals(page: Page, found: RunMetrics) -> None:
         page.table([_labels("field", "sum", "records", "most", ""), *map(_total, members)], "    ", right=(1, 2, 3))
         page.close()
     zero = [total.name for total in shown if not total.most and not total.least]
-    add_names(page, zero, "0 in every record that has it" if len(zero) == 1 else "0 in every record that has them")
+    add_names(page, zero, "with nothing but 0")
 
 
 def _labels(*names: str) -> list[Piece]:

@@ -130,19 +130,20 @@ def add_functions(page: Page, functions: Sequence[FunctionTime], total: float, s
         functions = sorted(functions, key=lambda f: (f.function or "", f.file or ""))
     elif sort == "count":
         functions = sorted(functions, key=lambda f: -f.compiles)
+    ranks = any(function.ranks > 1 for function in functions)
     rows: list[list[Piece]] = []
     for function in functions[: SHOWN + FOLDED]:
-        compiles = fmt.plural(function.compiles, "compile") + (f" on {function.ranks} ranks" if function.ranks > 1 else "")
         rows.append([
             (fmt.seconds(function.seconds), tokens.NUMBER, _timing(function.frame)),
             (fmt.percent(function.seconds, total), tokens.DIM),
+            (fmt.count(function.compiles), tokens.NUMBER, function.frame),
+            *([(fmt.count(function.ranks), tokens.NUMBER)] if ranks else []),
             (fmt.clip_middle(sanitize(function.function or f"frame {function.frame}"), 40), tokens.LINK, function.frame),
             _place(function.file, function.line),
-            (compiles, tokens.DIM),
             _mostly(function.phases),
         ])  # fmt: skip
-    labels = _labels("total", "", "function", "", "", "mostly")
-    _table(page, labels, rows, len(functions), SHOWN, "functions", (0, 1))
+    labels = _labels("total", "", "compiles", *(["ranks"] if ranks else []), "function", "", "mostly")
+    _table(page, labels, rows, len(functions), SHOWN, "functions", (0, 1, 2, *((3,) if ranks else ())))
 
 
 def _place(file: str | None, line: int | None) -> Piece:
@@ -190,16 +191,17 @@ def add_processes(page: Page, processes: Sequence[ProcessTime], outliers: Sequen
             _mostly(process.phases),
         ])  # fmt: skip
     _table(page, _labels("total", "rank", "", "compiling", "mostly"), rows, len(processes), RANKS_SHOWN, "ranks", (0,))
-    for outlier in outliers[:GAPS_SHOWN]:
-        _outlier(page, outlier)
     ranks = {process.rank for process in processes if process.rank is not None}
+    for outlier in outliers[:GAPS_SHOWN]:
+        _outlier(page, outlier, len(ranks))
     if not outliers and len(ranks) > 1:
         page.say("No rank stands out.", "  ", tokens.DIM)
 
 
-def _outlier(page: Page, outlier: Outlier) -> None:
+def _outlier(page: Page, outlier: Outlier, ranks: int) -> None:
     slow = outlier.seconds > outlier.typical_s
-    text = f"took {fmt.seconds(outlier.seconds)}, the median of the others is {fmt.seconds(outlier.typical_s)}"
+    typical = f"the {'other took' if ranks == 2 else 'median of the ranks is'} {fmt.seconds(outlier.typical_s)}"
+    text = f"took {fmt.seconds(outlier.seconds)}, {typical}"
     if outlier.phase is not None:
         text += f"; {outlier.phase} took {fmt.seconds(abs(outlier.phase_s))} {'more' if slow else 'less'}"
     rank = f"rank {outlier.rank}"
@@ -217,21 +219,16 @@ def add_kernels(page: Page, timing: Timing) -> None:
     page.heading("Kernels")
     wait = next((row for row in timing.names if row.name == "async_compile.wait"), None)
     if wait is not None:
-        page.row([
-            (fmt.seconds(kernels.wait_s), tokens.NUMBER, wait.record or ""), " of waiting for compiled kernels",
-            f" ({fmt.plural(wait.count, 'async_compile.wait')})",
-        ])  # fmt: skip
+        text = f"of waiting for compiled kernels ({fmt.plural(wait.count, 'async_compile.wait')})"
+        _told(page, kernels.wait_s, wait.record, text)
     if kernels.files:
-        page.row([
-            (fmt.seconds(kernels.files_s), tokens.NUMBER, kernels.longest_file or ""),
-            f" of compiling {fmt.plural(kernels.files, 'file')}, added up (compile_file)",
-            f", the longest {fmt.seconds(kernels.longest_file_s)}",
-        ])  # fmt: skip
+        files = f"of compiling {fmt.plural(kernels.files, 'file')}, added up (compile_file)"
+        _told(page, kernels.files_s, kernels.longest_file, f"{files}, the longest {fmt.seconds(kernels.longest_file_s)}")
     for what, seconds, ref in kernels.tuning:
-        page.row([(fmt.seconds(seconds), tokens.NUMBER, ref), f" {what}"])
+        _told(page, seconds, ref, what)
     if kernels.triton:
-        page.add("  ", (fmt.seconds(kernels.triton_s), tokens.NUMBER, kernels.triton[0].ref),
-                 f" in {fmt.plural(len(kernels.triton), 'Triton kernel')} added up")  # fmt: skip
+        what = f"of compiling {fmt.plural(len(kernels.triton), 'Triton kernel')}, added up"
+        _told(page, kernels.triton_s, kernels.triton[0].ref, what)
         rows: list[list[Piece]] = [
             [
                 (fmt.seconds(kernel.seconds), tokens.NUMBER, kernel.ref), (kernel.name, tokens.FUNCTION),
@@ -240,6 +237,13 @@ def add_kernels(page: Page, timing: Timing) -> None:
             for kernel in kernels.triton
         ]  # fmt: skip
         _table(page, _labels("compile", "kernel", ""), rows, len(rows), SHOWN, "kernels", (0,))
+
+
+def _told(page: Page, seconds: float, ref: str | None, text: str) -> None:
+    """`2.33 s of compiling 3 Triton kernels, added up`"""
+    number = fmt.seconds(seconds)
+    for n, line in enumerate(fmt.wrap(text, page.width - len(number) - 3)):
+        page.add("  ", (number, tokens.NUMBER, ref or "") if n == 0 else " " * len(number), " ", line)
 
 
 def _tuned(kernel: KernelTime) -> str:

@@ -139,7 +139,8 @@ class _Table:
             page.add(("  " + what, tokens.DIM))
             for compile_ in without:
                 ref = str(compile_.ref)
-                page.add("    ", (f"[{ref}]".ljust(self._refs), tokens.LINK, ref), f"  {_why_none(compile_)}")
+                why = fmt.clip(_why_none(compile_), page.width - self._refs - 6)
+                page.add("    ", (f"[{ref}]".ljust(self._refs), tokens.LINK, ref), f"  {why}")
             page.close()
         if not self._compiles:
             page.say(f"No guards: there are no compiles{' in ' + str(self._scope.ref) if str(self._scope.ref) else ''}.")
@@ -314,11 +315,11 @@ def _why_none(compile_: Compile) -> str:
     """Why a compile has no guards in the log."""
     facts = compile_.facts
     if facts.recompile_limit:
-        return "the recompile limit was reached, so nothing was compiled"
+        return "the recompile limit was reached"
     if facts.failed:
         return "the compile failed before the guards were built"
     if facts.skipped:
-        return "no operation was captured, so there is nothing to guard"
+        return "nothing to guard: no operation was captured"
     if not facts.has_metrics:
         return "the log ends before they were written"
     return "the log has no dynamo_cpp_guards_str record for it"

@@ -18,12 +18,14 @@ from tltui.text.document import Document, Options, Piece
 from tltui.text.growing import GrowingDocument
 from tltui.text.sanitize import sanitize
 
+SYMBOLS_SHOWN = 100
+
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
     """The metrics of the scope."""
 
     def fill(page: Page) -> Generator[None, None, CompileMetrics | RunMetrics]:
-        if len(scope.compiles) == 1:
+        if scope.ref.id is not None and not scope.ref.is_frame and scope.compiles:
             return _compile(page, run, scope.compiles[0])
         return (yield from _fill(page, run, scope))
 
@@ -43,9 +45,9 @@ def _compile(page: Page, run: Run, compile_: Compile) -> CompileMetrics:
     if not found.records:
         page.blank()
         page.say(_no_metrics(compile_, run.finished))
-    _beside(page, found)
     for record in found.records:
         add_record(page, found, record)
+    _symbols(page, found)
     add_meanings(page, [field.name for record in found.records for field in record.fields if field.value is not None])
     return found
 
@@ -61,17 +63,24 @@ def _no_metrics(compile_: Compile, finished: bool) -> str:
     )
 
 
-def _beside(page: Page, found: CompileMetrics) -> None:
+def _symbols(page: Page, found: CompileMetrics) -> None:
     """Facts that tlparse shows with the metrics, and that have records of their own."""
-    words: list[Piece] = []
-    if found.specializations:
-        words.append(fmt.plural(found.specializations, "symbol fixed to a value", "symbols fixed to a value"))
-    if found.guards_added:
-        words.append(fmt.plural(found.guards_added, "guard on symbols", "guards on symbols"))
-    if words and "shapes" in BY_NAME:
-        words.append(("shapes", tokens.LINK, f"@shapes:{found.ref}"))
-    if words:
-        page.joined(words)
+    if not found.specializations and not found.guards_added:
+        return
+    page.heading("Symbols")
+    for item in found.specializations[:SYMBOLS_SHOWN]:
+        what = f"{item.symbol} = {item.value}"
+        page.row([
+            (what, tokens.WARN, item.record), "  ", (", ".join(item.sources), tokens.NAME),
+            (f"  fixed: {item.reason}" if item.reason else "  fixed", tokens.DIM),
+        ])  # fmt: skip
+    for guard in found.guards_added[:SYMBOLS_SHOWN]:
+        page.row([(guard.expression, tokens.NAME, guard.record), ("  guard added", tokens.DIM)])
+    left = sum(max(len(items) - SYMBOLS_SHOWN, 0) for items in (found.specializations, found.guards_added))
+    if left:
+        page.add("  ", (f"and {fmt.count(left)} more", tokens.DIM))
+    if "shapes" in BY_NAME:
+        page.add("  more about them: ", ("shapes", tokens.LINK, f"@shapes:{found.ref}"))
 
 
 def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, RunMetrics]:
@@ -97,6 +106,6 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, RunMetric
         add_texts(page, found)
         add_totals(page, found)
         add_configs(page, found)
-        add_empty(page, found.empty, "null in every record")
+        add_empty(page, found.empty, "without a value in any record")
         add_meanings(page, [total.name for total in found.totals])
     return found

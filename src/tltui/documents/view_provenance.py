@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tltui.analyses.provenance import Provenance, provenance_json, provenance_of
 from tltui.analyses.provenance_result import POST, PRE, SOURCES, Coverage, Kernel, Node, UnitProvenance
@@ -101,7 +102,7 @@ def _unit(page: Page, unit: UnitProvenance) -> None:
 
 def _coverage(page: Page, unit: UnitProvenance) -> None:
     """`10/10 kernels, 52/52 nodes mapped`, by what, and what is not."""
-    page.add("  ", (coverage_text(unit.coverage), tokens.STRONG))
+    page.say(coverage_text(unit.coverage), "  ", tokens.STRONG)
     if unit.sources:
         page.labelled("by", ", ".join(SAID[source] for source in unit.sources), gap=PANE_LABEL)
     else:
@@ -117,7 +118,10 @@ def coverage_text(coverage: Coverage) -> str:
     """`41/44 kernels, 212/230 nodes mapped`"""
     if not coverage.kernels and not coverage.nodes:
         return "no kernels, no nodes"
-    return f"{coverage.kernels_mapped}/{coverage.kernels} kernels, {coverage.nodes_mapped}/{coverage.nodes} nodes mapped"
+    said = f"{coverage.kernels_mapped}/{coverage.kernels} kernels, {coverage.nodes_mapped}/{coverage.nodes} nodes mapped"
+    if coverage.nodes_with_line > coverage.nodes_mapped:
+        said += f"; {coverage.nodes_with_line}/{coverage.nodes} nodes with a line of source"
+    return said
 
 
 def _unmapped(page: Page, noun: str, names: Sequence[str]) -> None:
@@ -177,11 +181,19 @@ def _born_kernels(page: Page, unit: UnitProvenance, kernels: Sequence[Kernel]) -
     pieces: list[Piece] = []
     for n, kernel in enumerate(kernels):
         line, ref = (kernel.call_lines or (0,))[0], unit.panes[kernel.call_pane].ref
-        name = fmt.clip_middle(sanitize(kernel.key), page.width - LABEL - 14)
+        name = fmt.clip_middle(sanitize(kernel.name if kernel.handle is None else kernel.key), page.width - LABEL - 18)
         pieces.append((name, tokens.LINK, at_line(ref, line)) if line and ref else name)
-        pieces.append((f" at {line}" * bool(line) + (", " if n < len(kernels) - 1 else ""), tokens.DIM))
+        pieces.append((_at(kernel) + (", " if n < len(kernels) - 1 else ""), tokens.DIM))
     if pieces:
         _wrapped(page, "kernels", pieces)
+
+
+def _at(kernel: Kernel) -> str:
+    """` at 186`, or ` at 186, …` for one that is called more than once."""
+    if not kernel.call_lines:
+        return ""
+    runs = sum(b != a + 1 for a, b in pairwise(kernel.call_lines))
+    return f" at {kernel.call_lines[0]}" + (", …" if runs else "")
 
 
 def _wrapped(page: Page, label: str, pieces: Sequence[Piece]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from tltui.analyses.causes import CAUSES
-from tltui.analyses.ladder import Ladder, frames_of, ladder_of
+from tltui.analyses.ladder import Ladder, frames_of, ladder_of, recompiles_of
 from tltui.analyses.rungs import Rung, rungs_of
 from tltui.documents import format as fmt
 from tltui.documents.ladder_parts import Rungs, add_variations, storms_of
@@ -69,7 +69,7 @@ class _View:
             ladders.append(ladder)
         if self._causes:
             self._by_cause(page)
-        found = tuple(self._causes.most_common())
+        found = tuple(self._ordered())
         return Recompiles(1, str(self._scope.ref), len(compiles), seconds, len(recompiles), spent, found, tuple(ladders))
 
     def _head(
@@ -100,13 +100,16 @@ class _View:
         page.close(0)
         page.blank()
         page.open(f"{frame.ref} {name}", folded=twin is not None)
-        self._frame_head(page, frame, own, name, twin)
-        rungs: list[Rung] = []
-        for rung in rungs_of(own):
-            rungs.append(rung)
-            self._causes.update({reason.cause for reason in rung.reasons})
+        self._frame_head(page, frame, name, twin)
+        every: list[Rung] = []  # also those outside of the scope: what varied is a question about the frame
+        for rung in rungs_of(recompiles_of(frame)):
+            every.append(rung)
             yield
-        ladder = ladder_of(frame, own, tuple(rungs))
+        wanted = {str(c.ref) for c in own}
+        rungs = [rung for rung in every if rung.ref in wanted]
+        for rung in rungs:
+            self._causes.update({reason.cause for reason in rung.reasons})
+        ladder = ladder_of(frame, every, rungs)
         self._limit(page, ladder)
         page.blank()
         writer = Rungs(page, rungs)
@@ -118,11 +121,11 @@ class _View:
             yield
         if ladder.variations:
             page.blank()
-            add_variations(page, ladder.variations, len(rungs))
+            add_variations(page, ladder.variations, len(every))
         yield
         return ladder
 
-    def _frame_head(self, page: Page, frame: Frame, own: list[Compile], name: str, twin: str | None) -> None:
+    def _frame_head(self, page: Page, frame: Frame, name: str, twin: str | None) -> None:
         ref = str(frame.ref)
         pieces: list[Piece] = [(ref, tokens.LINK, ref), " ", (fmt.clip_middle(name, page.width // 2), tokens.FUNCTION)]
         if frame.code[1] is not None:
@@ -131,8 +134,9 @@ class _View:
             pieces.append(f"  the same code as {twin}")
         page.row(pieces, "")
         words: list[Piece] = [f"{fmt.plural(len(frame.compiles), 'compile')} in {fmt.seconds(frame.tally.seconds)}"]
-        spent = sum(c.tally.seconds for c in own)
-        words.append((f"{fmt.plural(len(own), 'recompile')} ({fmt.seconds(spent)})", tokens.RECOMPILE))
+        every = recompiles_of(frame)
+        spent = sum(c.tally.seconds for c in every)
+        words.append((f"{fmt.plural(len(every), 'recompile')} ({fmt.seconds(spent)})", tokens.RECOMPILE))
         page.joined(words, "  ")
 
     @staticmethod
@@ -146,11 +150,14 @@ class _View:
             style = tokens.WARN if ladder.left <= FEW_LEFT else tokens.DIM
             page.row([(f"{left} before the recompile limit{limit}", style), *told])
 
+    def _ordered(self) -> list[tuple[str, int]]:
+        return sorted(self._causes.items(), key=lambda item: (-item[1], item[0]))
+
     def _by_cause(self, page: Page) -> None:
         page.heading("Reasons by class")
         rows: list[list[Piece]] = [
             [(fmt.count(count), tokens.NUMBER), (cause, tokens.KEYWORD), (CAUSES.get(cause, ""), tokens.DIM)]
-            for cause, count in self._causes.most_common()
+            for cause, count in self._ordered()
         ]
         page.table(rows, right=(0,))
         page.add("  ", ("how many recompiles named it; one can name several", tokens.DIM))

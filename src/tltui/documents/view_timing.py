@@ -86,7 +86,7 @@ def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Generator[None, None
     add_open(page, timing)
     if timing.flames:
         add_flames(page, timing)
-        add_names(page, timing, sort, folded=True)
+        add_names(page, timing, sort, folded=len(compiles) == 1)
     else:
         add_names(page, timing, sort)
         add_functions(page, timing.functions, timing.seconds, sort)

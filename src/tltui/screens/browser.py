@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -106,7 +107,7 @@ class Browser(BrowserCommands):
     def on_mount(self) -> None:
         """Everything is in its place: draw it once, then begin to read."""
         self.document_view.on_position = self._moved
-        self._loader = Loader(self.trace, self._reading, self.post_message)
+        self._loader = Loader(self.trace, self._reading, self.post_message, self.ascii_only)
         self._scan = Scan(self.trace.scanners(), self.post_message)
         self.tree_view.focus()
         self._say_run()
@@ -218,13 +219,9 @@ class Browser(BrowserCommands):
             parts.append((f"{plural(moved.selected, 'line')} selected  ", tokens.STRONG))
         if moved.hits:
             parts.append((f"{moved.hits}  ", tokens.BREAK))
-        badge = self.document_view.document.badge
-        if badge:
-            parts.append((f"{badge}  ", tokens.ERROR if "✗" in badge else tokens.DIM))
-        # always as wide: then only these cells are repainted
-        parts.append((f"{moved.position.rjust(2 * len(f'{moved.lines:,}') + 1)} ", tokens.DIM))
+        parts.append((f"{moved.position} ", tokens.DIM))
         self._say_name(moved.line)
-        self.status.set(right=parts)
+        self.status.place(parts)
 
     def _say_name(self, line: int) -> None:
         """What is known of the name under the caret, else of the node that the line defines."""
@@ -281,6 +278,11 @@ class Browser(BrowserCommands):
         if self._loader:
             self._ticket = self._loader.load(self.shown_ref, self.options)
 
+    def copier(self) -> Callable[[Document], Document]:
+        """What gives another thread a copy of a document of its own."""
+        loader, options = self._loader, self.options
+        return lambda document: document if loader is None else loader.own_copy(document, options)
+
     def go(self, ref: str, *, at: int | None = None) -> None:
         """Go to an address: tree and document, and the line that it names. A wrong one is told."""
         ref, line = split_line(ref)
@@ -331,7 +333,7 @@ class Browser(BrowserCommands):
         if self._loader:
             self._loader.check(message.ticket, message.document)
             self.names = None
-            self._loader.names(message.ticket, message.document)
+            self._loader.names(message.ticket, message.document, self.options)
 
     def on_names_ready(self, message: NamesReady) -> None:
         """The line below may now say what the name under the caret is."""

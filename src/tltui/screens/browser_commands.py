@@ -12,7 +12,6 @@ from tltui.model.status import Status
 from tltui.model.walk import has_break, has_error, next_artifact, next_compile, next_in_frame, on_next_rank
 from tltui.screens.browser_compare import BrowserCompare
 from tltui.screens.prompt import Prompt
-from tltui.text import tokens
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.trace_tree import TraceTree
 

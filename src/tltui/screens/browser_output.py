@@ -80,10 +80,11 @@ class BrowserOutput(Screen[None]):
     def _export(self, document: Document, path: str, selected: tuple[int, int] | None, force: bool) -> None:
         """Write in a thread of its own: 100 MB take seconds, and a key always answers at once."""
         lo, hi = selected or (0, None)
+        copied = self.own.copier()
 
         def work() -> None:
             try:
-                count = write(document, path, lo=lo, hi=hi, force=force)
+                count = write(copied(document), path, lo=lo, hi=hi, force=force)
             except WouldOverwrite as exists:
                 target = str(exists)
                 told = Written("", lambda: self._ask_to_replace(target, document, path, selected))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,6 +17,8 @@ from tltui.text.bytes_document import BytesDocument
 from tltui.text.document import Document, Options
 from tltui.trace.scan import Scanner
 
+KEPT = 12
+"""Pages that are kept."""
 AHEAD = 4
 """Batches that may wait for the UI thread."""
 
@@ -66,13 +69,17 @@ class Loader:
     The modules that make them are imported by its thread: the first frame does not wait for them.
     """
 
-    def __init__(self, run: Run, reading: threading.Lock, post: Callable[[Message], object]) -> None:
+    def __init__(
+        self, run: Run, reading: threading.Lock, post: Callable[[Message], object], ascii_only: bool = False
+    ) -> None:
         self._run = run
+        self._ascii = ascii_only
         self._reading = reading
         self._post = post
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="documents")
         self._later = ThreadPoolExecutor(1, thread_name_prefix="checks")  # what no document waits for
         self._ticket = 0
+        self._kept: OrderedDict[tuple[str, Options, int], Document] = OrderedDict()
 
     def stop(self) -> None:
         """Take no more work; what runs is not waited for."""
@@ -91,22 +98,45 @@ class Loader:
             return
         from tltui.documents.build import build_safely
 
-        with self._reading:
-            document = build_safely(self._run, ref, options)
+        key = (ref, options, self._run.version)
+        document = self._kept.get(key)
+        if document is None:
+            with self._reading:
+                document = build_safely(self._run, ref, options)
+            if ref.startswith("@"):
+                self._keep(key, document)
         if ticket != self._ticket:
             return
         self._post(DocumentReady(ticket, document))
 
-    def names(self, ticket: int, document: Document) -> None:
+    def _keep(self, key: tuple[str, Options, int], document: Document) -> None:
+        """Pages are kept until the run changes: going back to one reads nothing again."""
+        self._kept[key] = document
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+
+    def names(self, ticket: int, document: Document, options: Options) -> None:
         """Find out what the names of a document that is shown mean."""
-        self._later.submit(self._names, ticket, document)
+        self._later.submit(self._names, ticket, document, options)
 
-    def _names(self, ticket: int, document: Document) -> None:
-        from tltui.documents.names import LANGUAGES, names_of
+    def _names(self, ticket: int, document: Document, options: Options) -> None:
+        from tltui.documents.names import LANGUAGES, UP_TO, names_of
 
-        wanted = ticket == self._ticket and document.language in LANGUAGES
-        if wanted and (names := names_of(document)) is not None:
+        if ticket != self._ticket or document.language not in LANGUAGES:
+            return
+        if isinstance(document, BytesDocument) and document.payload.size > UP_TO:
+            return
+        if (names := names_of(self.own_copy(document, options))) is not None:
             self._post(NamesReady(ticket, names))
+
+    def own_copy(self, document: Document, options: Options) -> Document:
+        """The same document for another thread than the one that shows it: what reads and indexes payloads is made again."""
+        if not isinstance(document, BytesDocument) or not document.ref:
+            return document
+        from tltui.documents.build import build_safely
+
+        with self._reading:
+            return build_safely(self._run, document.ref, options)
 
     def check(self, ticket: int, document: Document) -> None:
         """Compare the md5 of a large payload that is already shown."""
@@ -120,7 +150,7 @@ class Loader:
             return
         try:
             node = self._run.resolve(document.ref)
-            badge = badge_of(node.log.check(node.record)) if isinstance(node, Artifact) else ""
+            badge = badge_of(node.log.check(node.record), self._ascii) if isinstance(node, Artifact) else ""
         except (BadAddress, OSError) as error:
             badge = f"md5 not checked: {error}"
         document.badge = badge + document.badge[len(UNCHECKED) :]

@@ -262,7 +262,7 @@ class ProvenanceScreen(Screen[None]):
         self._line = (pane, moved.line)
         self._follow(pane, moved.line)
         self._say_line(pane, moved.line)
-        self._status.set(right=[(f"{moved.hits}  " if moved.hits else "", tokens.BREAK), (f"{moved.position} ", tokens.DIM)])
+        self._status.place([(f"{moved.hits}  " if moved.hits else "", tokens.BREAK), (f"{moved.position} ", tokens.DIM)])
 
     def _hovered(self, pane: int, line: int) -> None:
         if not self._is_following:

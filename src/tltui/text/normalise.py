@@ -43,6 +43,7 @@ RULES: tuple[Rule, ...] = (
     Rule("generated file", "<eval_with_key>", re.compile(r"<eval_with_key>\.\d+"), "<eval_with_key>.‹n›"),
     Rule("latency", "latency", re.compile(r"(latency = )[\d.]+( us)"), r"\1‹time›\2"),
     Rule("address", "DATA_PTR", re.compile(r"(DATA_PTR\W{1,8})\d+"), r"\1‹address›"),
+    Rule("trace directory", "TORCH_TRACE", re.compile(r"(TORCH_TRACE\W{1,8})[^'\"\s]+"), r"\1‹path›"),
     Rule("time", "-", re.compile(r"(?<!\d)\d{4}-\d\d-\d\d[ T_]\d\d[:_]\d\d[:_]\d\d(?:[.,_]\d+)?"), "‹time›"),
     Rule("pid", "pid", re.compile(r"(\bpid[ _:=]{1,3})\d+"), r"\1‹pid›"),
 )

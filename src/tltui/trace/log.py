@@ -24,9 +24,9 @@ _MD5 = re.compile(rb'"has_payload": "([\x20\x21\x23-\x5b\x5d-\x7e]*)"\}[\r\x00]*
 class Check(Enum):
     """What comparing a payload with its md5 gave."""
 
-    GOOD = "md5 ✓"
-    BAD = "md5 ✗"
-    UNDECLARED = "no md5"
+    GOOD = "good"
+    BAD = "bad"
+    UNDECLARED = "undeclared"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from typing import ClassVar
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
-from textual.geometry import Region
+from textual.app import ComposeResult
+from textual.containers import Horizontal
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -39,14 +40,10 @@ class Bar(Widget, can_focus=False):
         self._styles: dict[str, Style] = {}
 
     def set(self, left: Sequence[Piece] | None = None, right: Sequence[Piece] | None = None) -> None:
-        """Change what it says. Repaints only what changed: the position in a document changes with each key."""
-        before = self._left, self._right
-        self._left = before[0] if left is None else tuple(left)
-        self._right = before[1] if right is None else tuple(right)
-        if self._left == before[0] and _width(self._right) == _width(before[1]) and self._right != before[1]:
-            width = _width(self._right)
-            self.refresh(Region(self.size.width - width, 0, width, 1))
-        elif (self._left, self._right) != before:
+        """Change what it says; repaints only if something changed."""
+        new = (self._left if left is None else tuple(left), self._right if right is None else tuple(right))
+        if new != (self._left, self._right):
+            self._left, self._right = new
             self.refresh()
 
     def said(self) -> str:
@@ -71,7 +68,7 @@ class Bar(Widget, can_focus=False):
         right_width = sum(segment.cell_length for segment in right)
         room = width - right_width - (1 if right else 0)
         wanted = sum(cell_len(_text(piece)) for piece in self._left)
-        if room < width // 3 or (self.LEFT_FIRST and wanted > room):
+        if wanted and (room < width // 3 or (self.LEFT_FIRST and wanted > room)):
             right, right_width, room = [], 0, width
         segments: list[Segment] = []
         for piece in self._left:
@@ -95,10 +92,6 @@ def _text(piece: Piece) -> str:
     return piece if isinstance(piece, str) else piece[0]
 
 
-def _width(pieces: Sequence[Piece]) -> int:
-    return sum(cell_len(_text(piece)) for piece in pieces)
-
-
 def _cut(text: str, cells: int) -> str:
     while text and cell_len(text) > cells:
         text = text[:-1]
@@ -111,17 +104,11 @@ class RunBar(Bar):
     LEFT_FIRST = True
 
 
-class StatusBar(Bar):
-    """Below: hints or the latest remark, and where one is in the document."""
+class Remark(Bar):
+    """Hints, or the latest remark."""
 
-    def __init__(
-        self,
-        hints: Sequence[tuple[str, str]],
-        *,
-        ascii_only: bool = False,
-        id: str | None = None,  # noqa: A002  (Textual's name for it)
-    ) -> None:
-        super().__init__(ascii_only=ascii_only, id=id)
+    def __init__(self, hints: Sequence[tuple[str, str]], *, ascii_only: bool = False) -> None:
+        super().__init__(ascii_only=ascii_only)
         self._hints = hints
         self._told = False
 
@@ -139,7 +126,7 @@ class StatusBar(Bar):
     def render_line(self, y: int) -> Strip:
         """The line; without a remark as many hints as there is room for."""
         if not self._told:
-            room = self.size.width - 1 - sum(cell_len(_text(piece)) for piece in self._right)
+            room = self.size.width - 1
             hints: list[Piece] = []
             for key, word in self._hints:
                 room -= cell_len(key) + cell_len(word) + 3
@@ -148,3 +135,59 @@ class StatusBar(Bar):
                 hints += [(f" {key}", "key"), f" {word} "]
             self._left = hints
         return super().render_line(y)
+
+
+class Position(Bar):
+    """Where one is in the document. It changes with each key, so that it is a widget of its own: a part of a widget is repainted
+    from the widget's left edge on."""
+
+    STEP = 12
+
+    def on_mount(self) -> None:
+        """Textual calls this when the widget is in its place."""
+        self._room = 2 * self.STEP
+        self.styles.width = self._room
+
+    def place(self, pieces: Sequence[Piece]) -> None:
+        """Say it, at the right. The widget grows in steps and never shrinks: another width costs a layout."""
+        width = sum(cell_len(_text(piece)) for piece in pieces)
+        while width > self._room:
+            self._room += self.STEP
+            self.styles.width = self._room
+        self.set(right=pieces)
+
+
+class StatusBar(Horizontal):
+    """Below: hints or the latest remark, and where one is in the document."""
+
+    def __init__(
+        self,
+        hints: Sequence[tuple[str, str]],
+        *,
+        ascii_only: bool = False,
+        id: str | None = None,  # noqa: A002  (Textual's name for it)
+    ) -> None:
+        super().__init__(id=id)
+        self.remark = Remark(hints, ascii_only=ascii_only)
+        self.position = Position(ascii_only=ascii_only)
+
+    def compose(self) -> ComposeResult:
+        """Two lines beside each other."""
+        yield self.remark
+        yield self.position
+
+    def said(self) -> str:
+        """What it says, as text."""
+        return f"{self.remark.said()}{self.position.said()}"
+
+    def tell(self, text: str, style: str = "") -> None:
+        """Show a remark until the next key."""
+        self.remark.tell(text, style)
+
+    def quiet(self) -> None:
+        """A key was pressed: the remark has been read."""
+        self.remark.quiet()
+
+    def place(self, pieces: Sequence[Piece]) -> None:
+        """Say where one is in the document."""
+        self.position.place(pieces)

@@ -260,7 +260,8 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
     def _set_frame(self) -> None:
         """Title and badge in the upper border. The position is not in it: it changes with each key."""
         document = self._document
-        content = Content(f"{document.title} · {document.badge}" if document.badge else document.title)
+        between = " - " if self.marks is ASCII_MARKS else " · "
+        content = Content(f"{document.title}{between}{document.badge}" if document.badge else document.title)
         if self.border_title != content.markup:
             self.border_title = content
 

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import pytest
+from golden import assert_golden
+from made_logs import ROOT, trace
+
+from tltui.analyses.source_line import BadPlace, parse_place, source_line
+from tltui.documents.build import build
+from tltui.model.ref import BadAddress, parse_ref
+from tltui.model.run import Run, open_run
+from tltui.sources.discover import discover
+from tltui.text.document import Document, Options
+
+DEMO = ROOT / "src/tltui/demo"
+
+
+def whole(run: Run, ref: str, width: int = 80, ascii_: bool = False) -> Document:
+    document = build(run, ref, Options(width=width, ascii=ascii_))
+    while not document.advance():
+        pass
+    return document
+
+
+@pytest.mark.parametrize("golden, name, ref, width", [
+    ("train", "torch-2.13/train", "@source::train.py:7", 80),
+    ("compile", "torch-2.13/train", "@source:0/0:/home/user/models/train.py:16", 60),
+    ("breaks", "torch-2.13/breaks", "@source::breaks.py:3", 80),
+    ("recompiles", "torch-2.13/recompiles", "@source::recompiles.py:5", 160),
+    ("nowhere", "torch-2.13/train", "@source::train.py:3333", 80),
+])  # fmt: skip
+def test_pages(golden: str, name: str, ref: str, width: int) -> None:
+    document = whole(trace(name), ref, width)
+    assert_golden(f"source/{golden}", "\n".join(document.text()))
+    assert all(len(line) <= width for line in document.text())
+    assert document.ref == ref and str(parse_ref(ref)) == ref
+
+
+def test_ranks_and_ascii() -> None:
+    document = whole(open_run(discover([str(DEMO)])), "@source:1:model.py:21", 80, True)
+    text = "\n".join(document.text())
+    assert text.isascii() and "[1:0/0]" in text and "[0:0/0]" not in text
+
+
+def test_kinds_of_trails() -> None:
+    compiles = list(trace("torch-2.13/train").compiles())
+    found = source_line(compiles, "train.py", 7)
+    (own,) = found.compiles
+    assert {trail.kind for trail in own.trails} == {"node", "kernel", "guard"}
+    assert found.files == ("/home/user/models/train.py",) and found.code == "q,k,v=s.q(s.ln(x)).chunk(3,-1)"
+    node = next(trail for trail in own.trails if trail.text == "layer_norm")
+    assert (node.ref, node.detail, node.unit) == ("0/0:before_pre_grad_graph@L22", "pre-grad graph", "forward")
+
+
+def test_a_break_and_the_functions_it_goes_through() -> None:
+    compiles = list(trace("torch-2.13/breaks").compiles())
+    kinds = {
+        line: {trail.kind for own in source_line(compiles, "models/breaks.py", line).compiles for trail in own.trails}
+        for line in range(1, 16)
+    }
+    assert any("graph break" in found for found in kinds.values())
+    assert any("function" in found for found in kinds.values())
+
+
+def test_another_file_of_the_same_end_is_not_meant() -> None:
+    compiles = list(trace("torch-2.13/train").compiles())
+    assert source_line(compiles, "rain.py", 7).compiles == ()
+    assert source_line(compiles, "models/train.py", 7).compiles != ()
+    assert source_line(compiles, "other/train.py", 7).compiles == ()
+
+
+@pytest.mark.parametrize("text", ["train.py", "train.py:", ":3", "train.py:0", "train.py:x", "train.py:²", "a:99999999999", ""])
+def test_what_names_no_line(text: str) -> None:
+    with pytest.raises(BadPlace):
+        parse_place(text)
+    with pytest.raises(BadAddress):
+        build(trace("torch-2.13/train"), parse_ref("0/0").at("source"), Options())
+
+
+def test_windows_paths() -> None:
+    assert parse_place("C:\\x\\train.py:12") == ("C:\\x\\train.py", 12)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "terminal"))
 
-from terminal import Gone, Terminal, key_bytes  # noqa: E402
+from terminal import Gone, Terminal, key_bytes
 
 IDLE = 0.2
 """Seconds of silence after which an answer is complete."""

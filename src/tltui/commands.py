@@ -106,6 +106,7 @@ COMMANDS: tuple[Command, ...] = (
             "Mark what is shown; on another artifact, compile or rank, compare the two.", E_, "compare"),
     Command("app.compare_previous", ("D",), "compare with previous compile",
             "Compare with the compile of the same frame before this one.", E_),
+    Command("app.sort", ("S",), "sort", "Put the tables of the page in another order.", E_),
     Command("app.mark", ("m",), "mark this place", "Mark this line, or the node of the tree, with a note if you like; again takes the mark away.", E_),
     Command("app.marks", ("apostrophe",), "marks", "All marked places with their lines; x writes them to a file, for a bug report.", E_),
     Command("app.zoom", ("z",), "zoom the pane", "Give the whole screen to this pane, or share it again.", E_),

@@ -475,6 +475,27 @@ async def test_an_action_that_fails(monkeypatch: pytest.MonkeyPatch, home: Path)
         assert stat.S_IMODE(log.stat().st_mode) == 0o600
 
 
+async def test_a_large_payload_is_indexed_by_one_thread_at_a_time(tmp_path: Path) -> None:
+    """Names are looked for and files are written while its lines are still being counted."""
+    body = [f"buf{number} = torch.empty({number})  # {'x' * 60}" for number in range(60_000)]
+    stored = "\n\t".join(body).encode()
+    head = b'V1120 10:00:00.000000 1 x.py:1] {"inductor_output_code": {}, "frame_id": 0, "frame_compile_id": 0, "has_payload": "0"}\n\t'
+    trace = write(tmp_path / "t", head + stored + b"\n")
+    async with opened(trace) as driver:
+        for turn in range(4):
+            driver.browser.go("0/0:inductor_output_code")
+            await driver.shown("0/0:inductor_output_code")
+            await driver.press("x", "ctrl+u")
+            await driver.type(str(tmp_path / f"{turn}.txt"))
+            await driver.press("enter")
+            await driver.until(lambda: driver.browser.current_document.complete and driver.said.startswith("wrote 60,000 lines"))
+            assert (tmp_path / f"{turn}.txt").read_text() == "".join(f"{line}\n" for line in body)
+            assert len(driver.browser.current_document) == len(body)
+            assert driver.browser.current_document.line(59_999).text == body[-1]
+            driver.browser.go("0/0")
+            await driver.shown("0/0")
+
+
 # out of the program
 
 

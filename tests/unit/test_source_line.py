@@ -24,8 +24,8 @@ def whole(run: Run, ref: str, width: int = 80, ascii_: bool = False) -> Document
 @pytest.mark.parametrize("golden, name, ref, width", [
     ("train", "torch-2.13/train", "@source::train.py:7", 80),
     ("compile", "torch-2.13/train", "@source:0/0:/home/user/models/train.py:16", 60),
-    ("breaks", "torch-2.13/breaks", "@source::breaks.py:3", 80),
-    ("recompiles", "torch-2.13/recompiles", "@source::recompiles.py:5", 160),
+    ("breaks", "torch-2.13/breaks", "@source::breaks.py:5", 80),
+    ("recompiles", "torch-2.13/recompiles", "@source::recompiles.py:4", 160),
     ("nowhere", "torch-2.13/train", "@source::train.py:3333", 80),
 ])  # fmt: skip
 def test_pages(golden: str, name: str, ref: str, width: int) -> None:
@@ -36,7 +36,7 @@ def test_pages(golden: str, name: str, ref: str, width: int) -> None:
 
 
 def test_ranks_and_ascii() -> None:
-    document = whole(open_run(discover([str(DEMO)])), "@source:1:model.py:21", 80, True)
+    document = whole(open_run(discover([str(DEMO)])), "@source:1::model.py:21", 80, True)
     text = "\n".join(document.text())
     assert text.isascii() and "[1:0/0]" in text and "[0:0/0]" not in text
 

@@ -12,7 +12,7 @@ from tltui.text.document import Options
 TEXT = "".join(f"line_{n} = {n}\n" for n in range(1, 41))
 
 
-def shown(places: list[Place], text: str | None, width: int = 80) -> tuple[list[str], tuple[int, ...]]:
+def shown(places: list[Place], text: str | None, width: int = 120) -> tuple[list[str], tuple[int, ...]]:
     found = source_lines("ref", "source", places, Options(width=width), lambda path: None if text is None else text.split("\n"))
     assert {line: n for n, line in enumerate(found.lines)} == found.places
     return list(found.document.text()), found.lines

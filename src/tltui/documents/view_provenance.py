@@ -262,9 +262,10 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, Coverages]:
 
 
 def _unit_line(page: Page, unit: UnitCoverage) -> None:
-    said = coverage_text(unit.coverage)
+    said = coverage_text(unit.coverage).replace("; ", ";  ").split("  ")
     if not unit.recorded:
-        said += ", not recorded"
+        said[-1] += ", not recorded"
     elif unit.source in SOURCES[1:]:
-        said += f", by {SAID[unit.source]}"
-    page.row([(f"[{unit.ref}]", tokens.LINK, f"@provenance:{unit.ref}"), f" {sanitize(unit.unit)}  ", (said, tokens.DIM)], "")
+        said[-1] += f", by {SAID[unit.source]}"
+    pieces: list[Piece] = [(f"[{unit.ref}]", tokens.LINK, f"@provenance:{unit.ref}"), f" {sanitize(unit.unit)}  "]
+    page.row([*pieces, *((f"{part} ", tokens.DIM) for part in said)], "")

@@ -100,7 +100,8 @@ def _end(page: Page, answer: SourceLine) -> None:
     if not answer.compiles:
         page.say(f"Nothing in {looked} names this line: no node, kernel, guard, graph break, recompile or symbol.", "  ")
         page.say("torch names the line where a statement begins; the lines around may be known.", "  ", tokens.DIM)
-    else:
-        page.say(f"{fmt.count(len(answer.compiles))} of {looked} name it.", "  ", tokens.DIM)
+    elif answer.looked_at > 1:
+        names = "names" if len(answer.compiles) == 1 else "name"
+        page.say(f"{fmt.count(len(answer.compiles))} of {looked} {names} it.", "  ", tokens.DIM)
     if len(answer.files) > 1:
         page.say("More than one file ends with this name. A longer path means one of them.", "  ", tokens.WARN)

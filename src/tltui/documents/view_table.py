@@ -21,9 +21,11 @@ class View:
     """What it answers, as a phrase."""
     module: str
     """The module of `tltui.documents` whose `document(run, scope, options)` makes it."""
+    sorts: tuple[str, ...] = ()
+    """The orders that its tables can be in, the default first."""
 
 
-VIEWS: tuple[View, ...] = (
+VIEWS: tuple[View, ...] = (  # fmt: skip
     View("summary", "1", "what happened in the run, and what to look at first", "view_summary"),
     View("problems", "2", "errors, graph breaks, restarts, the recompile limit: each kind once, the worst first", "view_problems"),
     View("recompiles", "3", "which guard of which earlier compile failed, what varied, and what helps", "view_recompiles"),
@@ -31,7 +33,8 @@ VIEWS: tuple[View, ...] = (
     View("guards", "5", "what compiled code relies on: guards by source, their cost, and which failed later", "view_guards"),
     View("shapes", "6", "dynamic sizes: each symbol, its guards, what was fixed and by which line", "view_shapes"),
     View("caches", "7", "cache hits, misses, bypasses: why, time saved, and how a missed key differs", "view_caches"),
-    View("timing", "8", "where compile time went: by phase, function, compile and rank; a flame view of a compile", "view_timing"),
+    View("timing", "8", "where compile time went: by phase, function, compile and rank; a flame view of a compile", "view_timing",
+         ("self", "total", "count", "name")),
     View("provenance", "", "which line of source became which nodes and kernels, and how much of it is known", "view_provenance"),
     View("absent", "", "which artifacts are not in the trace, and why: failed, cut off, not logged, cached", "view_absent"),
     View("metrics", "", "all fields of the metrics; settings that differ between compiles and ranks", "view_metrics"),

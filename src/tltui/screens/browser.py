@@ -62,6 +62,7 @@ class Browser(BrowserCommands):
         self.mouse = mouse
         self.shown_ref = ""
         self.raw = False
+        self.sort = ""
         self._reading = threading.Lock()  # held while a document is made: the run must not change under it
         self._waiting: deque[Scanned] = deque()
         self._scan: Scan | None = None
@@ -245,7 +246,7 @@ class Browser(BrowserCommands):
         view = self.document_view
         # a hidden pane has no width yet: what it will have is the screen's without gutter and scroll bar
         width = view.text_width if view.size.width else self.size.width - 4
-        return Options(width=max(width, 40), raw=self.raw, ascii=self.ascii_only)
+        return Options(width=max(width, 40), sort=self.sort, raw=self.raw, ascii=self.ascii_only)
 
     def show_ref(self, ref: str, *, by_user: bool = True, at: int | None = None, top: str | None = None) -> None:
         """Ask for the document at an address."""

@@ -6,6 +6,8 @@ from typing import Any
 
 from textual import on
 
+from tltui.commands import BY_ID
+from tltui.documents.view_table import BY_NAME
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.status import Status
@@ -165,12 +167,32 @@ class BrowserCommands(BrowserCompare):
     # pages
 
     def action_view(self, name: str) -> None:
-        """A page about the whole run."""
-        if name == "summary":
-            self.own.show_ref("")
-            self.own.reveal(None)
+        """A page about the whole run; the same key again: about what the tree's cursor is on."""
+        own = self.own
+        here = parse_ref(own.current_node.ref)
+        part = str(Ref(here.rank, here.process, here.id, is_frame=here.is_frame))
+        if own.shown_ref == f"@{name}" and part:
+            own.show_ref(f"@{name}:{part}")
+        elif name == "summary":
+            own.show_ref("")
+            own.reveal(None)
         else:
-            self.own.show_ref(f"@{name}")
+            own.show_ref(f"@{name}")
+            if part:
+                key = BY_ID[f"app.view_{name}"].keys_shown()
+                own.tell(f"{key} again: {name} of {part} only" if key else "")
+
+    def action_sort(self) -> None:
+        """The next order of the tables of this page."""
+        own = self.own
+        view = BY_NAME.get(parse_ref(own.shown_ref).view)
+        if view is None or not view.sorts:
+            own.tell("this page has one order only")
+            return
+        place = view.sorts.index(own.sort) if own.sort in view.sorts else 0
+        own.sort = view.sorts[(place + 1) % len(view.sorts)]
+        own.reload()
+        own.tell(f"sorted by {own.sort}")
 
     def action_damage(self) -> None:
         """What is damaged."""

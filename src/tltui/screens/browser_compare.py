@@ -32,7 +32,7 @@ class BrowserCompare(BrowserMarks):
 
     def action_compare(self) -> None:
         """Mark what is shown, or compare it with what was marked."""
-        from tltui.documents.compare import diff_ref
+        from tltui.documents.compare_artifacts import diff_ref
 
         own = self.own
         ref = own.current_node.ref
@@ -48,7 +48,7 @@ class BrowserCompare(BrowserMarks):
 
     def action_compare_previous(self) -> None:
         """With the compile of the frame before: the same artifact if one is shown."""
-        from tltui.documents.compare import diff_ref
+        from tltui.documents.compare_artifacts import diff_ref
 
         own = self.own
         compile_ = own.current_compile

@@ -14,7 +14,7 @@ from tltui.model.artifacts import Artifact
 from tltui.model.ref import BadAddress
 from tltui.model.run import Run
 from tltui.text.bytes_document import BytesDocument
-from tltui.text.document import Document, Options
+from tltui.text.document import Document, Options, error_document
 from tltui.trace.scan import Scanner
 
 KEPT = 12
@@ -96,6 +96,15 @@ class Loader:
     def _load(self, ticket: int, ref: str, options: Options) -> None:
         if ticket != self._ticket:
             return
+        try:
+            document = self._made(ref, options)
+        except Exception as error:  # one that `build_safely` could not catch: it was not even imported
+            document = error_document(ref, ref or "overview", ref or "the overview of the run", error)
+        if ticket != self._ticket:
+            return
+        self._post(DocumentReady(ticket, document))
+
+    def _made(self, ref: str, options: Options) -> Document:
         from tltui.documents.build import build_safely
 
         key = (ref, options, self._run.version)
@@ -105,9 +114,7 @@ class Loader:
                 document = build_safely(self._run, ref, options)
             if ref.startswith("@"):
                 self._keep(key, document)
-        if ticket != self._ticket:
-            return
-        self._post(DocumentReady(ticket, document))
+        return document
 
     def _keep(self, key: tuple[str, Options, int], document: Document) -> None:
         """Pages are kept until the run changes: going back to one reads nothing again."""

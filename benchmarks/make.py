@@ -75,7 +75,8 @@ def large_payload(path: Path) -> None:
 def long_line(path: Path) -> None:
     """One artifact with a line of 1 MB."""
     line = b"    add = torch.ops.aten.cat.default([" + b", ".join(b"arg%d_1" % n for n in range(ONE_LINE // 9))
-    _one_artifact(path, b'{"dynamo_output_graph": {}, ', b"class GraphModule:\n  def forward(self):\n" + line + b"])\n    return add")
+    body = b"class GraphModule:\n  def forward(self):\n" + line + b"])\n    return add"
+    _one_artifact(path, b'{"dynamo_output_graph": {}, ', body)
 
 
 def _one_artifact(path: Path, event: bytes, body: bytes) -> None:

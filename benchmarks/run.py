@@ -27,12 +27,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print; 1 when a promise is not kept."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a 200 MB trace instead of 1 GB, fewer repetitions, no tlparse")
-    parser.add_argument("--only", nargs="+", choices=sorted(BENCHES), default=list(BENCHES), metavar="NAME", help=", ".join(BENCHES))
-    default = Path(os.environ.get("TMPDIR") or tempfile.gettempdir()) / "tltui-benchmarks"
-    parser.add_argument("--keep", type=Path, default=default, metavar="DIR", help=f"where the logs are made and kept (default: {default})")
+    names = list(BENCHES)
+    parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names))
+    keep = Path(os.environ.get("TMPDIR") or tempfile.gettempdir()) / "tltui-benchmarks"
+    parser.add_argument("--keep", type=Path, default=keep, metavar="DIR", help=f"where the logs are (default: {keep})")
     parser.add_argument("--no-fail", action="store_true", help="exit code 0 even when a promise is not kept")
     options = parser.parse_args(argv)
-    print(f"Python {platform.python_version()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}, logs in {options.keep}\n")
+    machine = f"Python {platform.python_version()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}"
+    print(f"{machine}, logs in {options.keep}\n")
     print(printed(Row("what", "budget", "measured", None)))
     missed = 0
     for name in options.only:

@@ -136,7 +136,10 @@ def _full_compile(log: Builder, ids: dict[str, Any], file: int, file_name: str) 
     log.record({"dynamo_start": {"stack": _stack(file, file)}, **ids})
     _inputs(log, ids)
     _symbols(log, ids, file)
-    reason = f"Graph break in user code at {bad('model.py')}:3\nReason: {bad('Unsupported')}\nUser code traceback:\n  File {bad('x')}\n"
+    reason = (
+        f"Graph break in user code at {bad('model.py')}:3\nReason: {bad('Unsupported')}\n"
+        f"User code traceback:\n  File {bad('x')}\n"
+    )
     log.record({"artifact": {"name": "dynamo_graph_break_reason", "encoding": "string"}, **ids}, reason)
     log.record({"dynamo_output_graph": {"sizes": {bad("l_x_"): [8]}}, **ids}, _graph())
     log.record({"optimize_ddp_split_graph": {}, **ids}, _graph())
@@ -159,7 +162,8 @@ def _full_compile(log: Builder, ids: dict[str, Any], file: int, file_name: str) 
     log.record({bad("unknown_event"): bad("value"), **ids}, bad("unknown"))
     log.record({"chromium_event": {}, **ids}, json.dumps({"name": bad("phase"), "ph": "B", "ts": 1, "pid": 0, "tid": 0}))
     log.record({"exported_program": {}, **ids}, _graph())
-    log.record({"bwd_compilation_metrics": _metrics(file_name, ids, fail_reason=bad("backward failed"))["compilation_metrics"], **ids})
+    backward = _metrics(file_name, ids, fail_reason=bad("backward failed"))["compilation_metrics"]
+    log.record({"bwd_compilation_metrics": backward, **ids})
     log.record(_metrics(file_name, ids))
 
 

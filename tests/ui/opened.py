@@ -112,10 +112,11 @@ def log_of(frames: Iterable[tuple[int, int, str]], *, rank: int | None = None, p
             ids = f'"frame_id": {frame}, "frame_compile_id": {number}, "attempt": 0{where}'
             out.append(f'{{"dynamo_start": {{"stack": [{{"line": {frame + 1}, "name": "{name}", "filename": 0}}]}}, {ids}}}')
             if name.startswith("break"):
-                out.append(f'{{"artifact": {{"name": "dynamo_graph_break_reason", "encoding": "string"}}, {ids}, "has_payload": "0"}}\n\tGraph break')
+                event = '"artifact": {"name": "dynamo_graph_break_reason", "encoding": "string"}'
+                out.append(f'{{{event}, {ids}, "has_payload": "0"}}\n\tGraph break')
             out.append(f'{{"dynamo_output_graph": {{}}, {ids}, "has_payload": "0"}}\n\tclass GraphModule:\n\t    pass')
             failed = ', "fail_type": "Error", "fail_reason": "why"' if name.startswith("bad") and number == compiles - 1 else ""
-            metrics = f'"co_name": "{name}", "co_filename": "/home/user/model.py", "co_firstlineno": {frame + 1}, "graph_op_count": 2'
-            out.append(f'{{"compilation_metrics": {{{metrics}{failed}}}, {ids}}}')
+            code = f'"co_name": "{name}", "co_filename": "/home/user/model.py", "co_firstlineno": {frame + 1}'
+            out.append(f'{{"compilation_metrics": {{{code}, "graph_op_count": 2{failed}}}, {ids}}}')
     head = f"V1120 10:00:00.000000 {pid} torch/x.py:1] "
     return "".join(f"{head}{line}\n" for line in out).encode()

@@ -64,7 +64,11 @@ async def test_the_cursor_goes_to_the_most_interesting_place(frames: Any, begins
 async def test_the_first_key_stops_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     start = Scan.start
     held: list[Scan] = []
-    monkeypatch.setattr(Scan, "start", lambda scan: held.append(scan))
+
+    def hold(scan: Scan) -> None:
+        held.append(scan)
+
+    monkeypatch.setattr(Scan, "start", hold)
     trace = write(tmp_path / "t", log_of([(0, 3, "f"), (1, 2, "bad")]))
     async with opened(trace, wait=False) as driver:
         await driver.press("j")
@@ -479,7 +483,8 @@ async def test_a_large_payload_is_indexed_by_one_thread_at_a_time(tmp_path: Path
     """Names are looked for and files are written while its lines are still being counted."""
     body = [f"buf{number} = torch.empty({number})  # {'x' * 60}" for number in range(60_000)]
     stored = "\n\t".join(body).encode()
-    head = b'V1120 10:00:00.000000 1 x.py:1] {"inductor_output_code": {}, "frame_id": 0, "frame_compile_id": 0, "has_payload": "0"}\n\t'
+    envelope = b'{"inductor_output_code": {}, "frame_id": 0, "frame_compile_id": 0, "has_payload": "0"}'
+    head = b"V1120 10:00:00.000000 1 x.py:1] " + envelope + b"\n\t"
     trace = write(tmp_path / "t", head + stored + b"\n")
     async with opened(trace) as driver:
         for turn in range(4):

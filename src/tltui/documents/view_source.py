@@ -85,7 +85,7 @@ def _names(page: Page, graph: str, trails: Iterable[Trail]) -> None:
 def _one(page: Page, trail: Trail) -> None:
     text = fmt.clip(sanitize(fmt.one_line(trail.text)), page.width - 4)
     page.add("    ", (text, tokens.LINK if trail.ref else STYLES.get(trail.kind, ""), trail.ref))
-    if trail.detail:
+    if trail.detail and trail.kind != "guard":  # the hints of guards say the same of each, and stand where they link
         page.say(sanitize(fmt.clip(fmt.one_line(trail.detail), 400)), "      ", tokens.DIM)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from textual import on
@@ -170,7 +171,7 @@ class BrowserCommands(BrowserCompare):
         """A page about the whole run; the same key again: about what the tree's cursor is on."""
         own = self.own
         here = parse_ref(own.current_node.ref)
-        part = str(Ref(here.rank, here.process, here.id, is_frame=here.is_frame))
+        part = str(replace(here, attempt=None, artifact=None, n=None, view=""))
         if own.shown_ref == f"@{name}" and part:
             own.show_ref(f"@{name}:{part}")
         elif name == "summary":

@@ -1,8 +1,9 @@
 """Keys one after the other, however fast they come.
 
-Textual hands a key to the widget that has the focus when the key *arrives*. Over SSH, from tmux or from a fast hand, the next
-keys are often there before the first one has done what it does: of `/gemm` typed at once, `gemm` would go to the document instead of
-the prompt that `/` opens. So a key waits here until the one before it has done its work and what it opened can take keys.
+Textual hands a key to the widget that has the focus when the key *arrives*. Over SSH, from tmux or from a fast hand, the
+next keys are often there before the first one has done what it does: of `/gemm` typed at once, `gemm` would go to the
+document instead of the prompt that `/` opens. So a key waits here until the one before it has done its work and what it
+opened can take keys.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from textual.app import App
 from textual.message_pump import MessagePump
 
 ROUNDS = 2
-"""How often the way from the focus to the app is gone before the next key: once behind the key, once behind the messages that it caused."""
+"""How often the way from the focus to the app is gone before the next key: behind the key, then behind the messages
+that it caused."""
 PAUSE = 0.005
 """Seconds between two looks at a screen that is being opened."""
 PATIENCE = 0.4

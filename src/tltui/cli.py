@@ -180,6 +180,12 @@ def _command_parser(name: str) -> argparse.ArgumentParser:
         parser.add_argument("--fail-on", metavar="BARS", action="append", help="bars with the most that is allowed, by commas "
                             "(default: error)")  # fmt: skip
         parser.add_argument("--baseline", metavar="OLD", help="a trace to compare with: a bar without a number allows what it has")
+    elif name == "bundle":
+        parser.add_argument("rest", nargs="*", metavar="REF", help="compiles, frames or ranks (default: the whole run)")
+        parser.add_argument("-o", "--output", metavar="FILE", help="the log to write; of several processes a directory")
+        parser.add_argument("--redact", action="store_true", help="replace paths, source lines, names and hosts, everywhere alike")
+        parser.add_argument("-n", "--preview", action="store_true", help="only say what would leave, write nothing")
+        parser.add_argument("--force", action="store_true", help="replace files that exist")
     elif name == "extract":
         parser.add_argument("rest", nargs="*", metavar="REF", help="what to extract (default: everything)")
         parser.add_argument("-o", "--output", metavar="DIR", required=True, help="directory to write into")
@@ -450,6 +456,29 @@ def _extract(options: argparse.Namespace) -> Iterator[bytes]:
         raise Failure(f"{error.filename or options.output}: {error.strerror or error}") from None
 
 
+def _bundle(options: argparse.Namespace) -> Iterator[bytes]:
+    from tltui.documents.bundle import Bundle, bundle_document, known_secrets
+    from tltui.model.ref import BadAddress
+
+    if not options.preview and not options.output:
+        raise Failure("where to? -o FILE writes the bundle, --preview only says what would leave")
+    run = _load(options)
+    try:
+        bundle = Bundle(run, options.rest, options.redact, known_secrets() if options.redact else ())
+        result = bundle.result()
+        if options.json:
+            yield from _json(result)
+        else:
+            yield from _print(bundle_document(result, _options(options)), options)
+        if not options.preview:
+            for path, size in bundle.write(options.output, options.force):
+                print(f"wrote {path}  {size:,} bytes", file=sys.stderr)
+    except BadAddress as bad:
+        raise Failure(str(bad)) from None
+    except FileExistsError as error:
+        raise Failure(f"{error.filename}: {error.strerror}; --force writes it there") from None
+
+
 def _grep(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.documents.grep import BadPattern, Query, grep_document
 
@@ -468,7 +497,7 @@ def _grep(options: argparse.Namespace) -> Iterator[bytes]:
 
 
 def _diff(options: argparse.Namespace) -> Iterator[bytes]:
-    from tltui.documents.compare import compare_nodes
+    from tltui.documents.compare import compare_nodes, patch_of
     from tltui.model.ref import BadAddress
 
     run = _load(options)
@@ -481,6 +510,9 @@ def _diff(options: argparse.Namespace) -> Iterator[bytes]:
     else:
         raise Failure("diff takes two addresses, or --with OTHER and one or none")
     try:
+        if options.raw and not options.json:  # as stored, for `patch` and `git apply`
+            yield from (line + b"\n" for line in patch_of(run, names[0], other, names[1]))
+            return
         document = compare_nodes(run, names[0], other, names[1], _options(options))
     except BadAddress as bad:
         raise Failure(str(bad)) from None
@@ -504,6 +536,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.Namespace], Iterator[bytes]]]]
     "damage": ("check every payload and list what is damaged", _damage),
     "check": ("fail when a run has more errors, breaks, recompiles … than allowed (for CI)", _check),
     "extract": ("write payloads to files", _extract),
+    "bundle": ("write a small log of some compiles to share, on request redacted", _bundle),
 }
 
 _EPILOGS = {
@@ -523,5 +556,7 @@ _EPILOGS = {
     "  tltui check new --baseline old --fail-on error,break,recompiles=+1,compile_time=+10%\n",
     "diff": "examples:\n  tltui diff /tmp/tracedir 0/0 0/1\n  tltui diff /tmp/tracedir 0: 3:\n"
     "  tltui diff /tmp/tracedir 0/0:dynamo_cpp_guards_str 0/1:dynamo_cpp_guards_str\n  tltui diff /tmp/before --with /tmp/after\n",
+    "bundle": "The preview says what leaves and how large it is; nothing is written beside the trace.\n\n"
+    "examples:\n  tltui bundle /tmp/tracedir 0/1 --redact --preview\n  tltui bundle /tmp/tracedir 0/1 0/2 --redact -o bundle.log\n",
     "extract": "examples:\n  tltui extract /tmp/tracedir -o out\n  tltui extract /tmp/tracedir -o out 0/1 0/2:inductor_output_code\n",
 }

@@ -21,6 +21,8 @@ _NAME = re.compile(r"\"[^\"]*\"|'[^']*'|(?<![\w.])[A-Za-z_]\w*")
 _PLACE = re.compile(r":\d{1,9} in (\S+, code: \S)")
 _NUMBERED = re.compile(r"_\d+$|_\d+_$")
 _INDEX = re.compile(r"\b(idx=)\d+")
+ALIASES = 8
+"""Names of names that are followed."""
 Names = Mapping[tuple[int, str], str]
 """(graph, name of an input) → what it is called in the comparison."""
 
@@ -78,15 +80,20 @@ def _roles(line: str, graph: FxGraph, nodes: Sequence[FxNode], names: Names) -> 
         if name in own:
             return "·"
         node = graph.find(name, place)
-        return name if node is None else role_of(node, names)
+        return name if node is None else role_of(graph, node, names)
 
     if nodes[0].kind == "placeholder":
         line = _INDEX.sub(r"\1‹n›", line)
     return _NAME.sub(role, line)
 
 
-def role_of(node: FxNode, names: Names) -> str:
-    """What a node is to those that read it."""
+def role_of(graph: FxGraph, node: FxNode, names: Names) -> str:
+    """What a node is to those that read it. Another name for a node is that node."""
+    for _ in range(ALIASES):
+        found = graph.producers(node) if node.kind == "alias" else ()
+        if not found:
+            break
+        node = found[0]
     if node.kind == "placeholder":
         return names.get((node.graph, node.name), node.name)
     return f"‹{node.target or node.kind}›"
@@ -95,6 +102,8 @@ def role_of(node: FxNode, names: Names) -> str:
 def paired_inputs(left: FxGraph, right: FxGraph) -> tuple[Names, Names]:
     """Names under which the numbered inputs of both graphs are compared: the same for those that belong together."""
     a, b = _inputs(left), _inputs(right)
+    if not {node.name for node in a} & {node.name for node in b}:  # one was traced anew: no name has survived
+        a, b = _inputs(left, True), _inputs(right, True)
     if [(n.graph, n.name, n.type) for n in a] == [(n.graph, n.name, n.type) for n in b]:
         return {}, {}
     names: tuple[dict[tuple[int, str], str], dict[tuple[int, str], str]] = {}, {}
@@ -109,8 +118,8 @@ def paired_inputs(left: FxGraph, right: FxGraph) -> tuple[Names, Names]:
     return names
 
 
-def _inputs(graph: FxGraph) -> list[FxNode]:
-    return [node for node in graph.nodes if node.kind == "placeholder" and _NUMBERED.search(node.name)]
+def _inputs(graph: FxGraph, every: bool = False) -> list[FxNode]:
+    return [node for node in graph.nodes if node.kind == "placeholder" and (every or _NUMBERED.search(node.name))]
 
 
 def _signature(graph: FxGraph, node: FxNode) -> Hashable:

@@ -32,7 +32,6 @@ _ACCOUNT = re.compile(r"(?:/home/|/Users/|torchinductor_|\\Users\\+)([\w.\-]+)")
 _HOST = re.compile(r"\b(?:[a-z]+://)([\w.\-]+)|\b([\w\-]+(?:\.[\w\-]+)*\.(?:internal|local|lan|corp|cluster|svc))\b|[\w.+\-]+@([\w\-]+(?:\.[\w\-]+)+)")
 _ADDRESS = re.compile(r"(?<![\d.])(?!127\.0\.0\.1)(?!0\.0\.0\.0)(?:\d{1,3}\.){3}\d{1,3}(?![\d.])")
 _PUBLIC_HOST = re.compile(r"(?:^|\.)(?:pytorch\.org|github\.com|python\.org|github\.io|google\.com|meta\.com|facebook\.com|localhost)$|^localhost$")
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 WORD = re.compile(r"[^\W\d]\w*")
 _PACKAGED = re.compile(r".*[/\\](?:site|dist)-packages[/\\]+([\w\-]+)")
 _STDLIB = re.compile(r".*[/\\]lib[/\\]python\d[^/\\]*[/\\](?!site-packages|dist-packages)")
@@ -101,6 +100,18 @@ class Learned:
         self._frames(value)
         for text in strings_of(value):
             self.text(text)
+
+    def envelope(self, envelope: Mapping[str, Any]) -> None:
+        """An envelope: its keys and those of configurations in it are words of the log."""
+        self.kept.update(envelope)
+        for event in envelope.values():
+            if not isinstance(event, Mapping):
+                continue
+            self.kept.update(event)
+            for key, item in event.items():
+                if key.endswith("_config") and isinstance(item, str) and isinstance(config := nested_json(item), Mapping):
+                    self.kept.update(word for option in config for word in WORD.findall(option))
+        self.value(dict(envelope))
 
     def _frames(self, value: Any) -> None:
         if isinstance(value, Mapping):

@@ -28,7 +28,7 @@ mul multi name names nan native neg nested net new next nll nn node nodes none n
 options order original out output outputs overlap package pad param parameter parameters params partition pass passes patch path pattern permute pid
 placeholder point pool pos position post pow pre precision prim prims print process profile project prod property proxy py python query rand randn
 range rank reason record recompile reduce reduction ref region relu repeat replay repro reshape reset result results return rms rng root run runnable runtime
-safe sample save scalar scale schedule scheduler scope script seed select self seq sequence sequential set setup shape shapes side sigmoid sign silu sin
+safe sample save scalar scale schedule scheduler scope script seed select self cls seq sequence sequential set setup shape shapes side sigmoid sign silu sin
 size sizes slice softmax sort source span split sqrt square squeeze src stack start starts state static stats std step storage str stride strides string struct
 sub submod sum super sym symbol symbolic symint table tag tags tail tangent tangents tanh target tensor tensors test tile time timestamp title tmp token
 tokens top torch total trace train training transform transformer transpose triton true tuple type types unbacked uint unit unpack unsqueeze update use user

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from functools import partial
 
 from tltui.analyses.compared import CHANGED, ONLY_LEFT, ONLY_RIGHT, OUTCOMES, SAME, CompareResult, CompareRow
 from tltui.analyses.pairing import Pair, artifact_pairs, compile_pairs
-from tltui.documents.compare_artifacts import artifact_page, compared, diff_ref, row_pieces
+from tltui.documents.compare_artifacts import artifact_page, compared, diff_ref, patch_lines, row_pieces
 from tltui.documents.compare_compiles import fill_compiles
 from tltui.documents.format import plural
 from tltui.documents.page import Page
@@ -53,6 +53,14 @@ def compare_nodes(run: Run, left: str, other: Run, right: str, options: Options)
         raise BadAddress(f"{left or 'the run'} and {right or 'the run'} {NOT_ALIKE}")
     fill = partial(_sets, groups[0], groups[1], run is other, (left or run.title, right or other.title))
     return GrowingDocument(ref, title, options, fill, Page)
+
+
+def patch_of(run: Run, left: str, other: Run, right: str) -> Iterator[bytes]:
+    """The patch that makes one artifact of the other, in bytes. Raises `BadAddress`, OSError."""
+    a, b = run.resolve(left), other.resolve(right)
+    if not (isinstance(a, Artifact) and isinstance(b, Artifact)):
+        raise BadAddress("a patch needs two artifacts")
+    return patch_lines(a, b)
 
 
 def _compiles(run: Run, node: Node | None) -> list[Compile] | None:

@@ -20,6 +20,7 @@ class Where(Enum):
     TREE = "tree"
     DOCUMENT = "documents"
     PROVENANCE = "provenance mode"
+    COMPARE = "comparing side by side"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ def shown(key: str) -> str:
 
 
 E_, T_, D_, P_ = Where.EVERYWHERE, Where.TREE, Where.DOCUMENT, Where.PROVENANCE
+C_ = Where.COMPARE
 
 COMMANDS: tuple[Command, ...] = (
     Command("app.other_pane", ("tab", "shift+tab"), "other pane", "Move between the tree and the document.", E_),
@@ -174,6 +176,18 @@ COMMANDS: tuple[Command, ...] = (
     Command("provenance.copy", ("y",), "copy", "Copy the selected lines, or the line.", P_),
     Command("provenance.help", ("question_mark",), "help", "All keys.", P_, "help"),
     Command("provenance.leave", ("escape", "q", "p", "backspace"), "leave the mode", "Back to the tree.", P_, "back"),
+    Command("compare.next_pane", ("tab", "shift+tab"), "other side", "To the other side.", C_, "side"),
+    Command("compare.next_change", ("right_curly_bracket",), "next change", "To the next lines that differ.", C_, "next"),
+    Command("compare.previous_change", ("left_curly_bracket",), "previous change", "To the change before.", C_, "previous"),
+    Command("compare.fold", ("space", "enter"), "unfold", "Show the equal lines that are folded here.", C_, "unfold"),
+    Command("compare.unfold_all", ("equals_sign",), "unfold all", "Show all equal lines.", C_),
+    Command("compare.fold_all", ("minus",), "fold all", "Fold equal lines again.", C_),
+    Command("compare.raw", ("i",), "raw or normalised", "Compare as stored, line by line, or without what any two runs differ in.",
+            C_, "raw"),
+    Command("compare.export", ("x",), "export", "Write the comparison to a file; the raw one is a patch.", C_, "export"),
+    Command("compare.copy", ("y",), "copy", "Copy the selected lines, or the line.", C_),
+    Command("compare.help", ("question_mark",), "help", "All keys.", C_, "help"),
+    Command("compare.leave", ("escape", "q", "d", "backspace"), "back", "Back to where the comparison was asked for.", C_, "back"),
 )  # fmt: skip
 
 BY_ID = {command.id: command for command in COMMANDS}
@@ -186,6 +200,8 @@ FOOTER = (
 """What the line below names, the most useful first: a narrow screen has room for some only."""
 FOOTER_PROVENANCE = tuple(command.id for command in COMMANDS if command.where is Where.PROVENANCE and command.hint)
 """The same in provenance mode."""
+FOOTER_COMPARE = tuple(command.id for command in COMMANDS if command.where is Where.COMPARE and command.hint)
+"""The same while comparing side by side."""
 
 
 def of(where: Where) -> list[Command]:

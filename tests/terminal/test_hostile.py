@@ -70,8 +70,8 @@ def test_every_document_of_the_tree(hostile: Path, tmp_path: Path) -> None:
             assert len(seen) < 150
         assert len(seen) > 50
         everything = "\n".join(text for _, text in seen)
-        for name in ("dynamo_output_graph", "inductor_output_code", "dynamo_cpp_guards_str", "create_symbol", "link",
-                     "unknown_event", "torch_version", "dump_file", "exported_program"):  # fmt: skip
+        for name in ("dynamo_output_graph", "inductor_output_code", "dynamo_cpp_guards_str", "unknown_event",
+                     "torch_version", "dump_file", "exported_program"):  # fmt: skip
             assert any(name in shown for shown, _ in seen) or name in everything, name
         for mark in (*MARKUP, "␛[2J", "␛]52;c", "␛P$q", "␇", "␦"):
             assert mark in everything, mark
@@ -119,7 +119,8 @@ def test_pages_and_prompts(hostile: Path, tmp_path: Path) -> None:
         terminal.press("tab", "/")
         terminal.wait_for("/")
         terminal.press("[s0, 4]", "enter")
-        terminal.press("f", "[/]", "enter", "escape", "escape")
+        terminal.wait_for("•")
+        terminal.press("f", "[/]", "enter")
         terminal.press("m")
         terminal.wait_for("note")
         terminal.press("enter", "'")
@@ -134,8 +135,12 @@ def test_pages_and_prompts(hostile: Path, tmp_path: Path) -> None:
         terminal.wait_gone("Marks in the tree")
         terminal.press("ctrl+p")
         terminal.wait_for("other pane")
-        terminal.press("[/][s0, 4]", "escape")
-        terminal.wait_gone("other pane")
+        terminal.press("[/][s0, 4]")
+        terminal.wait_for("No matches found")
+        terminal.press("escape")
+        terminal.wait_gone("No matches found")
+        terminal.press("escape")
+        terminal.wait_gone("🔎")
         terminal.press("tab", "f")
         terminal.wait_for("show only")
         terminal.press("[s0, 4]", "enter")
@@ -169,9 +174,8 @@ def test_prompt_names_its_export(hostile: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [("--ascii",), ("--theme", "mono"), ("--theme", "ansi-dark")], ids=str)
 def test_other_looks(hostile: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
-    with opened(hostile, tmp_path, *options, columns=80, rows=24) as terminal:
-        for _ in range(6):
-            step(terminal, "j")
+    with opened(hostile, tmp_path, *options, columns=110, rows=24) as terminal:
+        assert all([step(terminal, key) for key in "]][b"])
         terminal.press("q")
         assert terminal.wait_end() == 0
         assert hostile_bytes(terminal.raw) == []

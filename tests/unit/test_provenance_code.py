@@ -5,6 +5,7 @@ import pytest
 from tltui.analyses.provenance_code import parse_code
 from tltui.analyses.provenance_graph import facts_at, parse_graph
 from tltui.analyses.provenance_mapping import kernel_stacks, node_mapping, older_mapping, split_key
+from tltui.analyses.provenance_names import fused_operators
 
 PYTHON = """\
 # AOT ID: ['0_forward']
@@ -137,7 +138,8 @@ def test_any_half_of_a_mapping_is_enough() -> None:
 
 
 @pytest.mark.parametrize("value", [
-    None, [], 3, "x", {"version": "2"}, {"preToPost": [1]}, {"preToPost": {"a": "b", "c": [1, None, ["x"]]}}, {"cppCodeToPost": {"": []}},
+    None, [], 3, "x", {"version": "2"}, {"preToPost": [1]}, {"preToPost": {"a": "b", "c": [1, None, ["x"]]}},
+    {"cppCodeToPost": {"": []}},
 ])  # fmt: skip
 def test_odd_mappings(value: object) -> None:
     assert not any(node_mapping(value).post_to_pre.values())
@@ -152,10 +154,26 @@ def test_older_mappings_are_trees() -> None:
 
 
 def test_stacks_with_real_and_with_written_line_ends() -> None:
-    text = '  File "/home/user/m.py", line 3, in f\n    x = g(y)\n  File "/opt/lib/python3.11/site-packages/torch/nn/l.py", line 9, in h'
+    text = '  File "/home/user/m.py", line 3, in f\n    x = g(y)\n'
+    text += '  File "/opt/lib/python3.11/site-packages/torch/nn/l.py", line 9, in h'
     new, old = kernel_stacks({"k:1": [text]}), kernel_stacks({"k:1": [text.replace("\n", "\\n")]})
     assert new == old
     assert [(frame.file, frame.line, frame.code) for frame in new.users("k:1")[0]] == [("/home/user/m.py", 3, "x = g(y)")]
+
+
+@pytest.mark.parametrize("name, found", [
+    ("cpp_fused_embedding_native_layer_norm_0", {"embedding", "native_layer_norm"}),
+    ("triton_poi_fused_index_add_3", {"index_add"}),
+    ("triton_red_fused_add_mul_12", {"add", "mul"}),
+    ("cpp_fused__scaled_dot_add_1", {"_scaled_dot", "add"}),
+    ("cpp_fused_unknown_add_1", set()),
+    ("extern_kernels.add", set()),
+    ("cpp_fused_", set()),
+    ("cpp_fused_" + "add_" * 999 + "0", set()),
+])  # fmt: skip
+def test_names_of_fused_kernels(name: str, found: set[str]) -> None:
+    known = frozenset(("embedding", "native_layer_norm", "add", "mul", "index", "index_add", "_scaled_dot"))
+    assert fused_operators(name, known) == found
 
 
 GRAPH = """\

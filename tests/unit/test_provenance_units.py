@@ -277,7 +277,8 @@ def stripped(tmp_path: Path, source: Path) -> Run:
 
 def test_provenance_off(tmp_path: Path) -> None:
     (source,) = (TRACES / "torch-2.13/train").glob("*.log")
-    compile_ = stripped(tmp_path, source).resolve("0/0")
+    run = stripped(tmp_path, source)
+    compile_ = run.resolve("0/0")
     assert isinstance(compile_, Compile)
     forward, backward = found_in.provenance_of(compile_).units
     for found in (forward, backward):
@@ -285,12 +286,12 @@ def test_provenance_off(tmp_path: Path) -> None:
         assert found.maps["preToPost"] and found.maps["pyCodeToPost"]
         assert found.coverage.nodes_with_line == found.coverage.nodes
     assert len({kernel.key for kernel in forward.kernels}) == len(forward.kernels) == 10
-    document = view_document(compile_.process and stripped(tmp_path, source), BY_NAME["provenance"], parse_ref("0/0"), Options(width=80))
+    document = view_document(run, BY_NAME["provenance"], parse_ref("0/0"), Options(width=80))
     assert_golden("provenance/stripped", "\n".join(document.text()))
     assert "INDUCTOR_PROVENANCE=1" in "\n".join(document.text())
 
 
-def test_two_writers_of_names(tmp_path: Path) -> None:
+def test_a_mapping_without_code(tmp_path: Path) -> None:
     """Only a mapping, no code: its kernels are still listed."""
     log = Log(tmp_path / "x.log").start()
     log.artifact("fx_graph_runnable", "x")

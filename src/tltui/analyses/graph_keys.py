@@ -89,14 +89,20 @@ def _roles(line: str, graph: FxGraph, nodes: Sequence[FxNode], names: Names) -> 
 
 def role_of(graph: FxGraph, node: FxNode, names: Names) -> str:
     """What a node is to those that read it. Another name for a node is that node."""
+    node = resolved(graph, node)
+    if node.kind == "placeholder":
+        return names.get((node.graph, node.name), node.name)
+    return f"‹{node.target or node.kind}›"
+
+
+def resolved(graph: FxGraph, node: FxNode) -> FxNode:
+    """The node that a name stands for in the end."""
     for _ in range(ALIASES):
         found = graph.producers(node) if node.kind == "alias" else ()
         if not found:
             break
         node = found[0]
-    if node.kind == "placeholder":
-        return names.get((node.graph, node.name), node.name)
-    return f"‹{node.target or node.kind}›"
+    return node
 
 
 def paired_inputs(left: FxGraph, right: FxGraph) -> tuple[Names, Names]:

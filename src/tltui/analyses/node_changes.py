@@ -7,13 +7,14 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from tltui.analyses.graph_keys import GraphText, Names, line_keys, paired_inputs, role_of
+from tltui.analyses.graph_keys import GraphText, Names, line_keys, paired_inputs, resolved, role_of
 from tltui.text.diff import changes
 from tltui.text.fx_graph import FxNode
 
 ADDED, REMOVED, RETARGETED, RETYPED, REWIRED = "added", "removed", "retargeted", "retyped", "rewired"
 KINDS = (ADDED, REMOVED, RETARGETED, RETYPED, REWIRED)
 _FREES = re.compile(r";  (?:\w+ = )+None(?=;|$)")
+_WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 LONGEST = 400
 
 
@@ -63,11 +64,13 @@ def node_changes(left: GraphText, right: GraphText) -> GraphChange:
             blocks.append((list(range(change.a0, change.a1)), list(range(change.b0, change.b1))))
     moved = _moved(blocks, keys_a, keys_b)
     changed = _by_name(blocks, a, b) + _by_target(blocks, a, b)
-    found = [_changed(left, right, a[x], b[y]) for x, y in changed]
+    same = pairs + moved
+    following = _following(left, right, [(a[x], b[y]) for x, y in same + changed])
+    same += [(x, y) for x, y in changed if (a[x], b[y]) in following]
+    found = [_changed(left, right, a[x], b[y]) for x, y in changed if (a[x], b[y]) not in following]
     found += [_alone(left, a[x], REMOVED) for own, _ in blocks for x in own]
     found += [_alone(right, b[y], ADDED) for _, own in blocks for y in own]
     found.sort(key=lambda change: (change.right_line or change.left_line, KINDS.index(change.what)))
-    same = pairs + moved
     renamed = sum(a[x].name != b[y].name for x, y in same)
     return GraphChange(len(a), len(b), len(same), renamed, len(moved), tuple(found))
 
@@ -145,6 +148,34 @@ def _by_target(blocks: Blocks, a: Sequence[FxNode], b: Sequence[FxNode]) -> list
                 pairs += zip(own[change.a0 : change.a1], other[change.b0 : change.b1], strict=True)
     _take(blocks, pairs)
     return pairs
+
+
+Pairs = set[tuple[FxNode, FxNode]]
+
+
+def _following(left: GraphText, right: GraphText, pairs: list[tuple[FxNode, FxNode]]) -> Pairs:
+    """Nodes that only read what was changed itself: same operation, same type, and their producers belong together."""
+    partner = {(x.graph, x.name): (y.graph, y.name) for x, y in pairs}
+    found: Pairs = set()
+    for x, y in pairs:
+        if x.target != y.target or x.type != y.type or x.kind != y.kind:
+            continue
+        mapped = [partner.get((p.graph, p.name)) for p in _producers(left, x)]
+        if mapped == [(p.graph, p.name) for p in _producers(right, y)] and _rest(left, x) == _rest(right, y):
+            found.add((x, y))
+    return found
+
+
+def _producers(own: GraphText, node: FxNode) -> list[FxNode]:
+    return [resolved(own.graph, producer) for producer in own.graph.producers(node)]
+
+
+def _rest(own: GraphText, node: FxNode) -> str:
+    """What a node's text says besides the names of nodes: numbers, dtypes, keywords."""
+    if node.kind in ("placeholder", "output"):
+        return node.type
+    names = {node.name, *node.args}
+    return _WORD.sub(lambda match: "·" if match.group() in names else match.group(), _text(own, node))
 
 
 def _take(blocks: Blocks, pairs: Sequence[tuple[int, int]]) -> None:

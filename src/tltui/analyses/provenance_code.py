@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+WIDE = 2000
+"""Columns of a line in which the name of a C++ function is looked for."""
 MAX_STATEMENT = 200
 """Lines of one call that are looked at for its end."""
 _HANDLE = re.compile(r"^\s*(?:#|//) *\[Provenance debug handles\] (\S+):(\d{1,15})\s*$")
@@ -20,6 +22,7 @@ _FRAGMENT = re.compile(r"^\s*(?:#|//)\s+%([\w.]+) : ")
 _MADE = re.compile(r"= (?:call_function|call_method|call_module|get_attr)\[")
 _KERNEL = re.compile(r"^(?:#|//)?\s*(\w+) = async_compile\.(\w+)\(")
 _CPP_KERNEL = re.compile(r'^(?:extern "C"\s[^(;="]*?\b(\w+)|(?:static )?inline\s[^(;=]*?\bcall_(\w+))\s*\(')
+_FUNCTION = ("extern ", "inline ", "static inline ")
 _BODY = re.compile(r"^(\s*)def (?:call|partition_\d+)\(|^(\s*)(?:[\w:]+ )*\w*::?run_impl\(|^(\s*)void inductor_entry_impl\(")
 _EXTERN = re.compile(r"(?<![\w.:])(extern_kernels(?:\.\w+)+|torch\.ops(?:\.\w+)+|(?:aten|inductor_ops)(?:\.\w+)+)\(")
 _AOTI = re.compile(r"(?<![\w.:])(aoti_torch_(?:cpu|cuda|xpu|mps)_\w+|aoti_torch_proxy_executor_call_function)\(")
@@ -157,6 +160,7 @@ def _listed(text: str) -> tuple[str, ...]:
 def _definitions(lines: Sequence[str]) -> list[Definition]:
     """Kernels as strings of a Python wrapper, and functions of C++."""
     found: list[Definition] = []
+    margin = max((n for n, line in enumerate(lines) if line.startswith("}")), default=-1)  # no function goes on behind it
     n = 0
     while n < len(lines):
         line = lines[n]
@@ -165,7 +169,7 @@ def _definitions(lines: Sequence[str]) -> list[Definition]:
             remarks, above = _remarks(lines, n)
             last = _string_end(lines, n)
             found.append(Definition(kernel[1], kernel[2], n, last, remarks, above))
-        elif line.startswith(("extern ", "inline ", "static inline ")) and (kernel := _CPP_KERNEL.match(line)):
+        elif n < margin and line.startswith(_FUNCTION) and (kernel := _CPP_KERNEL.match(line[:WIDE])):
             last = _brace_end(lines, n)
             if last > n:
                 remarks, above = _remarks(lines, n)

@@ -17,7 +17,7 @@ from tltui.text.fx_graph import FxNode
 _BASE = re.compile(r"^(?:torch\.)?(?:ops\.)?(\w+)\.(\w+)")
 _NUMBER = re.compile(r"_\d+$")
 _FUSED = re.compile(r"_fused_(\w+?)(?:_\d+)?$")
-LONGEST = 400
+MAX_PARTS = 60
 
 
 def aten_of(node: FxNode) -> str:
@@ -50,9 +50,9 @@ def vocabulary(pre: GraphText | None, post: GraphText | None, codes: Iterable[Co
 def fused_operators(kernel: str, known: frozenset[str]) -> frozenset[str]:
     """The operators in the name of a kernel; none if it has no such name, or a part of it is not known."""
     match = _FUSED.search(kernel)
-    if match is None or len(match[1]) > LONGEST:
+    parts = match[1].split("_") if match is not None else []
+    if not 0 < len(parts) <= MAX_PARTS:
         return frozenset()
-    parts = match[1].split("_")
     # best[n]: the fewest operators that parts n … can be read as, and the end of the first of them
     best: list[tuple[int, int] | None] = [None] * len(parts) + [(0, 0)]
     for n in range(len(parts) - 1, -1, -1):

@@ -17,12 +17,14 @@ _LOC = re.compile(r'("loc": |"code": )("(?:[^"\\]|\\.)*")')
 _CONSTANT = re.compile(r"(ConstantVariable\(str: )('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
 _PACKAGES = re.compile(r".*[/\\]((?:site|dist)-packages[/\\].*)")
 _LIBRARY = re.compile(r".*[/\\](lib[/\\]python\d[^/\\]*[/\\].*)")
-_CACHE = re.compile(r"(.*[/\\])?torchinductor_[^/\\]+(.*)")
+_CACHE = re.compile(r"(?:.*[/\\])?torchinductor_([^/\\]+)(.*)")
 _TORCH = re.compile(r".*/(torch/.*)")
 _FILE = re.compile(r"[\w\-]+\.(?:pyc?|ipynb|cpp|cu|cuh|h|log|ya?ml|json|toml|txt|sh|pt|so)\b")
 _SPLIT = re.compile(r"([/\\]+)")
 LINE_WORTH = 6
 """Letters from which on a line of source is replaced wherever it stands by itself."""
+EMBEDDED = 8
+"""The same where it stands within a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class Redactor:
     def __init__(self, learned: Learned) -> None:
         learned.finish()
         self._numbers: dict[str, str] = {}
-        self._learned = learned
+        self.learned = learned
         self._used: dict[str, set[str]] = {kind: set() for kind in ("paths", "lines", "names", "people", "texts")}
         self._words = _Words(self)
         self._files = {path_name(path) for path in learned.paths}
@@ -52,6 +54,10 @@ class Redactor:
         self._people = _alternation(learned.people, r"(?<![A-Za-z0-9])(?:%s)(?![A-Za-z0-9])")
         self._literals = _alternation((*learned.literals, *(p for p in learned.paths if " " in p)), "(?:%s)")
         self._lines = {line: f"anon line {number}" for number, line in enumerate(learned.lines, 1)}
+        self._by_word: dict[str, list[str]] = {}
+        for line in learned.lines:
+            if len(line) >= EMBEDDED and not line.isidentifier() and (words := WORD.findall(line)):
+                self._by_word.setdefault(max(words, key=len), []).append(line)
 
     @property
     def counts(self) -> Redacted:
@@ -112,18 +118,29 @@ class Redactor:
         if "  # " in text:
             text = GUARDED.sub(self._guard, text)
         out = []
-        inside = {}
+        inside: set[str] = set()
         if 'File "' in text:
             for match in FILE_LINE.finditer(text):
                 if not is_public(match[2]):
-                    inside.update({line: True for line in code_after(text, match.end(), len(match[1]))})
+                    inside.update(code_after(text, match.end(), len(match[1])))
         for line in text.split("\n"):
             bare = line.strip(" \t|")
             if bare in self._lines and (line in inside or (len(bare) >= LINE_WORTH and not bare.isidentifier())):
                 self._used["lines"].add(bare)
                 line = line.replace(bare, self._lines[bare])
             out.append(line)
-        return "\n".join(out)
+        return self._embedded("\n".join(out))
+
+    def _embedded(self, text: str) -> str:
+        """Lines of source within a sentence. Only those are looked for whose longest word the text has."""
+        if self._by_word.keys().isdisjoint(words := set(WORD.findall(text))):
+            return text
+        for word in self._by_word.keys() & words:
+            for line in sorted(self._by_word[word], key=len, reverse=True):
+                if line in text:
+                    self._used["lines"].add(line)
+                    text = text.replace(line, self._lines[line])
+        return text
 
     def _comment(self, match: re.Match[str]) -> str:
         code = match["code"].strip()
@@ -148,7 +165,7 @@ class Redactor:
                 self._used["paths"].add(path)
                 return f"/redacted/{match[1]}"
         if match := _CACHE.match(path):
-            self._used["people"].add(path)
+            self._used["people"].add(match[1])
             return f"/tmp/torchinductor_anon{match[2]}"
         if is_public(path) or path.count("/") + path.count("\\") < 2:
             return path
@@ -175,10 +192,10 @@ class _Words(dict[str, str]):
     def __missing__(self, word: str) -> str:
         own = self._owner
         new = word
-        if word in own._learned.names:
+        if word in own.learned.names:
             own._used["names"].add(word)
             new = own._anon(word)
-        elif "_" in word and own._parts is not None and word not in own._learned.kept:
+        elif "_" in word and own._parts is not None and word not in own.learned.kept:
             new = own._parts.sub(own._counted("names", lambda m: own._anon(m[0])), word)
         self[word] = new
         return new

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -29,13 +30,17 @@ _DEF = re.compile(r"\b(?:def|class)\s+(\w+)\s*\(?([^)]*)")
 _FOR = re.compile(r"\bfor\s+([\w, ()]+?)\s+in\b")
 _LITERAL = re.compile(r"""'([^'\n]{6,})'|"([^"\n]{6,})\"""")
 _ACCOUNT = re.compile(r"(?:/home/|/Users/|torchinductor_|\\Users\\+)([\w.\-]+)")
-_HOST = re.compile(r"\b(?:[a-z]+://)([\w.\-]+)|\b([\w\-]+(?:\.[\w\-]+)*\.(?:internal|local|lan|corp|cluster|svc))\b|[\w.+\-]+@([\w\-]+(?:\.[\w\-]+)+)")
+_HOST = re.compile(
+    r"\b(?:[a-z]+://)([\w.\-]+)"  # an address on the net
+    r"|\b([\w\-]+(?:\.[\w\-]+)*\.(?:internal|local|lan|corp|cluster|svc))\b"
+    r"|[\w.+\-]+@([\w\-]+(?:\.[\w\-]+)+)"  # of a mail
+)
 _ADDRESS = re.compile(r"(?<![\d.])(?!127\.0\.0\.1)(?!0\.0\.0\.0)(?:\d{1,3}\.){3}\d{1,3}(?![\d.])")
-_PUBLIC_HOST = re.compile(r"(?:^|\.)(?:pytorch\.org|github\.com|python\.org|github\.io|google\.com|meta\.com|facebook\.com|localhost)$|^localhost$")
+_PUBLIC_HOST = re.compile(r"(?:^|\.)(?:pytorch\.org|github\.com|python\.org|github\.io|google\.com|localhost)$")
 WORD = re.compile(r"[^\W\d]\w*")
 _PACKAGED = re.compile(r".*[/\\](?:site|dist)-packages[/\\]+([\w\-]+)")
 _STDLIB = re.compile(r".*[/\\]lib[/\\]python\d[^/\\]*[/\\](?!site-packages|dist-packages)")
-_OWN_TORCH = re.compile(r".*/torch/(?:_\w+|fx|nn|autograd|utils|optim|distributed|cuda|export|ao|jit)/|^torch/")
+_OWN_TORCH = re.compile(r".*/torch/(?:_\w+|fx|nn|autograd|utils|optim|distributed|cuda|export|ao|jit)/|^(?:torch|_\w+|fx|nn|autograd|utils|optim|distributed)/")
 _SYSTEM = re.compile(r"/(?:usr|proc|sys|dev|bin|etc)(?:/|$)|/redacted/|/$")
 
 
@@ -174,7 +179,7 @@ class Learned:
             self._paths_in(text)
         for match in _CLASS.finditer(text):
             first, *rest = match[1].split(".")
-            if rest and first not in PUBLIC and first not in ("builtins", "collections", "types", "abc", "functools", "typing", "enum"):
+            if rest and first not in PUBLIC and first not in sys.stdlib_module_names - {"__main__"}:
                 for word in (first, *rest):
                     self.name(word)
         for match in _SOURCE.finditer(text):

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tltui.analyses.redact import Redacted, Redactor
 from tltui.analyses.redact_learn import Learned, nested_json
-from tltui.documents.format import plural, size_of
+from tltui.documents.format import plural, size_of, wrap
 from tltui.model.artifacts import Artifact, artifact_name
 from tltui.model.kinds import kind_of
 from tltui.model.nodes import Compile, Frame, LogModel, Process, Rank
@@ -38,6 +38,10 @@ _FILENAME = re.compile(rb'"filename": (\d{1,9})\b')
 _MD5 = re.compile(r'"has_payload": "[^"]*"\}\s*$')
 REMOVED = ("dump_file",)
 _BYTECODE = ("_ORIGINAL_BYTECODE", "_MODIFIED_BYTECODE")
+KEPT = (
+    "Kept: shapes, dtypes, operators, sizes and times, torch's own code, numbers, names of one or two letters, names that are "
+    "also words of torch or Python (forward, layer, weight), and the wording of error messages."
+)
 LABEL = re.compile(r"(?:attempt_\d+|\d+|rank[_-]?\d+(?:_dp_\d+)?)")
 
 
@@ -148,7 +152,8 @@ class Bundle:
         for record in part.records:
             data = self._plain(log, record) if self.redactor is None else self._redacted(log, record, self.redactor)
             if data:
-                name = artifact_name(log.kind(record)) or "damaged line"
+                name = artifact_name(log.kind(record))
+                name = name if self.redactor is None else self.redactor.text(name)
                 self._kinds[name] += 1
                 self._bytes[name] += len(data)
                 yield data
@@ -319,8 +324,8 @@ def bundle_document(result: BundleResult, options: Options) -> TextDocument:
     """What leaves, before it leaves."""
     builder = Builder("@bundle", "bundle", options)
     files = plural(len(result.files), "file")
-    builder.add((f"{plural(len(result.compiles), 'compile')}, {plural(result.records, 'record')}, {size_of(result.bytes)}", tokens.STRONG),
-                f" in {files}")  # fmt: skip
+    what = (plural(len(result.compiles), "compile"), plural(result.records, "record"), size_of(result.bytes))
+    builder.add((", ".join(what), tokens.STRONG), f" in {files}")
     shown = ", ".join(result.compiles[:12])
     builder.add("  ", shown + (f" and {len(result.compiles) - 12:,} more" if len(result.compiles) > 12 else ""))
     builder.heading("What leaves")
@@ -339,7 +344,7 @@ def bundle_document(result: BundleResult, options: Options) -> TextDocument:
     if result.removed:
         builder.add(f"  {result.removed:>6,} taken out whole: byte code, dumped files, damaged lines")
     builder.blank()
-    builder.add(("Kept: shapes, dtypes, operators, sizes and times, torch's own code, numbers, names of one or two letters,", tokens.DIM))
-    builder.add(("names that are also words of torch or Python (forward, layer, weight), and the wording of error messages.", tokens.DIM))
+    for line in wrap(KEPT, options.width):
+        builder.add((line, tokens.DIM))
     builder.add(("Look at the bundle with tltui before you give it away.", tokens.WARN))
     return builder.document(result)

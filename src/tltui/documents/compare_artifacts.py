@@ -80,11 +80,11 @@ def _changed(page: Page, found: Difference, change: Change) -> None:
             marks["-", n], marks["+", n] = word_changes(a, b)
     for sign, lines, style in (("-", left, tokens.REMOVED), ("+", right, tokens.ADDED)):
         for n, line in enumerate(lines):
-            page.add((f"{sign} ", style), *_marked(line, marks.get((sign, n)), style))
+            page.add((f"{sign} ", style), *marked(line, marks.get((sign, n)), style))
     page.close()
 
 
-def _marked(line: str, spans: list[tuple[int, int]] | None, style: str) -> list[Piece]:
+def marked(line: str, spans: list[tuple[int, int]] | None, style: str) -> list[Piece]:
     """The line with what changed in it standing out."""
     if not spans or spans == [(0, len(line))]:
         return [(line, style)]

@@ -309,6 +309,8 @@ class BrowserCommands(BrowserCompare):
         target = message.target
         if target.startswith("file:"):
             self.own.tell(f"{target[5:]} (not part of the trace)")
+        elif target.startswith("@diff:"):
+            self.open_comparison(target)
         else:
             self.own.go(target)
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tltui.model.artifacts import Artifact
 from tltui.model.ref import BadAddress, parse_ref
 from tltui.model.walk import next_in_frame
 from tltui.screens.browser_marks import BrowserMarks
+
+WIDE = 140
+"""Columns from which two artifacts are compared side by side."""
 
 
 class BrowserCompare(BrowserMarks):
@@ -43,8 +47,7 @@ class BrowserCompare(BrowserMarks):
             own.tell(f"marked {ref or 'the run'}: go to another one and press d to compare, D compares with the previous compile")
         else:
             left, self._compared = self._compared, None
-            own.show_ref(diff_ref(left, ref))
-            own.document_view.focus()
+            self.open_comparison(diff_ref(left, ref))
 
     def action_compare_previous(self) -> None:
         """With the compile of the frame before: the same artifact if one is shown."""
@@ -69,5 +72,30 @@ class BrowserCompare(BrowserMarks):
                 own.tell(f"{before.ref} has no {artifact.name}")
                 return
             left, right = other, artifact.ref
-        own.show_ref(diff_ref(left, right))
-        own.document_view.focus()
+        self.open_comparison(diff_ref(left, right))
+
+    def open_comparison(self, ref: str) -> None:
+        """Two artifacts on a wide screen side by side, everything else as a page."""
+        own = self.own
+        sides = self._two_artifacts(ref) if own.size.width >= WIDE else None
+        if sides is None:
+            own.show_ref(ref)
+            own.document_view.focus()
+            return
+        from tltui.screens.compare import CompareScreen
+
+        def left(page: str | None) -> None:
+            if page:  # the screen became too narrow for two halves
+                own.show_ref(page)
+                own.document_view.focus()
+
+        self.app.push_screen(CompareScreen(*sides, own.config, ascii_only=own.ascii_only, mouse=own.mouse), left)
+
+    def _two_artifacts(self, ref: str) -> tuple[Artifact, Artifact] | None:
+        from tltui.documents.compare import sides_of
+
+        try:
+            left, right = (self.own.trace.resolve(name) for name in sides_of(parse_ref(ref)))
+        except BadAddress:
+            return None  # the page says so
+        return (left, right) if isinstance(left, Artifact) and isinstance(right, Artifact) else None

@@ -1,0 +1,84 @@
+"""Two artifacts side by side: a document for each side, and which of their lines stand in one row."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from tltui.analyses.comparing import Difference
+from tltui.documents.compare_artifacts import WORDS_UP_TO, marked
+from tltui.text import tokens
+from tltui.text.diff import CONTEXT, Change, word_changes
+from tltui.text.document import Builder, TextDocument
+
+Spans = dict[int, list[tuple[int, int]]]
+
+
+@dataclass(slots=True)
+class Sides:
+    """What the screen shows. Rows and lines count from 0; -1 stands where only the other side has a line."""
+
+    left: TextDocument
+    right: TextDocument
+    rows: tuple[list[int], list[int]] = field(default_factory=lambda: ([], []))
+    """For each side: row → line of its document."""
+    hunks: list[tuple[int, int]] = field(default_factory=list)
+    """First and last row of each change."""
+    folds: dict[int, int] = field(default_factory=dict)
+    """Row of a folded stretch → number of the change that it stands for."""
+
+
+def sides_of(found: Difference, refs: tuple[str, str], opened: Collection[int] | None = ()) -> Sides:
+    """Lay out both sides. Equal stretches are folded but for those in `opened`; None opens all."""
+    builders = Builder(refs[0], refs[0]), Builder(refs[1], refs[1])
+    sides = Sides(builders[0].growing(), builders[1].growing())
+    for number, change in enumerate(found.changes):
+        if change.same:
+            fold = opened is not None and number not in opened
+            _same(found, change, number, builders, sides, fold)
+        else:
+            _changed(found, change, builders, sides)
+    for builder in builders:
+        builder.document()
+    return sides
+
+
+def _row(sides: Sides, left: bool, right: bool) -> None:
+    """The lines that were just added stand in a row of their own."""
+    sides.rows[0].append(len(sides.left.lines) - 1 if left else -1)
+    sides.rows[1].append(len(sides.right.lines) - 1 if right else -1)
+
+
+def _same(
+    found: Difference, change: Change, number: int, builders: tuple[Builder, Builder], sides: Sides, fold: bool
+) -> None:
+    size = change.a1 - change.a0
+    hidden = range(CONTEXT, size - CONTEXT) if fold and size > 2 * CONTEXT + 1 else range(0)
+    for n in range(size):
+        if n in hidden:
+            if n == hidden.start:
+                for builder in builders:
+                    builder.add((f"⋯ {len(hidden)} equal lines", tokens.LABEL))
+                _row(sides, True, True)
+                sides.folds[len(sides.rows[0]) - 1] = number
+            continue
+        builders[0].add(found.left.lines[change.a0 + n])
+        builders[1].add(found.right.lines[change.b0 + n])
+        _row(sides, True, True)
+
+
+def _changed(found: Difference, change: Change, builders: tuple[Builder, Builder], sides: Sides) -> None:
+    left = found.left.lines[change.a0 : change.a1]
+    right = found.right.lines[change.b0 : change.b1]
+    words: tuple[Spans, Spans] = {}, {}
+    if len(left) == len(right) <= WORDS_UP_TO:
+        for n, (a, b) in enumerate(zip(left, right, strict=True)):
+            words[0][n], words[1][n] = word_changes(a, b)
+    first = len(sides.rows[0])
+    for n in range(max(len(left), len(right))):
+        if n < len(left):
+            builders[0].add(*marked(left[n], words[0].get(n), tokens.REMOVED))
+        if n < len(right):
+            builders[1].add(*marked(right[n], words[1].get(n), tokens.ADDED))
+        _row(sides, n < len(left), n < len(right))
+    sides.hunks.append((first, len(sides.rows[0]) - 1))

@@ -1,0 +1,346 @@
+"""Two artifacts side by side: equal lines stand in one row, both halves scroll together.
+
+Below `WIDE` columns the browser shows the same comparison as one page (`documents/compare.py`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.message import Message
+from textual.screen import Screen
+
+from tltui.analyses.comparing import Difference
+from tltui.analyses.pairing import artifact_difference
+from tltui.commands import FOOTER_COMPARE, Where, of
+from tltui.config import Config, cache_path
+from tltui.documents.compare_artifacts import artifact_page, diff_ref, verdict
+from tltui.documents.compare_sides import Sides, sides_of
+from tltui.export import WouldOverwrite, write
+from tltui.model.artifacts import Artifact
+from tltui.screens.browser_compare import WIDE
+from tltui.screens.clipboard import copy
+from tltui.screens.help import Help
+from tltui.screens.prompt import Confirm, Prompt
+from tltui.text import tokens
+from tltui.text.document import Document, Options, TextDocument, error_document
+from tltui.text.filename import safe_name
+from tltui.text.rows import Aligned
+from tltui.widgets.bars import RunBar, StatusBar
+from tltui.widgets.bindings import bindings
+from tltui.widgets.compare_side import CompareSide
+from tltui.widgets.document_view import DocumentView
+
+@dataclass
+class Compared(Message):
+    """The two have been compared, or `error` says why not."""
+
+    found: Difference | None
+    raw: bool
+    error: Exception | None = None
+
+
+class CompareScreen(Screen[str]):
+    """Gives the address of the page to show in its place when the screen became narrow, else ''."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.COMPARE)
+
+    def __init__(self, left: Artifact, right: Artifact, config: Config, *, ascii_only: bool, mouse: bool) -> None:
+        super().__init__()
+        self.artifacts = (left, right)
+        self._config = config
+        self._ascii = ascii_only
+        self._mouse = mouse
+        self._raw = False
+        self._found: Difference | None = None
+        self.sides: Sides | None = None
+        """What is shown; None until the two have been compared."""
+        self._opened: set[int] | None = set()
+        self._is_following = False
+        self._is_left = False
+
+    # layout
+
+    def compose(self) -> ComposeResult:
+        """A line above, two halves, a line below."""
+        by_id = {command.id: command for command in of(Where.COMPARE)}
+        hints = []
+        for name in FOOTER_COMPARE:
+            keys = self._config.keys.get(name, by_id[name].keys)[:1]
+            hints.append((by_id[name].keys_shown(keys), by_id[name].hint))
+        yield RunBar(id="compare-bar")
+        with Horizontal(id="compare-panes"):
+            for is_left, name in ((True, "left"), (False, "right")):
+                view = CompareSide(is_left=is_left, mouse=self._mouse, ascii_only=self._ascii, id=f"side-{name}")
+                view.numbers = False
+                view.on_position = partial(self._moved, view)
+                view.asked = self._asked
+                yield view
+        yield StatusBar(hints, id="compare-status")
+
+    def on_mount(self) -> None:
+        """Compare off the UI thread."""
+        self.view(True).focus()
+        self._load()
+
+    def view(self, left: bool) -> CompareSide:
+        """One of the halves."""
+        return self.query_one("#side-left" if left else "#side-right", CompareSide)
+
+    @property
+    def focused_side(self) -> CompareSide:
+        """The half that has the focus."""
+        return self.view(not self.view(False).has_focus)
+
+    @property
+    def status(self) -> StatusBar:
+        """The line below."""
+        return self.query_one(StatusBar)
+
+    def on_resize(self) -> None:
+        """Too narrow for two halves: the page is better."""
+        if self.is_mounted and self.is_current and self.size.width < WIDE and not self._is_left:
+            self._is_left = True  # a second resize may come before this one has had its effect
+            self.dismiss(self.ref)
+
+    @property
+    def ref(self) -> str:
+        """The address of the comparison."""
+        return diff_ref(self.artifacts[0].ref, self.artifacts[1].ref)
+
+    # comparing
+
+    def _load(self) -> None:
+        self._say("comparing …")
+        threading.Thread(target=self._compare, args=(self._raw,), name="compare", daemon=True).start()
+
+    def _compare(self, raw: bool) -> None:
+        try:
+            self.post_message(Compared(artifact_difference(*self.artifacts, raw=raw), raw))
+        except Exception as error:
+            self.post_message(Compared(None, raw, error))
+
+    def on_compared(self, message: Compared) -> None:
+        """Show what came out, unless something else is wanted by now."""
+        if message.raw != self._raw:
+            return
+        if message.found is None:
+            error = message.error or ValueError("nothing was compared")
+            self.view(True).show(error_document(self.ref, "compare", self.ref, error))
+            self._say("not compared")
+            return
+        self._found, self._opened = message.found, set()
+        self._lay_out()
+        self._say(("as stored: " if self._raw else "") + verdict(message.found))
+        if self.sides is not None and self.sides.hunks:
+            self._go(self.sides.hunks[0][0])
+
+    def _lay_out(self, change: int = -1) -> None:
+        """Make both halves; the cursor goes to the beginning of what was unfolded, a `change`."""
+        assert self._found is not None
+        self.sides = sides = sides_of(self._found, (str(self.artifacts[0].ref), str(self.artifacts[1].ref)), self._opened)
+        changed = _changed_lines(sides)
+        self._is_following = True
+        try:
+            for place, view in enumerate((self.view(True), self.view(False))):
+                view.is_changed = changed[place].__contains__
+                view.show((sides.left, sides.right)[place])
+                view.fix_rows(Aligned(sides.rows[place]))
+        finally:
+            self._is_following = False
+        if change >= 0:
+            line = self._found.changes[change]
+            before = sum(max(c.a1 - c.a0, c.b1 - c.b0) for c in self._found.changes[:change])
+            self._go(min(before, len(sides.rows[0]) - 1) if self._opened is None else self._row_of(line.a0))
+
+    def _row_of(self, line: int) -> int:
+        """The row of a line of the left text: folds above make it an earlier one."""
+        assert self.sides is not None and self._found is not None
+        row = 0
+        for number, change in enumerate(self._found.changes):
+            if change.a0 >= line and change.same:
+                return row
+            folded = number in self.sides.folds.values()
+            size = max(change.a1 - change.a0, change.b1 - change.b0)
+            row += 7 if folded else size
+        return row
+
+    def _say(self, text: str) -> None:
+        left, right = self.artifacts
+        self.query_one(RunBar).set([(f" {left.ref} ↔ {right.ref}  ", tokens.TITLE), (text, tokens.STRONG)])
+
+    # both halves
+
+    def _moved(self, view: CompareSide, moved: DocumentView.Moved) -> None:
+        if self._is_following or self.sides is None:
+            return
+        self._is_following = True
+        try:
+            self.view(not view.is_left).follow(view.row, view.top, view.scroll_offset.x)
+        finally:
+            self._is_following = False
+        hunk = sum(first <= view.row for first, _ in self.sides.hunks)
+        where = f"change {hunk}/{len(self.sides.hunks)}  " if self.sides.hunks else ""
+        self.status.place([(f"{moved.hits}  " if moved.hits else "", tokens.BREAK), (f"{where}{moved.position} ", tokens.DIM)])
+
+    def _go(self, row: int) -> None:
+        """The cursor to a row: in the half with the focus, or, where that has no line, in the other one."""
+        view = self.focused_side
+        if not view.go(row):
+            other = self.view(not view.is_left)
+            other.focus()
+            other.go(row)
+
+    def _asked(self, what: str) -> None:
+        {
+            "next": self.action_next_change, "previous": self.action_previous_change, "fold": self.action_fold,
+            "fold_all": self.action_fold_all, "unfold_all": self.action_unfold_all,
+        }[what]()  # fmt: skip
+
+    def action_next_pane(self) -> None:
+        """To the other half, in the same row if that has a line there."""
+        view = self.focused_side
+        other = self.view(not view.is_left)
+        row = view.row
+        other.focus()
+        other.go(row)
+
+    def action_next_change(self) -> None:
+        """To the next lines that differ."""
+        self._change(False)
+
+    def action_previous_change(self) -> None:
+        """To the change before."""
+        self._change(True)
+
+    def _change(self, back: bool) -> None:
+        if self.sides is None:
+            return
+        row = self.focused_side.row
+        firsts = [first for first, _ in self.sides.hunks]
+        found = [first for first in firsts if first < row][-1:] if back else [first for first in firsts if first > row][:1]
+        if found:
+            self._go(found[0])
+        else:
+            self.status.tell(f" no {'earlier' if back else 'further'} change")
+
+    # folds
+
+    def action_fold(self) -> None:
+        """Show the equal lines that are folded at the cursor."""
+        change = self.sides.folds.get(self.focused_side.row) if self.sides is not None else None
+        if change is None or self._opened is None:
+            self.status.tell(" no folded lines here")
+            return
+        self._opened.add(change)
+        self._lay_out(change)
+
+    def action_fold_all(self) -> None:
+        """Only changes, with the lines around them."""
+        self._fold_to(set())
+
+    def action_unfold_all(self) -> None:
+        """All lines."""
+        self._fold_to(None)
+
+    def _fold_to(self, opened: set[int] | None) -> None:
+        if self._found is None or self.sides is None:
+            return
+        row = self.focused_side.row
+        hunk = max(sum(first <= row for first, _ in self.sides.hunks) - 1, 0)
+        self._opened = opened
+        self._lay_out()
+        self._go(self.sides.hunks[hunk][0] if self.sides.hunks else 0)
+
+    def action_raw(self) -> None:
+        """As stored, or without what any two runs differ in."""
+        self._raw = not self._raw
+        self._load()
+
+    # out
+
+    def action_export(self) -> None:
+        """To a file: the page, or the patch."""
+        left, right = self.artifacts
+        document = artifact_page(self.ref, f"{left.ref} ↔ {right.ref}", left, right, Options(raw=self._raw, ascii=self._ascii))
+
+        def named(path: str | None) -> None:
+            if path and path.strip():
+                self._write(document, path.strip(), False)
+
+        name = safe_name(f"{left.ref}_{right.ref}", ".patch" if self._raw else ".txt")
+        what = "write the patch to" if self._raw else "write the comparison to"
+        self.app.push_screen(Prompt(what, name, ".txt .ansi .md"), named)
+
+    def _write(self, document: TextDocument, path: str, force: bool) -> None:
+        try:
+            count = write(document, path, force=force)
+        except WouldOverwrite as exists:
+
+            def answered(yes: bool | None) -> None:
+                if yes:
+                    self._write(document, path, True)
+
+            self.app.push_screen(Confirm(f"{exists} exists: replace it?"), answered)
+        except OSError as error:
+            self.status.tell(f" could not write {path}: {error.strerror or error}", tokens.ERROR)
+        else:
+            self.status.tell(f" wrote {count} lines to {path}")
+
+    def action_copy(self) -> None:
+        """The selected lines, or the line."""
+        view = self.focused_side
+        lo, hi = view.selected_lines() or (view.current_line(), view.current_line() + 1)
+        text = "\n".join(_document(view).text(lo, hi))
+        self.status.tell(f" {copy(text, self.app.copy_to_clipboard, cache_path() / 'yank.txt')}")
+
+    def action_help(self) -> None:
+        """Keys and marks."""
+        self.app.push_screen(Help(self._ascii, self._config))
+
+    def action_leave(self) -> None:
+        """Back, unless something in the half is to be closed first."""
+        if not self.focused_side.close_innermost():
+            self.dismiss("")
+
+    # what the halves ask
+
+    @on(DocumentView.Told)
+    def _told(self, message: DocumentView.Told) -> None:
+        self.status.tell(f" {message.text}")
+
+    @on(DocumentView.AskSearch)
+    def _ask_search(self, message: DocumentView.AskSearch) -> None:
+        self._ask("/", message.view.search)
+
+    @on(DocumentView.AskLine)
+    def _ask_line(self, message: DocumentView.AskLine) -> None:
+        self._ask("line", lambda text: message.view.goto_line(int(text)) if text.strip().isdigit() else None)
+
+    def _ask(self, question: str, answer: Callable[[str], object]) -> None:
+        def answered(text: str | None) -> None:
+            if text is not None:
+                answer(text)
+
+        self.app.push_screen(Prompt(question), answered)
+
+
+def _document(view: CompareSide) -> Document:
+    return view.document
+
+
+def _changed_lines(sides: Sides) -> tuple[set[int], set[int]]:
+    """For each half the lines that differ."""
+    found: tuple[set[int], set[int]] = set(), set()
+    for first, last in sides.hunks:
+        for place in (0, 1):
+            found[place].update(line for line in sides.rows[place][first : last + 1] if line >= 0)
+    return found

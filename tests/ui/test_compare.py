@@ -1,0 +1,127 @@
+"""Comparing side by side, driven by keys: rows stand beside each other, changes, folds, raw, export, narrow screens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from opened import TRACES, Driver, opened
+from screen import screen_lines
+
+from tltui.screens.compare import CompareScreen
+
+RECOMPILES = TRACES / "torch-2.13" / "recompiles"
+
+
+async def compare(driver: Driver, ref: str) -> CompareScreen:
+    """Go to an artifact and compare it with the compile before."""
+    driver.browser.go(ref)
+    await driver.shown(ref)
+    await driver.press("D")
+    await driver.until(lambda: isinstance(driver.app.screen, CompareScreen))
+    screen = driver.app.screen
+    assert isinstance(screen, CompareScreen)
+    await driver.until(lambda: screen.sides is not None)
+    await driver.pilot.pause()
+    return screen
+
+
+async def test_two_halves_with_the_same_rows() -> None:
+    async with opened(RECOMPILES, size=(160, 30)) as driver:
+        screen = await compare(driver, "0/1:inductor_output_code")
+        lines = screen_lines(driver.app)
+        assert "0/0:inductor_output_code ↔ 0/1:inductor_output_code" in lines[0] and "+34 −16 lines" in lines[0]
+        row = next(line for line in lines if "float* out_ptr0)" in line)
+        assert row.startswith("- ") and row.rstrip().endswith("float* out_ptr0,") and "+ " in row
+        left, right = screen.view(True), screen.view(False)
+        assert len(left.rows) == len(right.rows)
+        await driver.press("}", "}", "}")
+        assert left.top == right.top and left.row == right.row
+
+
+async def test_changes_folds_and_the_other_side() -> None:
+    async with opened(RECOMPILES, size=(160, 30)) as driver:
+        screen = await compare(driver, "0/1:inductor_output_code")
+        sides = screen.sides
+        assert sides is not None
+        firsts = [first for first, _ in sides.hunks]
+        assert screen.focused_side.row == firsts[0]
+        await driver.press("}")
+        assert screen.focused_side.row == firsts[1]
+        await driver.press("{")
+        assert screen.focused_side.row == firsts[0]
+        await driver.press("{")
+        assert "no earlier change" in "\n".join(screen_lines(driver.app))
+        assert len(sides.folds) > 1
+        rows = len(sides.rows[0])
+        await driver.press("=")
+        assert screen.sides is not None and len(screen.sides.rows[0]) > rows and not screen.sides.folds
+        await driver.press("-")
+        assert screen.sides is not None and len(screen.sides.rows[0]) == rows
+        fold = next(iter(screen.sides.folds))
+        screen.focused_side.go(fold)
+        await driver.press("space")
+        assert len(screen.sides.rows[0]) > rows and fold not in screen.sides.folds
+        before = screen.focused_side
+        await driver.press("tab")
+        assert screen.focused_side is not before and screen.focused_side.row == before.row
+
+
+async def test_raw_and_export(tmp_path: Path) -> None:
+    async with opened(RECOMPILES, size=(160, 30)) as driver:
+        screen = await compare(driver, "0/1:dynamo_cpp_guards_str")
+        assert "+3 −1 lines" in screen_lines(driver.app)[0]
+        await driver.press("i")
+        await driver.until(lambda: "as stored" in screen_lines(driver.app)[0])
+        await driver.press("x")
+        driver.app.screen.query_one("Input").value = ""  # type: ignore[attr-defined]
+        target = tmp_path / "guards.patch"
+        await driver.type(str(target))
+        await driver.press("enter")
+        await driver.until(target.exists)
+        assert target.read_text("utf-8").startswith("--- a/dynamo_cpp_guards_str\n+++ b/dynamo_cpp_guards_str\n@@ -")
+        await driver.press("escape")
+        assert driver.app.screen is driver.browser and driver.browser.shown_ref == "0/1:dynamo_cpp_guards_str"
+
+
+async def test_a_page_on_a_narrow_screen_and_after_it_became_narrow() -> None:
+    async with opened(RECOMPILES, size=(120, 30)) as driver:
+        driver.browser.go("0/1:dynamo_output_graph")
+        await driver.shown("0/1:dynamo_output_graph")
+        await driver.press("D")
+        ref = "@diff::0/0:dynamo_output_graph%200/1:dynamo_output_graph"
+        await driver.shown(ref)
+        assert driver.app.screen is driver.browser
+    async with opened(RECOMPILES, size=(160, 30)) as driver:
+        await compare(driver, "0/1:dynamo_output_graph")
+        await driver.pilot.resize_terminal(110, 30)
+        await driver.shown(ref)
+        assert driver.app.screen is driver.browser
+
+
+async def test_a_link_of_the_overview_opens_it() -> None:
+    async with opened(RECOMPILES, size=(160, 60)) as driver:
+        driver.browser.go("0/1")
+        await driver.shown("0/1")
+        await driver.press("D")
+        await driver.shown("@diff::0/0%200/1")
+        view = driver.browser.document_view
+        line = next(n for n in range(len(view.document)) if "inductor_output_code" in view.document.line(n).text)
+        view.goto_line(line + 1)
+        await driver.press("enter")
+        await driver.until(lambda: isinstance(driver.app.screen, CompareScreen))
+        await driver.press("backspace")
+        assert driver.app.screen is driver.browser and driver.browser.shown_ref == "@diff::0/0%200/1"
+
+
+async def test_marking_two_artifacts_of_two_ranks() -> None:
+    async with opened(TRACES / "torch-2.13" / "ddp", size=(160, 30)) as driver:
+        for ref in ("0:4/0:dynamo_cpp_guards_str", "1:4/0:dynamo_cpp_guards_str"):
+            driver.browser.go(ref)
+            await driver.shown(ref)
+            await driver.press("d")
+        await driver.until(lambda: isinstance(driver.app.screen, CompareScreen))
+        screen = driver.app.screen
+        assert isinstance(screen, CompareScreen)
+        await driver.until(lambda: screen.sides is not None)
+        await driver.pilot.pause()
+        assert "the same: " in screen_lines(driver.app)[0]

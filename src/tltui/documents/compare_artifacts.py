@@ -15,6 +15,7 @@ from tltui.text import tokens
 from tltui.text.diff import CONTEXT, Change, unified, word_changes
 from tltui.text.document import Line, Options, Piece, Span, TextDocument
 from tltui.text.filename import safe_name
+from tltui.text.line_pairs import line_pairs
 from tltui.text.sanitize import sanitize
 
 WORDS_UP_TO = 400
@@ -75,9 +76,9 @@ def _changed(page: Page, found: Difference, change: Change) -> None:
     right = found.right.lines[change.b0 : change.b1]
     page.open(f"−{len(left)} +{len(right)}")
     marks: dict[tuple[str, int], list[tuple[int, int]]] = {}
-    if len(left) == len(right) and len(left) <= WORDS_UP_TO:
-        for n, (a, b) in enumerate(zip(left, right, strict=True)):
-            marks["-", n], marks["+", n] = word_changes(a, b)
+    for x, y in line_pairs(left, right) if len(left) <= WORDS_UP_TO else ():
+        if min(x, y) >= 0:
+            marks["-", x], marks["+", y] = word_changes(left[x], right[y])
     for sign, lines, style in (("-", left, tokens.REMOVED), ("+", right, tokens.ADDED)):
         for n, line in enumerate(lines):
             page.add((f"{sign} ", style), *marked(line, marks.get((sign, n)), style))

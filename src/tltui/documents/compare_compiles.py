@@ -81,7 +81,7 @@ def _fact(page: Page, fact: Fact) -> None:
     if a == b:
         page.labelled(f"{fact.name:<15} ", a, gap=16, style=tokens.DIM)
     elif len(label) + len(a) + len(b) + 5 <= page.width:
-        page.add((label, tokens.LABEL), (a, tokens.REMOVED), "  →  ", (b, tokens.ADDED))
+        page.add((label, tokens.LABEL), a, "  →  ", (b, tokens.CHANGED))
     else:
         room = page.width - len(label) - 2
         page.add((label, tokens.LABEL), ("- ", tokens.REMOVED), (clip(a, room), tokens.REMOVED))

@@ -10,8 +10,7 @@ from tltui.documents.compare_artifacts import WORDS_UP_TO, marked
 from tltui.text import tokens
 from tltui.text.diff import CONTEXT, Change, word_changes
 from tltui.text.document import Builder, TextDocument
-
-Spans = dict[int, list[tuple[int, int]]]
+from tltui.text.line_pairs import line_pairs
 
 
 @dataclass(slots=True)
@@ -70,15 +69,12 @@ def _same(
 def _changed(found: Difference, change: Change, builders: tuple[Builder, Builder], sides: Sides) -> None:
     left = found.left.lines[change.a0 : change.a1]
     right = found.right.lines[change.b0 : change.b1]
-    words: tuple[Spans, Spans] = {}, {}
-    if len(left) == len(right) <= WORDS_UP_TO:
-        for n, (a, b) in enumerate(zip(left, right, strict=True)):
-            words[0][n], words[1][n] = word_changes(a, b)
     first = len(sides.rows[0])
-    for n in range(max(len(left), len(right))):
-        if n < len(left):
-            builders[0].add(*marked(left[n], words[0].get(n), tokens.REMOVED))
-        if n < len(right):
-            builders[1].add(*marked(right[n], words[1].get(n), tokens.ADDED))
-        _row(sides, n < len(left), n < len(right))
+    for x, y in line_pairs(left, right):
+        words = word_changes(left[x], right[y]) if min(x, y) >= 0 and len(left) <= WORDS_UP_TO else (None, None)
+        if x >= 0:
+            builders[0].add(*marked(left[x], words[0], tokens.REMOVED))
+        if y >= 0:
+            builders[1].add(*marked(right[y], words[1], tokens.ADDED))
+        _row(sides, x >= 0, y >= 0)
     sides.hunks.append((first, len(sides.rows[0]) - 1))

@@ -235,7 +235,7 @@ class BrowserCommands(BrowserCompare):
             if ref is not None:
                 own.go(ref)
 
-        self.app.push_screen(GoTo(own.trace, own.current_compile), chosen)
+        self.app.push_screen(GoTo(own.trace, own.current_compile, own.ascii_only), chosen)
 
     def action_search(self) -> None:
         """Everywhere."""

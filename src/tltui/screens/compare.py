@@ -211,7 +211,7 @@ class CompareScreen(Screen[str]):
         other = self.view(not view.is_left)
         row = view.row
         other.focus()
-        other.go(row)
+        other.go_near(row)
 
     def action_next_change(self) -> None:
         """To the next lines that differ."""

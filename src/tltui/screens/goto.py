@@ -1,22 +1,26 @@
-"""Go to a compile or an artifact by typing a part of its name, its file, or its address."""
+"""Go to anything that has a name by typing a part of it: ranks, frames, compiles, artifacts, pages, commands, symbols, and what
+is named in the document that is shown. Or type an address."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import threading
+import time
+from collections.abc import Iterator
+from itertools import islice
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.fuzzy import Matcher
+from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
-from tltui.documents.outline import compile_node, label
-from tltui.model.artifacts import artifacts_of
+from tltui.commands import COMMANDS, Where
+from tltui.documents.names import Names
+from tltui.documents.places import BLOCK, SHOWN, Place, Places, everything
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, parse_ref
 from tltui.model.run import Run
@@ -24,67 +28,18 @@ from tltui.model.walk import in_order
 from tltui.text.sanitize import sanitize
 from tltui.text.width import fit
 
-SHOWN = 200
+AT_ONCE = 0.03
+"""Seconds of collecting names before the screen opens; a thread goes on with the rest."""
+SMALL = 500
+"""Names that are collected between two looks at the clock."""
+COMMAND = "command:"
+"""How a place begins that is a command: its id follows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Somewhere to go."""
-
-    ref: str
-    text: str
-
-
-ALL_ARTIFACTS = 500
-"""Compiles up to which the artifacts of all of them are offered."""
-
-
-def places(run: Run, current: Compile | None) -> list[Place]:
-    """Everything that can be gone to: the artifacts of the current compile first, then all compiles, then their artifacts (of
-    a run with very many compiles only those of the current one)."""
-    found = _artifacts(current) if current is not None else []
-    compiles = list(in_order(run))
-    found += _compiles(compiles)
-    if len(compiles) <= ALL_ARTIFACTS:
-        found += [place for compile_ in compiles if compile_ is not current for place in _artifacts(compile_)]
-    return found
-
-
-def _artifacts(compile_: Compile) -> list[Place]:
-    return [Place(str(a.ref), f"{a.ref}  {a.kind.title}") for a in artifacts_of(compile_)]
-
-
-def _compiles(compiles: list[Compile]) -> list[Place]:
-    found = []
-    for compile_ in compiles:
-        said = label(compile_node(compile_))
-        text = "".join(p if isinstance(p, str) else p[0] for p in (*said.left, *said.detail))
-        name = "" if len(compile_.frame.compiles) == 1 else f"  {compile_.frame.code[0] or ''}"
-        found.append(Place(str(compile_.ref), f"{compile_.ref}  {text}{name}"))
-    return found
-
-
-def matching(found: Sequence[Place], query: str) -> list[Place]:
-    """The best places for what was typed. The whole list is searched for the letters; only `SHOWN` of them are ranked."""
-    if not query:
-        return list(found[:SHOWN])
-    low = query.lower()
-    inside = [place for place in found if low in place.text.lower()]
-    if len(inside) < SHOWN:
-        letters = [letter for letter in low if not letter.isspace()]
-        inside += [p for p in found if low not in p.text.lower() and _in_order(letters, p.text.lower())][: SHOWN * 4]
-    matcher = Matcher(query)
-    ranked = sorted(inside[: SHOWN * 4], key=lambda place: (-(low in place.text.lower()), -matcher.match(place.text)))
-    return ranked[:SHOWN]
-
-
-def _in_order(letters: list[str], text: str) -> bool:
-    at = 0
-    for letter in letters:
-        at = text.find(letter, at) + 1
-        if not at:
-            return False
-    return True
+def commands() -> list[Place]:
+    """The commands of the main screen."""
+    kept = [command for command in COMMANDS if command.where in (Where.EVERYWHERE, Where.TREE, Where.DOCUMENT)]
+    return [Place(COMMAND + c.id, f"{c.title}  {c.keys_shown()}  command of {c.where.value}") for c in kept]
 
 
 class GoTo(ModalScreen[str | None]):
@@ -96,10 +51,11 @@ class GoTo(ModalScreen[str | None]):
         Binding("up", "move(-1)", "up", show=False, priority=True),
     ]
 
-    def __init__(self, run: Run, current: Compile | None) -> None:
+    def __init__(self, run: Run, current: Compile | None, ascii_only: bool = False) -> None:
         super().__init__()
         self._run = run
-        self._places = places(run, current)
+        self._ascii = ascii_only
+        self._places = places(run, current, ascii_only)
         self._matches: list[Place] = []
 
     def compose(self) -> ComposeResult:
@@ -112,19 +68,33 @@ class GoTo(ModalScreen[str | None]):
         """Type at once."""
         self.query_one("#goto-list", OptionList).can_focus = False
         self.query_one(Input).focus()
-        # an OptionList that is filled before it has its width keeps what it cut
+        if self._more is not None:
+            threading.Thread(target=self._collect, name="goto", daemon=True).start()
+        # each line is cut to the width, which is known after the first layout
         self.call_after_refresh(lambda: self._fill(self.query_one(Input).value))
+
+    def on_unmount(self) -> None:
+        """Stop collecting."""
+        self._is_closed.set()
+
+    def on_go_to_collected(self, event: Collected) -> None:
+        """More names: they may be what is being looked for. A line that was chosen stays chosen."""
+        self._places.add(event.places)
+        query = self.query_one(Input).value
+        listing = self.query_one("#goto-list", OptionList)
+        if query and len(self._matches) < SHOWN and not listing.highlighted:
+            self._fill(query)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """What was typed changed."""
         self._fill(event.value)
 
     def _fill(self, query: str) -> None:
-        self._matches = matching(self._places, query.strip())
+        self._matches = self._places.match(query.strip())
         listing = self.query_one("#goto-list", OptionList)
         listing.clear_options()
         width = max(listing.size.width - 4, 20)
-        listing.add_options([Option(Content(fit(sanitize(place.text), width, "…"))) for place in self._matches])
+        listing.add_options([Option(Content(fit(sanitize(place.text), width, "~" if self._ascii else "…"))) for place in self._matches])
         if self._matches:
             listing.highlighted = 0
         elif query:

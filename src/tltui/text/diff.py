@@ -21,6 +21,7 @@ EDITS = 160
 """Edits after which it takes the best that it has."""
 DEPTH = 60
 """Anchors within anchors within anchors …: deeper ones are not looked for."""
+NEVER = -2
 CONTEXT = 3
 NO_NEWLINE = b"\\ No newline at end of file"
 
@@ -130,10 +131,10 @@ def _settle(
     for d in range(EDITS + 1):
         now: dict[int, int] = {}
         for k in range(-d, d + 1, 2):
-            down = k == -d or (k != d and reach.get(k - 1, -1) < reach.get(k + 1, -1))
-            x = reach.get(k + 1, -1) if down else reach.get(k - 1, -1) + 1
+            down = k == -d or (k != d and reach.get(k - 1, NEVER) < reach.get(k + 1, NEVER))
+            x = reach.get(k + 1, NEVER) if down else reach.get(k - 1, NEVER) + 1
             y = b + (x - a) - k
-            if x < a or x > n or y > m:
+            if x < a or y < b or x > n or y > m:
                 continue
             start = x
             while x < n and y < m and left[x] == right[y]:
@@ -163,8 +164,8 @@ def _walked(steps: list[dict[int, int]], a: int, b: int, k: int) -> list[tuple[i
     for d in range(len(steps) - 1, -1, -1):
         x = steps[d][k]
         before = steps[d - 1] if d else {1: a}
-        down = k == -d or (k != d and before.get(k - 1, -1) < before.get(k + 1, -1))
-        start = before.get(k + 1, -1) if down else before.get(k - 1, -1) + 1
+        down = k == -d or (k != d and before.get(k - 1, NEVER) < before.get(k + 1, NEVER))
+        start = before.get(k + 1, NEVER) if down else before.get(k - 1, NEVER) + 1
         pairs += [(at, b + (at - a) - k) for at in range(x - 1, start - 1, -1)]
         k = k + 1 if down else k - 1
     return pairs[::-1]

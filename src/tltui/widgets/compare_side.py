@@ -23,6 +23,8 @@ class CompareSide(MarkedView):
         self.asked: Callable[[str], None] = lambda what: None
         """What a key asks of the screen: `next`, `previous`, `fold`, `fold_all`, `unfold_all`."""
 
+        self._is_away = False
+
     @property
     def row(self) -> int:
         """The row that the cursor is in."""
@@ -37,6 +39,7 @@ class CompareSide(MarkedView):
         """Show the same rows as the other side; the cursor goes to this one, or stays where this side has no line."""
         before = self._cursor_row()
         line = self._row_at(row).line
+        self._is_away = line < 0  # no line here: no cursor either
         if line >= 0:
             self._cursor_line = line
         if not self._scroll(min(x, max(self.max_scroll_x, 0)), top):
@@ -46,8 +49,17 @@ class CompareSide(MarkedView):
         """The cursor to a row; False where this side has no line there."""
         line = self._row_at(row).line
         if line >= 0:
+            self._is_away = False
             self.move_to(line, 0)
         return line >= 0
+
+    def go_near(self, row: int) -> None:
+        """The cursor to a row, else to the nearest one where this side has a line."""
+        rows = len(self._rows)
+        next((near for step in range(rows) for near in (row - step, row + step) if 0 <= near < rows and self.go(near)), None)
+
+    def _is_cursor(self, row: Row) -> bool:
+        return not self._is_away and super()._is_cursor(row)
 
     def _look(self, row: Row) -> Look:
         look = super()._look(row)

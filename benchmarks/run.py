@@ -18,9 +18,10 @@ from pathlib import Path
 
 import commands
 import screens
+import searching
 from rows import Bench, Row, printed
 
-BENCHES: dict[str, Bench] = {**commands.BENCHES, **screens.BENCHES}
+BENCHES: dict[str, Bench] = {**commands.BENCHES, **screens.BENCHES, **searching.BENCHES}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

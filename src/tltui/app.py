@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 import traceback
@@ -130,6 +131,7 @@ def start(found: Found, options: argparse.Namespace) -> int:
     ascii_only = ascii_only or not encoding.startswith("utf")
     mouse = config.mouse if options.no_mouse is None else False
     sys.setswitchinterval(SWITCH_INTERVAL)
+    gc.disable()  # until the first frame is up: what is made until then stays
     app = TltuiApp(Run(found), config, theme=theme, ascii_only=ascii_only, mouse=mouse)
     try:
         app.run(mouse=mouse)

@@ -160,6 +160,7 @@ def _command_parser(name: str) -> argparse.ArgumentParser:
         parser.add_argument("--with", dest="other", metavar="OTHER", help="compare with another run")
         parser.add_argument("--raw", action="store_true", help="two artifacts as a patch, nothing left out")
     if name == "grep":
+        parser.add_argument("-C", "--context", metavar="N", type=int, default=0, help="show N lines around each hit")
         parser.add_argument("--artifact", metavar="GLOB", default="*", help="only artifacts of this name")
         parser.add_argument("--status", choices=["ok", "break", "error", "empty", "missing"], help="only such compiles")
         parser.add_argument("--rank", metavar="N", type=int, help="only this rank")
@@ -483,7 +484,7 @@ def _grep(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.documents.grep import BadPattern, Query, grep_document
 
     run = _load(options)
-    query = Query(options.pattern, options.artifact, options.status or "", options.rank, options.frame)
+    query = Query(options.pattern, options.artifact, options.status or "", options.rank, options.frame, max(options.context, 0))
     try:
         document = grep_document(run, query, _options(options))
     except BadPattern as bad:

@@ -261,6 +261,22 @@ async def test_go_to_by_name() -> None:
         assert driver.at == "4/0:dynamo_output_graph"
 
 
+async def test_go_to_a_name_in_the_document_and_to_a_command() -> None:
+    async with opened(BREAKS) as driver:
+        driver.browser.go("0/0:inductor_post_grad_graph")
+        await driver.shown("0/0:inductor_post_grad_graph")
+        await driver.until(lambda: driver.browser.names is not None)
+        await driver.press("o")
+        await driver.type("sin  torch.ops.aten.sin")
+        await driver.press("enter")
+        await driver.until(lambda: driver.browser.document_view.current_line() > 0)
+        assert "sin" in driver.browser.document_view.document.line(driver.browser.document_view.current_line()).text
+        await driver.press("o")
+        await driver.type("zoom command")
+        await driver.press("enter")
+        await driver.until(lambda: driver.browser.has_class("-zoomed"))
+
+
 async def test_go_to_a_page() -> None:
     async with opened(BREAKS) as driver:
         for page in ("@damage", "@records:0/0", "@pages"):
@@ -281,6 +297,21 @@ async def test_a_wrong_link_is_told() -> None:
 
 
 # the tree
+
+
+async def test_filter_in_the_tree_by_status() -> None:
+    async with opened(DEMO) as driver:
+        await driver.press("g", "f")
+        await driver.type("!ok")
+        await driver.press("enter")
+        assert "compiles: !ok (esc shows all)" in driver.said
+        assert "[0/0]" not in screen_text(driver.app)
+        await driver.press("j")
+        await driver.until(lambda: "25 compiles shown" in driver.said)
+        await driver.press("escape")
+        assert driver.browser.tree_view.outline.filter == ""
+        await driver.press("k")
+        await driver.until(lambda: "shown" not in driver.said)
 
 
 async def test_filter_in_the_tree() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 LATER = ("tltui.analyses.study", "tltui.analyses.summary",
          "tltui.documents.build", "tltui.documents.overview_run", "tltui.documents.names",
@@ -16,3 +18,13 @@ def test_what_the_first_frame_imports() -> None:
     code = "import sys, tltui.app; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     assert [name for name in loaded if name.startswith(LATER)] == []
+
+
+def test_every_rule_of_style_is_for_a_style_that_there_is() -> None:
+    from tltui.widgets.bars import Bar
+    from tltui.widgets.document_view import DocumentView
+    from tltui.widgets.trace_tree import TraceTree
+
+    rules = (Path(__file__).parents[2] / "src" / "tltui" / "styles.tcss").read_text()
+    known = Bar.COMPONENT_CLASSES | TraceTree.COMPONENT_CLASSES | DocumentView.COMPONENT_CLASSES
+    assert set(re.findall(r"\.((?:bar|tree|document)--[\w-]+)", rules)) <= known

@@ -134,9 +134,14 @@ def test_one_name_has_one_substitute_everywhere(tmp_path: Path) -> None:
     log = Log(tmp_path / "x.log")
     log.add("str", ["/home/jane/acme corp/secret_model.py", 0], frame=None)
     log.add("dynamo_start", {"stack": [{"line": 4, "name": "secret_step", "filename": 0, "loc": code}]})
-    log.artifact("dynamo_graph_break_reason", f'x\n  File "/home/jane/acme corp/secret_model.py", line 4, in secret_step\n    {code}\n')
+    log.artifact(
+        "dynamo_graph_break_reason", f'x\n  File "/home/jane/acme corp/secret_model.py", line 4, in secret_step\n    {code}\n'
+    )
     log.artifact("dynamo_cpp_guards_str", f"| +- A: L['hidden_thing'] == 3  # {code}  # secret_model.py:4 in secret_step")
-    log.artifact("dynamo_output_graph", f"    # File: /home/jane/acme corp/secret_model.py:4 in secret_step, code: {code}\n    l_hidden_thing_ = 1")
+    log.artifact(
+        "dynamo_output_graph",
+        f"    # File: /home/jane/acme corp/secret_model.py:4 in secret_step, code: {code}\n    l_hidden_thing_ = 1",
+    )
     log.metrics(co_name="secret_step", co_filename="/home/jane/acme corp/secret_model.py", inductor_config='{"d": "/home/jane/x"}',
                 fail_reason="at tcp://node17.acme.internal:29500 by jane")  # fmt: skip
     run = log.open()

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from made_logs import ROOT, Log, trace
 
+from tltui.cli import main
 from tltui.documents.build import build
 from tltui.documents.grep import BadPattern, GrepHit, Query, grep_document, hits
 from tltui.model.ref import parse_ref
 from tltui.model.run import Run, open_run
 from tltui.sources.discover import discover
 from tltui.text.document import Options
+from tltui.text.needles import needles
 
 
 def found(run: Run, pattern: str, **more: object) -> list[GrepHit]:
@@ -119,3 +122,71 @@ def test_pieces_do_not_hide_hits(tmp_path, monkeypatch) -> None:  # type: ignore
     for size in (64, 257, 1000):
         monkeypatch.setattr(grep, "PIECE", size)
         assert found(run, "needle") == whole
+
+
+@pytest.mark.parametrize("pattern", [
+    r"extern_kernels\.(addmm|mm)\w*", r"(torch|aten)\.\w+", r"\bsin\b|\bcos\b", r"\d{6}", r"a\s+b", r"x*y", r"[Gg]raph.?Module",
+    r"(?:buf)+\d", r"def \w+\(self", r"L\['x'\]\.size\(\)\[\d\]", r"$", r"=\s*$", r"(?i)GRAPHMODULE", "torch.ops.aten",
+])  # fmt: skip
+def test_expressions_give_the_same_lines_whatever_way_they_go(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import tltui.documents.grep as grep
+
+    run = trace("torch-2.13/breaks")
+    expected = [line for _, line in naive_lines(run, pattern)]
+    for frequent in (400, 1 << 40, 1):
+        monkeypatch.setattr(grep, "FREQUENT", frequent)
+        assert [hit.line for hit in found(run, pattern)] == expected, (pattern, frequent)
+
+
+def naive_lines(run: Run, pattern: str) -> list[tuple[int, int]]:
+    """Like `naive`, with non-empty matches only."""
+    cased = any(letter.isupper() for letter in re.sub(r"\\.", "", pattern))
+    expression = re.compile(pattern.encode(), 0 if cased else re.IGNORECASE)
+    out = []
+    for model in run.models:
+        for record in model.log.records():
+            payload = model.log.payload(record)
+            lines = [model.log.head(record), *(payload.read().split(b"\n") if payload is not None else [])]
+            out += [(record, n) for n, line in enumerate(lines) if any(m.end() > m.start() for m in expression.finditer(line))]
+    return out
+
+
+@pytest.mark.parametrize(("pattern", "held"), [
+    (r"abc", ["abc"]), (r"ab*cd", ["cd"]), (r"a\.b+c", ["a.b"]), (r"(foo|bar)x", ["bar", "foo"]), (r"foo|ba", ["ba", "foo"]),
+    (r"(foo|b)?xy", ["xy"]), (r"(foo|b)xyz", ["xyz"]), (r"a|bcd", None), (r"\d+", None), (r"[abc]def", ["def"]), (r"[]a]bc", ["bc"]),
+    (r"x{2}abc", ["abc"]), (r"(?=abc)d", None), (r"(?i)abc", None), (r"\x41bc", None), (r"ab(cd", None), (r"", None), (r"^class ", ["class "]),
+    (r"(?:ab|cd)+", ["ab", "cd"]), (r"(ab){0}cd", ["cd"]), (r"\bword\b", ["word"]), ("ab\\", None), (r"a(b|cde)", None),
+])  # fmt: skip
+def test_needles(pattern: str, held: list[str] | None) -> None:
+    assert needles(pattern) == held
+
+
+def test_text_that_json_escapes_is_found_in_envelopes(tmp_path: Path) -> None:
+    log = Log(tmp_path / "x.log").metrics(fail_reason='größe "x" \\ y').artifact("note", 'one größe "x" two')
+    run = log.open()
+    assert [hit.line for hit in found(run, "größe")] == [0, 1]
+    first, second = found(run, 'größe "x"')
+    assert 'größe "x" \\ y' in first.text and second.text == 'one größe "x" two'
+
+
+def test_lines_around_a_hit(tmp_path: Path) -> None:
+    log = Log(tmp_path / "x.log").artifact("a", "\n".join(f"line {n}{' needle' * (n in (1, 3, 9, 12))}" for n in range(1, 13)))
+    log.artifact("b", "needle")
+    run = log.open()
+    one = found(run, "needle", context=2)
+    assert [(hit.line, len(hit.before), len(hit.after)) for hit in one] == [(1, 0, 2), (3, 2, 2), (9, 2, 2), (12, 2, 0), (1, 0, 0)]
+    assert one[2].before == ("line 7", "line 8") and one[2].after == ("line 10", "line 11")
+    document = grep_document(run, Query("needle", context=1), Options(ascii=True))
+    while not document.advance():
+        pass
+    numbers = [line.split()[0] for line in document.text() if line.startswith(" ")]
+    assert numbers == ["1", "2", "3", "4", "...", "8", "9", "10", "11", "12", "1"]
+    assert any(hit for hit in found(trace("torch-2.13/breaks"), "def", context=3))
+
+
+def test_the_command_takes_context(capsys: pytest.CaptureFixture[str]) -> None:
+    source = str(ROOT / "tests" / "traces" / "torch-2.13" / "breaks")
+    assert main(["grep", "graph_break", source, "-C", "1", "--artifact", "dynamo_graph_break_reason"]) == 0
+    plain = capsys.readouterr().out
+    assert main(["grep", "graph_break", source, "--artifact", "dynamo_graph_break_reason"]) == 0
+    assert len(plain) > len(capsys.readouterr().out)

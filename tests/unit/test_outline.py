@@ -100,6 +100,49 @@ def test_a_filter_leaves_matches_and_what_is_above_them() -> None:
     assert len(rows) > 2
 
 
+def shown(text: str) -> tuple[list[str], tuple[int, int]]:
+    rows = OutlineRows(root(demo()))
+    rows.set_filter(text)
+    return [row.node.ref for row in rows.rows], rows.filter_counts
+
+
+def test_a_filter_by_status() -> None:
+    run = demo()
+    compiles = [c for c in run.compiles() if c.is_compile]
+    for status in ("error", "break", "ok", "empty", "missing"):
+        wanted = {str(c.ref) for c in compiles if str(c.status) == status}
+        refs, counts = shown(status)
+        assert {ref for ref in refs if "/" in ref and not ref.endswith("/")} == wanted, status
+        assert counts == (len(wanted), len(compiles))
+        others, counts = shown(f"!{status}")
+        assert {ref for ref in others if "/" in ref and not ref.endswith("/")} == {str(c.ref) for c in compiles} - wanted
+        assert counts == (len(compiles) - len(wanted), len(compiles))
+
+
+def test_a_filter_can_be_turned_round() -> None:
+    refs, (left, seen) = shown("!resume|sample")
+    assert "0:0/0" in refs and "0:4/1" not in refs and "0:4/" not in refs, "a frame goes with its compiles"
+    assert 0 < left < seen
+    assert shown("!")[1] == (0, 0) and shown("! ")[1] == (0, 0), "nothing to leave out yet"
+    assert shown("!error")[1] == shown("! error")[1]
+
+
+def test_opening_below_a_filter_shows_all_of_a_compile() -> None:
+    below = []
+    for text in ("", "break", "0:1/0"):
+        rows = OutlineRows(root(demo()))
+        rows.expand(next(n for n, row in enumerate(rows.rows) if row.node.ref == "0:"))
+        rows.set_filter(text)
+        before = rows.filter_counts
+        place = next(n for n, row in enumerate(rows.rows) if row.node.ref == "0:1/0")
+        rows.expand(place)
+        depth = rows.rows[place].depth
+        inside = [row.node.key for row in rows.rows[place + 1 :] if row.node.key.startswith(rows.rows[place].node.key)]
+        below.append(inside)
+        assert rows.filter_counts == before and depth == 2
+    assert below[0] and below[0] == below[1] == below[2]
+
+
 def test_patterns_are_smart_about_case_and_never_fail() -> None:
     assert compiled("abc").search("xABC") and not compiled("Abc").search("xabc")
     assert compiled("a[").search("xa[y")

@@ -141,7 +141,7 @@ def _by_name(blocks: Blocks, a: Sequence[FxNode], b: Sequence[FxNode]) -> list[t
 
 def _by_target(blocks: Blocks, a: Sequence[FxNode], b: Sequence[FxNode]) -> list[tuple[int, int]]:
     """Within a stretch that changed: nodes that call the same, in their order."""
-    pairs = []
+    pairs: list[tuple[int, int]] = []
     for own, other in blocks:
         for change in changes([(a[x].kind, a[x].target) for x in own], [(b[y].kind, b[y].target) for y in other]):
             if change.same:

@@ -27,6 +27,9 @@ VARIES = frozenset(
 )  # fmt: skip
 """Fields of metrics that are never the same twice; so are all that end in `_us`, `_s` or `_ms`."""
 
+ORDERED = frozenset(("restart_reasons",))
+"""Fields of metrics that are lists of texts in an order that means something."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pair(Generic[T]):
@@ -36,20 +39,28 @@ class Pair(Generic[T]):
     right: T | None
 
 
-def artifact_pairs(left: Compile, right: Compile) -> list[Pair[Artifact]]:
-    """The artifacts of two compiles in the order of the left one's, what only the right has after them."""
-    return _paired(_keyed(left), _keyed(right))
+def artifact_pairs(
+    left: Compile, right: Compile, attempts: tuple[int | None, int | None] = (None, None)
+) -> list[Pair[Artifact]]:
+    """The artifacts of two compiles (or of one attempt of each) in the order of the left one's, what only the right has
+    after them. Attempts are paired from the last one back: only that has code."""
+    return _paired(_keyed(left, attempts[0]), _keyed(right, attempts[1]))
 
 
-def _keyed(compile_: Compile) -> dict[tuple[str, str, int], Artifact]:
+def _keyed(compile_: Compile, attempt: int | None) -> dict[tuple[object, ...], Artifact]:
     artifacts = artifacts_of(compile_)
     units = {unit.number: unit.name for unit in units_of(artifacts)}
-    seen: Counter[tuple[str, str]] = Counter()
-    keyed = {}
+    last = max((artifact.attempt for artifact in artifacts), default=0)
+    seen: Counter[tuple[object, ...]] = Counter()
+    keyed: dict[tuple[object, ...], Artifact] = {}
     for artifact in artifacts:
-        name = (artifact.name, units.get(artifact.unit, "") if artifact.unit is not None else "")
+        if attempt is not None and artifact.attempt != attempt:
+            continue
+        back = last - artifact.attempt if attempt is None else 0
+        name = (artifact.name, units.get(artifact.unit, "") if artifact.unit is not None else "", back)
         seen[name] += 1
-        keyed[name[0], name[1], seen[name]] = artifact
+        key = (*name, seen[name])
+        keyed[key] = artifact
     return keyed
 
 
@@ -79,7 +90,7 @@ def _code(compile_: Compile, with_line: bool) -> tuple[object, ...]:
     name, file, line = compile_.frame.code
     if not name:
         return (str(compile_.frame.key),)
-    return (name, os.path.basename(file) if file else None, *((line,) if with_line else ()))
+    return (name, os.path.basename(file) if file else None, line if with_line else None)
 
 
 def _by_code(compiles: Iterable[Compile], with_line: bool) -> dict[tuple[tuple[object, ...], int], Compile]:
@@ -104,7 +115,7 @@ def text_of(artifact: Artifact) -> str:
         return raw_of(artifact).decode("utf-8", "replace")
     value = artifact.log.event(artifact.record)
     if isinstance(value, dict):
-        value = {key: _opened(field) for key, field in value.items() if not varies(key)}
+        value = {key: _in_order(key, _opened(field)) for key, field in value.items() if not varies(key)}
     return json.dumps(value, default=repr)
 
 
@@ -135,6 +146,13 @@ def _opened(field: object) -> object:
             return json.loads(field)
         except (ValueError, RecursionError):
             return field
+    return field
+
+
+def _in_order(key: str, field: object) -> object:
+    """Sets of names, which torch writes as lists in an order that depends on the run."""
+    if key not in ORDERED and isinstance(field, list) and all(isinstance(item, str) for item in field):
+        return sorted(field)
     return field
 
 

@@ -114,10 +114,7 @@ def _origin(earlier: list[Artifact], artifact: Artifact) -> Artifact | None:
             if other.name.startswith(VLLM) or other.name == BEFORE_POST:
                 return other
     wanted = FROM.get(artifact.name, ())
-    if artifact.unit is None:
-        common = known
-    else:
-        common = [a for a in known if a.unit is None or a.subgraph == artifact.subgraph]
+    common = [a for a in known if None in (artifact.unit, a.unit) or a.subgraph == artifact.subgraph]
     if artifact.name == "before_pre_grad_graph" and artifact.unit is not None and not artifact.alone:
         return None  # one of several pieces that a graph was cut into
     for group in (own, common):

@@ -16,7 +16,7 @@ from tltui.documents.format import plural
 from tltui.documents.page import Page
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile, Frame, Process, Rank
-from tltui.model.ref import BadAddress, Ref
+from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.run import Node, Run
 from tltui.text import tokens
 from tltui.text.document import Document, Options, Piece
@@ -47,7 +47,8 @@ def compare_nodes(run: Run, left: str, other: Run, right: str, options: Options)
     if isinstance(a, Artifact) and isinstance(b, Artifact):
         return artifact_page(ref, title, a, b, options)
     if isinstance(a, Compile) and isinstance(b, Compile):
-        return GrowingDocument(ref, title, options, partial(fill_compiles, a, b, run is other), Page)
+        attempts = parse_ref(left).attempt, parse_ref(right).attempt
+        return GrowingDocument(ref, title, options, partial(fill_compiles, a, b, attempts, run is other), Page)
     groups = _compiles(run, a), _compiles(other, b)
     if groups[0] is None or groups[1] is None:
         raise BadAddress(f"{left or 'the run'} and {right or 'the run'} {NOT_ALIKE}")

@@ -18,8 +18,13 @@ SHOWN = 24
 """Guards that differ, and inputs: more are folded."""
 
 
-def fill_compiles(left: Compile, right: Compile, linked: bool, page: Page) -> Generator[None, None, object]:
-    """The overview."""
+Attempts = tuple[int | None, int | None]
+
+
+def fill_compiles(
+    left: Compile, right: Compile, attempts: Attempts, linked: bool, page: Page
+) -> Generator[None, None, object]:
+    """The overview; of one attempt of each where one is meant."""
     page.add(*_named(left, linked), "  ↔  ", *_named(right, linked))
     page.blank()
     facts = facts_between(left, right)
@@ -35,9 +40,8 @@ def fill_compiles(left: Compile, right: Compile, linked: bool, page: Page) -> Ge
     else:
         page.add(("  neither says where its time went", tokens.DIM))
     yield
-    guards, refs = guards_between(left, right)
-    target = diff_ref(*refs) if refs and linked else ""
-    _listed(page, "Guards", guards, "the same guards" if refs else "not both list their guards", target)
+    guards, refs, none = guards_between(left, right)
+    _listed(page, "Guards", guards, none, diff_ref(*refs) if refs and linked and guards else "")
     yield
     inputs = inputs_between(left, right)
     _listed(page, "Inputs", inputs, "the same inputs")
@@ -46,7 +50,7 @@ def fill_compiles(left: Compile, right: Compile, linked: bool, page: Page) -> Ge
     yield
     page.heading("Artifacts")
     rows, same = [], []
-    for pair in artifact_pairs(left, right):
+    for pair in artifact_pairs(left, right, attempts):
         row = compared(pair)
         rows.append(row)
         if row.outcome == SAME:

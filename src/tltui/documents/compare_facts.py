@@ -20,7 +20,7 @@ GUARDS = "dynamo_cpp_guards_str"
 FIELDS = (
     ("graph_node_count", "nodes"), ("graph_input_count", "inputs"), ("shape_env_guard_count", "shape guards"),
     ("accumulated_cache_size", "compiled before"), ("recompile_reason", "recompiled for"), ("fail_type", "failed with"),
-    ("fail_reason", "because"), ("cudagraph_skip_reason", "no cudagraph"), ("compliant_custom_ops", "custom ops"),
+    ("fail_reason", "because"), ("cudagraph_skip_reason", "no cudagraph"),
     ("pytorch_version", "torch"),
 )  # fmt: skip
 """Metrics that are shown where they differ."""
@@ -78,12 +78,17 @@ def _seconds(value: float | None) -> str | None:
     return None if value is None else seconds(value)
 
 
-def guards_between(left: Compile, right: Compile) -> tuple[list[Fact], tuple[str, str] | None]:
-    """Guards that only one of them has, without their places; and the addresses of both lists, None without both."""
+def guards_between(left: Compile, right: Compile) -> tuple[list[Fact], tuple[str, str] | None, str]:
+    """Guards that only one of them has, without their places; the addresses of both lists, None without both; and what to
+    say where there is none that differs."""
     a, b = _guards(left), _guards(right)
     if a is None or b is None:
-        return [], None
-    return between(artifact_difference(a, b), _guard), (str(a.ref), str(b.ref))
+        without = [str(c.ref) for c, own in ((left, a), (right, b)) if own is None]
+        return [], None, f"{' and '.join(without)} {'have' if len(without) > 1 else 'has'} no list of guards"
+    try:
+        return between(artifact_difference(a, b), _guard), (str(a.ref), str(b.ref)), "the same guards"
+    except OSError as error:
+        return [], None, f"not read: {error.strerror or error}"
 
 
 def _guards(compile_: Compile) -> Artifact | None:

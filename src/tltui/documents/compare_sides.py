@@ -23,6 +23,8 @@ class Sides:
     """For each side: row → line of its document."""
     hunks: list[tuple[int, int]] = field(default_factory=list)
     """First and last row of each change."""
+    starts: list[int] = field(default_factory=list)
+    """The first row of each change and each equal stretch."""
     folds: dict[int, int] = field(default_factory=dict)
     """Row of a folded stretch → number of the change that it stands for."""
 
@@ -32,6 +34,7 @@ def sides_of(found: Difference, refs: tuple[str, str], opened: Collection[int] |
     builders = Builder(refs[0], refs[0]), Builder(refs[1], refs[1])
     sides = Sides(builders[0].growing(), builders[1].growing())
     for number, change in enumerate(found.changes):
+        sides.starts.append(len(sides.rows[0]))
         if change.same:
             fold = opened is not None and number not in opened
             _same(found, change, number, builders, sides, fold)

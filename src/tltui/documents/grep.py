@@ -1,12 +1,13 @@
 """Search in everything that the logs hold, and in the pages about the run.
 
-Logs are read as stored, in pieces that end at line ends: a literal with `bytes.find` (on a lowered copy when case does
-not matter; a flag of a regular expression would be five times slower), anything else with one regular expression over bytes. The
-record of a hit is found by its offset; nothing else is parsed.
+Logs are read as stored, in pieces that end at line ends: a literal with `bytes.find` (on a lowered copy when case does not
+matter; a flag of a regular expression would be five times slower), a regular expression on the lines that hold what it must hold
+(`text/needles.py`), or on the whole piece. The record of a hit is found by its offset; nothing else is parsed.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_right
 from collections.abc import Generator, Iterator, Sequence
@@ -25,16 +26,23 @@ from tltui.text import tokens
 from tltui.text.clean import decode
 from tltui.text.document import Builder, Document, Options, Piece
 from tltui.text.growing import GrowingDocument
+from tltui.text.needles import needles
 from tltui.trace.batch import ORPHAN
 from tltui.trace.log import Log
 
 PIECE = 4 << 20
+FREQUENT = 400
+"""Bytes for each needle, on average, below which the expression itself is quicker than looking at so many lines."""
+AROUND = 1 << 12
+"""Bytes that are read for each line of context."""
 MOST = 10_000
 """Hits that are shown; then the search ends and says so."""
 SHOWN = 400
 """Characters of a line that are shown around a hit."""
 PAGES = ("summary", "problems", "recompiles")
 """Views whose text is searched as well."""
+_ESCAPE = re.compile(r"\\.")
+_UNICODE = re.compile(r"\\u([0-9a-fA-F]{4})")
 _SPECIAL = re.compile(r"[\\.^$*+?{}\[\]|()]")
 
 
@@ -49,11 +57,13 @@ class Query:
     status: str = ""
     rank: int | None = None
     frame: int | None = None
+    context: int = 0
+    """Lines before and after each hit that are shown too."""
 
     @property
     def is_filtered(self) -> bool:
         """Whether only a part of the records is meant."""
-        return self != Query(self.pattern)
+        return self != Query(self.pattern, context=self.context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +79,20 @@ class GrepHit:
     """From 0, in `text`."""
     length: int
     text: str
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finder:
+    """A pattern, ready to be looked for in bytes."""
+
+    needles: tuple[bytes, ...]
+    """Every hit holds one of them; () where that is not known."""
+    pattern: re.Pattern[bytes] | None
+    """None: the needles are the pattern."""
+    cased: bool
+    """Whether case matters; if not, needles and pattern are for the text in small letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +109,23 @@ class BadPattern(ValueError):
     """The pattern is no regular expression. Its text says why."""
 
 
-def finder(pattern: str) -> tuple[bytes | None, re.Pattern[bytes], bool]:
-    """(literal or None, regular expression over bytes, whether case matters). Raises `BadPattern`."""
-    cased = any(letter.isupper() for letter in pattern)
-    data = pattern.encode("utf-8", "surrogateescape")
-    literal = None if _SPECIAL.search(pattern) else data if cased else data.lower()
-    # stored lines of a payload begin with a tab that is not part of them
-    body = b"^\t?" + data[1:] if data.startswith(b"^") else data
+def finder(pattern: str) -> Finder:
+    """Prepare a search. Raises `BadPattern`."""
+    cased = any(letter.isupper() for letter in _ESCAPE.sub("", pattern))
+    if not _SPECIAL.search(pattern):
+        text = pattern if cased else pattern.lower()
+        # an envelope is JSON in ASCII: there the same text has escapes
+        texts = dict.fromkeys((text, json.dumps(text, ensure_ascii=True)[1:-1]))
+        return Finder(tuple(t.encode("utf-8", "surrogateescape") for t in texts if t), None, cased)
     try:
-        return literal, re.compile(body, re.MULTILINE | (0 if cased else re.IGNORECASE)), cased
+        re.compile(pattern)
+        data = pattern.encode("utf-8", "surrogateescape")
+        # stored lines of a payload begin with a tab that is not part of them
+        expression = re.compile(b"^\t?" + data[1:] if data.startswith(b"^") else data, re.MULTILINE)
     except re.error as error:
         raise BadPattern(f"{pattern!r} is no regular expression: {error}") from None
+    held = needles(pattern) if pattern.isascii() else None
+    return Finder(tuple(text.encode() for text in held or ()), expression, cased)
 
 
 def hits(run: Run, query: Query) -> Iterator[GrepHit | None]:
@@ -103,12 +133,10 @@ def hits(run: Run, query: Query) -> Iterator[GrepHit | None]:
     be left. Raises `BadPattern`, OSError."""
     found = finder(query.pattern)
     for model in run.models:
-        yield from _in_log(model, query, *found)
+        yield from _in_log(model, query, found)
 
 
-def _in_log(
-    model: LogModel, query: Query, literal: bytes | None, pattern: re.Pattern[bytes], cased: bool
-) -> Iterator[GrepHit | None]:
+def _in_log(model: LogModel, query: Query, wanted: Finder) -> Iterator[GrepHit | None]:
     log = model.log
     places = _Places(model, query)
     at, carry, size = 0, b"", log.scanned
@@ -120,32 +148,51 @@ def _in_log(
         data = carry + data
         cut = len(data) if at >= size else data.rfind(b"\n") + 1
         data, carry = data[:cut], data[cut:]
-        end_of_line = -1
-        for start, stop in _offsets(data, literal, pattern, cased):
-            if start <= end_of_line:
-                continue
-            line_start = data.rfind(b"\n", 0, start) + 1
-            end_of_line = data.find(b"\n", start)
-            end_of_line = len(data) if end_of_line < 0 else end_of_line
-            hit = places.hit(begin + line_start, data[line_start:end_of_line], start - line_start, stop - start)
+        for line, end, start, stop in _lines(data if wanted.cased else data.lower(), wanted):
+            hit = places.hit(begin + line, data[line:end], start - line, stop - start)
             if hit is not None:
                 yield hit
         yield None
 
 
-def _offsets(
-    data: bytes, literal: bytes | None, pattern: re.Pattern[bytes], cased: bool
-) -> Iterator[tuple[int, int]]:
-    if literal is None:
-        for match in pattern.finditer(data):
-            if match.end() > match.start():
-                yield match.start(), match.end()
+def _lines(text: bytes, wanted: Finder) -> Iterator[tuple[int, int, int, int]]:
+    """(begin of line, its end, begin of hit, its end): the first hit of each line that has one."""
+    if not wanted.needles or (wanted.pattern and sum(map(text.count, wanted.needles)) > len(text) // FREQUENT):
+        yield from _matches(text, wanted.pattern)
         return
-    text = data if cased else data.lower()
-    at = text.find(literal)
-    while at >= 0:
-        yield at, at + len(literal)
-        at = text.find(literal, at + len(literal))
+    ahead = [text.find(needle) for needle in wanted.needles]
+    while (at := min((place for place in ahead if place >= 0), default=-1)) >= 0:
+        line = text.rfind(b"\n", 0, at) + 1
+        end = text.find(b"\n", at)
+        end = len(text) if end < 0 else end
+        if wanted.pattern is None:
+            yield line, end, at, at + len(wanted.needles[ahead.index(at)])
+        elif (match := _first(wanted.pattern, text, line, end)) is not None:
+            yield line, end, match.start(), match.end()
+        ahead = [
+            text.find(needle, end) if 0 <= place < end else place for needle, place in zip(wanted.needles, ahead, strict=True)
+        ]
+
+
+def _matches(text: bytes, pattern: re.Pattern[bytes] | None) -> Iterator[tuple[int, int, int, int]]:
+    """The same by running the expression over the whole text."""
+    assert pattern is not None
+    at = 0
+    while (found := pattern.search(text, at)) is not None:
+        line = text.rfind(b"\n", 0, found.start()) + 1
+        end = text.find(b"\n", found.start())
+        end = len(text) if end < 0 else end
+        # what runs over the end of a line, or is empty, may still be a hit within the line
+        is_good = found.start() < found.end() <= end
+        if (match := found if is_good else _first(pattern, text, line, end)) is not None:
+            yield line, end, match.start(), match.end()
+        at = end + 1
+        if at > len(text):
+            return
+
+
+def _first(pattern: re.Pattern[bytes], text: bytes, start: int, end: int) -> re.Match[bytes] | None:
+    return next((match for match in pattern.finditer(text, start, end) if match.end() > match.start()), None)
 
 
 class _Places:
@@ -166,6 +213,7 @@ class _Places:
             return None
         kind = self._log.kind(record)
         name = artifact_name(kind)
+        stored = len(line)
         in_envelope = line_offset == columns.offset[record] and not columns.flags[record] & ORPHAN
         if in_envelope:
             text, column = _decoded(line, column)
@@ -175,7 +223,24 @@ class _Places:
             if line.startswith(b"\t"):
                 line, column = line[1:], max(column - 1, 0)
             text, column = _window(line, column)
-        return GrepHit(str(self._ref(record)), name, number, column, length, text)
+        found = GrepHit(str(self._ref(record)), name, number, column, length, text)
+        if number and self._query.context:
+            before, after = self._context(record, line_offset, stored)
+            found = replace(found, before=before, after=after)
+        return found
+
+    def _context(self, record: int, offset: int, size: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The lines of the payload before and after the one of `size` stored bytes at `offset`."""
+        payload = self._log.payload(record)
+        if payload is None:
+            return (), ()
+        lines = self._query.context
+        start = max(payload.offset, offset - lines * AROUND)
+        above = payload.source.read(start, max(offset - 1 - start, 0)).split(b"\n") if offset > payload.offset else []
+        below = offset + size + 1
+        room = min(payload.offset + payload.size - below, lines * AROUND)
+        rest = payload.source.read(below, room).split(b"\n") if room >= 0 else []
+        return _shown(above[-lines:]), _shown(rest[:lines])
 
     def _wanted(self, record: int) -> bool:
         query = self._query
@@ -223,6 +288,10 @@ class _Places:
         return lines + 1
 
 
+def _shown(lines: list[bytes]) -> tuple[str, ...]:
+    return tuple(decode(line.removeprefix(b"\t")[:SHOWN]) for line in lines)
+
+
 def _window(line: bytes, column: int) -> tuple[str, int]:
     """The part of a line around a hit, as text, and the column of the hit in it."""
     start = max(column - SHOWN // 2, 0) if column > SHOWN // 2 else 0
@@ -236,6 +305,7 @@ def _decoded(line: bytes, column: int) -> tuple[str, int]:
     head, tail = text[:place], text[place:]
     for escape, sign in (('\\"', '"'), ("\\n", "␊"), ("\\\\", "\\")):
         head, tail = head.replace(escape, sign), tail.replace(escape, sign)
+    head, tail = (_UNICODE.sub(lambda match: chr(int(match[1], 16)), part) for part in (head, tail))
     return head + tail, len(head)
 
 
@@ -266,16 +336,19 @@ def grep_document(run: Run, query: Query, options: Options) -> Document:
                 yield
                 continue
             if len(found) >= MOST:
+                _add_after(builder, found[-1])
                 builder.blank()
                 builder.add((f"The first {MOST:,} hits are shown: a longer pattern finds fewer.", tokens.WARN))
                 return GrepResult(1, query.pattern, tuple(found), False)
+            shown = _add_after(builder, found[-1] if found else None, hit)
             if hit.ref != last:
-                last = hit.ref
+                last, shown = hit.ref, 0
                 _heading(builder, run, hit.ref)
             found.append(hit)
-            builder.add(*_line(hit))
+            _add(builder, hit, shown)
             if len(found) % 50 == 0:
                 yield
+        _add_after(builder, found[-1] if found else None)
         builder.blank()
         places = len({hit.ref for hit in found})
         said = f"{plural(len(found), 'line')} in {plural(places, 'place')}" if found else f"Nothing in this run has {query.pattern}"
@@ -306,6 +379,28 @@ def _everything(run: Run, query: Query, options: Options) -> Iterator[GrepHit | 
     if not query.is_filtered:
         flags = 0 if any(letter.isupper() for letter in query.pattern) else re.IGNORECASE
         yield from page_hits(run, re.compile(query.pattern, flags), replace(options, filter=""))
+
+
+def _add(builder: Builder, hit: GrepHit, shown: int) -> None:
+    """A hit and the lines before it; `shown` is the last line of the same artifact that is there."""
+    first = hit.line - len(hit.before)
+    if shown and (hit.before or hit.after) and first > shown + 1:
+        builder.add(("       …" if not builder.options.ascii else "     ...", tokens.DIM))
+    for number, text in enumerate(hit.before, first):
+        if number > shown:
+            builder.add((f"{number:>8}", tokens.DIM, at_line(hit.ref, number)), "  ", (text, tokens.DIM))
+    builder.add(*_line(hit))
+
+
+def _add_after(builder: Builder, hit: GrepHit | None, before: GrepHit | None = None) -> int:
+    """The lines after a hit, up to the next hit in the same artifact. The last line that is there now."""
+    if hit is None:
+        return 0
+    end = before.line if before is not None and before.ref == hit.ref and before.line else 1 << 60
+    number = hit.line
+    for number, text in enumerate(hit.after[: max(end - hit.line - 1, 0)], hit.line + 1):
+        builder.add((f"{number:>8}", tokens.DIM, at_line(hit.ref, number)), "  ", (text, tokens.DIM))
+    return number
 
 
 def _line(hit: GrepHit) -> Sequence[Piece]:

@@ -14,9 +14,13 @@ from typing import TYPE_CHECKING
 from tltui.documents.outline import Label, Node, Target, children, label
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile
+from tltui.model.status import Status
 
 if TYPE_CHECKING:
     from tltui.documents.outline_stacks import StackOrder
+
+
+STATUSES = frozenset(str(status) for status in Status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,37 @@ class OutlineRow:
     depth: int
 
 
+class Filter:
+    """What is wanted: compiles of a status (`error`), else what matches (a regular expression, else the text itself; small
+    letters match capitals too). `!` in front: what is not of it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.inverse = text.startswith("!")
+        said = text.removeprefix("!").strip()
+        self._status = said.lower() if said.lower() in STATUSES else ""
+        self._pattern = compiled(said)
+        self.left = 0
+        """Compiles that it left, and all that it was asked about."""
+        self.seen = 0
+
+    def takes(self, node: Node) -> bool:
+        """Whether a compile or an artifact stays."""
+        target = node.target
+        if isinstance(target, Compile):
+            status = "" if target.status is None else str(target.status)
+            matches = status == self._status if self._status else self.names(node)
+            kept = (matches is not self.inverse) and not (self._status and not status)
+            self.seen += target.is_compile
+            self.left += target.is_compile and kept
+            return kept
+        return not self.inverse and not self._status and self.names(node)
+
+    def names(self, node: Node) -> bool:
+        """Whether the line of a node has the text; a status says nothing about other nodes than compiles."""
+        return not self._status and self._pattern.search(text_of(node)) is not None
+
+
 class OutlineRows:
     """The visible rows of an outline. The root stands in row 0 and is always open."""
 
@@ -35,7 +70,7 @@ class OutlineRows:
         self._by_frames = self._below = below
         self.order: StackOrder | None = None
         """Gives the nodes in the order of the stacks, None while they are in that of the frames."""
-        self._pattern: re.Pattern[str] | None = None
+        self._filter: Filter | None = None
         self.open: set[str] = {root.key}
         self.rows: list[OutlineRow] = []
         self.refresh()
@@ -45,12 +80,19 @@ class OutlineRows:
 
     @property
     def filter(self) -> str:
-        """The pattern of the filter, '' for none."""
-        return self._pattern.pattern if self._pattern else ""
+        """What the filter was given as, '' for none."""
+        return self._filter.text if self._filter else ""
+
+    @property
+    def filter_counts(self) -> tuple[int, int]:
+        """(compiles that the filter leaves, all compiles); (0, 0) without one."""
+        return (self._filter.left, self._filter.seen) if self._filter else (0, 0)
 
     def refresh(self) -> None:
         """Make the rows again from the run as it is now."""
         rows: list[OutlineRow] = [OutlineRow(self._root, 0)]
+        if self._filter is not None:
+            self._filter.left = self._filter.seen = 0
         self._add(rows, self._root, 1)
         self.rows = rows
 
@@ -60,37 +102,42 @@ class OutlineRows:
         for child in self._below(node):
             place = len(rows)
             rows.append(OutlineRow(child, depth))
-            is_open = child.key in self.open
-            if self._pattern is None:
-                if is_open:
+            if self._filter is None:
+                if child.key in self.open:
                     self._add(rows, child, depth + 1)
-                found = True
-                continue
-            matches = self._pattern.search(text_of(child)) is not None
-            if isinstance(child.target, (Compile, Artifact)):
-                kept = matches
-                if kept and is_open:
-                    self._add_all(rows, child, depth + 1)
+                kept = True
             else:
-                kept = self._add(rows, child, depth + 1)
-                if matches and not kept and is_open:
-                    self._add_all(rows, child, depth + 1)
-                kept = kept or matches
+                kept = self._filtered(rows, child, depth, self._filter)
             if not kept:
                 del rows[place:]
             found = found or kept
         return found
 
+    def _filtered(self, rows: list[OutlineRow], child: Node, depth: int, wanted: Filter) -> bool:
+        """Append what a filter leaves below a node, whose row is there. Whether the node itself stays."""
+        is_open = child.key in self.open
+        if isinstance(child.target, (Compile, Artifact)):
+            kept = wanted.takes(child)
+            if kept and is_open:
+                self._add_all(rows, child, depth + 1)
+            return kept
+        names_it = wanted.names(child)
+        if wanted.inverse and names_it:
+            return False
+        kept = self._add(rows, child, depth + 1)
+        if names_it and not kept and is_open:
+            self._add_all(rows, child, depth + 1)
+        return kept or names_it
+
     def _add_all(self, rows: list[OutlineRow], node: Node, depth: int) -> None:
         """What is below a match is shown whatever it says."""
-        pattern, self._pattern = self._pattern, None
+        wanted, self._filter = self._filter, None
         self._add(rows, node, depth)
-        self._pattern = pattern
+        self._filter = wanted
 
     def set_filter(self, text: str) -> None:
-        """Show only what matches (a regular expression, else the text itself; small letters match capitals too), and what is above and
-        below it."""
-        self._pattern = compiled(text) if text else None
+        """Show only what a `Filter` takes, and what is above and below it; '' shows all."""
+        self._filter = Filter(text) if text.removeprefix("!").strip() else None
         self.refresh()
 
     def set_order(self, order: StackOrder | None) -> None:
@@ -113,6 +160,9 @@ class OutlineRows:
         if row.node.key in self.open or not row.node.expandable:
             return
         self.open.add(row.node.key)
+        if self._filter is not None:  # what it leaves depends on what is above
+            self.refresh()
+            return
         below: list[OutlineRow] = []
         self._add(below, row.node, row.depth + 1)
         self.rows[place + 1 : place + 1] = below
@@ -177,4 +227,4 @@ def text_of(node: Node) -> str:
     return "".join(piece if isinstance(piece, str) else piece[0] for piece in pieces) + f" {node.ref} {status}"
 
 
-__all__ = ["OutlineRow", "OutlineRows", "Target", "compiled", "text_of"]
+__all__ = ["Filter", "OutlineRow", "OutlineRows", "Target", "compiled", "text_of"]

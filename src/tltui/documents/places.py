@@ -39,14 +39,14 @@ class Place:
     text: str
 
 
-def nodes(run: Run, compiles: Iterable[Compile]) -> Iterator[Place]:
+def nodes(run: Run, compiles: Iterable[Compile], ascii_: bool = False) -> Iterator[Place]:
     """Ranks, frames and compiles."""
     if len(run.ranks) > 1:
         for rank in run.ranks:
             yield Place(str(rank.ref), f"{rank.title}  {len(rank.processes)} process{'es' * (len(rank.processes) != 1)}")
     seen: set[int] = set()
     for compile_ in compiles:
-        said = label(compile_node(compile_))
+        said = label(compile_node(compile_), ascii_)
         text = "".join(p if isinstance(p, str) else p[0] for p in (*said.left, *said.detail))
         frame = compile_.frame
         name = "" if len(frame.compiles) == 1 else f"  {frame.code[0] or ''}"
@@ -104,13 +104,15 @@ def symbols(compiles: Iterable[Compile]) -> Iterator[Place]:
                 yield Place(f"@shapes:{compile_.ref}", f"{symbol}{said}  symbol of {compile_.ref}")
 
 
-def everything(run: Run, compiles: list[Compile], current: Compile | None, names: Names | None, ref: str) -> Iterator[Place]:
+def everything(
+    run: Run, compiles: list[Compile], current: Compile | None, names: Names | None = None, ref: str = "", ascii_: bool = False
+) -> Iterator[Place]:
     """All of them, those that are near first. Reads records at its end; may take a while for a large run."""
     if current is not None:
         yield from artifacts(current)
     yield from named(names, ref)
     yield from views()
-    yield from nodes(run, compiles)
+    yield from nodes(run, compiles, ascii_)
     for compile_ in compiles:
         if compile_ is not current:
             yield from artifacts(compile_)

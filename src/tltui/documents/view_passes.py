@@ -46,7 +46,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 def _nothing(scope: Scope) -> str:
     if not scope.compiles:
         return "There are no compiles here."
-    return "No graph was logged here: the compiles failed before there was one, found no operation, or had a backend that logs none."
+    return "No graph was logged here: the compiles failed before there was one, found no operation, or their backend logs none."
 
 
 def _compile(page: Page, passes: CompilePasses, several: bool) -> None:
@@ -68,7 +68,7 @@ def _compile(page: Page, passes: CompilePasses, several: bool) -> None:
 def _step(page: Page, step: Step) -> None:
     """A line of what came out, and below it the nodes."""
     page.open(step.name)
-    page.add("  ", (step.name, tokens.LINK, step.ref), *_said(step))
+    page.row([(step.name, tokens.LINK, step.ref), *_said(step)])
     if step.change is None or not step.change.changes:
         return
     assert step.before_ref is not None

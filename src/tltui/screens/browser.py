@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from collections import deque
@@ -118,6 +119,9 @@ class Browser(BrowserCommands):
 
     def _begin(self) -> None:
         """The first frame is up."""
+        if not gc.isenabled():
+            gc.freeze()
+            gc.enable()
         if not self.shown_ref:
             self.show_ref("", by_user=False)
         if self._scan:
@@ -216,6 +220,9 @@ class Browser(BrowserCommands):
 
     def _moved(self, moved: DocumentView.Moved) -> None:
         parts: list[Piece] = []
+        left, compiles = self.tree_view.outline.filter_counts
+        if compiles:
+            parts.append((f"{left:,} of {plural(compiles, 'compile')} shown  ", tokens.WARN))
         if moved.selected:
             parts.append((f"{plural(moved.selected, 'line')} selected  ", tokens.STRONG))
         if moved.hits:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from textual import on
 
@@ -17,6 +17,9 @@ from tltui.screens.browser_compare import BrowserCompare
 from tltui.screens.prompt import Prompt
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.trace_tree import TraceTree
+
+if TYPE_CHECKING:
+    from tltui.screens.palette import Performer
 
 
 class BrowserCommands(BrowserCompare):
@@ -227,15 +230,17 @@ class BrowserCommands(BrowserCompare):
 
     def action_go_to(self) -> None:
         """Type where to go."""
-        from tltui.screens.goto import GoTo
+        from tltui.screens.goto import COMMAND, GoTo
 
         own = self.own
 
         def chosen(ref: str | None) -> None:
-            if ref is not None:
+            if ref is not None and ref.startswith(COMMAND):
+                cast("Performer", self.app).perform(BY_ID[ref.removeprefix(COMMAND)])
+            elif ref is not None:
                 own.go(ref)
 
-        self.app.push_screen(GoTo(own.trace, own.current_compile, own.ascii_only), chosen)
+        self.app.push_screen(GoTo(own.trace, own.current_compile, own.names, own.shown_ref, own.ascii_only), chosen)
 
     def action_search(self) -> None:
         """Everywhere."""
@@ -298,7 +303,7 @@ class BrowserCommands(BrowserCompare):
             if text is not None:
                 tree.set_filter(text.strip())
 
-        self.app.push_screen(Prompt("show only", tree.outline.filter, "name, file, status, reason; empty: all"), answered)
+        self.app.push_screen(Prompt("show only", tree.outline.filter, "error, break … or a name, file, reason; ! in front: not; empty: all"), answered)
 
     @on(DocumentView.Told)
     def _told(self, message: DocumentView.Told) -> None:

@@ -39,6 +39,10 @@ from tltui.widgets.bindings import bindings
 from tltui.widgets.compare_side import CompareSide
 from tltui.widgets.document_view import DocumentView
 
+LARGE = 1 << 20
+"""Stored bytes of both above which the comparison as stored is shown while that by structure is made."""
+
+
 @dataclass
 class Compared(Message):
     """The two have been compared, or `error` says why not."""
@@ -46,6 +50,8 @@ class Compared(Message):
     found: Difference | None
     raw: bool
     error: Exception | None = None
+    is_first: bool = False
+    """As stored, to look at while the structure is being compared."""
 
 
 class CompareScreen(Screen[str]):
@@ -124,6 +130,8 @@ class CompareScreen(Screen[str]):
 
     def _compare(self, raw: bool) -> None:
         try:
+            if not raw and sum(a.log.columns.size[a.record] for a in self.artifacts) > LARGE:
+                self.post_message(Compared(artifact_difference(*self.artifacts, raw=True), raw, is_first=True))
             self.post_message(Compared(artifact_difference(*self.artifacts, raw=raw), raw))
         except Exception as error:
             self.post_message(Compared(None, raw, error))
@@ -137,11 +145,19 @@ class CompareScreen(Screen[str]):
             self.view(True).show(error_document(self.ref, "compare", self.ref, error))
             self._say("not compared")
             return
+        hunk = self._hunk if self.sides is not None else 0
         self._found, self._opened = message.found, set()
         self._lay_out()
-        self._say(("as stored: " if self._raw else "") + verdict(message.found))
+        said = "comparing by structure … as stored: " if message.is_first else "as stored: " if self._raw else ""
+        self._say(said + verdict(message.found))
         if self.sides is not None and self.sides.hunks:
-            self._go(self.sides.hunks[0][0])
+            self._go(self.sides.hunks[min(hunk, len(self.sides.hunks) - 1)][0])
+
+    @property
+    def _hunk(self) -> int:
+        """The change that the cursor is in or below, from 0."""
+        row = self.focused_side.row
+        return max(sum(first <= row for first, _ in self.sides.hunks) - 1, 0) if self.sides is not None else 0
 
     def _lay_out(self, change: int = -1) -> None:
         """Make both halves; the cursor goes to the beginning of what was unfolded, a `change`."""
@@ -157,21 +173,7 @@ class CompareScreen(Screen[str]):
         finally:
             self._is_following = False
         if change >= 0:
-            line = self._found.changes[change]
-            before = sum(max(c.a1 - c.a0, c.b1 - c.b0) for c in self._found.changes[:change])
-            self._go(min(before, len(sides.rows[0]) - 1) if self._opened is None else self._row_of(line.a0))
-
-    def _row_of(self, line: int) -> int:
-        """The row of a line of the left text: folds above make it an earlier one."""
-        assert self.sides is not None and self._found is not None
-        row = 0
-        for number, change in enumerate(self._found.changes):
-            if change.a0 >= line and change.same:
-                return row
-            folded = number in self.sides.folds.values()
-            size = max(change.a1 - change.a0, change.b1 - change.b0)
-            row += 7 if folded else size
-        return row
+            self._go(sides.starts[change])
 
     def _say(self, text: str) -> None:
         left, right = self.artifacts
@@ -254,8 +256,7 @@ class CompareScreen(Screen[str]):
     def _fold_to(self, opened: set[int] | None) -> None:
         if self._found is None or self.sides is None:
             return
-        row = self.focused_side.row
-        hunk = max(sum(first <= row for first, _ in self.sides.hunks) - 1, 0)
+        hunk = self._hunk
         self._opened = opened
         self._lay_out()
         self._go(self.sides.hunks[hunk][0] if self.sides.hunks else 0)

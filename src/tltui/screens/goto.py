@@ -51,12 +51,48 @@ class GoTo(ModalScreen[str | None]):
         Binding("up", "move(-1)", "up", show=False, priority=True),
     ]
 
-    def __init__(self, run: Run, current: Compile | None, ascii_only: bool = False) -> None:
+    class Collected(Message):
+        """There are more names."""
+
+        def __init__(self, places: list[Place]) -> None:
+            super().__init__()
+            self.places = places
+
+    def __init__(
+        self, run: Run, current: Compile | None, names: Names | None = None, ref: str = "", ascii_only: bool = False
+    ) -> None:
+        """`names` are those of the document at `ref`, which is shown."""
         super().__init__()
         self._run = run
         self._ascii = ascii_only
-        self._places = places(run, current, ascii_only)
+        self._places = Places()
+        self._is_closed = threading.Event()
+        self._more: Iterator[Place] | None = everything(run, list(in_order(run)), current, names, ref, ascii_only)
+        end = time.monotonic() + AT_ONCE
+        first: list[Place] = []
+        while time.monotonic() < end and self._more is not None:
+            some = list(islice(self._more, SMALL))
+            first += some
+            if len(some) < SMALL:
+                self._more = None
+        self._places.add([*first, *commands()])
         self._matches: list[Place] = []
+
+    def _collect(self) -> None:
+        """Runs in a thread of its own."""
+        more = self._more
+        assert more is not None
+        try:
+            while not self._is_closed.is_set():
+                some: list[Place] = []
+                while len(some) < BLOCK and not self._is_closed.is_set() and (few := list(islice(more, SMALL))):
+                    some += few
+                    time.sleep(0)
+                if not some or self._is_closed.is_set():
+                    return
+                self.post_message(self.Collected(some))
+        except (OSError, RuntimeError):
+            return  # a log that went away, or a run that grew meanwhile: what there is remains
 
     def compose(self) -> ComposeResult:
         """Input and list."""
@@ -94,7 +130,8 @@ class GoTo(ModalScreen[str | None]):
         listing = self.query_one("#goto-list", OptionList)
         listing.clear_options()
         width = max(listing.size.width - 4, 20)
-        listing.add_options([Option(Content(fit(sanitize(place.text), width, "~" if self._ascii else "…"))) for place in self._matches])
+        end = "~" if self._ascii else "…"
+        listing.add_options([Option(Content(fit(sanitize(place.text), width, end))) for place in self._matches])
         if self._matches:
             listing.highlighted = 0
         elif query:

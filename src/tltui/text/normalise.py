@@ -31,9 +31,9 @@ RULES: tuple[Rule, ...] = (
     Rule("cache path", "torchinductor_", re.compile(r"(?:/[\w.@+-]{1,255}){0,20}/torchinductor_[\w.@+/-]*"), "‹cache›"),
     Rule("temporary path", "/tmp", re.compile(r"(?<![\w.])/(?:private/|var/)?tmp/[\w.@+/-]+"), "‹tmp›"),
     Rule("temporary path", "/var/folders/", re.compile(r"/(?:private/)?var/folders/[\w.@+/-]+"), "‹tmp›"),
-    Rule("hash", "", re.compile(r"(?<![A-Za-z0-9])c[a-z2-7]{50,52}(?![A-Za-z0-9])"), "‹hash›"),
+    Rule("hash", "c", re.compile(r"c(?<![A-Za-z0-9]c)[a-z2-7]{50,52}(?![A-Za-z0-9])"), "‹hash›"),
     Rule("hash", "", re.compile(r"(?<![A-Za-z0-9])(?=[a-f]{0,64}\d)[0-9a-f]{32,64}(?![A-Za-z0-9])"), "‹hash›"),
-    Rule("unique id", "", re.compile(r"(?<![A-Za-z0-9])[0-9a-f]{8}([-_])(?:[0-9a-f]{4}\1){3}[0-9a-f]{12}(?![A-Za-z0-9])"), "‹uuid›"),
+    Rule("unique id", "", re.compile(r"(?<![A-Za-z0-9])[0-9a-f]{8}([-_])(?:[0-9a-f]{4}\1){3}[0-9a-f]{12}(?![^\W_])"), "‹uuid›"),
     Rule("global", "__", re.compile(r"(__builtins_dict__|__compiled_fn|__resume_at_\d{1,9})_\d{1,9}"), r"\1_‹n›"),
     Rule("debug handle", "debug handles]", re.compile(r"(\[Provenance debug handles\] \S{1,400}?):\d+"), r"\1:‹n›"),
     Rule("debug handle", "debug_handle", re.compile(r"(debug_handle\w{0,20}['\"]?[ :=(]{1,4})\d+"), r"\1‹n›"),
@@ -47,12 +47,14 @@ RULES: tuple[Rule, ...] = (
     Rule("time", "-", re.compile(r"(?<!\d)\d{4}-\d\d-\d\d[ T_]\d\d[:_]\d\d[:_]\d\d(?:[.,_]\d+)?"), "‹time›"),
     Rule("pid", "pid", re.compile(r"(\bpid[ _:=]{1,3})\d+"), r"\1‹pid›"),
 )
+_RUNS = re.compile(r"[0-9a-f]{14}|[0-9a-f]{8}[-_][0-9a-f]{4}[-_]")
 _SET = re.compile(r"\{('[^'{}\n]{0,200}'(?:, '[^'{}\n]{0,200}')+)\}")
 
 
 def rules_of(text: str) -> tuple[Rule, ...]:
     """The rules that have anything to do in a text: searched once as a whole, so that each line is asked few of them."""
-    return tuple(rule for rule in RULES if rule.needle in text and rule.pattern.search(text))
+    has_runs = _RUNS.search(text) is not None  # what rules without a needle look for
+    return tuple(r for r in RULES if (r.needle in text if r.needle else has_runs) and r.pattern.search(text))
 
 
 def normalised(line: str, rules: Sequence[Rule] = RULES) -> tuple[str, int]:

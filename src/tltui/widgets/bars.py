@@ -21,6 +21,12 @@ from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
 
+LINE_STYLES = (
+    tokens.OK, tokens.BREAK, tokens.ERROR, tokens.EMPTY, tokens.MISSING, tokens.WARN, tokens.RECOMPILE,
+    tokens.TITLE, tokens.HEADING, tokens.LABEL, tokens.DIM, tokens.STRONG, tokens.DEFINITION,
+)  # fmt: skip
+"""The styles of bars and of the tree. Others look like plain text there: each style of each widget costs a part of a millisecond
+at the start."""
 PLAIN = str.maketrans({"✓": "+", "✗": "x", "·": ".", "…": "~", "→": ">", "←": "<", "↑": "^", "↓": "v", "›": ">"})
 """What our own words use, for --ascii."""
 
@@ -30,7 +36,7 @@ class Bar(Widget, can_focus=False):
 
     LEFT_FIRST: ClassVar[bool] = False
     """Whether what stands at the right goes when there is no room for both."""
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"bar--tok-{name}" for name in tokens.ALL} | {"bar--key"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"bar--tok-{name}" for name in LINE_STYLES} | {"bar--key"}
 
     def __init__(self, *, ascii_only: bool = False, id: str | None = None) -> None:  # noqa: A002  (Textual's name for it)
         super().__init__(id=id)

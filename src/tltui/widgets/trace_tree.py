@@ -27,6 +27,7 @@ from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
+from tltui.widgets.bars import LINE_STYLES
 from tltui.widgets.bindings import bindings
 
 INDENT = 2
@@ -43,7 +44,7 @@ class TraceTree(ScrollView, can_focus=True, inherit_bindings=False):
 
     ALLOW_SELECT = False
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.TREE)
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"tree--tok-{name}" for name in tokens.ALL} | {
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"tree--tok-{name}" for name in LINE_STYLES} | {
         "tree--cursor",
         "tree--fold",
     }
@@ -396,6 +397,9 @@ class TraceTree(ScrollView, can_focus=True, inherit_bindings=False):
         place = self.outline.row_of(key)
         if text and len(self.outline) == 1:
             self.post_message(self.Told(self, f"nothing in the tree has {text!r}"))
+        elif self.outline.filter:
+            left, seen = self.outline.filter_counts
+            self.post_message(self.Told(self, f"{left:,} of {seen:,} compiles: {text} (esc shows all)"))
         self._cursor = place if place is not None else min(self._cursor, len(self.outline) - 1)
         self._changed()
         self.move_to(self._cursor)

@@ -71,7 +71,7 @@ async def test_changes_folds_and_the_other_side() -> None:
 
 async def test_raw_and_export(tmp_path: Path) -> None:
     async with opened(RECOMPILES, size=(160, 30)) as driver:
-        screen = await compare(driver, "0/1:dynamo_cpp_guards_str")
+        await compare(driver, "0/1:dynamo_cpp_guards_str")
         assert "+3 −1 lines" in screen_lines(driver.app)[0]
         await driver.press("i")
         await driver.until(lambda: "as stored" in screen_lines(driver.app)[0])

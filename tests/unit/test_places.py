@@ -1,0 +1,107 @@
+"""Everything that has a name, and finding it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from made_logs import Log, trace
+
+from tltui.documents.build import build
+from tltui.documents.names import names_of
+from tltui.documents.places import BLOCK, LOOKED_AT, Place, Places, everything
+from tltui.model.nodes import Compile
+from tltui.text.document import Options
+
+
+def made(texts: list[str]) -> Places:
+    found = Places()
+    for first in range(0, len(texts), BLOCK):
+        found.add([Place(str(number), text) for number, text in enumerate(texts[first : first + BLOCK], first)])
+    return found
+
+
+def test_the_nearer_the_match_the_earlier_it_comes() -> None:
+    found = made(
+        ["my guards list", "x bodyguards", "grand unified art description set", "guards", "list of guards", "0/1:guards tree"]
+    )
+    assert [p.text for p in found.match("guards")] == ["guards", "my guards list", "list of guards", "0/1:guards tree", "x bodyguards",
+                                                       "grand unified art description set"]  # fmt: skip
+    assert [p.text for p in found.match("list guards")] == ["my guards list", "list of guards"]
+    assert found.match("Guards")[0].text == "guards"
+    assert [p.text for p in found.match("bgs")] == ["x bodyguards"]
+    assert found.match("zzz") == []
+    assert len(found.match("")) == 6
+
+
+def test_names_of_any_text_are_found() -> None:
+    found = made(["a\nb", "[x](y)*", "ünïcode", ""])
+    assert [p.text for p in found.match("a b")] == ["a\nb"]
+    assert [p.text for p in found.match("[x]")] == ["[x](y)*"]
+    assert [p.text for p in found.match("](")] == ["[x](y)*"]
+    assert [p.text for p in found.match("ÜNC")] == ["ünïcode"]
+    assert found.match("^") == []
+
+
+def test_typing_on_finds_the_same_as_typing_at_once() -> None:
+    texts = [f"{n}:0/{n % 7} artifact {n * 7919 % 1000} of_{'abcdef'[n % 6]}" for n in range(3000)]
+    slowly, query = made(texts), ""
+    for letter in "7of_c9":
+        query += letter
+        assert slowly.match(query) == made(texts).match(query), query
+    slowly.add([Place("new", "7 of_c 9")])
+    assert slowly.match(query)[0].ref == "new"
+
+
+def test_a_hundred_thousand_names_are_quick() -> None:
+    texts = [f"{n % 64}:{n // 500}/{n % 8}:inductor_output_code some kind of title {n}" for n in range(100_000)]
+    found = made(texts)
+    assert len(found) == 100_000
+    begin = time.process_time()
+    typed = ["i", "in", "iou", "iouc", "x", "xq", "title 99999", "63:19"]
+    for query in typed:
+        found.match(query)
+    assert (time.process_time() - begin) / len(typed) < 0.2, "about 0.02 on a quiet machine"
+    assert found.match("title 99999")[0].text.endswith("99999")
+    assert len(found.match("inductor")) <= LOOKED_AT
+
+
+def test_all_kinds_of_things_are_there() -> None:
+    run = trace("torch-2.13/ddp")
+    compiles = [c for c in run.compiles() if c.is_compile]
+    ref = next(str(p.ref) for p in everything(run, compiles, None) if p.ref.endswith(":inductor_post_grad_graph"))
+    document = build(run, ref, Options())
+    places = list(everything(run, compiles, compiles[0], names_of(document), ref))
+    by_ref = {place.ref: place.text for place in places}
+    assert by_ref["1:"].startswith("rank 1")
+    assert any(text.startswith(f"{compiles[0].ref}:") for text in by_ref.values())
+    assert "@summary" in by_ref and "@damage" in by_ref
+    assert any(place.ref.startswith(f"{ref}@L") and "torch.ops.aten" in place.text for place in places), "nodes of the graph"
+    assert any(place.ref.startswith("@shapes:") and "symbol of" in place.text for place in places)
+    for place in places:
+        if not place.ref.startswith("@"):
+            assert run.resolve(place.ref.partition("@")[0]) is not None
+    for view in ("@shapes:1:0/1", "@summary"):
+        assert len(build(run, view, Options())) > 0
+
+
+def test_frames_and_odd_symbols(tmp_path: Path) -> None:
+    log = Log(tmp_path / "x.log").start("train_step").metrics().metrics(compile_=1)
+    log.add("create_symbol", {"symbol": "s7", "source": "L['x'].size()[0]"}).add("create_symbol", {"symbol": 3}).add(
+        "create_symbol", []
+    )
+    run = log.open()
+    texts = [p.text for p in everything(run, list(run.compiles()), None)]
+    assert any(text.startswith("0/  frame train_step  /home/user/f.py:4") for text in texts)
+    assert [t for t in texts if "symbol of" in t] == ["s7  L['x'].size()[0]  symbol of 0/0"]
+
+
+@pytest.mark.parametrize("name", ["breaks", "aoti"])
+def test_kernels_of_output_code(name: str) -> None:
+    run = trace(f"torch-2.13/{name}")
+    owner = next(c for c in run.compiles() if isinstance(c, Compile))
+    document = build(run, next(str(a) for a in (p.ref for p in everything(run, list(run.compiles()), owner)) if "output_code" in a or
+                               "wrapper_code" in a), Options())  # fmt: skip
+    found = [p.text for p in everything(run, [], None, names_of(document), document.ref)]
+    assert any(text.startswith(("cpp_fused", "call", "AOTInductorModel", "inline")) or "fused" in text for text in found)

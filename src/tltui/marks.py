@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -63,8 +63,8 @@ def write_marks(file: Path, marks: Sequence[Mark]) -> None:
     os.replace(name, file)
 
 
-def marks_document(marks: Sequence[Mark]) -> TextDocument:
-    """All marked places with their origin: what goes into a bug report."""
+def marks_document(marks: Sequence[Mark], gone: Callable[[Mark], str] = lambda mark: "") -> TextDocument:
+    """All marked places with their origin: what goes into a bug report. `gone` says why a mark leads nowhere, '' if it does."""
     builder = Builder("@marks", "marks")
     if not marks:
         builder.add("Nothing is marked: m marks a line or a node.")
@@ -72,6 +72,8 @@ def marks_document(marks: Sequence[Mark]) -> TextDocument:
         builder.blank()
         place = f", line {mark.line}" if mark.line else ""
         builder.add((f"{mark.title}{place}", tokens.LINK, mark.target), (f"   {mark.ref}", tokens.DIM))
+        if why := gone(mark):
+            builder.add("  ", (why, tokens.WARN))
         if mark.note:
             builder.add("  ", (mark.note, tokens.STRONG))
         if mark.text:

@@ -12,6 +12,7 @@ from screen import screen_lines, screen_text
 
 from tltui.commands import BY_ID, COMMANDS, Where
 from tltui.config import Config, read_config
+from tltui.marks import Mark, write_marks
 from tltui.model.nodes import Compile
 from tltui.screens.goto import GoTo
 from tltui.screens.loading import Scan
@@ -444,6 +445,55 @@ async def test_marks() -> None:
         await driver.press("enter", "escape", "enter")
         await driver.shown("0/0:inductor_output_code")
         assert driver.browser.document_view.current_line() == 3
+
+
+async def test_marks_are_exported_with_where_they_are(tmp_path: Path) -> None:
+    async with opened(BREAKS) as driver:
+        driver.browser.go("0/0:inductor_output_code@L3")
+        await driver.shown("0/0:inductor_output_code")
+        await driver.press("tab", "m")
+        await driver.type("look [here]")
+        await driver.press("enter")
+        await driver.press("apostrophe")
+        await driver.shown("@marks")
+        for name in ("marks.txt", "marks.md"):
+            await driver.press("x", "ctrl+u")
+            await driver.type(str(tmp_path / name))
+            await driver.press("enter")
+            await driver.until((tmp_path / name).exists)
+        await driver.until(lambda: "wrote" in driver.said)
+        text = (tmp_path / "marks.txt").read_text()
+        assert "line 3" in text and "0/0:inductor_output_code" in text and "look [here]" in text
+        assert "0/0:inductor" in (tmp_path / "marks.md").read_text()
+        assert not list(BREAKS.glob("*.json")), "never beside the trace"
+
+
+async def test_marks_that_lead_nowhere(tmp_path: Path) -> None:
+    async with opened(BREAKS) as driver:
+        file = driver.browser._marks_file
+        write_marks(file, [Mark("77/0", 0, "[77/0]", "was here"), Mark("0/0:inductor_output_code", 9_000_000, "code", "old line")])
+        await driver.press("apostrophe")
+        await driver.shown("@marks")
+        shown = screen_text(driver.app)
+        assert "no longer in this trace" in shown and "no longer has this line" in shown and "old line" in shown
+        driver.browser.go("0/0:inductor_output_code@L9000000")
+        await driver.shown("0/0:inductor_output_code")
+        view = driver.browser.document_view
+        await driver.until(lambda: view.current_line() == len(view.document) - 1)
+
+
+async def test_the_search_page_can_be_left_and_come_back_to() -> None:
+    async with opened(DEMO) as driver:
+        await driver.press("s")
+        await driver.type("forward")
+        await driver.press("enter")
+        await driver.shown("@grep::forward")
+        await driver.press("backspace")
+        await driver.until(lambda: "grep" not in driver.title and "search" not in driver.title)
+        await driver.press("ctrl+o")
+        await driver.shown("@grep::forward")
+        await driver.until(lambda: driver.browser.document_view.document.complete)
+        assert "lines in" in list(driver.browser.document_view.document.text())[-1]
 
 
 async def test_escape_closes_the_innermost_first() -> None:

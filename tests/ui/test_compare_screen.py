@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from opened import TRACES, Driver, opened
 from screen import screen_lines
 
-from tltui.screens.compare import CompareScreen
+from tltui.screens.compare import Compared, CompareScreen
 
 RECOMPILES = TRACES / "torch-2.13" / "recompiles"
 
@@ -128,3 +129,39 @@ async def test_marking_two_artifacts_of_two_ranks() -> None:
         await driver.until(lambda: screen.sides is not None)
         await driver.pilot.pause()
         assert "the same: " in screen_lines(driver.app)[0]
+
+
+async def test_a_large_one_is_shown_as_stored_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tltui.screens.compare.LARGE", 0)
+    firsts: list[bool] = []
+    original = CompareScreen.on_compared
+
+    def heard(self: CompareScreen, message: Compared) -> None:
+        firsts.append(message.is_first)
+        original(self, message)
+
+    monkeypatch.setattr(CompareScreen, "on_compared", heard)
+    async with opened(RECOMPILES, size=(160, 30)) as driver:
+        await compare(driver, "0/1:dynamo_cpp_guards_str")
+        await driver.until(lambda: len(firsts) == 2)
+        assert firsts == [True, False]
+        assert "as stored" not in screen_lines(driver.app)[0] and "+3 −1 lines" in screen_lines(driver.app)[0]
+
+
+async def test_in_ascii() -> None:
+    async with opened(RECOMPILES, size=(160, 30), ascii_only=True) as driver:
+        await compare(driver, "0/1:dynamo_output_graph")
+        assert all(line.isascii() for line in screen_lines(driver.app)[2:-1])
+
+
+async def test_search_and_copy_work_in_a_half() -> None:
+    async with opened(RECOMPILES, size=(160, 30)) as driver:
+        screen = await compare(driver, "0/1:inductor_output_code")
+        await driver.press("/")
+        await driver.type("tmp1")
+        await driver.press("enter")
+        await driver.until(lambda: "tmp1" in screen.focused_side.document.line(screen.focused_side.current_line()).text)
+        await driver.press("y")
+        assert "cop" in screen_lines(driver.app)[-1]
+        await driver.press("w")
+        assert "not wrapped" in screen_lines(driver.app)[-1]

@@ -159,6 +159,18 @@ def test_one_name_has_one_substitute_everywhere(tmp_path: Path) -> None:
     assert counts is not None and counts.lines == 1 and counts.names >= 2 and counts.people >= 1
 
 
+def test_files_that_are_named_like_torchs(tmp_path: Path) -> None:
+    """Guards name files by their last directories: `optim/mine.py` is the user's if a full path says so, also a later one."""
+    log = Log(tmp_path / "x.log").start("f")
+    log.artifact("dynamo_cpp_guards_str", "| +- A: L['x'] == 3  # secret_call(x)  # optim/mine.py:4 in secret_step\n"
+                 "| +- B: 1 == 1  # return F.linear(x)  # nn/modules/linear.py:134 in forward")  # fmt: skip
+    log.artifact("note", '  File "/home/jane/optim/mine.py", line 4, in secret_step\n    secret_call(x)\n')
+    bundle = Bundle(log.open(), (), True)
+    text = b"".join(bundle.pieces(bundle.parts[0])).decode()
+    assert "secret" not in text and "mine.py" not in text
+    assert "# return F.linear(x)  # nn/modules/linear.py:134 in forward" in text, "torch's own line stays"
+
+
 def test_damage_stays_or_goes(tmp_path: Path) -> None:
     log = Log(tmp_path / "x.log").start().metrics()
     log.artifact("a", "text")
@@ -215,3 +227,17 @@ def test_the_page(tmp_path: Path) -> None:
     for width in (60, 160):
         document = bundle_document(Bundle(run, ["0/0"], True).result(), Options(width=width, ascii=True))
         assert max(map(len, document.text())) <= max(width, 80)
+
+
+def test_a_forked_child_takes_its_parents_strings_along(tmp_path: Path) -> None:
+    log = Log(tmp_path / "x.log").start("shared").metrics()
+    log.lines.append('V1120 09:22:48.015000 4000 torch/x.py:1] {"str": ["/home/user/own.py", 1]}')
+    frame = '{"stack": [{"line": 9, "name": "child", "filename": 0}]}'
+    ids = '"frame_id": 7, "frame_compile_id": 0, "attempt": 0}'
+    log.lines.append(f'V1120 09:22:48.015000 4000 torch/x.py:1] {{"dynamo_start": {frame}, {ids}')
+    run = log.open()
+    child = next(c for c in run.compiles() if c.id.frame == 7)
+    assert child.frame.code[1] == "/home/user/f.py"
+    other = bundled(run, tmp_path / "out", "7/0")
+    (copy,) = [c for c in other.compiles() if c.id.frame == 7]
+    assert copy.frame.code == child.frame.code and copy.process.strings == {0: "/home/user/f.py"}

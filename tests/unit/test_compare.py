@@ -65,6 +65,9 @@ def test_golden_within_a_run(golden: str, trace: str, left: str, right: str) -> 
     for width in (60, 80, 160):
         other = page(run, diff_ref(left, right), width, ascii_=width == 60)
         assert len(other) > 0
+        assert width != 60 or all(line.isascii() for line in other.text())
+        if ":" not in left.strip(":").partition("/")[2]:  # payloads are as wide as they are
+            assert not [line for line in other.text() if len(line) > max(width, 76)]
 
 
 @pytest.mark.parametrize("ref", ["", "0/0"])
@@ -335,3 +338,15 @@ def test_addresses_that_are_no_comparison() -> None:
     for ref in ("@diff", "@diff::0/0", diff_ref("0/0", "9/9"), diff_ref("0/0", "0/1:dynamo_output_graph")):
         with pytest.raises(BadAddress):
             page(run, ref)
+
+
+@pytest.mark.parametrize("width", [20, 60, 80, 200])
+def test_a_cut_line_shows_what_differs(width: int) -> None:
+    from tltui.documents.compare_compiles import around
+
+    text = "check_tensor(" + "x" * 120 + ", size=[3])"
+    place = text.index("3]")
+    short, words = around(text, [(place, place + 1)], width)
+    assert len(short) <= width
+    if width > 50:
+        assert [short[a:b] for a, b in words] == ["3"]

@@ -121,7 +121,7 @@ class Redactor:
         inside: set[str] = set()
         if 'File "' in text:
             for match in FILE_LINE.finditer(text):
-                if not is_public(match[2]):
+                if not self.learned.is_public(match[2]):
                     inside.update(code_after(text, match.end(), len(match[1])))
         for line in text.split("\n"):
             bare = line.strip(" \t|")
@@ -144,14 +144,14 @@ class Redactor:
 
     def _comment(self, match: re.Match[str]) -> str:
         code = match["code"].strip()
-        if is_public(match["path"]) or not code:
+        if self.learned.is_public(match["path"]) or not code:
             return match[0]
         self._used["lines"].add(code)
         return f"File: {match['path']}:{match['line']} in {match['fn']}, code: {self._lines.get(code, 'anon line')}"
 
     def _guard(self, match: re.Match[str]) -> str:
         code = match["code"].strip()
-        if is_public(match["path"]) or not code:
+        if self.learned.is_public(match["path"]) or not code:
             return match[0]
         self._used["lines"].add(code)
         return match["before"] + self._lines.get(code, "anon line") + match["after"]

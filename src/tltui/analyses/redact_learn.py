@@ -40,7 +40,16 @@ _PUBLIC_HOST = re.compile(r"(?:^|\.)(?:pytorch\.org|github\.com|python\.org|gith
 WORD = re.compile(r"[^\W\d]\w*")
 _PACKAGED = re.compile(r".*[/\\](?:site|dist)-packages[/\\]+([\w\-]+)")
 _STDLIB = re.compile(r".*[/\\]lib[/\\]python\d[^/\\]*[/\\](?!site-packages|dist-packages)")
-_OWN_TORCH = re.compile(r".*/torch/(?:_\w+|fx|nn|autograd|utils|optim|distributed|cuda|export|ao|jit)/|^(?:torch|_\w+|fx|nn|autograd|utils|optim|distributed)/")
+_OWN_TORCH = re.compile(
+    r".*/torch/(?:_\w+|fx|nn|autograd|utils|optim|distributed|cuda|export|ao|jit)/"
+    r"|^torch/"
+)
+_LIKE_TORCH = re.compile(
+    r"^(?:_(?:dynamo|inductor|functorch|subclasses|higher_order_ops|export|decomp|refs|prims|prims_common|library|logging|guards)/"
+    r"|fx/|nn/(?:modules|utils|attention|parallel)/|nn/(?:functional|parameter|init)\.py|autograd/|optim/\w+\.py|utils/_\w+"
+    r"|utils/(?:checkpoint|hooks)\.py|distributed/(?:_\w+|fsdp|tensor)/)"
+)
+"""How guards name torch's own files. The user may have such files too: then there is a full path that ends in it."""
 _SYSTEM = re.compile(r"/(?:usr|proc|sys|dev|bin|etc)(?:/|$)|/redacted/|/$")
 
 
@@ -51,6 +60,11 @@ def is_public(path: str) -> bool:
     if path.startswith("<") or _OWN_TORCH.match(path):
         return True
     return bool(_STDLIB.match(path) or _SYSTEM.match(path))
+
+
+def _tail(path: str) -> str:
+    """The file with the directory that it is in."""
+    return "/".join(re.split(r"[/\\]+", path)[-2:])
 
 
 def strings_of(value: Any, deep: int = 0) -> Iterator[str]:
@@ -94,9 +108,22 @@ class Learned:
         self.literals: dict[str, None] = {}
         self.people: dict[str, None] = {}
         """Accounts and hosts."""
+        self._tails: set[str] = set()
+        self._unsure: list[tuple[str, str, str]] = []
+        """Places in files that may be torch's."""
+
+    def is_public(self, path: str) -> bool:
+        """Like the function of this name; a short path is the user's if a full one of theirs ends in it."""
+        if _LIKE_TORCH.match(path):
+            return _tail(path) not in self._tails
+        return is_public(path)
 
     def finish(self) -> None:
         """Drop names that turned out to be words of torch or of the log. To be called after the last record."""
+        for path, function, code in self._unsure:
+            if not self.is_public(path):
+                self._place(path, function, code)
+        self._unsure.clear()
         self.names = {name: None for name in self.names if name not in self.kept}
         self.people = {name: None for name in self.people if name not in self.kept}
 
@@ -134,7 +161,9 @@ class Learned:
 
     def _place(self, path: str, function: str, code: str) -> None:
         """A function of a file and one of its lines."""
-        if is_public(path):
+        if self.is_public(path):
+            if _LIKE_TORCH.match(path):
+                self._unsure.append((path, function, code))
             return
         self._path(path)
         for word in WORD.findall(_RESUME.sub(r"\1", function)):
@@ -168,6 +197,7 @@ class Learned:
         if is_public(path) or len(path) < 3:
             return
         self.paths.setdefault(path)
+        self._tails.add(_tail(path))
         for part in re.split(r"[/\\]+", path):
             stem = part.partition(".")[0] if part.rpartition(".")[2] in ("py", "pyc", "ipynb", "log") else part
             for word in WORD.findall(stem.replace("-", " ")):

@@ -89,7 +89,7 @@ PLACES: dict[str, Callable[[Run, Ref, Options], Document]] = {
     "run": lambda run, ref, options: run_document(run, options),
     "damage": lambda run, ref, options: damage_document(run, options),
     "pages": lambda run, ref, options: pages_document(run, options),
-    "diff": lambda run, ref, options: compare_document(run, ref, options),
+    "diff": compare_document,
     "grep": lambda run, ref, options: grep_document(run, Query(ref.artifact or ""), options),
     "source": source_document,
     "records": _records,

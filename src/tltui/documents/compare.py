@@ -92,14 +92,14 @@ def _sets(
         if row.outcome == SAME:
             same.append((pair, row))
         else:
-            page.add(*_compile_pieces(pair, row, linked))
+            page.row(_compile_pieces(pair, row, linked))
         yield
     if same:
         label = f"{plural(len(same), 'pair')} the same" if len(rows) > len(same) else f"all {len(same)} are the same"
         page.open(label, folded=len(rows) > len(same))
         page.add((f"  {label}", tokens.OK))
         for pair, row in same:
-            page.add(*_compile_pieces(pair, row, linked))
+            page.row(_compile_pieces(pair, row, linked))
         page.close()
     page.blank()
     counts = {outcome: sum(row.outcome == outcome for row in rows) for outcome in OUTCOMES}

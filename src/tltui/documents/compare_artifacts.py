@@ -49,7 +49,7 @@ def verdict(found: Difference) -> str:
     if found.same and not found.hidden:
         return "the same"
     differ = "differs" if found.hidden == 1 else "differ"
-    hidden = f"{plural(found.hidden, 'line')} {differ} only as any two runs do (i shows that)" if found.hidden else ""
+    hidden = f"{plural(found.hidden, 'line')} {differ} only as any two runs do (i or --raw shows that)" if found.hidden else ""
     if found.same:
         return f"the same: {hidden}"
     counted = f"+{found.added} −{found.removed} lines"
@@ -152,7 +152,7 @@ def row_pieces(row: CompareRow, linked: bool) -> list[Piece]:
         style = {SAME: tokens.DIM, ONLY_LEFT: tokens.REMOVED, ONLY_RIGHT: tokens.ADDED}.get(row.outcome, tokens.WARN)
         outcome = [(row.outcome, style)]
     room = " " * max(14 - sum(len(p if isinstance(p, str) else p[0]) for p in outcome), 1)
-    return ["  ", *outcome, room, name]
+    return [*outcome, room, name]
 
 
 def patch_lines(left: Artifact, right: Artifact) -> Iterator[bytes]:

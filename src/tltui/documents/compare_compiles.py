@@ -6,12 +6,13 @@ from collections.abc import Generator, Sequence
 
 from tltui.analyses.compared import SAME, CompareResult, Fact
 from tltui.analyses.pairing import artifact_pairs
-from tltui.documents.compare_artifacts import compared, diff_ref, row_pieces
+from tltui.documents.compare_artifacts import compared, diff_ref, marked, row_pieces
 from tltui.documents.compare_facts import facts_between, guards_between, inputs_between, symbols_between, timing_between
 from tltui.documents.format import clip, plural
 from tltui.documents.page import Page
 from tltui.model.nodes import Compile
 from tltui.text import tokens
+from tltui.text.diff import word_changes
 from tltui.text.document import Piece
 
 SHOWN = 24
@@ -56,14 +57,14 @@ def fill_compiles(
         if row.outcome == SAME:
             same.append(row)
         else:
-            page.add(*row_pieces(row, linked))
+            page.row(row_pieces(row, linked))
         yield
     if same:
         label = f"{plural(len(same), 'artifact')} the same" if len(rows) > len(same) else f"all {len(same)} are the same"
         page.open(label, folded=True)
         page.add((f"  {label}", tokens.OK))
         for row in same:
-            page.add("  ", *row_pieces(row, linked))
+            page.row(row_pieces(row, linked), "    ")
         page.close()
     if not rows:
         page.add(("  neither has any", tokens.DIM))
@@ -101,10 +102,28 @@ def _listed(page: Page, title: str, facts: Sequence[Fact], none: str, target: st
         if number == SHOWN:
             page.open(f"{len(facts) - SHOWN} more", folded=True)
             page.add((f"  {len(facts) - SHOWN} more", tokens.LABEL))
-        for sign, text, style in (("-", fact.left, tokens.REMOVED), ("+", fact.right, tokens.ADDED)):
+        spans = word_changes(fact.left, fact.right) if fact.left and fact.right else ([], [])
+        sides = (("-", fact.left, tokens.REMOVED, spans[0]), ("+", fact.right, tokens.ADDED, spans[1]))
+        for sign, text, style, words in sides:
             if text is not None:
-                page.add((f"  {sign} ", style), (clip(text, page.width - 4), style))
+                short, words = around(text, words, page.width - 4)
+                page.add((f"  {sign} ", style), *marked(short, words, style))
     if len(facts) > SHOWN:
         page.close()
     if target:
         page.add("  ", ("compare the guards", tokens.LINK, target))
+
+
+HEAD = 24
+"""Columns that stay of the beginning of a line that is cut to show what differs."""
+
+
+def around(text: str, words: list[tuple[int, int]], width: int) -> tuple[str, list[tuple[int, int]]]:
+    """The text cut to a width so that the first of the words is in sight, and the words that are."""
+    if len(text) > width and words and words[0][1] > width - 2 and width > 2 * HEAD:
+        start = max(words[0][0] - 12, HEAD)
+        cut = HEAD + 3 - start
+        text = f"{text[:HEAD]} … {text[start:]}"
+        words = [(max(a + cut, HEAD + 3), b + cut) for a, b in words if b + cut > HEAD + 3]
+    short = clip(text, width)
+    return short, [(a, min(b, len(short))) for a, b in words if a < len(short)]

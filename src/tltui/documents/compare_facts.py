@@ -15,6 +15,7 @@ from tltui.analyses.records import Reader, metrics_fields
 from tltui.documents.format import seconds
 from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.nodes import Compile
+from tltui.text.line_pairs import line_pairs
 
 GUARDS = "dynamo_cpp_guards_str"
 FIELDS = (
@@ -114,8 +115,10 @@ def between(found: Difference, shown: Callable[[str], str]) -> list[Fact]:
 
 
 def _beside(left: Sequence[str], right: Sequence[str]) -> list[Fact]:
-    size = max(len(left), len(right))
-    return [Fact(str(n), left[n] if n < len(left) else None, right[n] if n < len(right) else None) for n in range(size)]
+    return [
+        Fact(str(n), left[x] if x >= 0 else None, right[y] if y >= 0 else None)
+        for n, (x, y) in enumerate(line_pairs(left, right))
+    ]
 
 
 def inputs_between(left: Compile, right: Compile) -> list[Fact]:

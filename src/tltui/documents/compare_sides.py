@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from tltui.analyses.comparing import Difference
 from tltui.documents.compare_artifacts import WORDS_UP_TO, marked
+from tltui.documents.page import Page
 from tltui.text import tokens
 from tltui.text.diff import CONTEXT, Change, word_changes
-from tltui.text.document import Builder, TextDocument
+from tltui.text.document import Options, TextDocument
 from tltui.text.line_pairs import line_pairs
 
 
@@ -29,9 +30,22 @@ class Sides:
     """Row of a folded stretch → number of the change that it stands for."""
 
 
-def sides_of(found: Difference, refs: tuple[str, str], opened: Collection[int] | None = ()) -> Sides:
+Spans = list[tuple[int, int]]
+Memo = dict[int, list[tuple[int, int, Spans | None, Spans | None]]]
+"""Number of a change → its rows: left line, right line, words that differ in each. Folding again need not find them again."""
+
+
+def sides_of(
+    found: Difference,
+    refs: tuple[str, str],
+    opened: Collection[int] | None = (),
+    memo: Memo | None = None,
+    ascii_only: bool = False,
+) -> Sides:
     """Lay out both sides. Equal stretches are folded but for those in `opened`; None opens all."""
-    builders = Builder(refs[0], refs[0]), Builder(refs[1], refs[1])
+    memo = {} if memo is None else memo
+    options = Options(ascii=ascii_only)
+    builders = Page(refs[0], refs[0], options), Page(refs[1], refs[1], options)
     sides = Sides(builders[0].growing(), builders[1].growing())
     for number, change in enumerate(found.changes):
         sides.starts.append(len(sides.rows[0]))
@@ -39,7 +53,9 @@ def sides_of(found: Difference, refs: tuple[str, str], opened: Collection[int] |
             fold = opened is not None and number not in opened
             _same(found, change, number, builders, sides, fold)
         else:
-            _changed(found, change, builders, sides)
+            if number not in memo:
+                memo[number] = _pairs(found, change)
+            _changed(found, change, memo[number], builders, sides)
     for builder in builders:
         builder.document()
     return sides
@@ -52,7 +68,7 @@ def _row(sides: Sides, left: bool, right: bool) -> None:
 
 
 def _same(
-    found: Difference, change: Change, number: int, builders: tuple[Builder, Builder], sides: Sides, fold: bool
+    found: Difference, change: Change, number: int, builders: tuple[Page, Page], sides: Sides, fold: bool
 ) -> None:
     size = change.a1 - change.a0
     hidden = range(CONTEXT, size - CONTEXT) if fold and size > 2 * CONTEXT + 1 else range(0)
@@ -69,15 +85,27 @@ def _same(
         _row(sides, True, True)
 
 
-def _changed(found: Difference, change: Change, builders: tuple[Builder, Builder], sides: Sides) -> None:
+def _pairs(found: Difference, change: Change) -> list[tuple[int, int, Spans | None, Spans | None]]:
     left = found.left.lines[change.a0 : change.a1]
     right = found.right.lines[change.b0 : change.b1]
+    few = len(left) <= WORDS_UP_TO
+    return [
+        (x, y, *(word_changes(left[x], right[y]) if few and min(x, y) >= 0 else (None, None))) for x, y in line_pairs(left, right)
+    ]
+
+
+def _changed(
+    found: Difference,
+    change: Change,
+    pairs: list[tuple[int, int, Spans | None, Spans | None]],
+    builders: tuple[Page, Page],
+    sides: Sides,
+) -> None:
     first = len(sides.rows[0])
-    for x, y in line_pairs(left, right):
-        words = word_changes(left[x], right[y]) if min(x, y) >= 0 and len(left) <= WORDS_UP_TO else (None, None)
+    for x, y, removed, added in pairs:
         if x >= 0:
-            builders[0].add(*marked(left[x], words[0], tokens.REMOVED))
+            builders[0].add(*marked(found.left.lines[change.a0 + x], removed, tokens.REMOVED))
         if y >= 0:
-            builders[1].add(*marked(right[y], words[1], tokens.ADDED))
+            builders[1].add(*marked(found.right.lines[change.b0 + y], added, tokens.ADDED))
         _row(sides, x >= 0, y >= 0)
     sides.hunks.append((first, len(sides.rows[0]) - 1))

@@ -2,12 +2,11 @@
 
 Logs are read as stored, in pieces that end at line ends: a literal with `bytes.find` (on a lowered copy when case does not
 matter; a flag of a regular expression would be five times slower), a regular expression on the lines that hold what it must hold
-(`text/needles.py`), or on the whole piece. The record of a hit is found by its offset; nothing else is parsed.
+(`text/byte_search.py`), or on the whole piece. The record of a hit is found by its offset; nothing else is parsed.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_right
 from collections.abc import Generator, Iterator, Sequence
@@ -23,16 +22,14 @@ from tltui.model.nodes import Compile, LogModel
 from tltui.model.ref import Ref, at_line, parse_ref
 from tltui.model.run import Run
 from tltui.text import tokens
+from tltui.text.byte_search import BadPattern, Finder, finder, first_hits
 from tltui.text.clean import decode
 from tltui.text.document import Builder, Document, Options, Piece
 from tltui.text.growing import GrowingDocument
-from tltui.text.needles import needles
 from tltui.trace.batch import ORPHAN
 from tltui.trace.log import Log
 
 PIECE = 4 << 20
-FREQUENT = 400
-"""Bytes for each needle, on average, below which the expression itself is quicker than looking at so many lines."""
 AROUND = 1 << 12
 """Bytes that are read for each line of context."""
 MOST = 10_000
@@ -41,9 +38,7 @@ SHOWN = 400
 """Characters of a line that are shown around a hit."""
 PAGES = ("summary", "problems", "recompiles")
 """Views whose text is searched as well."""
-_ESCAPE = re.compile(r"\\.")
 _UNICODE = re.compile(r"\\u([0-9a-fA-F]{4})")
-_SPECIAL = re.compile(r"[\\.^$*+?{}\[\]|()]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +79,6 @@ class GrepHit:
 
 
 @dataclass(frozen=True, slots=True)
-class Finder:
-    """A pattern, ready to be looked for in bytes."""
-
-    needles: tuple[bytes, ...]
-    """Every hit holds one of them; () where that is not known."""
-    pattern: re.Pattern[bytes] | None
-    """None: the needles are the pattern."""
-    cased: bool
-    """Whether case matters; if not, needles and pattern are for the text in small letters."""
-
-
-@dataclass(frozen=True, slots=True)
 class GrepResult:
     """All of them, for JSON."""
 
@@ -103,29 +86,6 @@ class GrepResult:
     pattern: str
     hits: tuple[GrepHit, ...]
     complete: bool
-
-
-class BadPattern(ValueError):
-    """The pattern is no regular expression. Its text says why."""
-
-
-def finder(pattern: str) -> Finder:
-    """Prepare a search. Raises `BadPattern`."""
-    cased = any(letter.isupper() for letter in _ESCAPE.sub("", pattern))
-    if not _SPECIAL.search(pattern):
-        text = pattern if cased else pattern.lower()
-        # an envelope is JSON in ASCII: there the same text has escapes
-        texts = dict.fromkeys((text, json.dumps(text, ensure_ascii=True)[1:-1]))
-        return Finder(tuple(t.encode("utf-8", "surrogateescape") for t in texts if t), None, cased)
-    try:
-        re.compile(pattern)
-        data = pattern.encode("utf-8", "surrogateescape")
-        # stored lines of a payload begin with a tab that is not part of them
-        expression = re.compile(b"^\t?" + data[1:] if data.startswith(b"^") else data, re.MULTILINE)
-    except re.error as error:
-        raise BadPattern(f"{pattern!r} is no regular expression: {error}") from None
-    held = needles(pattern) if pattern.isascii() else None
-    return Finder(tuple(text.encode() for text in held or ()), expression, cased)
 
 
 def hits(run: Run, query: Query) -> Iterator[GrepHit | None]:
@@ -148,51 +108,11 @@ def _in_log(model: LogModel, query: Query, wanted: Finder) -> Iterator[GrepHit |
         data = carry + data
         cut = len(data) if at >= size else data.rfind(b"\n") + 1
         data, carry = data[:cut], data[cut:]
-        for line, end, start, stop in _lines(data if wanted.cased else data.lower(), wanted):
+        for line, end, start, stop in first_hits(data if wanted.cased else data.lower(), wanted):
             hit = places.hit(begin + line, data[line:end], start - line, stop - start)
             if hit is not None:
                 yield hit
         yield None
-
-
-def _lines(text: bytes, wanted: Finder) -> Iterator[tuple[int, int, int, int]]:
-    """(begin of line, its end, begin of hit, its end): the first hit of each line that has one."""
-    if not wanted.needles or (wanted.pattern and sum(map(text.count, wanted.needles)) > len(text) // FREQUENT):
-        yield from _matches(text, wanted.pattern)
-        return
-    ahead = [text.find(needle) for needle in wanted.needles]
-    while (at := min((place for place in ahead if place >= 0), default=-1)) >= 0:
-        line = text.rfind(b"\n", 0, at) + 1
-        end = text.find(b"\n", at)
-        end = len(text) if end < 0 else end
-        if wanted.pattern is None:
-            yield line, end, at, at + len(wanted.needles[ahead.index(at)])
-        elif (match := _first(wanted.pattern, text, line, end)) is not None:
-            yield line, end, match.start(), match.end()
-        ahead = [
-            text.find(needle, end) if 0 <= place < end else place for needle, place in zip(wanted.needles, ahead, strict=True)
-        ]
-
-
-def _matches(text: bytes, pattern: re.Pattern[bytes] | None) -> Iterator[tuple[int, int, int, int]]:
-    """The same by running the expression over the whole text."""
-    assert pattern is not None
-    at = 0
-    while (found := pattern.search(text, at)) is not None:
-        line = text.rfind(b"\n", 0, found.start()) + 1
-        end = text.find(b"\n", found.start())
-        end = len(text) if end < 0 else end
-        # what runs over the end of a line, or is empty, may still be a hit within the line
-        is_good = found.start() < found.end() <= end
-        if (match := found if is_good else _first(pattern, text, line, end)) is not None:
-            yield line, end, match.start(), match.end()
-        at = end + 1
-        if at > len(text):
-            return
-
-
-def _first(pattern: re.Pattern[bytes], text: bytes, start: int, end: int) -> re.Match[bytes] | None:
-    return next((match for match in pattern.finditer(text, start, end) if match.end() > match.start()), None)
 
 
 class _Places:
@@ -411,3 +331,6 @@ def _line(hit: GrepHit) -> Sequence[Piece]:
         (f"{number:>8}", tokens.LINK, where), "  ",
         hit.text[: hit.column], (hit.text[hit.column : end], tokens.CHANGED), hit.text[end:],
     )  # fmt: skip
+
+
+__all__ = ["BadPattern", "GrepHit", "GrepResult", "Query", "grep_document", "hits", "page_hits"]

@@ -11,6 +11,7 @@ from tltui.text.document import Builder, Options, Piece
 from tltui.text.sanitize import sanitize
 
 _ASCII = str.maketrans({
+    "⋯": "~", "−": "-",
     "…": "~", "·": "-", "→": ">", "↻": "~", "▇": "#", "▏": "|", "–": "-", "×": "x", "⊃": ">", "‹": "<", "›": ">",
     "▸": ">", "≥": ">", "µ": "u", "✗": "x", "✓": "+", "⚑": "!", "∅": "0", "↔": "=", "├": "+", "└": "`", "│": "|",
 })  # fmt: skip

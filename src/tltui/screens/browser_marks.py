@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from tltui.config import state_path
 from tltui.marks import Mark, file_of, marks_document, read_marks, write_marks
+from tltui.model.artifacts import Artifact
+from tltui.model.ref import BadAddress, parse_ref
 from tltui.screens.browser_output import BrowserOutput
 from tltui.screens.prompt import Prompt
 from tltui.text import tokens
@@ -53,4 +56,15 @@ class BrowserMarks(BrowserOutput):
 
     def marks_page(self) -> TextDocument:
         """The page of marks."""
-        return marks_document(read_marks(self._marks_file))
+        return marks_document(read_marks(self._marks_file), self._why_gone)
+
+    def _why_gone(self, mark: Mark) -> str:
+        """Why a mark leads nowhere: the trace may have been recorded anew since. The text of the line is kept in the mark."""
+        try:
+            ref = parse_ref(mark.ref)
+            node = None if ref.view else self.own.trace.resolve(replace(ref, attempt=None) if ref.id else ref)
+        except BadAddress:
+            return "no longer in this trace; this is what it said"
+        if isinstance(node, Artifact) and mark.line and node.payload is not None and mark.line > node.payload.size + 1:
+            return "the artifact no longer has this line; this is what it said"
+        return ""

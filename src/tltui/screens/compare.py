@@ -23,7 +23,7 @@ from tltui.analyses.pairing import artifact_difference
 from tltui.commands import FOOTER_COMPARE, Where, of
 from tltui.config import Config, cache_path
 from tltui.documents.compare_artifacts import artifact_page, diff_ref, verdict
-from tltui.documents.compare_sides import Sides, sides_of
+from tltui.documents.compare_sides import Memo, Sides, sides_of
 from tltui.export import WouldOverwrite, write
 from tltui.model.artifacts import Artifact
 from tltui.screens.browser_compare import WIDE
@@ -48,6 +48,8 @@ class Compared(Message):
     """The two have been compared, or `error` says why not."""
 
     found: Difference | None
+    sides: Sides | None
+    memo: Memo
     raw: bool
     error: Exception | None = None
     is_first: bool = False
@@ -69,6 +71,7 @@ class CompareScreen(Screen[str]):
         self._found: Difference | None = None
         self.sides: Sides | None = None
         """What is shown; None until the two have been compared."""
+        self._memo: Memo = {}
         self._opened: set[int] | None = set()
         self._is_following = False
         self._is_left = False
@@ -129,12 +132,20 @@ class CompareScreen(Screen[str]):
         threading.Thread(target=self._compare, args=(self._raw,), name="compare", daemon=True).start()
 
     def _compare(self, raw: bool) -> None:
+        """On a thread of its own."""
+        is_large = sum(a.log.columns.size[a.record] for a in self.artifacts) > LARGE
         try:
-            if not raw and sum(a.log.columns.size[a.record] for a in self.artifacts) > LARGE:
-                self.post_message(Compared(artifact_difference(*self.artifacts, raw=True), raw, is_first=True))
-            self.post_message(Compared(artifact_difference(*self.artifacts, raw=raw), raw))
+            for as_stored in (True, False) if is_large and not raw else (raw,):
+                found = artifact_difference(*self.artifacts, raw=as_stored)
+                memo: Memo = {}
+                sides = sides_of(found, self._refs, set(), memo, self._ascii)
+                self.post_message(Compared(found, sides, memo, raw, is_first=as_stored != raw))
         except Exception as error:
-            self.post_message(Compared(None, raw, error))
+            self.post_message(Compared(None, None, {}, raw, error))
+
+    @property
+    def _refs(self) -> tuple[str, str]:
+        return str(self.artifacts[0].ref), str(self.artifacts[1].ref)
 
     def on_compared(self, message: Compared) -> None:
         """Show what came out, unless something else is wanted by now."""
@@ -146,8 +157,8 @@ class CompareScreen(Screen[str]):
             self._say("not compared")
             return
         hunk = self._hunk if self.sides is not None else 0
-        self._found, self._opened = message.found, set()
-        self._lay_out()
+        self._found, self._memo, self._opened = message.found, message.memo, set()
+        self._lay_out(message.sides)
         said = "comparing by structure … as stored: " if message.is_first else "as stored: " if self._raw else ""
         self._say(said + verdict(message.found))
         if self.sides is not None and self.sides.hunks:
@@ -159,10 +170,10 @@ class CompareScreen(Screen[str]):
         row = self.focused_side.row
         return max(sum(first <= row for first, _ in self.sides.hunks) - 1, 0) if self.sides is not None else 0
 
-    def _lay_out(self, change: int = -1) -> None:
-        """Make both halves; the cursor goes to the beginning of what was unfolded, a `change`."""
+    def _lay_out(self, sides: Sides | None = None) -> None:
+        """Show both halves, made anew where they are not given."""
         assert self._found is not None
-        self.sides = sides = sides_of(self._found, (str(self.artifacts[0].ref), str(self.artifacts[1].ref)), self._opened)
+        self.sides = sides = sides or sides_of(self._found, self._refs, self._opened, self._memo, self._ascii)
         changed = _changed_lines(sides)
         self._is_following = True
         try:
@@ -172,12 +183,11 @@ class CompareScreen(Screen[str]):
                 view.fix_rows(Aligned(sides.rows[place]))
         finally:
             self._is_following = False
-        if change >= 0:
-            self._go(sides.starts[change])
 
     def _say(self, text: str) -> None:
         left, right = self.artifacts
-        self.query_one(RunBar).set([(f" {left.ref} ↔ {right.ref}  ", tokens.TITLE), (text, tokens.STRONG)])
+        names = f" {left.ref} {'=' if self._ascii else '↔'} {right.ref}  "
+        self.query_one(RunBar).set([(names, tokens.TITLE), (text, tokens.STRONG)])
 
     # both halves
 
@@ -239,11 +249,12 @@ class CompareScreen(Screen[str]):
     def action_fold(self) -> None:
         """Show the equal lines that are folded at the cursor."""
         change = self.sides.folds.get(self.focused_side.row) if self.sides is not None else None
-        if change is None or self._opened is None:
+        if self.sides is None or change is None or self._opened is None:
             self.status.tell(" no folded lines here")
             return
         self._opened.add(change)
-        self._lay_out(change)
+        self._lay_out()
+        self._go(self.sides.starts[change])
 
     def action_fold_all(self) -> None:
         """Only changes, with the lines around them."""

@@ -38,7 +38,9 @@ def naive(run: Run, pattern: str) -> list[tuple[int, int]]:
     return out
 
 
-@pytest.mark.parametrize("pattern", ["sin", "GraphModule", "print", r"buf\d+ = ", r"^class ", "L\\['x'\\]", "no such text at all", "é"])
+@pytest.mark.parametrize("pattern", [
+    "sin", "GraphModule", "print", r"buf\d+ = ", r"^class ", "L\\['x'\\]", "no such text at all", "é",
+])  # fmt: skip
 def test_the_same_lines_as_a_naive_search(pattern: str) -> None:
     run = trace("torch-2.13/breaks")
     ours = found(run, pattern)

@@ -23,11 +23,10 @@ def made(texts: list[str]) -> Places:
 
 
 def test_the_nearer_the_match_the_earlier_it_comes() -> None:
-    found = made(
-        ["my guards list", "x bodyguards", "grand unified art description set", "guards", "list of guards", "0/1:guards tree"]
-    )
-    assert [p.text for p in found.match("guards")] == ["guards", "my guards list", "list of guards", "0/1:guards tree", "x bodyguards",
-                                                       "grand unified art description set"]  # fmt: skip
+    letters = "grand unified art description set"
+    found = made(["my guards list", "x bodyguards", letters, "guards", "list of guards", "0/1:guards tree"])
+    best = ["guards", "my guards list", "list of guards", "0/1:guards tree", "x bodyguards", letters]
+    assert [p.text for p in found.match("guards")] == best
     assert [p.text for p in found.match("list guards")] == ["my guards list", "list of guards"]
     assert found.match("Guards")[0].text == "guards"
     assert [p.text for p in found.match("bgs")] == ["x bodyguards"]
@@ -101,7 +100,7 @@ def test_frames_and_odd_symbols(tmp_path: Path) -> None:
 def test_kernels_of_output_code(name: str) -> None:
     run = trace(f"torch-2.13/{name}")
     owner = next(c for c in run.compiles() if isinstance(c, Compile))
-    document = build(run, next(str(a) for a in (p.ref for p in everything(run, list(run.compiles()), owner)) if "output_code" in a or
-                               "wrapper_code" in a), Options())  # fmt: skip
+    refs = [place.ref for place in everything(run, list(run.compiles()), owner)]
+    document = build(run, next(ref for ref in refs if "output_code" in ref or "wrapper_code" in ref), Options())
     found = [p.text for p in everything(run, [], None, names_of(document), document.ref)]
     assert any(text.startswith(("cpp_fused", "call", "AOTInductorModel", "inline")) or "fused" in text for text in found)

@@ -17,6 +17,7 @@ class Failure(Exception):
 
 
 def no_path() -> NoReturn:
+    """There is nothing to open: say how to record a trace."""
     raise Failure(f"no PATH given, and TORCH_TRACE is not set.\n\n{RECORD_HELP}")
 
 

@@ -41,26 +41,73 @@ addresses: [RANK[.PROCESS]:]FRAME/COMPILE[_ATTEMPT][:ARTIFACT[#N]], for example 
 """
 
 EPILOGS = {
-    "timing": "examples:\n  tltui timing /tmp/tracedir\n  tltui timing /tmp/tracedir 0/1\n"
-    "  tltui timing /tmp/tracedir --perfetto trace.json        open it in ui.perfetto.dev\n",
-    "ls": "examples:\n  tltui ls /tmp/tracedir\n  tltui ls /tmp/tracedir --json | jq '.ranks[].processes[].compiles[] | select(.status==\"error\").ref'\n",
-    "show": "examples:\n  tltui show /tmp/tracedir                    the whole run\n  tltui show /tmp/tracedir 0/1                one compile\n"
-    "  tltui show /tmp/tracedir 0/0:inductor_output_code --unit backward\n  tltui show --demo 0:0/0:dynamo_output_graph --raw > graph.py\n",
-    "records": "examples:\n  tltui records /tmp/tracedir 0/1\n  tltui records /tmp/tracedir 3: --json\n",
-    "source": "examples:\n  tltui source /tmp/tracedir train.py:42\n  tltui source /tmp/tracedir models/block.py:7 0/1 --json\n",
-    "damage": "example:\n  tltui damage /tmp/tracedir\n",
-    "grep": "examples:\n  tltui grep addmm /tmp/tracedir\n  tltui grep 'extern_kernels\\.\\w+' /tmp/tracedir --artifact inductor_output_code\n",
-    "check": "bars: error break distinct_break recompiles frame_recompiles recompile_limit cache_miss compile_time empty unfinished damage\n"
-    "A bar without a number allows none; with --baseline what OLD has, and +N or +N% that much more.\n"
-    "Exit code: 0 when every bar holds, 1 when one is broken, 2 for anything that could not be checked.\n\n"
-    "examples:\n  tltui check /tmp/tracedir --fail-on error,break,recompiles=2,cache_miss,compile_time=60\n"
-    "  tltui check new --baseline old --fail-on error,break,recompiles=+1,compile_time=+10%\n",
-    "diff": "examples:\n  tltui diff /tmp/tracedir 0/0 0/1\n  tltui diff /tmp/tracedir 0: 3:\n"
-    "  tltui diff /tmp/tracedir 0/0:dynamo_cpp_guards_str 0/1:dynamo_cpp_guards_str\n  tltui diff /tmp/before --with /tmp/after\n",
-    "bundle": "The preview says what leaves and how large it is; nothing is written beside the trace.\n\n"
-    "examples:\n  tltui bundle /tmp/tracedir 0/1 --redact --preview\n  tltui bundle /tmp/tracedir 0/1 0/2 --redact -o bundle.log\n",
-    "extract": "examples:\n  tltui extract /tmp/tracedir -o out\n  tltui extract /tmp/tracedir -o out 0/1 0/2:inductor_output_code\n",
+    "timing": """\
+examples:
+  tltui timing /tmp/tracedir
+  tltui timing /tmp/tracedir 0/1
+  tltui timing /tmp/tracedir --perfetto trace.json        open it in ui.perfetto.dev
+""",
+    "ls": """\
+examples:
+  tltui ls /tmp/tracedir
+  tltui ls /tmp/tracedir --json | jq '.ranks[].processes[].compiles[] | select(.status=="error").ref'
+""",
+    "show": """\
+examples:
+  tltui show /tmp/tracedir                    the whole run
+  tltui show /tmp/tracedir 0/1                one compile
+  tltui show /tmp/tracedir 0/0:inductor_output_code --unit backward
+  tltui show --demo 0:0/0:dynamo_output_graph --raw > graph.py
+""",
+    "records": """\
+examples:
+  tltui records /tmp/tracedir 0/1
+  tltui records /tmp/tracedir 3: --json
+""",
+    "source": """\
+examples:
+  tltui source /tmp/tracedir train.py:42
+  tltui source /tmp/tracedir models/block.py:7 0/1 --json
+""",
+    "damage": """\
+example:
+  tltui damage /tmp/tracedir
+""",
+    "grep": """\
+examples:
+  tltui grep addmm /tmp/tracedir
+  tltui grep 'extern_kernels\\.\\w+' /tmp/tracedir --artifact inductor_output_code
+""",
+    "check": """\
+bars: error break distinct_break recompiles frame_recompiles recompile_limit cache_miss compile_time empty unfinished damage
+A bar without a number allows none; with --baseline what OLD has, and +N or +N% that much more.
+Exit code: 0 when every bar holds, 1 when one is broken, 2 for anything that could not be checked.
+
+examples:
+  tltui check /tmp/tracedir --fail-on error,break,recompiles=2,cache_miss,compile_time=60
+  tltui check new --baseline old --fail-on error,break,recompiles=+1,compile_time=+10%
+""",
+    "diff": """\
+examples:
+  tltui diff /tmp/tracedir 0/0 0/1
+  tltui diff /tmp/tracedir 0: 3:
+  tltui diff /tmp/tracedir 0/0:dynamo_cpp_guards_str 0/1:dynamo_cpp_guards_str
+  tltui diff /tmp/before --with /tmp/after
+""",
+    "bundle": """\
+The preview says what leaves and how large it is; nothing is written beside the trace.
+
+examples:
+  tltui bundle /tmp/tracedir 0/1 --redact --preview
+  tltui bundle /tmp/tracedir 0/1 0/2 --redact -o bundle.log
+""",
+    "extract": """\
+examples:
+  tltui extract /tmp/tracedir -o out
+  tltui extract /tmp/tracedir -o out 0/1 0/2:inductor_output_code
+""",
 }
+"""What stands below the options in the help of a command."""
 
 
 class _Parser(argparse.ArgumentParser):

@@ -25,7 +25,7 @@ class View:
     """The orders that its tables can be in, the default first."""
 
 
-VIEWS: tuple[View, ...] = (  # fmt: skip
+VIEWS: tuple[View, ...] = (
     View("summary", "1", "what happened in the run, and what to look at first", "view_summary"),
     View("problems", "2", "errors, graph breaks, restarts, the recompile limit: each kind once, the worst first", "view_problems"),
     View("recompiles", "3", "which guard of which earlier compile failed, what varied, and what helps", "view_recompiles"),
@@ -36,7 +36,7 @@ VIEWS: tuple[View, ...] = (  # fmt: skip
     View("timing", "8", "where compile time went: by phase, function, compile and rank; a flame view of a compile", "view_timing",
          ("self", "total", "count", "name")),
     View("provenance", "", "which line of source became which nodes and kernels, and how much of it is known", "view_provenance"),
-    View("passes", "", "what each step of the compiler changed in the graph: nodes added, removed, other operations", "view_passes"),
+    View("passes", "", "what each step of the compiler changed in the graph: nodes added, removed, replaced", "view_passes"),
     View("absent", "", "which artifacts are not in the trace, and why: failed, cut off, not logged, cached", "view_absent"),
     View("metrics", "", "all fields of the metrics; settings that differ between compiles and ranks", "view_metrics"),
     View("exports", "", "export runs: what export guessed, could not decide, or found wrong, and why", "view_exports"),

@@ -303,7 +303,8 @@ class BrowserCommands(BrowserCompare):
             if text is not None:
                 tree.set_filter(text.strip())
 
-        self.app.push_screen(Prompt("show only", tree.outline.filter, "error, break … or a name, file, reason; ! in front: not; empty: all"), answered)
+        hint = "error, break … or a name, file, reason; ! in front: not; empty: all"
+        self.app.push_screen(Prompt("show only", tree.outline.filter, hint), answered)
 
     @on(DocumentView.Told)
     def _told(self, message: DocumentView.Told) -> None:

@@ -247,7 +247,7 @@ class Scanner:
             self._damage(at, f"an id is not a whole number: {odd}")
         elif not context.stack and kind.event not in FACTS:
             place = (self._kinds[kind], self._contexts[context], notable)
-            self._seen.remember(line, brace, len(envelope), kind, place, declared)
+            self._seen.remember(line, brace, len(envelope), kind, place, declared, pid)
 
     def _facts(self, event: str, value: object, record: int, pid: int) -> None:
         """What the tree and the statuses need of an envelope."""

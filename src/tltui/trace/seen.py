@@ -1,8 +1,8 @@
 """First lines like earlier ones: their kind and ids are looked up instead of parsed.
 
 Most records of a log are chromium events of the same few call sites. What stands between their time and their md5 is a
-key of `known`. Other events differ in their own fields (`describe_tensor`); of those that came before with the same
-site, event and ids only the syntax is checked.
+key of `known`. Other events differ in their own fields (`describe_tensor`); of those whose site, event and ids came before
+only the syntax is checked.
 """
 
 from __future__ import annotations
@@ -32,21 +32,29 @@ Place = tuple[int, int, bool]
 
 
 class Seen:
-    """What earlier first lines were. A scanner looks into `known` itself, since most of its time passes there."""
+    """What earlier first lines were. A scanner looks into `known` itself, since most of its time passes there.
 
-    __slots__ = ("_shapes", "known")
+    A line is a front (site, event and the event's own fields) and ids. Fronts and ids repeat more often than whole lines: each
+    compile has new ids, but its records have fronts that came before.
+    """
+
+    __slots__ = ("_fronts", "_heads", "_ids", "known")
 
     def __init__(self) -> None:
         self.known: dict[bytes, Place] = {}
         """First lines with a payload, without their time and md5."""
-        self._shapes: dict[tuple[bytes, bytes], tuple[Place, int, int]] = {}
-        """(site and event, ids) → what it was, where its envelope begins, how many keys that has."""
+        self._fronts: dict[bytes, tuple[int, bool, int]] = {}
+        """Site, event and its fields → kind, whether notable, process."""
+        self._heads: dict[bytes, tuple[int, bool, int, int]] = {}
+        """Site and event → kind, whether notable, process, where the envelope begins; of events whose fields differ."""
+        self._ids: dict[tuple[int, bool, bytes], tuple[int, int]] = {}
+        """Process, whether a payload follows, ids → context, and how many keys the ids have."""
 
     def familiar(self, line: bytes, declared: bool) -> Place | None:
-        """What a line is if one with the same site, event and ids was remembered; None for anything else.
+        """What a line is if its site, event and ids were remembered; None for anything else.
 
-        The event's own fields are not looked at, but the line must be well-formed and hold nothing else. `declared`:
-        whether a payload follows, which it must declare then.
+        Where only site and event were, its own fields are not looked at, but the line must be well-formed and hold nothing else.
+        `declared`: whether a payload follows, which it must declare then.
         """
         end = len(line)
         if end > SHAPED or line[:TIME].translate(DIGITS) != STAMP:
@@ -57,18 +65,30 @@ class Seen:
                 return None
         head = line.find(b'": ', TIME, CACHED)
         ids = line.rfind(b'}, "', head, end)
-        shape = self._shapes.get((line[TIME:head], line[ids:end]))
-        if shape is None:
+        if head < 0 or ids < 0:
             return None
-        place, brace, keys = shape
+        front = self._fronts.get(line[TIME:ids]) if ids < CACHED else None
+        if front is not None:
+            kind, notable, pid = front
+            found = self._ids.get((pid, declared, line[ids:end]))
+            if found is None:
+                return None
+            place = (kind, found[0], notable)
+            if declared and len(line) < CACHED:
+                self._know(line, place)
+            return place
+        known = self._heads.get(line[TIME:head])
+        found = self._ids.get((known[2], declared, line[ids:end])) if known is not None else None
+        if known is None or found is None:
+            return None
         try:
-            envelope = orjson.loads(line[brace:])
+            envelope = orjson.loads(line[known[3] :])
         except orjson.JSONDecodeError:
             return None
-        return place if len(envelope) == keys + declared else None
+        return (known[0], found[0], known[1]) if len(envelope) == 1 + found[1] + declared else None
 
-    def remember(self, line: bytes, brace: int, keys: int, kind: Kind, place: Place, declared: bool) -> None:
-        """The next line of this site with the same ids need not be taken apart.
+    def remember(self, line: bytes, brace: int, keys: int, kind: Kind, place: Place, declared: bool, pid: int) -> None:
+        """The next line of this site with these fields, or with these ids, need not be taken apart.
 
         Its envelope begins at `brace` and has `keys` keys.
         """
@@ -80,18 +100,27 @@ class Seen:
             if not _declares(line, end):
                 return
             if len(line) < CACHED:
-                if len(self.known) >= CACHE_SIZE:
-                    self.known.clear()
-                self.known[line[TIME:-AFTER_MD5]] = place
+                self._know(line, place)
         head = line.find(b'": ', TIME, CACHED)
         ids = line.rfind(b'}, "', head, end)
-        if kind.event not in NAMED and brace < head < ids and IDS.fullmatch(line, ids, end):
-            plain = 1 + line.count(b'": ', ids, end)
-            if keys != plain + declared:
-                return
-            if len(self._shapes) >= CACHE_SIZE:
-                self._shapes.clear()
-            self._shapes[line[TIME:head], line[ids:end]] = (place, brace, plain)
+        if not brace < head < ids or not IDS.fullmatch(line, ids, end):
+            return
+        plain = line.count(b'": ', ids, end)
+        if keys != 1 + plain + declared:
+            return
+        for table in (self._fronts, self._heads, self._ids):
+            if len(table) >= CACHE_SIZE:
+                table.clear()
+        self._ids[pid, declared, line[ids:end]] = (place[1], plain)
+        if ids < CACHED:
+            self._fronts[line[TIME:ids]] = (place[0], place[2], pid)
+        if kind.event not in NAMED:
+            self._heads[line[TIME:head]] = (place[0], place[2], pid, brace)
+
+    def _know(self, line: bytes, place: Place) -> None:
+        if len(self.known) >= CACHE_SIZE:
+            self.known.clear()
+        self.known[line[TIME:-AFTER_MD5]] = place
 
 
 def _declares(line: bytes, end: int) -> bool:

@@ -827,3 +827,22 @@ async def test_ten_thousand_compiles(tmp_path: Path) -> None:
         assert driver.at == "4999/1"
         await driver.press("j", "k", "pageup", "G", "g", "b", "b", "B")
         assert driver.at == "4000/0"
+
+
+async def test_export_writes_what_the_filter_leaves(tmp_path: Path) -> None:
+    async with opened(DEMO) as driver:
+        driver.browser.go("0:4/1:dynamo_cpp_guards_str")
+        await driver.shown("0:4/1:dynamo_cpp_guards_str")
+        view = driver.browser.document_view
+        view.focus()
+        view.set_filter("EQUALS_MATCH")
+        await driver.until(lambda: view.filtered_lines is not None)
+        target = tmp_path / "guards.txt"
+        await driver.press("x")
+        await driver.until(lambda: isinstance(driver.app.focused, Input))
+        assert isinstance(driver.app.focused, Input)
+        driver.app.focused.value = str(target)
+        await driver.press("enter")
+        await driver.until(target.exists)
+        lines = target.read_text().splitlines()
+        assert any("EQUALS_MATCH" in line for line in lines) and not any("TENSOR_MATCH" in line for line in lines)

@@ -20,6 +20,7 @@ from tltui.screens.clipboard import copy
 from tltui.screens.prompt import Confirm, Prompt
 from tltui.text import tokens
 from tltui.text.document import Document
+from tltui.text.part import Part
 
 if TYPE_CHECKING:
     from tltui.screens.browser import Browser
@@ -81,10 +82,16 @@ class BrowserOutput(Screen[None]):
         """Write in a thread of its own: 100 MB take seconds, and a key always answers at once."""
         lo, hi = selected or (0, None)
         copied = self.own.copier()
+        seen = self.own.document_view.filtered_lines
+        if seen is not None and selected is not None:
+            seen = [line for line in seen if selected[0] <= line < selected[1]]
 
         def work() -> None:
             try:
-                count = write(copied(document), path, lo=lo, hi=hi, force=force)
+                if seen is None:
+                    count = write(copied(document), path, lo=lo, hi=hi, force=force)
+                else:
+                    count = write(Part(copied(document), seen), path, force=force)
             except WouldOverwrite as exists:
                 target = str(exists)
                 told = Written("", lambda: self._ask_to_replace(target, document, path, selected))

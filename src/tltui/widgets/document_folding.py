@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -275,6 +275,11 @@ class FoldingCanvas(BackgroundCanvas):
     def filter_text(self) -> str:
         """The pattern that lines are filtered by; '' for none."""
         return self._filter
+
+    @property
+    def filtered_lines(self) -> Sequence[int] | None:
+        """The lines that the filter leaves; None without one."""
+        return self._filtered
 
     def set_filter(self, text: str) -> None:
         """Show only the lines with a hit of a pattern, and the heads of their sections. '' shows all again."""

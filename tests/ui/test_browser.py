@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from opened import BREAKS, DEMO, Driver, log_of, opened
 from screen import screen_lines, screen_text
+from textual.widgets import Input
 
 from tltui.commands import BY_ID, COMMANDS, Where
 from tltui.config import Config, read_config

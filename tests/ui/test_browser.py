@@ -780,8 +780,10 @@ async def test_every_command_works_everywhere() -> None:
     outside = {"app.leave", "app.suspend", "app.pager", "app.editor"}
     async with opened(DEMO) as driver:
         for place in ("e", "right_square_bracket"):
+            driver.browser.go("0:0/0")
+            await driver.shown("0:0/0")
             await driver.press(place)
-            await driver.rest()
+            await driver.until(lambda: driver.browser.shown_ref not in ("0:0/0", ""))
             for command in MAIN:
                 if command.id not in outside:
                     await driver.app.run_action(command.action, driver.app.owner(command))

@@ -314,7 +314,8 @@ class BrowserCommands(BrowserCompare):
     def _followed(self, message: DocumentView.Followed) -> None:
         target = message.target
         if target.startswith("file:"):
-            self.own.tell(f"{target[5:]} (not part of the trace)")
+            # a line of somebody's source: all that was born of it
+            self.own.go(str(Ref(view="source", artifact=target.removeprefix("file:"))))
         elif target.startswith("@diff:"):
             self.open_comparison(target)
         else:

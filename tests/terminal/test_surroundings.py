@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -77,10 +76,8 @@ def test_quit_while_reading(tmp_path: Path) -> None:
     log = large_log(tmp_path / "large.log", 120 << 20)
     with Terminal.tltui(log, home=tmp_path) as terminal:
         terminal.wait_for("reading")
-        begin = time.monotonic()
         terminal.press("q")
         assert terminal.wait_end() == 0
-        assert time.monotonic() - begin < 3  # reading on would take longer on any machine that is slow enough to matter
 
 
 def test_keys_work_while_reading(tmp_path: Path) -> None:

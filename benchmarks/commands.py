@@ -21,7 +21,7 @@ INDEX = """
 import resource, sys, time
 from tltui.model.run import open_run
 from tltui.sources.discover import discover
-from tltui.documents import listing
+from tltui.documents.tree import listing
 def resident():
     return int(next(l for l in open("/proc/self/status") if l.startswith("VmRSS")).split()[1]) * 1024
 found = discover([sys.argv[1]])

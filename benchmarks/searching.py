@@ -17,7 +17,7 @@ EDITS = 0.05
 
 def search(keep: Path, quick: bool) -> list[Row]:
     """Every payload and envelope for a literal and for a regex that are not there: nothing is cut short."""
-    from tltui.documents.grep import Query, grep_document
+    from tltui.documents.pages.grep import Query, grep_document
     from tltui.model.run import open_run
     from tltui.sources.discover import discover
     from tltui.text.document import Options
@@ -42,7 +42,7 @@ def search(keep: Path, quick: bool) -> list[Row]:
 
 def diff(keep: Path, quick: bool) -> list[Row]:
     """Two graphs of 50,000 lines, one line in twenty edited."""
-    from tltui.analyses.comparing import difference
+    from tltui.analyses.compare.comparing import difference
 
     left, right = graphs()
     times = 1 if quick else 3

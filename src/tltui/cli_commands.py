@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from tltui.cli_options import RECORD_HELP, hook
-from tltui.documents.view_table import BY_NAME, VIEWS
+from tltui.documents.pages.table import BY_NAME, VIEWS
 
 
 class Failure(Exception):
@@ -100,7 +100,7 @@ def _result(document: Any, options: argparse.Namespace) -> Iterator[bytes]:
 
 
 def _ls(options: argparse.Namespace) -> Iterator[bytes]:
-    from tltui.documents.listing import listing_data, listing_document
+    from tltui.documents.tree.listing import listing_data, listing_document
 
     run = _load(options)
     if options.json or options.check:
@@ -211,14 +211,14 @@ def _records(options: argparse.Namespace) -> Iterator[bytes]:
 
 
 def _damage(options: argparse.Namespace) -> Iterator[bytes]:
-    from tltui.documents.damage import damage_document
+    from tltui.documents.pages.damage import damage_document
 
     document = damage_document(_load(options), _options(options), check=True)
     yield from _json(document.data()) if options.json else _print(document, options)
 
 
 def _check(options: argparse.Namespace) -> Iterator[bytes]:
-    from tltui.analyses.gates import BadBar, gates, parse_bars
+    from tltui.analyses.problems.gates import BadBar, gates, parse_bars
     from tltui.documents.check import check_document
 
     try:
@@ -274,7 +274,7 @@ def _bundle(options: argparse.Namespace) -> Iterator[bytes]:
 
 
 def _grep(options: argparse.Namespace) -> Iterator[bytes]:
-    from tltui.documents.grep import BadPattern, Query, grep_document
+    from tltui.documents.pages.grep import BadPattern, Query, grep_document
 
     run = _load(options)
     query = Query(options.pattern, options.artifact, options.status or "", options.rank, options.frame, max(options.context, 0))
@@ -286,7 +286,7 @@ def _grep(options: argparse.Namespace) -> Iterator[bytes]:
 
 
 def _diff(options: argparse.Namespace) -> Iterator[bytes]:
-    from tltui.documents.compare import compare_nodes, patch_of
+    from tltui.documents.compare.compare import compare_nodes, patch_of
     from tltui.model.ref import BadAddress
 
     run = _load(options)

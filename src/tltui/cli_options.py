@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from tltui import __version__
-from tltui.documents.view_table import BY_NAME
+from tltui.documents.pages.table import BY_NAME
 
 RECORD_HELP = """\
 tltui reads what torch.compile wrote into a directory. To record one, run your job with
@@ -120,7 +120,7 @@ def hook(view: str, name: str) -> Any:
     """What the module of a view adds to its command: `add_arguments(parser)` for options of its own, and
     `instead(run, scope, options)`, which gives what to print in place of the page, or None. None where there is none.
     """
-    return getattr(import_module(f"tltui.documents.{BY_NAME[view].module}"), name, None)
+    return getattr(import_module(f"tltui.documents.pages.{view}"), name, None)
 
 
 def _common(parser: argparse.ArgumentParser) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from tltui.documents.view_table import VIEWS
+from tltui.documents.pages.table import VIEWS
 
 
 class Where(Enum):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pages import LOGS, label, page
 
-from tltui.analyses.cache_report import CachesReport
+from tltui.analyses.caches.report import CachesReport
 from tltui.documents.build import build
 from tltui.model.nodes import Compile
 from tltui.model.run import Run, open_run

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from pages import LOGS, label, page
 
-from tltui.analyses.perfetto import write
-from tltui.analyses.spans import Seen, read_groups
+from tltui.analyses.timing.perfetto import write
+from tltui.analyses.timing.spans import Seen, read_groups
 from tltui.model.run import open_run
 from tltui.sources.discover import discover
 

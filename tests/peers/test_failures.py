@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from pages import LOGS, label, page
 
-from tltui.analyses.breaks import from_restart
-from tltui.analyses.problems import Problems, problems
+from tltui.analyses.problems.breaks import from_restart
+from tltui.analyses.problems.problems import Problems, problems
 from tltui.documents.build import build
 from tltui.model.ref import parse_ref
 from tltui.model.run import Run, open_run

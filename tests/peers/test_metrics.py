@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pages import LOGS, label, pages_of
 
-from tltui.analyses.metrics import CompileMetrics
+from tltui.analyses.metrics.metrics import CompileMetrics
 from tltui.documents.build import build
 from tltui.model.ref import CompileId
 from tltui.model.run import Run, open_run

@@ -27,8 +27,8 @@ from pathlib import Path
 import pytest
 from pages import BINARY, LOGS, label
 
-from tltui.analyses.provenance import CPP, PRE, PY, graph_at, provenance_of
-from tltui.analyses.provenance_result import UnitProvenance
+from tltui.analyses.provenance.provenance import CPP, PRE, PY, graph_at, provenance_of
+from tltui.analyses.provenance.result import UnitProvenance
 from tltui.model.artifacts import artifacts_of
 from tltui.model.nodes import Compile
 from tltui.model.ref import NO_ID, CompileId

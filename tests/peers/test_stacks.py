@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pages import LOGS, label, page
 
-from tltui.analyses.problems import run_steps
-from tltui.analyses.trie import TrieNode, simplified, stacks
+from tltui.analyses.problems.problems import run_steps
+from tltui.analyses.stacks.trie import TrieNode, simplified, stacks
 from tltui.documents.scope import scope_of
 from tltui.model.run import open_run
 from tltui.sources.discover import discover

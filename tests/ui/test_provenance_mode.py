@@ -9,7 +9,7 @@ from opened import DEMO, TRACES, Driver, opened
 from screen import screen_lines, screen_text
 from textual.widgets import Input
 
-from tltui.analyses.provenance import POST, PRE, PY, SOURCE
+from tltui.analyses.provenance.provenance import POST, PRE, PY, SOURCE
 from tltui.screens.provenance import ProvenanceScreen
 
 TRAIN = TRACES / "torch-2.13" / "train"

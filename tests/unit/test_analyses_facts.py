@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from made_logs import Log, trace
 
-from tltui.analyses.caches import caches_of
-from tltui.analyses.events import Event, events_of, intervals_of
-from tltui.analyses.inputs import inputs_of, short_device, short_dtype
-from tltui.analyses.phases import timing_of
+from tltui.analyses.caches.caches import caches_of
 from tltui.analyses.records import Reader, metrics_fields, torch_version, version_pair
-from tltui.analyses.stacks import callers_of, is_framework, start_stack, traceback_frames
+from tltui.analyses.shapes.inputs import inputs_of, short_device, short_dtype
+from tltui.analyses.stacks.stacks import callers_of, is_framework, start_stack, traceback_frames
 from tltui.analyses.study import study
+from tltui.analyses.timing.events import Event, events_of, intervals_of
+from tltui.analyses.timing.phases import timing_of
 from tltui.model.artifacts import artifacts_of
 from tltui.model.nodes import Compile
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from made_logs import Log, trace
 
-from tltui.analyses.breaks import breaks_of, from_restart, parse_break
-from tltui.analyses.events import events_of
-from tltui.analyses.failures import failures_of
-from tltui.analyses.reasons import parse_payload, parse_reason, recompile_of
+from tltui.analyses.problems.breaks import breaks_of, from_restart, parse_break
+from tltui.analyses.problems.failures import failures_of
+from tltui.analyses.recompiles.reasons import parse_payload, parse_reason, recompile_of
 from tltui.analyses.records import metrics_fields
+from tltui.analyses.timing.events import events_of
 from tltui.model.nodes import Compile
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from made_logs import ROOT, TRACES, Log, trace
 
-from tltui.analyses.redact_words import kept_words
+from tltui.analyses.redact.words import kept_words
 from tltui.cli import main
 from tltui.documents.bundle import Bundle, bundle_document
 from tltui.model.artifacts import artifacts_of
@@ -21,7 +21,7 @@ from tltui.model.ref import BadAddress
 from tltui.model.run import Run, open_run
 from tltui.sources.discover import discover
 from tltui.text.document import Options
-from tltui.text.fx_graph import parse
+from tltui.text.graphs.fx_graph import parse
 from tltui.trace.log import Check
 
 REAL = sorted(path.name for path in (TRACES / "torch-2.13").iterdir() if path.is_dir())

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tltui.text.diff import changes, hunks, myers, unified, word_changes
-from tltui.text.line_pairs import line_pairs
+from tltui.text.diff.diff import changes, hunks, myers, unified, word_changes
+from tltui.text.diff.line_pairs import line_pairs
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f", "", "x y"]), max_size=40)
 

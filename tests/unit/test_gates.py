@@ -8,7 +8,7 @@ import pytest
 from golden import assert_golden
 from made_logs import ROOT, Log, trace
 
-from tltui.analyses.gates import MEASURES, BadBar, Bar, Gates, gates, parse_bars
+from tltui.analyses.problems.gates import MEASURES, BadBar, Bar, Gates, gates, parse_bars
 from tltui.cli import COMMANDS, main
 from tltui.documents.check import check_document
 from tltui.export import to_json
@@ -21,7 +21,7 @@ def _here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.delenv("TORCH_TRACE", raising=False)
-    monkeypatch.setattr("tltui.analyses.registry.installed_torch", lambda: None)
+    monkeypatch.setattr("tltui.analyses.problems.registry.installed_torch", lambda: None)
     yield
 
 

@@ -10,12 +10,12 @@ from made_logs import ROOT, Log, trace
 
 from tltui.cli import main
 from tltui.documents.build import build
-from tltui.documents.grep import BadPattern, GrepHit, Query, grep_document, hits
+from tltui.documents.pages.grep import BadPattern, GrepHit, Query, grep_document, hits
 from tltui.model.ref import parse_ref
 from tltui.model.run import Run, open_run
 from tltui.sources.discover import discover
 from tltui.text.document import Options
-from tltui.text.needles import needles
+from tltui.text.search.needles import needles
 
 
 def found(run: Run, pattern: str, **more: object) -> list[GrepHit]:
@@ -113,7 +113,7 @@ def test_addresses_of_patterns_survive() -> None:
 
 
 def test_pieces_do_not_hide_hits(tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    import tltui.documents.grep as grep
+    import tltui.documents.pages.grep as grep
 
     log = Log(tmp_path / "x.log")
     for number in range(50):
@@ -131,7 +131,7 @@ def test_pieces_do_not_hide_hits(tmp_path, monkeypatch) -> None:  # type: ignore
     r"(?:buf)+\d", r"def \w+\(self", r"L\['x'\]\.size\(\)\[\d\]", r"$", r"=\s*$", r"(?i)GRAPHMODULE", "torch.ops.aten",
 ])  # fmt: skip
 def test_expressions_give_the_same_lines_whatever_way_they_go(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    import tltui.text.byte_search as byte_search
+    import tltui.text.search.byte_search as byte_search
 
     run = trace("torch-2.13/breaks")
     expected = [line for _, line in naive_lines(run, pattern)]

@@ -19,8 +19,8 @@ import pytest
 
 from tltui.cli import main
 from tltui.documents.build import build
-from tltui.documents.damage import damage_report
-from tltui.documents.records import record_ref
+from tltui.documents.pages.damage import damage_report
+from tltui.documents.pages.records import record_ref
 from tltui.documents.shown import extract
 from tltui.export import lines_of, to_json
 from tltui.model.artifacts import Artifact, artifacts_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from golden import assert_golden
 from made_logs import ROOT, trace
 
-from tltui.documents.outline import Node, children, label, path_to, root
-from tltui.documents.outline_rows import OutlineRows, compiled
+from tltui.documents.tree.outline import Node, children, label, path_to, root
+from tltui.documents.tree.rows import OutlineRows, compiled
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile
 from tltui.model.run import Run, open_run

@@ -11,12 +11,12 @@ from golden import assert_golden
 from made_logs import ROOT, TRACES, Log
 
 from tltui.documents import format as fmt
-from tltui.documents.overview_attempt import attempt_document
-from tltui.documents.overview_compile import compile_document
-from tltui.documents.overview_frame import frame_document
-from tltui.documents.overview_phase import phase_document, unit_document
-from tltui.documents.overview_rank import process_document, rank_document
-from tltui.documents.overview_run import run_document
+from tltui.documents.overview.attempt import attempt_document
+from tltui.documents.overview.compile import compile_document
+from tltui.documents.overview.frame import frame_document
+from tltui.documents.overview.phase import phase_document, unit_document
+from tltui.documents.overview.rank import process_document, rank_document
+from tltui.documents.overview.run import run_document
 from tltui.model.artifacts import artifacts_of, units_of
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import BadAddress, parse_ref

@@ -9,7 +9,7 @@ from made_logs import Log, trace
 
 from tltui.documents.build import build
 from tltui.documents.names import names_of
-from tltui.documents.places import BLOCK, LOOKED_AT, Place, Places, everything
+from tltui.documents.tree.places import BLOCK, LOOKED_AT, Place, Places, everything
 from tltui.model.nodes import Compile
 from tltui.text.document import Options
 

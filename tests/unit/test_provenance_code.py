@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from tltui.analyses.provenance_code import parse_code
-from tltui.analyses.provenance_graph import facts_at, parse_graph
-from tltui.analyses.provenance_mapping import kernel_stacks, node_mapping, older_mapping, split_key
-from tltui.analyses.provenance_names import fused_operators
+from tltui.analyses.provenance.code import parse_code
+from tltui.analyses.provenance.graph import facts_at, parse_graph
+from tltui.analyses.provenance.mapping import kernel_stacks, node_mapping, older_mapping, split_key
+from tltui.analyses.provenance.names import fused_operators
 
 PYTHON = """\
 # AOT ID: ['0_forward']

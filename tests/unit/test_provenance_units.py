@@ -9,14 +9,25 @@ import pytest
 from golden import assert_golden
 from made_logs import ROOT, TRACES, Log, trace
 
-from tltui.analyses import provenance as found_in
-from tltui.analyses.provenance import CPP, KERNEL, PANES, POST, PRE, PY, SOURCE, correspondence, graph_at, provenance_json
-from tltui.analyses.provenance_links import links_of
-from tltui.analyses.provenance_mapping import NodeMapping, Stacks
-from tltui.analyses.provenance_parts import parts_of
-from tltui.analyses.provenance_result import Provenance, UnitProvenance
+from tltui.analyses.provenance import provenance as found_in
+from tltui.analyses.provenance.links import links_of
+from tltui.analyses.provenance.mapping import NodeMapping, Stacks
+from tltui.analyses.provenance.parts import parts_of
+from tltui.analyses.provenance.provenance import (
+    CPP,
+    KERNEL,
+    PANES,
+    POST,
+    PRE,
+    PY,
+    SOURCE,
+    correspondence,
+    graph_at,
+    provenance_json,
+)
+from tltui.analyses.provenance.result import Provenance, UnitProvenance
+from tltui.documents.pages.table import BY_NAME
 from tltui.documents.scope import scope_of, view_document
-from tltui.documents.view_table import BY_NAME
 from tltui.export import to_json
 from tltui.model.artifacts import artifacts_of, units_of
 from tltui.model.nodes import Compile

@@ -4,7 +4,7 @@ import pytest
 from golden import assert_golden
 from made_logs import ROOT, trace
 
-from tltui.analyses.source_line import BadPlace, parse_place, source_line
+from tltui.analyses.provenance.source_line import BadPlace, parse_place, source_line
 from tltui.documents.build import build
 from tltui.model.ref import BadAddress, parse_ref
 from tltui.model.run import Run, open_run

@@ -7,8 +7,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tltui.text.fx_graph import FxGraph, parse
-from tltui.text.guard_tree import parse as parse_guards
+from tltui.text.graphs.fx_graph import FxGraph, parse
+from tltui.text.graphs.guard_tree import parse as parse_guards
 
 DATA = Path(__file__).parent / "data/text"
 pure = settings(deadline=None, derandomize=True, max_examples=200)

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tltui.text import highlight, tokens
+from tltui.text import tokens
 from tltui.text.bytes_document import BytesDocument
+from tltui.text.colours import highlight
+from tltui.text.colours.highlight import LANGUAGES, highlighter
 from tltui.text.document import Line
-from tltui.text.highlight import LANGUAGES, highlighter
 from tltui.text.json_document import json_document
 from tltui.text.line_index import LineIndex
 from tltui.text.payload import Payload

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tltui.text.bytes_document import BytesDocument
+from tltui.text.colours.highlight import LANGUAGES
+from tltui.text.colours.sections import find_sections
 from tltui.text.document import Section
-from tltui.text.fx_sections import Repeat, find_repeats
-from tltui.text.highlight import LANGUAGES
+from tltui.text.graphs.fx_sections import Repeat, find_repeats
 from tltui.text.payload import Payload
-from tltui.text.sections import find_sections
 
 DATA = Path(__file__).parent / "data/text"
 pure = settings(deadline=None, derandomize=True, max_examples=200)

@@ -13,8 +13,8 @@ from golden import assert_golden
 from made_logs import TRACES, Log, trace
 from viewed import lead_somewhere, opened, page, text
 
-from tltui.analyses import absent as view
-from tltui.analyses.absent import Absence, Expected, absence_of, state_of
+from tltui.analyses.problems import absent as view
+from tltui.analyses.problems.absent import Absence, Expected, absence_of, state_of
 from tltui.analyses.study import study
 from tltui.documents.scope import scope_of
 from tltui.export import to_json

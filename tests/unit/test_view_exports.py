@@ -12,7 +12,7 @@ from made_logs import Log, trace
 from viewed import lead_somewhere, page, text
 
 from tltui.analyses.exports import ExportFailure, Exports, exports_of
-from tltui.analyses.used_ops import uses_of
+from tltui.analyses.provenance.used_ops import uses_of
 from tltui.documents.scope import scope_of
 from tltui.export import to_json
 from tltui.model.run import Run, open_run

@@ -10,17 +10,17 @@ from golden import assert_golden
 from made_logs import TRACES, Log, trace
 from viewed import lead_somewhere, opened, page, text
 
-from tltui.analyses.guards import KINDS, GuardFilter, old_guards
+from tltui.analyses.guards.guards import KINDS, GuardFilter, old_guards
 from tltui.analyses.records import Reader
 from tltui.documents.build import build
-from tltui.documents.guard_parts import shown
-from tltui.documents.view_guards import CompileGuards, GuardTable
+from tltui.documents.pages.guards import CompileGuards, GuardTable
+from tltui.documents.parts.guards import shown
 from tltui.export import to_json
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
 from tltui.text.document import Document, Options
-from tltui.text.guard_tree import GuardNode, GuardTree, parse
+from tltui.text.graphs.guard_tree import GuardNode, GuardTree, parse
 
 ALL = sorted(
     str(path.relative_to(TRACES.parents[1]))

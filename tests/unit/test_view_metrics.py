@@ -12,10 +12,10 @@ from golden import assert_golden
 from made_logs import TRACES, Log, trace
 from viewed import lead_somewhere, opened, page, text
 
-from tltui.analyses.metric_fields import COPIES, KNOWN, about
-from tltui.analyses.metrics import CompileMetrics, RunMetrics, metrics_of, run_metrics
+from tltui.analyses.metrics.fields import COPIES, KNOWN, about
+from tltui.analyses.metrics.metrics import CompileMetrics, RunMetrics, metrics_of, run_metrics
 from tltui.analyses.records import Reader
-from tltui.documents.metric_record import number_text, raw_text
+from tltui.documents.parts.metric_record import number_text, raw_text
 from tltui.documents.scope import scope_of
 from tltui.export import to_json
 from tltui.model.run import Run

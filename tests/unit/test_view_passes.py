@@ -10,9 +10,9 @@ from made_logs import ROOT
 from viewed import lead_somewhere, opened, page, text
 
 from tltui import cli
-from tltui.analyses.graph_keys import graph_text
-from tltui.analyses.node_changes import ADDED, REMOVED, RETARGETED, RETYPED, REWIRED, GraphChange, node_changes
-from tltui.analyses.passes import Passes
+from tltui.analyses.compare.graph_keys import graph_text
+from tltui.analyses.compare.node_changes import ADDED, REMOVED, RETARGETED, RETYPED, REWIRED, GraphChange, node_changes
+from tltui.analyses.compare.passes import Passes
 from tltui.export import to_json
 
 TORCH = "tests/traces/torch-2.13/"

@@ -8,11 +8,11 @@ import pytest
 from golden import assert_golden
 from made_logs import ROOT, Log, trace
 
-from tltui.analyses import problems as analysis
-from tltui.analyses.problems import Problems, problems
-from tltui.analyses.registry import Registered, adds, registered, registry
+from tltui.analyses.problems import problems as analysis
+from tltui.analyses.problems.problems import Problems, problems
+from tltui.analyses.problems.registry import Registered, adds, registered, registry
 from tltui.documents.build import build
-from tltui.documents.problem_parts import ranks_text
+from tltui.documents.parts.problems import ranks_text
 from tltui.export import to_json
 from tltui.model.run import Run, open_run
 from tltui.sources.discover import discover
@@ -22,7 +22,7 @@ from tltui.text.document import Document, Options
 @pytest.fixture(autouse=True)
 def _no_torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As if no torch were installed, and paths relative to the repository."""
-    monkeypatch.setattr("tltui.analyses.registry.installed_torch", lambda: None)
+    monkeypatch.setattr("tltui.analyses.problems.registry.installed_torch", lambda: None)
     monkeypatch.chdir(ROOT)
     yield
 
@@ -241,7 +241,7 @@ ENTRY = {
 
 def test_the_registry_of_an_installed_torch_adds_what_the_trace_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = torch_with(tmp_path, {"GB0059": [ENTRY]})
-    monkeypatch.setattr("tltui.analyses.registry.installed_torch", lambda: directory)
+    monkeypatch.setattr("tltui.analyses.problems.registry.installed_torch", lambda: directory)
     text = seen(page(opened("tests/traces/torch-2.13/breaks")))
     assert "from the list of graph breaks of the torch 2.99.0 installed here" in " ".join(text.split())
     assert text.count("A hint of a newer torch.") == 1

@@ -11,12 +11,12 @@ from golden import assert_golden
 from made_logs import TRACES, Log, trace
 from viewed import lead_somewhere, opened, page, targets, text
 
-from tltui.analyses.causes import CAUSES, cause_of
-from tltui.analyses.guard_lines import GuardText
-from tltui.analyses.ladder import Ladder
-from tltui.analyses.rungs import Reason
+from tltui.analyses.guards.guard_lines import GuardText
+from tltui.analyses.recompiles.causes import CAUSES, cause_of
+from tltui.analyses.recompiles.ladder import Ladder
+from tltui.analyses.recompiles.rungs import Reason
 from tltui.documents.build import build
-from tltui.documents.view_recompiles import Recompiles
+from tltui.documents.pages.recompiles import Recompiles
 from tltui.export import to_json
 from tltui.model.artifacts import Artifact
 from tltui.model.ref import at_line, parse_ref, split_line

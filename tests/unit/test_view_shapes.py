@@ -10,11 +10,11 @@ from golden import assert_golden
 from made_logs import TRACES, Log, trace
 from viewed import lead_somewhere, opened, page, text
 
-from tltui.analyses.shape_advice import python_name
-from tltui.analyses.shape_guards import plain_name
-from tltui.analyses.shape_records import names_in
-from tltui.analyses.shapes import CompileShapes, shapes_of
-from tltui.documents.view_shapes import ShapesReport
+from tltui.analyses.shapes.advice import python_name
+from tltui.analyses.shapes.shape_env import names_in
+from tltui.analyses.shapes.shapes import CompileShapes, shapes_of
+from tltui.analyses.shapes.size_guards import plain_name
+from tltui.documents.pages.shapes import ShapesReport
 from tltui.export import to_json
 from tltui.model.nodes import Compile
 from tltui.model.run import Run, open_run

@@ -9,8 +9,8 @@ import pytest
 from golden import assert_golden
 from made_logs import ROOT, Log, trace
 
-from tltui.analyses.problems import run_steps
-from tltui.analyses.trie import Stacks, Trie, part_of, stacks, without_suffix
+from tltui.analyses.problems.problems import run_steps
+from tltui.analyses.stacks.trie import Stacks, Trie, part_of, stacks, without_suffix
 from tltui.documents.build import build
 from tltui.documents.scope import scope_of
 from tltui.export import to_json

@@ -15,16 +15,16 @@ from golden import assert_golden
 from made_logs import TRACES, Log, trace
 from viewed import lead_somewhere, opened, page, targets, text
 
-from tltui.analyses import spans as spans_module
-from tltui.analyses.events import Event, events_of, intervals_of
-from tltui.analyses.phases import ordered, timing_of
-from tltui.analyses.spans import Group, Seen, Span, read_groups
-from tltui.analyses.timing import outliers_of, timing_steps
-from tltui.analyses.timing_results import ProcessTime, Timing
-from tltui.analyses.timing_sums import NameSum, Sums, add_names, nested
+from tltui.analyses.timing import spans as spans_module
+from tltui.analyses.timing.events import Event, events_of, intervals_of
+from tltui.analyses.timing.phases import ordered, timing_of
+from tltui.analyses.timing.results import ProcessTime, Timing
+from tltui.analyses.timing.spans import Group, Seen, Span, read_groups
+from tltui.analyses.timing.sums import NameSum, Sums, add_names, nested
+from tltui.analyses.timing.timing import outliers_of, timing_steps
 from tltui.cli import main
+from tltui.documents.parts.flame import _children
 from tltui.documents.scope import scope_of
-from tltui.documents.timing_flame import _children
 from tltui.export import to_json
 from tltui.model.ref import NO_ID
 from tltui.model.run import Run, open_run
@@ -315,7 +315,7 @@ def test_orders(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_large_run_begins_with_what_the_index_knows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tltui.documents.view_timing.AT_ONCE", 10)
+    monkeypatch.setattr("tltui.documents.pages.timing.AT_ONCE", 10)
     run = trace("torch-2.13/breaks")
     shown = text(page(run, "@timing"))
     assert shown.index("By function") < shown.index("Where it went") < shown.index("By event")

@@ -11,10 +11,10 @@ from golden import assert_golden
 from made_logs import Log, trace
 from viewed import lead_somewhere, page, text
 
-from tltui.analyses.graph_shape import graph_shape, same_graph
+from tltui.analyses.compare.graph_shape import graph_shape, same_graph
 from tltui.analyses.vllm import Call, vllm_of
-from tltui.documents.outline import Node, children, label, path_to, root
 from tltui.documents.scope import scope_of
+from tltui.documents.tree.outline import Node, children, label, path_to, root
 from tltui.export import to_json
 from tltui.model.artifacts import Artifact
 from tltui.model.run import Run, open_run

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from tltui.analyses.expressions import Expression, Expressions
-from tltui.analyses.inputs import Symbol
+from tltui.analyses.provenance.used_ops import OpUse, uses_of
 from tltui.analyses.records import Reader, address, list_in, named, text_in, whole_in
-from tltui.analyses.stacks import StackFrame, frames_of, user_frames
-from tltui.analyses.used_ops import OpUse, uses_of
+from tltui.analyses.shapes.expressions import Expression, Expressions
+from tltui.analyses.shapes.inputs import Symbol
+from tltui.analyses.stacks.stacks import StackFrame, frames_of, user_frames
 from tltui.model.nodes import Compile, Process
 from tltui.model.ref import Ref
 

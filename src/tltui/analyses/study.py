@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tltui.analyses.breaks import GraphBreak, breaks_of
-from tltui.analyses.caches import CacheAnswer, caches_of
-from tltui.analyses.events import events_of
-from tltui.analyses.failures import Failure, failures_of
-from tltui.analyses.inputs import Inputs, inputs_of
-from tltui.analyses.missing import missing_of
-from tltui.analyses.phases import Timing, timing_of
-from tltui.analyses.reasons import Recompile, recompile_of
+from tltui.analyses.caches.caches import CacheAnswer, caches_of
+from tltui.analyses.problems.breaks import GraphBreak, breaks_of
+from tltui.analyses.problems.failures import Failure, failures_of
+from tltui.analyses.problems.missing import missing_of
+from tltui.analyses.recompiles.reasons import Recompile, recompile_of
 from tltui.analyses.records import Reader, json_in, metrics_fields, text_in, torch_version, whole_in
-from tltui.analyses.stacks import StackFrame, callers_of
+from tltui.analyses.shapes.inputs import Inputs, inputs_of
+from tltui.analyses.stacks.stacks import StackFrame, callers_of
+from tltui.analyses.timing.events import events_of
+from tltui.analyses.timing.phases import Timing, timing_of
 from tltui.model.artifacts import Artifact, Unit, artifacts_of, units_of
 from tltui.model.expected import Absent
 from tltui.model.nodes import Compile

@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from tltui.analyses.breaks import GraphBreak, breaks_of
-from tltui.analyses.events import events_of
-from tltui.analyses.failures import failures_of
-from tltui.analyses.phases import timing_of
-from tltui.analyses.reasons import parse_reason, recompile_of
+from tltui.analyses.problems.breaks import GraphBreak, breaks_of
+from tltui.analyses.problems.failures import failures_of
+from tltui.analyses.recompiles.reasons import parse_reason, recompile_of
 from tltui.analyses.records import Reader, metrics_fields
-from tltui.analyses.stacks import is_framework, user_frames
+from tltui.analyses.stacks.stacks import is_framework, user_frames
+from tltui.analyses.timing.events import events_of
+from tltui.analyses.timing.phases import timing_of
 from tltui.model.nodes import Compile, Process
 from tltui.model.status import Tally
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from tltui.analyses.graph_shape import graph_shape, same_graph
+from tltui.analyses.compare.graph_shape import graph_shape, same_graph
 from tltui.analyses.records import Reader, named, text_in, whole_in
 from tltui.model.artifacts import Artifact, artifact_name, artifacts_of
 from tltui.model.nodes import Compile, Process

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tltui.documents.artifact import artifact_document, record_document
-from tltui.documents.compare import compare_document
-from tltui.documents.damage import damage_document
-from tltui.documents.grep import Query, grep_document
-from tltui.documents.overview_attempt import attempt_document
-from tltui.documents.overview_compile import compile_document
-from tltui.documents.overview_frame import frame_document
-from tltui.documents.overview_phase import phase_document, unit_document
-from tltui.documents.overview_rank import process_document, rank_document
-from tltui.documents.overview_run import run_document
-from tltui.documents.pages import pages_document
-from tltui.documents.records import records_document
+from tltui.documents.compare.compare import compare_document
+from tltui.documents.overview.attempt import attempt_document
+from tltui.documents.overview.compile import compile_document
+from tltui.documents.overview.frame import frame_document
+from tltui.documents.overview.phase import phase_document, unit_document
+from tltui.documents.overview.rank import process_document, rank_document
+from tltui.documents.overview.run import run_document
+from tltui.documents.pages.damage import damage_document
+from tltui.documents.pages.grep import Query, grep_document
+from tltui.documents.pages.listed import pages_document
+from tltui.documents.pages.records import records_document
+from tltui.documents.pages.source import source_document
+from tltui.documents.pages.table import BY_NAME
 from tltui.documents.scope import view_document
-from tltui.documents.view_source import source_document
-from tltui.documents.view_table import BY_NAME
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import BadAddress, Ref, parse_ref

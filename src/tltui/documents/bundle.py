@@ -19,8 +19,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tltui.analyses.redact import Redacted, Redactor
-from tltui.analyses.redact_learn import Learned, nested_json
+from tltui.analyses.redact.learn import Learned, nested_json
+from tltui.analyses.redact.redact import Redacted, Redactor
 from tltui.documents.format import plural, size_of, wrap
 from tltui.model.artifacts import Artifact, artifact_name
 from tltui.model.kinds import kind_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tltui.analyses.gates import Gates, Outcome
+from tltui.analyses.problems.gates import Gates, Outcome
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.model.ref import Ref

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tltui.text.document import Document
-from tltui.text.fx_graph import FxGraph, FxNode, parse
+from tltui.text.graphs.fx_graph import FxGraph, FxNode, parse
 
 UP_TO = 8 << 20
 """Characters of a document up to which its names are looked for."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import cast
 
-from tltui.documents.view_table import View
+from tltui.documents.pages.table import View
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import Ref, parse_ref
@@ -67,5 +67,5 @@ def _in_order(process: Process) -> list[Compile]:
 
 def view_document(run: Run, view: View, ref: Ref, options: Options) -> Document:
     """The document of a view about the part of the run that `ref` names. Raises `BadAddress`."""
-    make = import_module(f"tltui.documents.{view.module}").document
+    make = import_module(f"tltui.documents.pages.{view.name}").document
     return cast(Callable[[Run, Scope, Options], Document], make)(run, replace(scope_of(run, ref), n=ref.n), options)

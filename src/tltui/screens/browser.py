@@ -19,9 +19,9 @@ from textual.timer import Timer
 from tltui.commands import BY_ID, FOOTER, Where
 from tltui.config import Config
 from tltui.documents.format import clip, plural, seconds, size_of
-from tltui.documents.listing import torch_version
-from tltui.documents.outline import Node, path_to, root
-from tltui.documents.outline_rows import OutlineRows
+from tltui.documents.tree.listing import torch_version
+from tltui.documents.tree.outline import Node, path_to, root
+from tltui.documents.tree.rows import OutlineRows
 from tltui.messages import DocumentGrown, DocumentReady, NamesReady, Scanned
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile

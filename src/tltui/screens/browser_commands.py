@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from textual import on
 
 from tltui.commands import BY_ID
-from tltui.documents.view_table import BY_NAME
+from tltui.documents.pages.table import BY_NAME
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.status import Status

@@ -36,7 +36,7 @@ class BrowserCompare(BrowserMarks):
 
     def action_compare(self) -> None:
         """Mark what is shown, or compare it with what was marked."""
-        from tltui.documents.compare_artifacts import diff_ref
+        from tltui.documents.compare.artifacts import diff_ref
 
         own = self.own
         ref = own.current_node.ref
@@ -51,7 +51,7 @@ class BrowserCompare(BrowserMarks):
 
     def action_compare_previous(self) -> None:
         """With the compile of the frame before: the same artifact if one is shown."""
-        from tltui.documents.compare_artifacts import diff_ref
+        from tltui.documents.compare.artifacts import diff_ref
 
         own = self.own
         compile_ = own.current_compile
@@ -92,7 +92,7 @@ class BrowserCompare(BrowserMarks):
         self.app.push_screen(CompareScreen(*sides, own.config, ascii_only=own.ascii_only, mouse=own.mouse), left)
 
     def _two_artifacts(self, ref: str) -> tuple[Artifact, Artifact] | None:
-        from tltui.documents.compare import sides_of
+        from tltui.documents.compare.compare import sides_of
 
         try:
             left, right = (self.own.trace.resolve(name) for name in sides_of(parse_ref(ref)))

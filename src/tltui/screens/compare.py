@@ -1,6 +1,6 @@
 """Two artifacts side by side: equal lines stand in one row, both halves scroll together.
 
-Below `WIDE` columns the browser shows the same comparison as one page (`documents/compare.py`).
+Below `WIDE` columns the browser shows the same comparison as one page (`documents/compare/compare.py`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.screen import Screen
 
-from tltui.analyses.comparing import Difference
-from tltui.analyses.pairing import artifact_difference
+from tltui.analyses.compare.comparing import Difference
+from tltui.analyses.compare.pairing import artifact_difference
 from tltui.commands import FOOTER_COMPARE, Where, of
 from tltui.config import Config, cache_path
-from tltui.documents.compare_artifacts import artifact_page, diff_ref, verdict
-from tltui.documents.compare_sides import Memo, Sides, sides_of
+from tltui.documents.compare.artifacts import artifact_page, diff_ref, verdict
+from tltui.documents.compare.sides import Memo, Sides, sides_of
 from tltui.export import WouldOverwrite, write
 from tltui.model.artifacts import Artifact
 from tltui.screens.browser_compare import WIDE

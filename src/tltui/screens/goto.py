@@ -20,7 +20,7 @@ from textual.widgets.option_list import Option
 
 from tltui.commands import COMMANDS, Where
 from tltui.documents.names import Names
-from tltui.documents.places import BLOCK, SHOWN, Place, Places, everything
+from tltui.documents.tree.places import BLOCK, SHOWN, Place, Places, everything
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, parse_ref
 from tltui.model.run import Run

@@ -1,7 +1,7 @@
 """Provenance mode: source, graphs and generated code side by side; the cursor in one pane lights up what it became in the
 others.
 
-What belongs together is a `Correspondence` (`analyses/provenance.py`); this screen lays out panes, follows the cursor and
+What belongs together is a `Correspondence` (`analyses/provenance/`); this screen lays out panes, follows the cursor and
 says what is known of the line.
 """
 
@@ -21,14 +21,25 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.screen import Screen
 
-from tltui.analyses.provenance import CPP, KERNEL, PANES, POST, PRE, PY, SOURCE, Provenance, UnitProvenance, provenance_of
-from tltui.analyses.provenance_result import correspondence
+from tltui.analyses.provenance.provenance import (
+    CPP,
+    KERNEL,
+    PANES,
+    POST,
+    PRE,
+    PY,
+    SOURCE,
+    Provenance,
+    UnitProvenance,
+    provenance_of,
+)
+from tltui.analyses.provenance.result import correspondence
 from tltui.commands import FOOTER_PROVENANCE, Where, of
 from tltui.config import Config, cache_path
 from tltui.documents.build import build
 from tltui.documents.names import Names, names_of
-from tltui.documents.provenance_pages import coverage_line, selection_document
-from tltui.documents.source_lines import source_lines
+from tltui.documents.parts.provenance import coverage_line, selection_document
+from tltui.documents.parts.source_lines import source_lines
 from tltui.export import WouldOverwrite, write
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile

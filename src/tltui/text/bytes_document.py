@@ -10,21 +10,21 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tltui.text.clean import LEXED, LONG, SHORT, decode, decode_bytewise, decode_lines, is_plain
+from tltui.text.colours.highlight import highlighter
+from tltui.text.colours.sections import find_sections
 from tltui.text.document import Hit, Line, Link, Section, Span
-from tltui.text.find import Finder
-from tltui.text.highlight import highlighter
 from tltui.text.line_index import LineIndex
 from tltui.text.links import links
 from tltui.text.lru import Lru
 from tltui.text.payload import Payload
-from tltui.text.sections import find_sections
+from tltui.text.search.find import Finder
 
 SECTIONS_UP_TO = 32 << 20
 """A larger payload has no sections: finding them would hold every line in memory at once."""
 
 
 class BytesDocument:
-    """The `Document` of a payload. `language` is one of `tltui.text.highlight.LANGUAGES`."""
+    """The `Document` of a payload. `language` is one of `tltui.text.colours.highlight.LANGUAGES`."""
 
     def __init__(
         self,

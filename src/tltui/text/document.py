@@ -100,7 +100,7 @@ class Document(Protocol):
 
     @property
     def language(self) -> str:
-        """A name of `tltui.text.highlight.LANGUAGES`, or '' for pages that tltui wrote."""
+        """A name of `tltui.text.colours.highlight.LANGUAGES`, or '' for pages that tltui wrote."""
 
     @property
     def badge(self) -> str:

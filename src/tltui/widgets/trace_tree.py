@@ -20,9 +20,9 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from tltui.commands import Where
-from tltui.documents.outline import Label, Node, label
-from tltui.documents.outline_rows import OutlineRow, OutlineRows
-from tltui.documents.outline_stacks import StackOrder, keys_by_frames
+from tltui.documents.tree.outline import Label, Node, label
+from tltui.documents.tree.rows import OutlineRow, OutlineRows
+from tltui.documents.tree.stacks import StackOrder, keys_by_frames
 from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.document import Piece

@@ -1,0 +1,1 @@
+"""What the caches answered, and what their keys are made of."""

@@ -1,0 +1,1 @@
+"""What differs: pairing, graphs by content, passes."""

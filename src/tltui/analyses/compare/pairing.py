@@ -1,0 +1,164 @@
+"""Which artifact of one compile belongs to which of another, and which compile of one rank or run to which of another.
+
+Ids differ between ranks and runs: compiles are paired by code object and ordinal, artifacts by name, unit and ordinal.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from tltui.analyses.compare.comparing import Difference, difference
+from tltui.model.artifacts import Artifact, artifacts_of, units_of
+from tltui.model.nodes import Compile
+
+T = TypeVar("T")
+K = TypeVar("K")
+
+VARIES = frozenset(
+    (
+        "compile_id", "frame_key", "start_time", "end_time", "stack_trace", "structured_logging_overhead_s",
+        "recompile_user_contexts", "triton_kernel_compile_times_us", "inductor_provenance",
+    )
+)  # fmt: skip
+"""Fields of metrics that are never the same twice; so are all that end in `_us`, `_s` or `_ms`."""
+
+ORDERED = frozenset(("restart_reasons",))
+"""Fields of metrics that are lists of texts in an order that means something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair(Generic[T]):
+    """Two things that belong together; None: the other side has no such thing."""
+
+    left: T | None
+    right: T | None
+
+
+def artifact_pairs(
+    left: Compile, right: Compile, attempts: tuple[int | None, int | None] = (None, None)
+) -> list[Pair[Artifact]]:
+    """The artifacts of two compiles (or of one attempt of each) in the order of the left one's, what only the right has
+    after them. Attempts are paired from the last one back: only that has code."""
+    return _paired(_keyed(left, attempts[0]), _keyed(right, attempts[1]))
+
+
+def _keyed(compile_: Compile, attempt: int | None) -> dict[tuple[object, ...], Artifact]:
+    artifacts = artifacts_of(compile_)
+    units = {unit.number: unit.name for unit in units_of(artifacts)}
+    last = max((artifact.attempt for artifact in artifacts), default=0)
+    seen: Counter[tuple[object, ...]] = Counter()
+    keyed: dict[tuple[object, ...], Artifact] = {}
+    for artifact in artifacts:
+        if attempt is not None and artifact.attempt != attempt:
+            continue
+        back = last - artifact.attempt if attempt is None else 0
+        name = (artifact.name, units.get(artifact.unit, "") if artifact.unit is not None else "", back)
+        seen[name] += 1
+        key = (*name, seen[name])
+        keyed[key] = artifact
+    return keyed
+
+
+def compile_pairs(left: Sequence[Compile], right: Sequence[Compile]) -> list[Pair[Compile]]:
+    """The compiles of two ranks or runs, paired by function, file, line and how often that was compiled before.
+
+    What remains is paired without the line: an edit above a function moves it.
+    """
+    pairs = _paired(_by_code(left, True), _by_code(right, True))
+    alone_a = [pair.left for pair in pairs if pair.left and not pair.right]
+    alone_b = [pair.right for pair in pairs if pair.right and not pair.left]
+    codes_b = {_code(compile_, True) for compile_ in right} if alone_a and alone_b else set()
+    codes_a = {_code(compile_, True) for compile_ in left} if alone_a and alone_b else set()
+    # a function that the other side has at this very line was only compiled less often there
+    moved_a = [c for c in alone_a if _code(c, True) not in codes_b]
+    moved_b = [c for c in alone_b if _code(c, True) not in codes_a]
+    again = {id(p.left): p.right for p in _paired(_by_code(moved_a, False), _by_code(moved_b, False)) if p.left and p.right}
+    taken = {id(compile_) for compile_ in again.values()}
+    return [
+        Pair(p.left, again[id(p.left)]) if p.left is not None and id(p.left) in again else p
+        for p in pairs
+        if p.left is not None or id(p.right) not in taken
+    ]
+
+
+def _code(compile_: Compile, with_line: bool) -> tuple[object, ...]:
+    name, file, line = compile_.frame.code
+    if not name:
+        return (str(compile_.frame.key),)
+    return (name, os.path.basename(file) if file else None, line if with_line else None)
+
+
+def _by_code(compiles: Iterable[Compile], with_line: bool) -> dict[tuple[tuple[object, ...], int], Compile]:
+    seen: Counter[tuple[object, ...]] = Counter()
+    keyed: dict[tuple[tuple[object, ...], int], Compile] = {}
+    for compile_ in compiles:
+        if compile_.is_compile:
+            code = _code(compile_, with_line)
+            seen[code] += 1
+            keyed[code, seen[code]] = compile_
+    return keyed
+
+
+def _paired(left: Mapping[K, T], right: Mapping[K, T]) -> list[Pair[T]]:
+    pairs = [Pair(thing, right.get(key)) for key, thing in left.items()]
+    return pairs + [Pair(None, thing) for key, thing in right.items() if key not in left]
+
+
+def text_of(artifact: Artifact) -> str:
+    """What is compared of an artifact: its payload; of metrics the fields, without those that never are the same twice."""
+    if artifact.payload is not None:
+        return raw_of(artifact).decode("utf-8", "replace")
+    value = artifact.log.event(artifact.record)
+    if isinstance(value, dict):
+        value = {key: _in_order(key, _opened(field)) for key, field in value.items() if not varies(key)}
+    return json.dumps(value, default=repr)
+
+
+def raw_of(artifact: Artifact) -> bytes:
+    """The bytes of an artifact: its payload; of metrics the fields as JSON, one a line."""
+    if artifact.payload is not None:
+        checked = artifact.log.check(artifact.record)
+        return (checked.payload if checked is not None else artifact.payload).read()
+    value = artifact.log.event(artifact.record)
+    return (json.dumps(value, default=repr, indent=2) + "\n").encode("utf-8", "surrogatepass")
+
+
+def surely_same(left: Artifact, right: Artifact) -> bool:
+    """Whether both declare the same md5 and size, so that neither need be read."""
+    digest = left.log.md5(left.record)
+    return digest is not None and digest == right.log.md5(right.record) and left.name == right.name
+
+
+def varies(key: str) -> bool:
+    """Whether a field of metrics is never the same twice."""
+    return key in VARIES or key.endswith(("_us", "_s", "_ms"))
+
+
+def _opened(field: object) -> object:
+    """Configs are JSON in a string: compared by key as well."""
+    if isinstance(field, str) and field.startswith("{"):
+        try:
+            return json.loads(field)
+        except (ValueError, RecursionError):
+            return field
+    return field
+
+
+def _in_order(key: str, field: object) -> object:
+    """Sets of names, which torch writes as lists in an order that depends on the run."""
+    if key not in ORDERED and isinstance(field, list) and all(isinstance(item, str) for item in field):
+        return sorted(field)
+    return field
+
+
+def artifact_difference(left: Artifact, right: Artifact, raw: bool = False) -> Difference:
+    """Compare two artifacts; of different languages as plain lines. Raises OSError."""
+    language = left.kind.language if left.kind.language == right.kind.language else "text"
+    if raw:
+        return difference(raw_of(left).decode("utf-8", "replace"), raw_of(right).decode("utf-8", "replace"), language, True)
+    return difference(text_of(left), text_of(right), language)

@@ -1,0 +1,188 @@
+"""Guards looked up in the text of a guard tree, without parsing it whole.
+
+A recompile reason names a guard by the words of its line (a value, a type, a condition) or by what it looks at (a
+tensor). Both are found by searching the text once, so that a ladder of many compiles with megabytes of guards each
+costs a search and not a parse.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tltui.analyses.recompiles.causes import (
+    ATTRIBUTE,
+    CLOSURE,
+    CONDITION,
+    DEVICE,
+    DTYPE,
+    GLOBAL,
+    GRAD,
+    LENGTH,
+    SIZE,
+    STRIDE,
+    TENSORS,
+    TYPE,
+    VALUES,
+    Cause,
+    class_name,
+    strip_local,
+)
+from tltui.analyses.records import Reader, address, named
+from tltui.model.nodes import Compile
+from tltui.text.graphs.guard_tree import GuardNode, parse
+
+TREE = "dynamo_cpp_guards_str"
+LIMIT = 64 << 20
+"""Stored bytes of a guard tree that are read."""
+BLOCK = 400
+"""Lines below a manager in which a guard of its own is looked for."""
+_DEPTH = re.compile(r"(?:\| )*")
+_TENSOR = re.compile(
+    r"^(?P<class>[^,]*), (?:DispatchKeySet\((?P<keys>[^)]*)\)|[^,]*), (?:torch\.)?(?P<dtype>\w+), device=(?P<device>\w+), "
+    r"requires_grad=(?P<grad>\w+), size=\[(?P<size>[^\]]*)\], stride=\[(?P<stride>[^\]]*)\]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GuardLine:
+    """A line of a guard tree."""
+
+    line: int
+    """From 1."""
+    node: GuardNode
+
+
+class GuardText:
+    """The guard tree of a compile. Sources are given as reasons have them, without `L[…]`."""
+
+    def __init__(self, text: str, ref: str) -> None:
+        self.ref = ref
+        """The address of the artifact."""
+        self._text = strip_local(text)
+        self._failed: dict[str, GuardLine | None] = {}
+        self._actual: dict[tuple[str, str, int | None], str] = {}
+
+    @property
+    def size(self) -> int:
+        """Characters."""
+        return len(self._text)
+
+    def failed(self, cause: Cause, text: str) -> GuardLine | None:
+        """The guard that a reason is about."""
+        if text not in self._failed:
+            self._failed[text] = self._find(cause, text)
+        return self._failed[text]
+
+    def _find(self, cause: Cause, text: str) -> GuardLine | None:
+        if cause.kind in TENSORS or (cause.kind == TYPE and text.startswith("expected type of")):
+            return self._with(f"check_tensor({cause.source}, ") or self._source(cause.source)
+        if text.startswith("GLOBAL_STATE"):
+            return self._with("+- GLOBAL_STATE: ")
+        if text.startswith("Duplicate tensor"):
+            return self._with("+- NO_TENSOR_ALIASING: check_no_aliasing(")
+        words = strip_local(text)
+        return self._with(f": {words}", whole=True) or (self._source(cause.source) if " on " in words[:16] else None)
+
+    def actual(self, cause: Cause) -> str:
+        """What this compile expects where an earlier one expected otherwise: the value that it was made for."""
+        key = (cause.kind, cause.source, cause.dim)
+        if key not in self._actual:
+            self._actual[key] = self._expected(cause)
+        return self._actual[key]
+
+    def _expected(self, cause: Cause) -> str:
+        if cause.kind in TENSORS or cause.kind == CONDITION:
+            return self._tensor(cause)
+        if cause.kind == LENGTH:
+            found = self._with(f"len({cause.source}) == ")
+            if found is not None:
+                return found.node.expression.rpartition(" == ")[2]
+            return "0" if self._with(f": not {cause.source}", whole=True) else ""
+        return self._own(cause) if cause.kind in VALUES | {ATTRIBUTE, CLOSURE, GLOBAL, TYPE} else ""
+
+    def is_module(self, source: str) -> bool:
+        """Whether the owner of an attribute is an nn.Module: Dynamo makes sure that it has no `forward` of its own."""
+        owner, dot, _ = source.rpartition(".")
+        return bool(dot) and f"not ___dict_contains('forward', {owner}.__dict__)" in self._text
+
+    def tensor_class(self, source: str) -> str:
+        """`Tensor` or `Parameter`, as the guard on a tensor has it."""
+        start = self._text.find(f"check_tensor({source}, ")
+        return "" if start < 0 else self._text[start:].partition("\n")[0].split(", ")[1]
+
+    def _own(self, cause: Cause) -> str:
+        """The value of a constant or the type of an object, from the guards of its manager."""
+        at = self._place(f"source={cause.source}", ",\n")
+        if at < 0:
+            return ""
+        start = self._text.rfind("\n", 0, at) + 1
+        depth = self._depth(start)
+        kind = class_name(parse([self._line(start)]).nodes[0].type_name) if self._line(start) else ""
+        if cause.kind == TYPE:
+            return kind
+        for _ in range(BLOCK):
+            start = self._text.find("\n", start) + 1
+            if not start or self._depth(start) <= depth:
+                break
+            nodes = parse([self._line(start)]).nodes
+            said = nodes[0].expression if nodes and self._depth(start) == depth + 1 else ""
+            if said.startswith(f"{cause.source} == "):
+                return said[len(cause.source) + 4 :]
+            if said == f"{cause.source} is None":
+                return "None"
+        return f"some {kind}" if kind else ""
+
+    def _tensor(self, cause: Cause) -> str:
+        start = self._text.find(f"check_tensor({cause.source}, ")
+        match = _TENSOR.match(self._line(start).partition(", ")[2]) if start >= 0 else None
+        if match is None:
+            return ""
+        if cause.kind in (SIZE, STRIDE, CONDITION):
+            parts = match["stride" if cause.kind == STRIDE else "size"].split(", ")
+            value = parts[cause.dim] if cause.dim is not None and cause.dim < len(parts) else ""
+            return "" if value == "None" else value
+        if cause.kind == GRAD:
+            return "yes" if match["grad"] == "True" else "no"
+        return match["dtype"] if cause.kind == DTYPE else match["device"] if cause.kind == DEVICE else ""
+
+    def _source(self, source: str) -> GuardLine | None:
+        at = self._place(f"source={source}", ",\n")
+        return self._at(at) if at >= 0 else None
+
+    def _with(self, words: str, whole: bool = False) -> GuardLine | None:
+        """The first line with some words; `whole`: what the guard checks ends with them."""
+        at = self._place(words, "\n, #" if whole else "")
+        return self._at(at) if at >= 0 else None
+
+    def _place(self, words: str, ends: str) -> int:
+        """Where some words stand, and one of `ends` or the end of the text after them."""
+        at = self._text.find(words)
+        while at >= 0 and ends:
+            after = self._text[at + len(words) : at + len(words) + 2]
+            if not after or (after[0] in ends and (after[0] != " " or after in ("  ", " #"))):
+                break
+            at = self._text.find(words, at + 1)
+        return at
+
+    def _at(self, place: int) -> GuardLine | None:
+        start = self._text.rfind("\n", 0, place) + 1
+        nodes = parse([self._line(start)]).nodes
+        return GuardLine(self._text.count("\n", 0, start) + 1, nodes[0]) if nodes else None
+
+    def _line(self, start: int) -> str:
+        end = self._text.find("\n", start)
+        return self._text[start:] if end < 0 else self._text[start:end]
+
+    def _depth(self, start: int) -> int:
+        found = _DEPTH.match(self._text, start)
+        return (found.end() - start) // 2 if found else 0
+
+
+def guard_text(compile_: Compile, reader: Reader | None = None) -> GuardText | None:
+    """The guard tree of a compile, None where the log has none (the last one, where it has several)."""
+    records = [record for record, _ in named(compile_, (TREE,)) if compile_.process.log.has_payload(record)]
+    if not records:
+        return None
+    reader = reader or Reader(compile_.process.log)
+    return GuardText(reader.text(records[-1], LIMIT), address(compile_, records[-1], TREE))

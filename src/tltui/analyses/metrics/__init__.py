@@ -1,0 +1,1 @@
+"""The metrics that torch wrote at the end of every compile."""

@@ -1,0 +1,1 @@
+"""What went wrong, what is absent, and the bars of `check`."""

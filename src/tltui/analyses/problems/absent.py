@@ -1,0 +1,261 @@
+"""What is not in the trace of a compile, and why: nothing is silently absent.
+
+Built on `tltui.model.expected`. Compiles of one kind lack the same things for the same reasons, so what was worked out
+for one is kept for all like it: ten thousand compiles cost little more than reading their kinds of records.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass
+
+from tltui.analyses.problems.missing import outcome_from
+from tltui.analyses.records import Reader, named, torch_version
+from tltui.model.artifacts import artifact_name
+from tltui.model.expected import LOG_TLPARSE, PLACES, Outcome, absent, there
+from tltui.model.nodes import Compile, Process
+from tltui.trace.envelope import METRICS
+
+PRESENT, EMPTY = "present", "empty"
+FAILED, CUT, UNKNOWN = "failed before", "cut off", "unknown"
+NOT_LOGGED, CACHED, NOTHING = "not logged", "skipped by a cache hit", "nothing to write"
+STATES = (FAILED, CUT, UNKNOWN, EMPTY, NOT_LOGGED, CACHED, NOTHING)
+"""Of what is absent, the most urgent first."""
+TINY = 24
+"""Stored bytes up to which a payload is read to see whether anything is in it."""
+HEAD = 400
+"""Stored bytes of an output code that are read: its first line states the direction."""
+SLICE = 100
+_VOID = frozenset({b"", b"[]", b"{}", b"null", b'""'})
+_DISABLED = re.compile(rb'force_disable_caches\\*": ?true')
+_BEGINNINGS = (
+    ("skipped: the result came", CACHED),
+    ("skipped: the code came", CACHED),
+    ("not written when the result comes from a cache", CACHED),
+    ("the log ends", CUT),
+    ("the log holds only the end", CUT),
+    ("none was written: compiles of vLLM", CUT),
+    ("the compile failed", FAILED),
+    ("the backward failed", FAILED),
+    ("the recompile limit", FAILED),
+    ("provenance was not recorded", NOT_LOGGED),
+    ("only written with", NOT_LOGGED),
+    ("caches are disabled", NOT_LOGGED),
+    ("the FX graph cache was not asked", NOT_LOGGED),
+    ("the AOTAutograd cache was not asked", NOT_LOGGED),
+    ("nothing in the log says why", UNKNOWN),
+)
+_CACHE_NAMES = re.compile(r"^(?:fx_graph|aotautograd)_(?:bundled_)?cache_")
+_CODE = "inductor_output_code"
+_AOT_ID = re.compile(r"# AOT ID: \['\d+_(forward|backward|inference)'\]")
+_TRAINED = frozenset({"aot_joint_graph", "aot_forward_graph", "aot_backward_graph"})
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """An artifact that somebody would look for in a compile."""
+
+    name: str
+    title: str
+    state: str
+    """present, or why not: one of `STATES`."""
+    count: int = 0
+    """Records that are there, with a payload."""
+    reason: str | None = None
+    flag: str | None = None
+    """The setting that would have brought it."""
+    found: str | None = None
+    """The name of the record that is there, which may be another one that is taken for it."""
+
+    @property
+    def routine(self) -> bool:
+        """Whether nobody would miss it: there was nothing to write, or only tlparse's own extras are asked for."""
+        return self.state == NOTHING or self.flag == LOG_TLPARSE
+
+
+@dataclass(frozen=True, slots=True)
+class CompileArtifacts:
+    """What one compile has and lacks, in the order of the compiler's work."""
+
+    ref: str
+    status: str | None
+    expected: tuple[Expected, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AbsentGroup:
+    """One artifact that is absent from some compiles for one reason."""
+
+    name: str
+    title: str
+    state: str
+    reason: str
+    flag: str | None
+    routine: bool
+    refs: tuple[str, ...]
+    """The compiles."""
+
+
+@dataclass(frozen=True, slots=True)
+class PresentCount:
+    """An artifact that is there."""
+
+    name: str
+    title: str
+    compiles: int
+    """How many compiles have it."""
+    wanted: int
+    """In how many one would look for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """What is there and what is not, in a part of a run."""
+
+    schema: int = 1
+    groups: tuple[AbsentGroup, ...] = ()
+    """By state, the most urgent first; in a state, what the most compiles lack first."""
+    present: tuple[PresentCount, ...] = ()
+    compiles: tuple[CompileArtifacts, ...] = ()
+
+
+def absence_of(compiles: Iterable[Compile]) -> Absence:
+    """All at once."""
+    work = read_absence(compiles)
+    while True:
+        try:
+            next(work)
+        except StopIteration as stop:
+            return stop.value  # type: ignore[no-any-return]
+
+
+def read_absence(compiles: Iterable[Compile]) -> Generator[None, None, Absence]:
+    """What some compiles have and lack. Yields in between."""
+    looker = _Looker()
+    found: list[CompileArtifacts] = []
+    for number, compile_ in enumerate(compiles):
+        # of records outside of any compile nothing can be said to be expected
+        if compile_.is_compile or compile_.id.autograd is not None:
+            status = compile_.status
+            found.append(CompileArtifacts(str(compile_.ref), str(status) if status else None, looker.look(compile_)))
+        if number % SLICE == SLICE - 1:
+            yield
+    yield
+    return Absence(1, _groups(found), _present(found), tuple(found))
+
+
+def state_of(reason: str) -> str:
+    """The kind of a reason of `tltui.model.expected`."""
+    return next((state for beginning, state in _BEGINNINGS if reason.startswith(beginning)), NOTHING)
+
+
+class _Looker:
+    """Looks at one compile after the other."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Outcome, tuple[tuple[str, int], ...], frozenset[str]], tuple[Expected, ...]] = {}
+        self._readers: dict[int, Reader] = {}
+        self._versions: dict[int, str | None] = {}
+
+    def look(self, compile_: Compile) -> tuple[Expected, ...]:
+        process = compile_.process
+        reader = self._readers.setdefault(id(process.log), Reader(process.log))
+        counts, void = _counted(compile_, reader)
+        directions = _directions(compile_) if not _TRAINED.isdisjoint(counts) else frozenset[str]()
+        disabled = _CODE in counts and not any(map(_CACHE_NAMES.match, counts)) and _disabled(compile_, reader)
+        outcome = outcome_from(compile_, counts, directions, disabled, self._version(compile_, process))
+        key = outcome, tuple(sorted(counts.items())), void
+        rows = self._known.get(key)
+        if rows is None:
+            rows = self._known[key] = _rows(outcome, counts, void)
+        return rows
+
+    def _version(self, compile_: Compile, process: Process) -> str | None:
+        for metrics in compile_.metrics:
+            if metrics.pytorch_version:
+                return metrics.pytorch_version
+        if id(process) not in self._versions:
+            self._versions[id(process)] = torch_version(process)
+        return self._versions[id(process)]
+
+
+def _counted(compile_: Compile, reader: Reader) -> tuple[dict[str, int], frozenset[str]]:
+    """How many records of each name have a payload (or are metrics), and the names of those with nothing in any."""
+    log = compile_.process.log
+    kinds, sizes = log.columns.kind, log.columns.size
+    numbers: Counter[int] = Counter()
+    tiny: dict[int, list[int]] = {}
+    for record in compile_.records:
+        size = sizes[record]
+        if size or log.kinds[kinds[record]].event in METRICS:
+            numbers[kinds[record]] += 1
+            if 0 < size <= TINY:
+                tiny.setdefault(kinds[record], []).append(record)
+    counts: dict[str, int] = {}
+    for number, count in numbers.items():
+        kind = log.kinds[number]
+        if kind.event != "chromium_event":
+            name = artifact_name(kind)
+            counts[name] = counts.get(name, 0) + count
+    void = set()
+    for number, records in tiny.items():
+        name = artifact_name(log.kinds[number])
+        if len(records) == counts.get(name) and all(_is_void(reader.payload(record)) for record in records):
+            void.add(name)
+    return counts, frozenset(void)
+
+
+def _is_void(payload: bytes) -> bool:
+    return b"".join(payload.split()) in _VOID
+
+
+def _directions(compile_: Compile) -> frozenset[str]:
+    """Forward or backward, as the first line of each output code states it: cheaper than working the units out."""
+    log = compile_.process.log
+    heads = (log.text(record, HEAD) for record, _ in named(compile_, (_CODE,)))
+    return frozenset(match[1] for head in heads if (match := _AOT_ID.search(head)))
+
+
+def _disabled(compile_: Compile, reader: Reader) -> bool:
+    """Whether the metrics say that all caches were off. They are 40 KB of text each, so they are searched, not parsed."""
+    return any(_DISABLED.search(reader.line(m.record)) for m in compile_.metrics if m.event == "compilation_metrics")
+
+
+def _rows(outcome: Outcome, counts: dict[str, int], void: frozenset[str]) -> tuple[Expected, ...]:
+    rows: list[Expected] = []
+    for name, title, names in there(outcome):
+        own = [other for other in counts if other in names or (name[0] == "*" and other.endswith(name[1:]))]
+        count = sum(counts[other] for other in own)
+        if own and void.issuperset(own):
+            rows.append(Expected(name, title, EMPTY, count, "the record is there, and nothing is in it", found=own[0]))
+        else:
+            rows.append(Expected(name, title, PRESENT, max(count, 1), found=own[0] if own else None))
+    for row in absent(outcome):
+        rows.append(Expected(row.name, row.title, state_of(row.reason), 0, row.reason, row.flag))
+    return tuple(sorted(rows, key=lambda row: PLACES[row.name]))
+
+
+def _groups(found: list[CompileArtifacts]) -> tuple[AbsentGroup, ...]:
+    refs: dict[Expected, list[str]] = {}
+    for compile_ in found:
+        for row in compile_.expected:
+            if row.state != PRESENT:
+                refs.setdefault(row, []).append(compile_.ref)
+    groups = [
+        AbsentGroup(row.name, row.title, row.state, row.reason or "", row.flag, row.routine, tuple(own))
+        for row, own in refs.items()
+    ]
+    return tuple(sorted(groups, key=lambda group: (group.routine, STATES.index(group.state), -len(group.refs))))
+
+
+def _present(found: list[CompileArtifacts]) -> tuple[PresentCount, ...]:
+    has: Counter[tuple[str, str]] = Counter()
+    wanted: Counter[tuple[str, str]] = Counter()
+    for compile_ in found:
+        for row in compile_.expected:
+            wanted[row.name, row.title] += 1
+            has[row.name, row.title] += row.state == PRESENT
+    ordered = sorted(wanted.items(), key=lambda item: PLACES[item[0][0]])
+    return tuple(PresentCount(*key, has[key], number) for key, number in ordered if has[key])

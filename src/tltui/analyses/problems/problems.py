@@ -1,0 +1,319 @@
+"""What went wrong: failures, hits of the recompile limit, graph breaks, restarts, frames without operations, CUDA graphs
+that were skipped. Each kind once, however many compiles and ranks have it.
+
+Whatever reads payloads is a generator that yields after each compile, so that a page can show what is there already. All
+rows of tlparse's page "failures and restarts" are in it: its restarts are the graph breaks and the restarts here, its
+failures the errors and the hits of the recompile limit.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from tltui.analyses.problems.breaks import NAME as BREAK
+from tltui.analyses.problems.breaks import GraphBreak, breaks_of, from_restart
+from tltui.analyses.problems.failures import Failure, failures_of
+from tltui.analyses.problems.registry import Registered, registered
+from tltui.analyses.recompiles.reasons import recompile_of
+from tltui.analyses.records import Reader, json_in, metrics_fields, whole_in
+from tltui.analyses.stacks.stacks import user_frames
+from tltui.analyses.summary import Code, code_of
+from tltui.model.nodes import Compile
+from tltui.trace.log import Log
+
+AHEAD = 1 << 14
+"""Records of failures and breaks lie far from each other: reading far ahead would be in vain."""
+VARIANTS = 8
+Steps = Generator[None, None, "tuple[T, ...]"]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """A compile that has a problem."""
+
+    ref: str
+    function: str | None
+    rank: int | None
+    attempt: int = 0
+    record: str | None = None
+    """The address of the record that tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedGroup:
+    """Compiles of one code object that failed with the same error at the same line."""
+
+    failure: Failure
+    """That of the first."""
+    code: Code
+    """The code object that was being compiled."""
+    explained: GraphBreak | None
+    """Where the error is a graph break that was not allowed: what torch says about it."""
+    installed: Registered | None
+    occurrences: tuple[Occurrence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LimitGroup:
+    """A code object that was compiled as often as `recompile_limit` allows. It runs in eager mode where no compile fits."""
+
+    code: Code
+    frame: str
+    """The address of the frame, on the first rank that has it."""
+    failure: Failure
+    limit: int | None
+    """The limit as the metrics state it."""
+    last_reason: str
+    """The first guard that failed the last time, '' if no reason was logged."""
+    occurrences: tuple[Occurrence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BreakGroup:
+    """Graph breaks of one kind at one line of the user's."""
+
+    found: GraphBreak
+    """The first of them."""
+    user_file: str | None
+    """The nearest line of the user's own code: where the break is, or what led there."""
+    user_line: int | None
+    functions: tuple[str, ...]
+    """The functions that were being compiled."""
+    installed: Registered | None
+    variants: tuple[GraphBreak, ...]
+    """The first of each further wording; at most `VARIANTS`."""
+    occurrences: tuple[Occurrence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RestartGroup:
+    """Restarts of the analysis with one reason, for which there is no record of a graph break."""
+
+    reason: str
+    occurrences: tuple[Occurrence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedGroup:
+    """A code object in which no operation was captured."""
+
+    code: Code
+    seconds: float
+    """What the attempts to compile it took."""
+    broke: int
+    """How many of its compiles had a graph break."""
+    occurrences: tuple[Occurrence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CudagraphGroup:
+    """Compiles for which no CUDA graph was made, with one reason."""
+
+    reason: str
+    occurrences: tuple[Occurrence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Problems:
+    """All problems of a part of a run."""
+
+    schema: int
+    errors: tuple[FailedGroup, ...]
+    backward: tuple[FailedGroup, ...]
+    """Failures of the backward compile."""
+    limits: tuple[LimitGroup, ...]
+    unfinished: tuple[Occurrence, ...]
+    """Compiles without metrics: still running, killed, or cut off."""
+    breaks: tuple[BreakGroup, ...]
+    """The most frequent first."""
+    restarts: tuple[RestartGroup, ...]
+    skipped: tuple[SkippedGroup, ...]
+    """Those that took longest first."""
+    cudagraphs: tuple[CudagraphGroup, ...]
+    breaks_logged: bool
+    """False where torch was too old to write records of graph breaks: then they are the restart reasons."""
+
+
+class Readers:
+    """One reader for each log."""
+
+    def __init__(self) -> None:
+        self._readers: dict[int, Reader] = {}
+
+    def of(self, log: Log) -> Reader:
+        """The reader of a log."""
+        return self._readers.setdefault(id(log), Reader(log, AHEAD))
+
+
+def problems(compiles: Sequence[Compile]) -> Problems:
+    """All problems at once."""
+    readers = Readers()
+    errors, backward = run_steps(failed_groups(compiles, readers))
+    limits = run_steps(limit_groups(compiles, readers))
+    breaks, restarts = run_steps(break_groups(compiles, readers))
+    return Problems(
+        1, errors, backward, limits, unfinished_of(compiles), breaks, restarts, skipped_groups(compiles),
+        cudagraph_groups(compiles), breaks_logged(compiles),
+    )  # fmt: skip
+
+
+R = TypeVar("R")
+
+
+def run_steps(steps: Generator[None, None, R]) -> R:
+    """The result of a generator that yields while it works."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            result: R = stop.value
+            return result
+
+
+def _occurrence(compile_: Compile, attempt: int = 0, record: str | None = None) -> Occurrence:
+    return Occurrence(str(compile_.ref), compile_.frame.code[0], compile_.process.rank, attempt, record)
+
+
+def failed_groups(
+    compiles: Sequence[Compile], readers: Readers
+) -> Generator[None, None, tuple[tuple[FailedGroup, ...], tuple[FailedGroup, ...]]]:
+    """Failures of the forward and of the backward compile, in the order of the first of each. Hits of the recompile
+    limit are left out: `limit_groups` has them."""
+    groups: dict[tuple[Any, ...], list[tuple[Compile, Failure]]] = defaultdict(list)
+    for compile_ in compiles:
+        facts = compile_.facts
+        if not (facts.failed or facts.backward_failed or compile_.counts["eager_compile_backwards_failure"]):
+            continue
+        reader = readers.of(compile_.process.log)
+        for failure in failures_of(compile_, metrics_fields(compile_, reader), reader):
+            if facts.recompile_limit and not failure.backward:
+                continue
+            first = failure.reason.partition("\n")[0]
+            place = (failure.file, failure.line)
+            groups[failure.backward, failure.type, first, place, compile_.frame.code].append((compile_, failure))
+        yield
+    made = [_failed(members) for members in groups.values()]
+    return tuple(g for g in made if not g.failure.backward), tuple(g for g in made if g.failure.backward)
+
+
+def _failed(members: list[tuple[Compile, Failure]]) -> FailedGroup:
+    compile_, failure = members[0]
+    explained = from_restart(failure.reason) if "Explanation:" in failure.reason else None
+    return FailedGroup(
+        failure, code_of(compile_), explained, registered(explained.gb) if explained else None,
+        tuple(_occurrence(c, record=f.ref) for c, f in members),
+    )  # fmt: skip
+
+
+def limit_groups(compiles: Sequence[Compile], readers: Readers) -> Steps[LimitGroup]:
+    """Hits of the recompile limit by code object."""
+    groups: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
+    for compile_ in compiles:
+        if compile_.facts.recompile_limit:
+            code = compile_.frame.code
+            groups[code if code[0] is not None else (id(compile_.frame),)].append(compile_)
+    made = []
+    for members in groups.values():
+        made.append(_limit(members, readers))
+        yield
+    return tuple(made)
+
+
+def _limit(members: list[Compile], readers: Readers) -> LimitGroup:
+    first, last = members[0], members[-1]
+    reader = readers.of(first.process.log)
+    metrics = metrics_fields(first, reader)
+    failure = next(iter(failures_of(first, metrics, reader)), Failure("", ""))
+    dynamo = json_in(metrics[0][1], "dynamo_config") if metrics else {}
+    limit = whole_in(dynamo, "recompile_limit")
+    recompile = recompile_of(last, [], readers.of(last.process.log))
+    reason = recompile.reasons[0].text if recompile is not None and recompile.reasons else ""
+    return LimitGroup(
+        code_of(first), str(first.frame.ref), failure, whole_in(dynamo, "cache_size_limit") if limit is None else limit,
+        reason, tuple(_occurrence(c) for c in members),
+    )  # fmt: skip
+
+
+def break_groups(
+    compiles: Sequence[Compile], readers: Readers
+) -> Generator[None, None, tuple[tuple[BreakGroup, ...], tuple[RestartGroup, ...]]]:
+    """Graph breaks by kind and user line, the most frequent first; restarts that no record of a break explains."""
+    groups: dict[tuple[Any, ...], list[tuple[Compile, GraphBreak]]] = defaultdict(list)
+    restarts: dict[str, list[Compile]] = defaultdict(list)
+    for compile_ in compiles:
+        if not compile_.tally.breaks and not compile_.facts.restarts:
+            continue
+        kinds = set()
+        for found in breaks_of(compile_, readers.of(compile_.process.log)):
+            own = _user_place(found)
+            groups[found.gb or found.headline, found.file, found.line, own].append((compile_, found))
+            kinds |= {found.gb, found.headline}
+        for reason in compile_.facts.restarts if compile_.process.logs_breaks or not compile_.tally.breaks else ():
+            said = from_restart(reason)
+            if said.headline not in kinds and (said.gb is None or said.gb not in kinds):
+                restarts[reason.strip()].append(compile_)
+        yield
+    made = [_break(members) for members in groups.values()]
+    made.sort(key=lambda group: -len(group.occurrences))
+    listed = [RestartGroup(reason, tuple(_occurrence(c) for c in members)) for reason, members in restarts.items()]
+    return tuple(made), tuple(sorted(listed, key=lambda group: -len(group.occurrences)))
+
+
+def _user_place(found: GraphBreak) -> tuple[str | None, int | None]:
+    own = user_frames(found.stack)
+    return (own[0].file, own[0].line) if own else (found.file, found.line)
+
+
+def _break(members: list[tuple[Compile, GraphBreak]]) -> BreakGroup:
+    _, first = members[0]
+    said: dict[tuple[Any, ...], GraphBreak] = {}
+    for _, found in members:
+        said.setdefault((found.headline, found.explanation, found.hints, found.context), found)
+    file, line = _user_place(first)
+    names = dict.fromkeys(name for compile_, _ in members if (name := compile_.frame.code[0]))
+    return BreakGroup(
+        first, file, line, tuple(names), registered(first.gb), tuple(said.values())[1 : VARIANTS + 1],
+        tuple(_occurrence(c, found.attempt, found.ref or f"{c.ref}:compilation_metrics") for c, found in members),
+    )  # fmt: skip
+
+
+def unfinished_of(compiles: Sequence[Compile]) -> tuple[Occurrence, ...]:
+    """Compiles whose metrics were not written."""
+    return tuple(_occurrence(c) for c in compiles if c.is_compile and not c.facts.has_metrics and not c.facts.failed)
+
+
+def skipped_groups(compiles: Sequence[Compile]) -> tuple[SkippedGroup, ...]:
+    """Code objects without operations, those that took longest first."""
+    groups: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
+    for compile_ in compiles:
+        if compile_.is_compile and compile_.facts.skipped:
+            code = compile_.frame.code
+            groups[code if code[0] is not None else (id(compile_.frame),)].append(compile_)
+    made = [
+        SkippedGroup(
+            code_of(members[0]), sum(c.tally.seconds for c in members), sum(c.tally.breaks > 0 for c in members),
+            tuple(_occurrence(c) for c in members),
+        )
+        for members in groups.values()
+    ]  # fmt: skip
+    return tuple(sorted(made, key=lambda group: -group.seconds))
+
+
+def cudagraph_groups(compiles: Sequence[Compile]) -> tuple[CudagraphGroup, ...]:
+    """Reasons for which CUDA graphs were skipped, the most frequent first."""
+    groups: dict[str, dict[int, Compile]] = defaultdict(dict)
+    for compile_ in compiles:
+        for metrics in compile_.metrics:
+            if metrics.cudagraph_skip_reason:
+                groups[metrics.cudagraph_skip_reason][id(compile_)] = compile_
+    made = [CudagraphGroup(why, tuple(_occurrence(c) for c in members.values())) for why, members in groups.items()]
+    return tuple(sorted(made, key=lambda group: -len(group.occurrences)))
+
+
+def breaks_logged(compiles: Sequence[Compile]) -> bool:
+    """Whether all processes with restarts write records of graph breaks."""
+    return all(c.process.logs_breaks or c.counts[BREAK] for c in compiles if c.facts.restarts)

@@ -1,0 +1,316 @@
+"""Names ↔ names of one unit: kernels, post-grad nodes and pre-grad nodes.
+
+What the mapping says comes first. Where it says nothing, the comments that Inductor writes into its code fill in, and at
+last the operators in the name of a fused kernel. Each link is marked with where it comes from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tltui.analyses.provenance import result
+from tltui.analyses.provenance.code import Call, CodeText, Definition, Remarks
+from tltui.analyses.provenance.graph import COMPUTED, GraphText
+from tltui.analyses.provenance.mapping import Names, NodeMapping, Stacks, merged, split_key
+from tltui.analyses.provenance.names import aten_of, fused_operators, name_base, vocabulary
+
+_ASSIGNED = re.compile(r"^\s*([A-Za-z_]\w*)(?::[^=]*)? = ")
+_EXTERN = re.compile(r"^(?:extern_kernels|torch\.ops\.\w+|aten)\.(\w+)|^aoti_torch_(?:cpu|cuda|xpu|mps)_(\w+?)(?:_out)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What was read of one unit."""
+
+    direction: str
+    pre: GraphText | None = None
+    post: GraphText | None = None
+    code: CodeText = field(default_factory=CodeText)
+    code_pane: int = result.PY
+    kernels: CodeText = field(default_factory=CodeText)
+    """The kernel code of AOTInductor, in the pane KERNEL."""
+    mapping: NodeMapping = field(default_factory=NodeMapping)
+    stacks: Stacks = field(default_factory=Stacks)
+    forward: NodeMapping = field(default_factory=NodeMapping)
+    """Of a backward: the mapping of its forward, and its post-grad graph."""
+    forward_post: GraphText | None = None
+
+
+@dataclass(slots=True)
+class KernelLink:
+    """One kernel while it is being linked."""
+
+    name: str
+    handle: int | None
+    calls: tuple[Call, ...] = ()
+    definition: Definition | None = None
+    call_pane: int = result.PY
+    definition_pane: int = result.PY
+    post: tuple[str, ...] = ()
+    pre: tuple[str, ...] = ()
+    """Pre-grad nodes that a comment names, where the post-grad nodes do not lead there."""
+    nodes_from: str = result.NONE
+
+    @property
+    def key(self) -> str:
+        """As version 2 of the mapping names it."""
+        return self.name if self.handle is None else f"{self.name}:{self.handle}"
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Names ↔ names."""
+
+    kernels: tuple[KernelLink, ...]
+    post_to_pre: Names
+    own_nodes: bool
+    """Whether the mapping of this unit links nodes of the two graphs."""
+    pre_from: frozenset[str]
+    """Where `post_to_pre` comes from."""
+
+
+class _Index:
+    """What is looked up for every kernel."""
+
+    __slots__ = ("by_base", "by_place", "definitions", "elsewhere", "words")
+
+    def __init__(self, texts: Texts) -> None:
+        self.definitions = {found.name: found for found in reversed(texts.code.definitions)}
+        self.elsewhere = {found.name: found for found in reversed(texts.kernels.definitions)}
+        self.words = vocabulary(texts.pre, texts.post, (texts.code, texts.kernels))
+        self.by_base: dict[str, list[str]] = {}
+        """`addmm` → post-grad nodes."""
+        self.by_place: dict[tuple[str, int], dict[str, list[str]]] = {}
+        """Line of source → `aten.addmm` → post-grad nodes. A node stands for its operator and for what its name says:
+        `view_3` may be a `reshape`."""
+        for node in texts.post.nodes if texts.post is not None else ():
+            if node.kind != "call" or texts.post is None or not texts.post.named(node):
+                continue
+            aten, origin = aten_of(node), texts.post.origin(node)
+            self.by_base.setdefault(aten.partition(".")[2], []).append(node.name)
+            if origin is not None:
+                here = self.by_place.setdefault((origin.path, origin.place), {})
+                for op in {aten, f"aten.{name_base(node.name)}"}:
+                    here.setdefault(op, []).append(node.name)
+
+
+def links_of(texts: Texts) -> Links:
+    """All links of a unit."""
+    index = _Index(texts)
+    kernels = list(_kernels(texts, index))
+    times = Counter(kernel.name for kernel in kernels)
+    for kernel in kernels:
+        found = texts.mapping.kernel_to_post.get(kernel.key, texts.mapping.kernel_to_post.get(kernel.name, ()))
+        if found:
+            kernel.post, kernel.nodes_from = found, result.NODE_MAPPINGS
+        else:
+            _from_comments(texts, kernel, index)
+    done = {name for kernel in kernels for name in kernel.post}
+    for kernel in kernels:
+        if kernel.nodes_from != result.NODE_MAPPINGS:
+            _from_name(texts, kernel, index, done, times[kernel.name] == 1)
+    sources: set[str] = set()
+    parts: list[Names] = [texts.mapping.post_to_pre]
+    if texts.mapping.post_to_pre:
+        sources.add(result.NODE_MAPPINGS)
+    for names, source in ((_from_forward(texts), result.FORWARD_MAPPINGS), (_from_arrows(texts), result.COMMENTS),
+                          (_from_generated(texts), result.FILE_COMMENTS)):  # fmt: skip
+        new = {name: found for name, found in names.items() if not any(name in part for part in parts)}
+        if new:
+            parts.append(new)
+            sources.add(source)
+    return Links(tuple(kernels), merged(*parts), bool(texts.mapping.post_to_pre), frozenset(sources))
+
+
+def _kernels(texts: Texts, index: _Index) -> Iterator[KernelLink]:
+    """The kernels that the code calls; without code those of the mapping."""
+    calls = texts.code.calls
+    known = texts.mapping.kernel_to_post
+    if not calls and not texts.code.definitions:
+        for key in dict.fromkeys((*known, *texts.stacks.frames)):
+            yield KernelLink(*split_key(key))
+        return
+    keys = {} if texts.code.handles else _keys_by_name(texts)
+    together: dict[str, list[Call]] = {}
+    for call in calls:
+        if call.handle is None and call.name in known:
+            together.setdefault(call.name, []).append(call)
+    for call in calls:
+        same = together.get(call.name)
+        if same is not None and call.handle is None:
+            if same[0] is call:
+                yield _link(texts, index, call.name, None, tuple(same))
+            continue
+        handle = call.handle
+        if handle is None and keys.get(call.name):
+            handle = keys[call.name].pop(0)
+        yield _link(texts, index, call.name, handle, (call,))
+
+
+def _keys_by_name(texts: Texts) -> dict[str, list[int]]:
+    """The handles of a name in order, for code whose comments were lost: only where there is one for each call."""
+    handles: dict[str, list[int]] = {}
+    for key in dict.fromkeys((*texts.mapping.kernel_to_post, *texts.stacks.frames)):
+        name, handle = split_key(key)
+        if handle is not None:
+            handles.setdefault(name, []).append(handle)
+    counts = Counter(call.name for call in texts.code.calls)
+    return {name: sorted(found) for name, found in handles.items() if counts[name] == len(found)}
+
+
+def _link(texts: Texts, index: _Index, name: str, handle: int | None, calls: tuple[Call, ...]) -> KernelLink:
+    definition, pane = index.definitions.get(name), texts.code_pane
+    if name in index.elsewhere and (definition is None or definition.kind == "cpp"):
+        definition, pane = index.elsewhere[name], result.KERNEL
+    return KernelLink(name, handle, calls, definition, texts.code_pane, pane)
+
+
+def _all_remarks(kernel: KernelLink) -> list[Remarks]:
+    """What the comments say of a kernel. Equal kernels share a definition, whose comments are those of its first call:
+    they count only where the call has none of its own, or the same."""
+    found = [call.remarks for call in kernel.calls if call.remarks]
+    own = kernel.definition.remarks if kernel.definition else Remarks()
+    if own and (not found or any(remarks.sources == own.sources for remarks in found)):
+        found.append(own)
+    return found
+
+
+def _operator(kernel: KernelLink) -> str:
+    """The operator that an external kernel runs, '' for one that Inductor generated."""
+    match = _EXTERN.match(kernel.name)
+    return (match[1] or match[2]) if match else ""
+
+
+def _from_comments(texts: Texts, kernel: KernelLink, index: _Index) -> None:
+    """The nodes of a kernel as the comments beside it name them.
+
+    Those of an external kernel also name what its arguments are views of. It runs one operator, and what it runs is the
+    last name: producers stand before it.
+    """
+    post: dict[str, None] = {}
+    pre: dict[str, None] = {}
+    operator = _operator(kernel)
+    for remarks in _all_remarks(kernel):
+        post.update(dict.fromkeys(name for name in remarks.nodes if _in(texts.post, name)))
+        arrows = dict(remarks.arrows)
+        for name in remarks.sources[-1:] if operator else remarks.sources:
+            made = [node for node in arrows.get(name, ()) if _in(texts.post, node)]
+            if _is_pre(texts, name, remarks):
+                pre[name] = None
+                made = made or _only_one(texts, index, name, remarks)
+            elif not made and texts.direction == "backward" and _in(texts.post, name):
+                made = [name]
+            post.update(dict.fromkeys(made))
+    if operator:
+        post = {name: None for name in post if _does(texts, name, operator)}
+    if post or pre:
+        kernel.post, kernel.pre, kernel.nodes_from = tuple(post), tuple(pre), result.COMMENTS
+
+
+def _does(texts: Texts, name: str, operator: str) -> bool:
+    node = texts.post.find(name) if operator and texts.post is not None else None
+    return node is not None and aten_of(node).partition(".")[2] == operator
+
+
+def _in(graph: GraphText | None, name: str) -> bool:
+    node = graph.find(name) if graph is not None else None
+    return node is not None and node.kind != "placeholder"
+
+
+def _is_pre(texts: Texts, name: str, remarks: Remarks) -> bool:
+    """Whether a source node is one of the pre-grad graph. In a backward the list also holds its own nodes: of a name that
+    both graphs have, the one that does what the comment says is meant."""
+    if not _in(texts.pre, name):
+        return False
+    own = texts.post.find(name) if texts.post is not None and _in(texts.post, name) else None
+    return texts.direction != "backward" or own is None or aten_of(own) not in remarks.aten
+
+
+def _only_one(texts: Texts, index: _Index, name: str, remarks: Remarks) -> list[str]:
+    """The post-grad nodes that a pre-grad node became: for each operator that the comment names, the node of the same
+    line of source, where there is only one."""
+    node = texts.pre.find(name) if texts.pre is not None else None
+    origin = texts.pre.origin(node) if texts.pre is not None and node is not None else None
+    if origin is None:
+        return []
+    found = index.by_place.get((origin.path, origin.place), {})
+    return [names[0] for aten in remarks.aten if len(names := found.get(aten, [])) == 1]
+
+
+def _from_name(texts: Texts, kernel: KernelLink, index: _Index, done: set[str], once: bool) -> None:
+    """The operators in the name of a kernel (`extern_kernels.mm`, `cpp_fused_embedding_0`): of its lines of source, else of
+    the whole graph, the node that does such a thing, where there is only one left."""
+    extern = _operator(kernel)
+    operators = frozenset((extern,)) if extern else fused_operators(kernel.name, index.words)
+    found: dict[str, None] = {}
+    for aten, names in _near(texts, kernel, index).items():
+        left = [name for name in names if name not in done] if extern else list(names)
+        if aten.partition(".")[2] in operators and len(left) == 1 and not any(name in names for name in kernel.post):
+            found.update(dict.fromkeys(name for name in left if name not in done))
+    if not extern and not kernel.post and not found and once:
+        alone = (index.by_base[word] for word in sorted(operators) if len(index.by_base.get(word, ())) == 1)
+        found.update({names[0]: None for names in alone if names[0] not in done})
+    if found:
+        done.update(found if extern else ())
+        kernel.post += tuple(found)
+        if kernel.nodes_from == result.NONE:
+            kernel.nodes_from = result.KERNEL_NAMES
+
+
+def _near(texts: Texts, kernel: KernelLink, index: _Index) -> dict[str, dict[str, None]]:
+    """Operator → the nodes that do it, at all lines of source that the stacks of a kernel lead to."""
+    found: dict[str, dict[str, None]] = {}
+    for place in {(stack[-1].file, stack[-1].line or 0) for stack in texts.stacks.frames.get(kernel.key, ())}:
+        for aten, names in index.by_place.get(place, {}).items():
+            found.setdefault(aten, {}).update(dict.fromkeys(names))
+    return found
+
+
+def _from_forward(texts: Texts) -> Names:
+    """Forward nodes that a backward computes again: names come from one joint graph, so the mapping of the forward tells
+    where they come from. A name that stands for something else has another type or another line of source."""
+    if texts.post is None or texts.forward_post is None:
+        return {}
+    found = {}
+    for name, pre in texts.forward.post_to_pre.items():
+        node, other = texts.post.find(name), texts.forward_post.find(name)
+        if node is None or other is None or node.kind not in COMPUTED:
+            continue
+        here, there = texts.post.origin(node), texts.forward_post.origin(other)
+        same_line = (here and (here.path, here.place)) == (there and (there.path, there.place))
+        if same_line and (node.type, node.target) == (other.type, other.target):
+            found[name] = pre
+    return found
+
+
+def _from_arrows(texts: Texts) -> Names:
+    """`#   x => relu`: the comments of kernels say which nodes came from which."""
+    pairs: dict[str, dict[str, None]] = {}
+    remarks = [found.remarks for code in (texts.code, texts.kernels) for found in code.definitions]
+    remarks += [call.remarks for call in texts.code.calls]
+    for found in remarks:
+        for name, nodes in found.arrows:
+            if _in(texts.pre, name) and (texts.direction != "backward" or name not in nodes):
+                for node in nodes:
+                    if _in(texts.post, node):
+                        pairs.setdefault(node, {})[name] = None
+    return {node: tuple(names) for node, names in pairs.items()}
+
+
+def _from_generated(texts: Texts) -> Names:
+    """With compiled autograd, the source is a graph too: `# File: <eval_with_key>.7:25 …, code: aot0_mm = …` names the
+    node of Dynamo's graph."""
+    if texts.pre is None or texts.post is None:
+        return {}
+    found: Names = {}
+    for node in texts.post.nodes:
+        origin = texts.post.origin(node) if texts.post.named(node) else None
+        if origin is None or not origin.path.startswith("<eval_with_key>"):
+            continue
+        match = _ASSIGNED.match(origin.code)
+        if match and _in(texts.pre, match[1]):
+            found[node.name] = (match[1],)
+    return found

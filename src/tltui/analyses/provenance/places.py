@@ -1,0 +1,139 @@
+"""Lines of source: which line of the user's code a node or a kernel comes from.
+
+A `# File:` comment names the innermost frame. For a layer of `torch.nn`, or a graph that was exported, that is a line
+inside of torch. The stacks of the kernels lead from there to the line of the user that called it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tltui.analyses.provenance.graph import GraphText
+from tltui.analyses.provenance.links import KernelLink, Links, Texts
+from tltui.analyses.provenance.result import Place
+from tltui.analyses.stacks.stacks import StackFrame, is_framework, user_frames
+from tltui.text.graphs.fx_graph import FxNode, Origin
+
+Key = tuple[str, int]
+
+
+@dataclass(slots=True)
+class Places:
+    """Every place once; nodes and kernels name theirs by (file, line)."""
+
+    known: dict[Key, Place] = field(default_factory=dict)
+    pre: dict[int, tuple[Key, ...]] = field(default_factory=dict)
+    """Number of a node in its graph → its places, the user's own first."""
+    post: dict[int, tuple[Key, ...]] = field(default_factory=dict)
+    kernels: list[tuple[Key, ...]] = field(default_factory=list)
+    from_stacks: list[bool] = field(default_factory=list)
+    """Whether the places of a kernel come from its stacks."""
+
+    def ordered(self) -> tuple[Place, ...]:
+        """The user's own first, by file and line."""
+        return tuple(sorted(self.known.values(), key=lambda place: (place.framework, place.file, place.line)))
+
+    def of_origin(self, origin: Origin | None) -> Key | None:
+        """The place that a comment names."""
+        if origin is None:
+            return None
+        return self._add(Place(origin.path, origin.place, origin.function, origin.code.strip(), is_framework(origin.path)))
+
+    def of_frame(self, frame: StackFrame) -> Key | None:
+        """The place of a frame."""
+        if frame.line is None:
+            return None
+        return self._add(Place(frame.file, frame.line, frame.name, (frame.code or "").strip(), frame.framework))
+
+    def _add(self, place: Place) -> Key:
+        key = place.file, place.line
+        old = self.known.get(key)
+        if old is None or (not old.code and place.code):
+            self.known[key] = place
+        return key
+
+    def own_first(self, keys: Iterable[Key]) -> tuple[Key, ...]:
+        """Each once; the user's own before those of a framework."""
+        found = dict.fromkeys(keys)
+        return tuple(sorted(found, key=lambda key: self.known[key].framework))
+
+
+def places_of(texts: Texts, links: Links) -> Places:
+    """The places of all nodes and kernels of a unit."""
+    places = Places()
+    stacks = [_stacks(texts, kernel) for kernel in links.kernels]
+    callers = _callers(places, links, stacks)
+    if texts.pre is not None:
+        after: dict[str, list[str]] = {}
+        for post, names in links.post_to_pre.items():
+            for name in names:
+                after.setdefault(name, []).append(post)
+        for n, node in enumerate(texts.pre.nodes):
+            _own(places, places.pre, n, texts.pre, node, (callers.get(name, {}) for name in after.get(node.name, ())))
+    if texts.post is not None:
+        _of_post(places, texts, links, callers)
+    for kernel, own in zip(links.kernels, stacks, strict=True):
+        nearest = [found[0] for stack in own if (found := user_frames(stack))]
+        keys = [key for frame in nearest if (key := places.of_frame(frame)) is not None]
+        places.from_stacks.append(bool(keys))
+        places.kernels.append(places.own_first(keys) if keys else _by_nodes(places, texts, kernel))
+    return places
+
+
+def _stacks(texts: Texts, kernel: KernelLink) -> tuple[tuple[StackFrame, ...], ...]:
+    return texts.stacks.frames.get(kernel.key) or texts.stacks.frames.get(kernel.name, ())
+
+
+Callers = dict[str, dict[Key, dict[Key, None]]]
+
+
+def _callers(places: Places, links: Links, stacks: list[tuple[tuple[StackFrame, ...], ...]]) -> Callers:
+    """Post-grad node → innermost frame inside of torch → the lines of the user that the kernels' stacks lead to."""
+    found: Callers = {}
+    for kernel, own in zip(links.kernels, stacks, strict=True):
+        for stack in own:
+            users, inner = user_frames(stack), stack[-1]
+            if not users or not inner.framework or inner.line is None:
+                continue
+            key = places.of_frame(users[0])
+            for name in kernel.post if key is not None else ():
+                found.setdefault(name, {}).setdefault((inner.file, inner.line), {})[key] = None  # type: ignore[index]
+    return found
+
+
+def _own(
+    places: Places, to: dict[int, tuple[Key, ...]], n: int, graph: GraphText, node: FxNode,
+    callers: Iterable[dict[Key, dict[Key, None]]],
+) -> None:  # fmt: skip
+    """The place that the comment above a node names, and who called it."""
+    key = places.of_origin(graph.origin(node)) if node.kind != "output" else None
+    if key is None:
+        return
+    keys = [key]
+    if places.known[key].framework:
+        keys += [caller for known in callers for caller in known.get(key, ())]
+    to[n] = places.own_first(keys)
+
+
+def _of_post(places: Places, texts: Texts, links: Links, callers: Callers) -> None:
+    """Post-grad nodes: their own place, and those of the pre-grad nodes that they come from."""
+    assert texts.post is not None
+    for n, node in enumerate(texts.post.nodes):
+        _own(places, places.post, n, texts.post, node, (callers.get(node.name, {}),))
+        if not texts.post.named(node) or texts.pre is None:
+            continue
+        before = (texts.pre.numbers.get(name, -1) for name in links.post_to_pre.get(node.name, ()))
+        keys = [key for other in before for key in places.pre.get(other, ())]
+        if keys:
+            places.post[n] = places.own_first((*places.post.get(n, ()), *keys))
+
+
+def _by_nodes(places: Places, texts: Texts, kernel: KernelLink) -> tuple[Key, ...]:
+    """The places of the nodes in a kernel, where it has no stack."""
+    keys: list[Key] = []
+    for graph, found, names in ((texts.post, places.post, kernel.post), (texts.pre, places.pre, kernel.pre)):
+        if graph is not None:
+            keys += [key for name in names for key in found.get(graph.numbers.get(name, -1), ())]
+    own = [key for key in keys if not places.known[key].framework]
+    return places.own_first(own or keys)

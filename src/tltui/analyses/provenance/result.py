@@ -1,0 +1,221 @@
+"""What the provenance of a compile is: small frozen results, and the JSON that is made of them.
+
+Panes are numbered as in `PANES`. Lines count from 1 here, as people and JSON count them; the ranges of `groups` count
+from 0, as documents do. In the pane `source` a line is a place in `places`: what it is in a document is known where that
+document is made (`tltui.documents.parts.source_lines`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tltui.text.correspondence import Group, LineGroups, Range, of_lines
+
+SOURCE, PRE, POST, PY, CPP, KERNEL = range(6)
+PANES = ("source", "pre", "post", "py", "cpp", "kernel")
+"""User source, pre-grad graph, post-grad graph, Python wrapper with its kernels; of AOTInductor the C++ wrapper and its
+kernels."""
+
+NODE_MAPPINGS = "node_mappings"
+KERNEL_STACK_TRACES = "kernel_stack_traces"
+FORWARD_MAPPINGS = "forward_mappings"
+COMMENTS = "comments"
+FILE_COMMENTS = "file_comments"
+KERNEL_NAMES = "kernel_names"
+NONE = "none"
+SOURCES = (NODE_MAPPINGS, KERNEL_STACK_TRACES, FORWARD_MAPPINGS, COMMENTS, FILE_COMMENTS, KERNEL_NAMES)
+"""Where a link comes from, the best first: the mapping that torch wrote; the stacks of kernels; of a backward the mapping
+of its forward, for what is computed again; the comments in the generated code (`Source Nodes`, `Graph fragment`); the
+`# File:` comments in the graphs; the operators in the name of a kernel."""
+
+Lines = tuple[int, ...]
+LineMap = dict[int, Lines]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of somebody's source."""
+
+    file: str
+    line: int
+    function: str = ""
+    code: str = ""
+    framework: bool = False
+    """Whether it is in torch or another package, not in the user's own code."""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pane:
+    """One text. `ref` is '' where there is none; `why` says so then, or that another text stands in."""
+
+    kind: str
+    ref: str = ""
+    lines: int = 0
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One kernel: a call of it, or with mappings of version 1 all calls of that name."""
+
+    name: str
+    handle: int | None
+    """The number torch gave to this call, unique in the compile; None in older traces."""
+    call_lines: Lines
+    definition: tuple[int, int] | None
+    """First and last line of its code."""
+    call_pane: int
+    definition_pane: int
+    post_nodes: tuple[str, ...]
+    pre_nodes: tuple[str, ...]
+    user_lines: tuple[str, ...]
+    """`FILE:LINE` of the operations in it."""
+    nodes_from: str
+    """Where its nodes come from: one of `SOURCES`, 'none'."""
+    lines_from: str
+    """Where its user lines come from."""
+    key: str
+    """As torch names it: `NAME:HANDLE`, or `NAME`; `NAME@LINE` of several calls without a handle. Unique in the unit."""
+
+    @property
+    def mapped(self) -> bool:
+        """Whether it leads to a node or to a line of the user."""
+        return bool(self.post_nodes or self.pre_nodes or self.user_lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much is mapped, and what is not. Nodes are those of the post-grad graph that compute something."""
+
+    kernels: int
+    kernels_mapped: int
+    kernels_unmapped: tuple[str, ...]
+    nodes: int
+    nodes_mapped: int
+    """Nodes that lead to a kernel or to a pre-grad node."""
+    nodes_unmapped: tuple[str, ...]
+    nodes_with_kernel: int
+    nodes_with_line: int
+    """Nodes of which a line of source is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node of a graph, and its line in the text, from 1."""
+
+    name: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Born:
+    """A line of source and all that was born of it in this unit; without a file, what no line of source is known of."""
+
+    file: str
+    line: int
+    function: str
+    code: str
+    framework: bool
+    pre: tuple[Node, ...]
+    post: tuple[Node, ...]
+    kernels: tuple[str, ...]
+    """Keys of kernels, in the order of the code."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitProvenance:
+    """One lowering."""
+
+    unit: str
+    number: int
+    """As `tltui.model.artifacts.units_of` counts them."""
+    direction: str
+    source: str
+    """The best of `SOURCES` that there was, 'none'."""
+    sources: tuple[str, ...]
+    """All that were used, the best first."""
+    recorded: bool
+    """Whether torch recorded provenance; if not, INDUCTOR_PROVENANCE=1 makes it."""
+    coverage: Coverage
+    panes: tuple[Pane, ...]
+    """Always all of `PANES`."""
+    places: tuple[Place, ...]
+    """The lines of the pane `source`: the user's own first, by file and line."""
+    kernels: tuple[Kernel, ...]
+    lines: tuple[Born, ...]
+    """Line by line of the source what became of it, as `places`; at the end, without a file, what has no known line."""
+    maps: dict[str, LineMap]
+    """preToPost, postToPre, pyCodeToPost, postToPyCode, cppCodeToPost, postToCppCode: line → lines. Of a kernel the
+    lines of the call and the first line of its definition stand here."""
+    groups: tuple[Group, ...]
+    """What `correspondence` is made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """The provenance of a compile."""
+
+    schema: int
+    ref: str
+    units: tuple[UnitProvenance, ...]
+
+    def unit(self, name: str) -> UnitProvenance | None:
+        """The unit of a name; a beginning of it is enough where it is clear."""
+        exact = next((unit for unit in self.units if unit.unit == name), None)
+        near = [unit for unit in self.units if unit.unit.startswith(name)]
+        return exact or (near[0] if len(near) == 1 else None)
+
+
+def correspondence(unit: UnitProvenance, source: tuple[int, ...] | list[int] | None = None) -> LineGroups:
+    """The correspondence of the panes of a unit. `source` gives the line of each place in the document of the source
+    (-1: it is not there); without it, lines of that pane are numbers of places."""
+    if source is None:
+        return LineGroups.of(len(PANES), unit.groups)
+    placed = (Group((_placed(group.ranges[SOURCE], source), *group.ranges[1:]), group.band) for group in unit.groups)
+    return LineGroups.of(len(PANES), placed)
+
+
+def _placed(ranges: tuple[Range, ...], source: tuple[int, ...] | list[int]) -> tuple[Range, ...]:
+    places = (n for first, last in ranges for n in range(first, last + 1) if n < len(source))
+    return of_lines(source[n] for n in places if source[n] >= 0)
+
+
+def provenance_json(found: Provenance) -> dict[str, Any]:
+    """The documented shape (docs/json.md)."""
+    return {"schema": found.schema, "ref": found.ref, "units": [unit_json(unit) for unit in found.units]}
+
+
+def unit_json(unit: UnitProvenance) -> dict[str, Any]:
+    """One unit. Lines are those of the payloads as they are, from 1."""
+    return {
+        "unit": unit.unit,
+        "source": unit.source,
+        "sources": list(unit.sources),
+        "recorded": unit.recorded,
+        "coverage": unit.coverage,
+        "panes": [{"pane": pane.kind, "ref": pane.ref, "lines": pane.lines, "why": pane.why} for pane in unit.panes],
+        **{name: {str(line): list(lines) for line, lines in found.items()} for name, found in unit.maps.items()},
+        "kernels": [_kernel_json(kernel) for kernel in unit.kernels],
+        "lines": list(unit.lines),
+    }
+
+
+def _kernel_json(kernel: Kernel) -> dict[str, Any]:
+    return {
+        "key": kernel.key,
+        "name": kernel.name,
+        "handle": kernel.handle,
+        "call_lines": list(kernel.call_lines),
+        "call_pane": PANES[kernel.call_pane],
+        "definition": None if kernel.definition is None else list(kernel.definition),
+        "definition_pane": PANES[kernel.definition_pane],
+        "post_nodes": list(kernel.post_nodes),
+        "pre_nodes": list(kernel.pre_nodes),
+        "user_lines": list(kernel.user_lines),
+        "nodes_from": kernel.nodes_from,
+        "lines_from": kernel.lines_from,
+    }

@@ -1,0 +1,246 @@
+"""What became of a line of source: everything in a trace that was born of it.
+
+Nodes of graphs and kernels (by provenance), guards, graph breaks, recompiles, symbols, failures, and the functions
+that begin there. A line is meant by the file as somebody would type it: `train.py:42` is `/home/user/models/train.py:42`
+and every other `train.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tltui.analyses.problems.breaks import breaks_of
+from tltui.analyses.problems.failures import failures_of
+from tltui.analyses.provenance.parts import DYNAMO_GRAPH, POST_GRAPHS, PRE_GRAPHS
+from tltui.analyses.provenance.provenance import PANES, PRE, provenance_of
+from tltui.analyses.provenance.result import Born, UnitProvenance
+from tltui.analyses.recompiles.reasons import recompile_of
+from tltui.analyses.records import Reader, address, metrics_fields, named
+from tltui.analyses.shapes.inputs import inputs_of
+from tltui.analyses.stacks.stacks import StackFrame, callers_of
+from tltui.analyses.timing.events import events_of
+from tltui.model.nodes import Compile
+from tltui.model.ref import at_line
+from tltui.text.graphs.guard_tree import parse as parse_guards
+
+GUARDS = "dynamo_cpp_guards_str"
+TEXTS = (*PRE_GRAPHS, *POST_GRAPHS, DYNAMO_GRAPH, "inductor_provenance_tracking_kernel_stack_traces")
+LIMIT = 64 << 20
+
+
+class BadPlace(ValueError):
+    """A text that names no line of a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trail:
+    """One thing that was born of the line."""
+
+    kind: str
+    """`function`, `node`, `kernel`, `guard`, `graph break`, `recompile`, `symbol`, `failure`, or `called`: the line calls
+    a function whose compile began with it."""
+    text: str
+    ref: str
+    """Where it stands: the address of an artifact with its line, or of the compile."""
+    detail: str = ""
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CompileTrails:
+    """What one compile made of the line."""
+
+    ref: str
+    function: str
+    trails: tuple[Trail, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """The answer: what became of a line."""
+
+    schema: int
+    file: str
+    """As asked for."""
+    line: int
+    files: tuple[str, ...]
+    """The files of that name which the trace knows at this line."""
+    code: str
+    """The line as torch recorded it, '' where it did not."""
+    compiles: tuple[CompileTrails, ...]
+    looked_at: int
+    """Compiles that were searched."""
+
+
+def parse_place(text: str) -> tuple[str, int]:
+    """`FILE:LINE` → file and line. Raises `BadPlace`."""
+    file, _, number = text.strip().rpartition(":")
+    if not file or not (number.isascii() and number.isdigit()) or len(number) > 9 or int(number) == 0:
+        raise BadPlace(f"{text!r} names no line: FILE:LINE is meant, for example train.py:42")
+    return file, int(number)
+
+
+@dataclass(slots=True)
+class _Search:
+    """A line that is looked for, and what was found out about it on the way."""
+
+    file: str
+    line: int
+    files: dict[str, None] = field(default_factory=dict)
+    code: str = ""
+    tail: str = ""
+
+    def __post_init__(self) -> None:
+        self.tail = "/" + self.file.removeprefix("./").lstrip("/")
+
+    def same_file(self, path: str | None) -> bool:
+        """Whether somebody who typed our file means this one."""
+        if path is None:
+            return False
+        path = path.replace("\\", "/")
+        return path == self.file or path.endswith(self.tail)
+
+    def here(self, path: str | None, line: int | None, code: str | None = None) -> bool:
+        """Whether a place is the line. Remembers the file and its code."""
+        if line != self.line or path is None or not self.same_file(path):
+            return False
+        self.files[path] = None
+        if code and code.strip() and not self.code:
+            self.code = code.strip()
+        return True
+
+    def distinct(self) -> tuple[str, ...]:
+        """The files, without shorter spellings of others: guards name theirs by the end of its path."""
+        return tuple(file for file in self.files if not any(other.endswith("/" + file) for other in self.files))
+
+    def frame(self, frame: StackFrame | None) -> bool:
+        """Whether a frame of a stack is at the line."""
+        return frame is not None and self.here(frame.file, frame.line, frame.code)
+
+    def maybe_in(self, payload: bytes) -> bool:
+        """Whether a text can name the line at all: cheap, before it is parsed."""
+        name = self.file.replace("\\", "/").rpartition("/")[2].encode("utf-8", "surrogatepass")
+        number = str(self.line).encode()
+        return name + b":" + number in payload or (name in payload and b"line " + number in payload)
+
+
+def source_line_steps(compiles: Sequence[Compile], file: str, line: int) -> Generator[CompileTrails | None, None, SourceLine]:
+    """Search the compiles, one after another; yields what each of them made of the line, None for nothing."""
+    search = _Search(file, line)
+    found: list[CompileTrails] = []
+    readers: dict[int, Reader] = {}
+    for compile_ in compiles:
+        reader = readers.setdefault(id(compile_.process), Reader(compile_.process.log))
+        trails = tuple(_trails(search, compile_, reader))
+        own = CompileTrails(str(compile_.ref), compile_.frame.code[0] or "", trails) if trails else None
+        if own is not None:
+            found.append(own)
+        yield own
+    return SourceLine(1, file, line, search.distinct(), search.code, tuple(found), len(compiles))
+
+
+def source_line(compiles: Sequence[Compile], file: str, line: int) -> SourceLine:
+    """The whole answer at once."""
+    steps = source_line_steps(compiles, file, line)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            result: SourceLine = stop.value
+            return result
+
+
+Finder = Callable[[_Search, Compile, Reader], Iterator[Trail]]
+
+
+def _trails(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
+    for find in (_functions, _failures, _breaks, _recompiles, _born, _guards, _symbols):
+        yield from find(search, compile_, reader)
+
+
+def _functions(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
+    """The function begins here, or is called here."""
+    name, file, line = compile_.frame.code
+    ref = str(compile_.ref)
+    if search.here(file, line):
+        yield Trail("function", f"{name} begins here", ref)
+    if compile_.started is not None:
+        for frame in callers_of(compile_, reader):
+            if search.frame(frame):
+                yield Trail("called", f"{frame.name} was here when {name or 'the function'} was compiled", ref)
+                return
+
+
+def _failures(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
+    if not compile_.facts.failed and not compile_.facts.backward_failed:
+        return
+    for failure in failures_of(compile_, metrics_fields(compile_, reader), reader):
+        if search.here(failure.file, failure.line, failure.code) or any(map(search.frame, failure.stack)):
+            yield Trail("failure", failure.type, failure.ref or str(compile_.ref), failure.reason)
+
+
+def _breaks(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
+    for found in breaks_of(compile_, reader):
+        ref = found.ref or str(compile_.ref)
+        if search.here(found.file, found.line, found.code):
+            yield Trail("graph break", found.headline, ref, found.gb or "")
+        elif any(map(search.frame, found.stack)):
+            yield Trail("graph break", found.headline, ref, "in a function that is called here")
+
+
+def _recompiles(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
+    if not compile_.is_recompile:
+        return
+    found = recompile_of(compile_, events_of(compile_, reader), reader)
+    for reason in found.reasons if found is not None else ():
+        if search.here(reason.file, reason.line, reason.code) or any(map(search.frame, reason.stack)):
+            yield Trail("recompile", reason.text, (found and found.ref) or str(compile_.ref))
+
+
+def _symbols(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
+    if not any(True for _ in named(compile_, ("create_symbol", "create_unbacked_symbol"))):
+        return
+    for symbol in inputs_of(compile_, reader).symbols:
+        if search.frame(symbol.where):
+            what = f"{symbol.name} = {symbol.source}" if symbol.source else f"{symbol.name}, its value depends on data"
+            yield Trail("symbol", what, str(compile_.ref), symbol.range or "")
+
+
+def _guards(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
+    """Guards whose comment names the line."""
+    for record, _ in named(compile_, (GUARDS,)):
+        payload = reader.payload(record, LIMIT)
+        if not search.maybe_in(payload):
+            continue
+        base = address(compile_, record, GUARDS)
+        for node in parse_guards(payload.decode("utf-8", "replace").split("\n")).nodes:
+            if node.place == search.line and search.here(node.path, node.place, node.code):
+                said = f"{node.kind}: {node.expression or node.source}"
+                yield Trail("guard", said, at_line(base, node.line + 1), node.hint)
+
+
+def _born(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
+    """Nodes and kernels; a graph that was never lowered has nodes too."""
+    if not any(search.maybe_in(reader.payload(record, LIMIT)) for record, _ in named(compile_, TEXTS)):
+        return
+    seen: set[str] = set()
+    for unit in provenance_of(compile_).units:
+        for born in unit.lines:
+            if born.file and search.here(born.file, born.line, born.code):
+                yield from _of_unit(unit, born, seen)
+
+
+def _of_unit(unit: UnitProvenance, born: Born, seen: set[str]) -> Iterator[Trail]:
+    for which, nodes in ((PRE, born.pre), (PRE + 1, born.post)):
+        for node in nodes:
+            ref = at_line(unit.panes[which].ref, node.line)
+            if f"{ref} {node.name}" not in seen:
+                seen.add(f"{ref} {node.name}")
+                yield Trail("node", node.name, ref, f"{PANES[which]}-grad graph", unit.unit)
+    kernels = {kernel.key: kernel for kernel in unit.kernels}
+    for key in born.kernels:
+        kernel = kernels[key]
+        pane = unit.panes[kernel.call_pane].ref
+        ref = at_line(pane, kernel.call_lines[0]) if pane and kernel.call_lines else pane
+        yield Trail("kernel", key, ref, ", ".join(kernel.post_nodes), unit.unit)

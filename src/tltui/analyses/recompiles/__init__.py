@@ -1,0 +1,1 @@
+"""Why a frame was compiled again, and what helps."""

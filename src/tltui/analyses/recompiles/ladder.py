@@ -1,0 +1,93 @@
+"""The ladder of a frame's recompiles: which guard of which earlier compile failed, for what, and what it cost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tltui.analyses.recompiles.remedies import Settings, Variation, variations_of
+from tltui.analyses.recompiles.rungs import Rung
+from tltui.analyses.records import address, json_in, metrics_fields, number_in, text_in, whole_in
+from tltui.model.nodes import Compile, Frame
+
+UNLIMITED = 100_000
+"""A limit from which on there is practically none."""
+_SET_TO = re.compile(r"limit \(currently set to (\d{1,9})\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """The recompiles of a frame."""
+
+    ref: str
+    function: str | None
+    file: str | None
+    line: int | None
+    first: str
+    """The address of its first compile."""
+    compiles: int
+    seconds: float
+    recompiles: int
+    recompile_seconds: float
+    limit: int | None
+    """`recompile_limit`, as far as the log tells; None also where it is practically unlimited."""
+    left: int | None
+    """How many more compiles it allows."""
+    limit_ref: str | None
+    """The address of the metrics that tell."""
+    limit_hit: bool
+    rungs: tuple[Rung, ...]
+    """Those that were asked for."""
+    variations: tuple[Variation, ...]
+    """Over all recompiles of the frame."""
+
+
+def frames_of(compiles: Iterable[Compile]) -> list[tuple[Frame, list[Compile]]]:
+    """The frames with recompiles among some compiles, and those: frames at the limit first, then the most expensive."""
+    found: dict[int, tuple[Frame, list[Compile]]] = {}
+    for compile_ in compiles:
+        if compile_.is_compile and compile_.is_recompile:
+            found.setdefault(id(compile_.frame), (compile_.frame, []))[1].append(compile_)
+    def weight(item: tuple[Frame, list[Compile]]) -> tuple[bool, float, int]:
+        return any(c.facts.recompile_limit for c in item[1]), sum(c.tally.seconds for c in item[1]), len(item[1])
+
+    return sorted(found.values(), key=weight, reverse=True)
+
+
+def recompiles_of(frame: Frame) -> list[Compile]:
+    """The recompiles of a frame, in their order."""
+    return sorted((c for c in frame.compiles if c.is_compile and c.is_recompile), key=lambda c: c.id.compile or 0)
+
+
+def ladder_of(frame: Frame, every: Sequence[Rung], asked: Sequence[Rung]) -> Ladder:
+    """What all rungs of a frame amount to, and those of them that were asked for."""
+    name, file, line = frame.code
+    settings, limit, left, told = _settings(frame)
+    hit = any(c.facts.recompile_limit for c in frame.compiles)
+    spent = sum(rung.seconds or 0.0 for rung in every)
+    return Ladder(
+        str(frame.ref), name, file, line, str(frame.compiles[0].ref), len(frame.compiles), frame.tally.seconds, len(every),
+        spent, limit, 0 if hit else left, told, hit, tuple(asked), variations_of(every, settings),
+    )  # fmt: skip
+
+
+def _settings(frame: Frame) -> tuple[Settings, int | None, int | None, str | None]:
+    """What the newest metrics say of the configuration; the limit, how far off it is, and the address of the metrics."""
+    for compile_ in sorted(frame.compiles, key=lambda c: c.id.compile or 0, reverse=True):
+        fields = next((f for event, f in metrics_fields(compile_) if event == "compilation_metrics"), None)
+        if fields is None:
+            continue
+        config = json_in(fields, "dynamo_config")
+        limit = next((n for k in ("recompile_limit", "cache_size_limit") if (n := whole_in(config, k)) is not None), None)
+        if limit is None and (said := _SET_TO.search(text_in(fields, "fail_reason") or "")):
+            limit = int(said[1])
+        limit = None if limit is None or limit >= UNLIMITED else limit
+        entries = number_in(fields, "cache_size")
+        left = None
+        if limit is not None and entries is not None:
+            facts = compile_.facts
+            left = max(limit - int(entries) - int(not facts.failed and not facts.skipped), 0)
+        record = next(m.record for m in compile_.metrics if m.event == "compilation_metrics" and not m.is_runtime)
+        return Settings.of(config), limit, left, address(compile_, record, "compilation_metrics")
+    return Settings(), None, None, None

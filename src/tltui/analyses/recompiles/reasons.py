@@ -1,0 +1,157 @@
+"""Why a frame was compiled again: the guards of its earlier compiles that failed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tltui.analyses.records import Reader, address, named, text_in, whole_in
+from tltui.analyses.stacks.stacks import StackFrame, traceback_frames, user_frames
+from tltui.analyses.timing.events import Event
+from tltui.model.nodes import Compile
+from tltui.model.ref import BadAddress, parse_ref
+from tltui.trace.grammar import parse_json
+
+NAME = "recompile_reasons"
+GUARDS = "dynamo_cpp_guards_str"
+_EARLIER = re.compile(r"^\[?(!?\d+(?:/\d+){1,2})(?:_\d+)?\]?:\s*(.*)$", re.DOTALL)
+_STACK = re.compile(r"\n\s*User stack trace:\s*\n")
+_COMMENT = re.compile(r"\s{2,}# (.*)$", re.DOTALL)
+_PLACE = re.compile(r"(?:^|\s*# ?)([^\s#][^\n#]*?):(\d+) in (\S+)(?: \((.*))?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class RecompileReason:
+    """Why one earlier compile could not be used."""
+
+    text: str
+    """The guard that failed, or torch's words for it. '': torch wrote no reason."""
+    earlier: str | None = None
+    """The address of the earlier compile."""
+    guards: str | None = None
+    """The address of its guard tree, if the log has it."""
+    code: str | None = None
+    """The user's line that the guard comes from."""
+    file: str | None = None
+    line: int | None = None
+    stack: tuple[StackFrame, ...] = ()
+    """Where in the user's code the guard was made, the nearest first."""
+    hint: str = ""
+    """What torch adds about the guard."""
+
+
+@dataclass(frozen=True, slots=True)
+class Became:
+    """A size, stride or number that varied, and that torch marked as dynamic for it (`automatic_dynamic`)."""
+
+    source: str
+    dim: int | None
+    why: str
+    before: str
+    now: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recompile:
+    """Why a compile is a recompile."""
+
+    reasons: tuple[RecompileReason, ...]
+    logged: str
+    """`artifact`, `metrics`, or '' where no reason was logged at all."""
+    ref: str | None = None
+    """The address of the record."""
+    became: tuple[Became, ...] = ()
+    cut: bool = False
+    """The record was too large to be read whole."""
+
+
+def recompile_of(compile_: Compile, events: list[Event], reader: Reader | None = None) -> Recompile | None:
+    """Why this compile was needed; None for the first of its frame without recorded reasons."""
+    reader = reader or Reader(compile_.process.log)
+    became = tuple(became_of(event) for event in events if event.name == "automatic_dynamic")
+    record = next((n for n, _ in named(compile_, (NAME,)) if compile_.process.log.has_payload(n)), None)
+    if record is not None:
+        texts = parse_payload(reader.payload(record))
+        reasons = tuple(parse_reason(text, compile_, reader) for text in texts)
+        cut = compile_.process.log.columns.size[record] > 1 << 20
+        return Recompile(reasons, "artifact", address(compile_, record, NAME), became, cut)
+    texts = [m.recompile_reason for m in compile_.metrics if m.recompile_reason]
+    if texts:
+        return Recompile(tuple(parse_reason(text, compile_) for text in texts), "metrics", None, became)
+    return Recompile((), "", None, became) if compile_.is_recompile else None
+
+
+def parse_payload(payload: bytes) -> list[str]:
+    """The reasons of a `recompile_reasons` record: a JSON list, or, with one reason, the bare text."""
+    stripped = payload.strip()
+    if stripped[:1] in (b"[", b'"'):
+        try:
+            value = parse_json(stripped)
+        except ValueError:
+            value = None
+        if isinstance(value, str):
+            return [value]
+        if isinstance(value, list):
+            return [item if isinstance(item, str) else repr(item) for item in value]
+    return [payload.decode("utf-8", "replace")] if stripped else []
+
+
+def parse_reason(text: str, compile_: Compile | None = None, reader: Reader | None = None) -> RecompileReason:
+    """One reason: `0/1: n == 2     # return x * n  # models/f.py:4 in f`, maybe with the user's stack below it."""
+    earlier = guards = None
+    if match := _EARLIER.match(text.strip()):
+        text = match[2]
+        earlier, guards = _resolve(match[1], compile_, reader)
+    head, *rest = _STACK.split(text, maxsplit=1)
+    stack = user_frames(traceback_frames(rest[0])) if rest else ()
+    code = file = line = None
+    hint = ""
+    if comment := _COMMENT.search(head):
+        head, note = head[: comment.start()], comment[1]
+        if place := _PLACE.search(note):
+            file, line, code = place[1], int(place[2][:9]), note[: place.start()].strip() or None
+            hint = (place[4] or "").strip().removesuffix(")").removeprefix("HINT: ")
+        else:
+            hint = note.strip()
+    if stack:  # the stack has the whole path, the comment only its end
+        file, line = stack[0].file, stack[0].line
+    return RecompileReason(head.strip(), earlier, guards, code, file, line, stack, hint)
+
+
+def _resolve(name: str, compile_: Compile | None, reader: Reader | None) -> tuple[str, str | None]:
+    """The addresses of an earlier compile and of its guard tree."""
+    memo = reader.memo if reader else {}
+    key = (NAME, name, id(compile_.process) if compile_ else 0)
+    if key not in memo:
+        memo[key] = _look_up(name, compile_)
+    found: tuple[str, str | None] = memo[key]
+    return found
+
+
+def _look_up(name: str, compile_: Compile | None) -> tuple[str, str | None]:
+    try:
+        ref = parse_ref(name)
+    except BadAddress:
+        return name, None
+    if compile_ is None or ref.id is None:
+        return str(ref), None
+    process = compile_.process
+    earlier = process.compiles.get(ref.id)
+    if earlier is None and process.parent is not None:  # a forked child has the compiles of its parent
+        earlier = process.parent.compiles.get(ref.id)
+    if earlier is None:
+        return str(process.ref_of(ref.id)), None
+    trees = [record for record, _ in named(earlier, (GUARDS,))]
+    return str(earlier.ref), address(earlier, trees[-1], GUARDS) if trees else None
+
+
+def became_of(event: Event) -> Became:
+    """What an `automatic_dynamic` instant says."""
+    args = event.args
+
+    def said(key: str) -> str:
+        value = args.get(key)
+        return "?" if value is None else str(value)[:80]
+
+    source = text_in(args, "name") or "?"
+    return Became(source, whole_in(args, "dim_changed"), text_in(args, "reason") or "", said("cached"), said("new"))

@@ -1,0 +1,1 @@
+"""What of a trace is the user's, and a trace without it."""

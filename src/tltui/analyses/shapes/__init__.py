@@ -1,0 +1,1 @@
+"""Sizes: which are dynamic, which were fixed, and by which line."""

@@ -1,0 +1,1 @@
+"""Where in the user's code the compilations take place."""

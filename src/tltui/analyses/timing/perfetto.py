@@ -1,0 +1,248 @@
+"""The timing events of a run as one file for Perfetto (ui.perfetto.dev) and chrome://tracing.
+
+torch writes process and thread number 0 in every event, although worker threads write too. Here the process number is
+the rank, and every compile has named threads of its own, as many as it takes for begins and ends to nest: an end in a
+thread closes the last begin, whatever its name. Nothing else is changed; an end without a begin becomes an instant.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tltui.analyses.timing.spans import event_in, logs_of, payloads_of
+from tltui.model.nodes import Compile, Process
+from tltui.model.ref import NO_ID
+from tltui.trace.grammar import number
+
+HEAD = b'{"displayTimeUnit":"ms","traceEvents":[\n'
+TAIL = b"\n]}\n"
+CHUNK = 1 << 18
+TRACKS = 4096
+"""Room for the threads of one lane in the order in which they are shown."""
+
+
+@dataclass(slots=True)
+class Written:
+    """What a file got."""
+
+    path: str = ""
+    events: int = 0
+    lanes: int = 0
+    """Compiles, and one for the records without an id of each process."""
+    unreadable: int = 0
+    size: int = 0
+
+
+def write(path: str, compiles: Sequence[Compile], force: bool = False) -> Written:
+    """Write the file; it takes its name when it is complete. Raises FileExistsError without `force`, and OSError."""
+    target = Path(path).expanduser()
+    if target.exists():
+        if not target.is_file():
+            raise OSError(errno.EINVAL, "is no regular file", str(target))
+        if not force:
+            raise FileExistsError(errno.EEXIST, "exists", str(target))
+    written = Written(str(target))
+    handle, name = tempfile.mkstemp(prefix=".tltui-", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            for chunk in chunks(compiles, written):
+                written.size += file.write(chunk)
+        umask = os.umask(0o077)
+        os.umask(umask)
+        os.chmod(name, 0o666 & ~umask)
+        os.replace(name, target)
+    finally:
+        if os.path.exists(name):
+            os.unlink(name)
+    return written
+
+
+def chunks(compiles: Sequence[Compile], written: Written) -> Iterator[bytes]:
+    """The file in pieces; `written` is counted up."""
+    pending, size = [HEAD], 0
+    separator = b""
+    for event in _events(compiles, written):
+        pending.append(separator + event)
+        separator = b",\n"
+        size += len(event)
+        if size > CHUNK:
+            yield b"".join(pending)
+            pending, size = [], 0
+    pending.append(TAIL)
+    yield b"".join(pending)
+
+
+@dataclass(slots=True, eq=False)
+class _Kept:
+    """An event that waits until its lane has nothing open: only then is known what nests in what."""
+
+    order: tuple[float, int]
+    event: dict[str, Any]
+    end: float = math.inf
+    """Of a begin: when its end came."""
+    begin: _Kept | None = None
+    """Of an end: what it closes."""
+    track: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class _Lane:
+    owner: Compile
+    pid: int
+    number: int
+    kept: list[_Kept] = field(default_factory=list)
+    open: list[_Kept] = field(default_factory=list)
+    tids: list[int] = field(default_factory=list)
+
+
+class _Threads:
+    """Gives numbers to processes, lanes and their threads, and names them when they are first used."""
+
+    def __init__(self, compiles: Iterable[Compile]) -> None:
+        self.pids = _pids(compiles)
+        self.lanes: dict[int, _Lane] = {}
+        self._numbers: dict[int, int] = {}
+        self._lanes: Counter[int] = Counter()
+
+    def lane(self, owner: Compile) -> _Lane:
+        lane = self.lanes.get(id(owner))
+        if lane is None:
+            pid = self.pids[id(owner.process)]
+            lane = self.lanes[id(owner)] = _Lane(owner, pid, self._lanes[pid])
+            self._lanes[pid] += 1
+        return lane
+
+    def thread(self, lane: _Lane, track: int) -> Iterator[bytes]:
+        """What must be said before a thread of a lane is used for the first time."""
+        while len(lane.tids) <= track:
+            if lane.pid not in self._numbers:
+                self._numbers[lane.pid] = 0
+                yield _meta("process_name", lane.pid, 0, name=_process_name(lane.owner.process))
+                yield _meta("process_sort_index", lane.pid, 0, sort_index=lane.pid)
+            self._numbers[lane.pid] += 1
+            tid, more = self._numbers[lane.pid], len(lane.tids)
+            lane.tids.append(tid)
+            yield _meta("thread_name", lane.pid, tid, name=_lane_name(lane.owner) + (f" ({more + 1})" if more else ""))
+            yield _meta("thread_sort_index", lane.pid, tid, sort_index=lane.number * TRACKS + min(more, TRACKS - 1))
+
+
+def _pids(compiles: Iterable[Compile]) -> dict[int, int]:
+    """Process (its `id`) → its number in the file: the rank; further processes get the numbers above all ranks."""
+    processes = list({id(c.process): c.process for c in compiles}.values())
+    found: dict[int, int] = {}
+    taken: set[int] = set()
+    for process in processes:
+        if process.rank is not None and process.rank not in taken:
+            found[id(process)] = process.rank
+            taken.add(process.rank)
+    free = max(taken, default=-1) + 1
+    for process in processes:
+        if id(process) not in found:
+            found[id(process)] = free
+            free += 1
+    return found
+
+
+def _process_name(process: Process) -> str:
+    rank = "no rank" if process.rank is None else f"rank {process.rank}"
+    return f"{rank} (pid {process.pid})"
+
+
+def _lane_name(compile_: Compile) -> str:
+    if compile_.id == NO_ID:
+        return "no compile id (worker threads, AOTInductor, export)"
+    function, file, line = compile_.frame.code
+    text = compile_.id.bracketed
+    if function:
+        text += f" {function}"
+    if file:
+        text += f" {os.path.basename(file)}:{line}"
+    return text
+
+
+def _meta(what: str, pid: int, tid: int, **args: object) -> bytes:
+    return _dumped({"name": what, "ph": "M", "pid": pid, "tid": tid, "args": args})
+
+
+def _dumped(event: dict[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(event)
+    except TypeError:  # integers beyond 64 bit and lone surrogates are legal in a trace
+        return json.dumps(event).encode("ascii", "replace")
+
+
+def _events(compiles: Sequence[Compile], written: Written) -> Iterator[bytes]:
+    """All events, lane by lane as they close."""
+    threads = _Threads(compiles)
+    for log, owners in logs_of(compiles):
+        lanes: dict[int, _Lane] = {}
+        for records, payloads in payloads_of(log, owners):
+            for record, data in zip(records, payloads, strict=True):
+                event, owner = event_in(data), owners.get(log.columns.context[record])
+                at = number(event.get("ts")) if event is not None else None
+                if event is None or owner is None or at is None or not isinstance(event.get("name"), str):
+                    written.unreadable += 1
+                    continue
+                lane = threads.lane(owner)
+                lanes[id(lane)] = lane
+                _keep(lane, _Kept((at, record), event))
+                if not lane.open:
+                    yield from _closed(lane, threads, written)
+        for lane in lanes.values():
+            yield from _closed(lane, threads, written)
+    written.lanes = len(threads.lanes)
+
+
+def _keep(lane: _Lane, kept: _Kept) -> None:
+    """Add an event to its lane; an end finds the nearest open begin of its name."""
+    event = kept.event
+    lane.kept.append(kept)
+    if event.get("ph") == "B":
+        lane.open.append(kept)
+    elif event.get("ph") == "E":
+        for place in range(len(lane.open) - 1, -1, -1):
+            if lane.open[place].event["name"] == event["name"]:
+                kept.begin = lane.open.pop(place)
+                kept.begin.end = max(kept.order[0], kept.begin.order[0])
+                return
+        event["ph"], event["s"], event["name"] = "i", "t", f"end of {event['name']} (it has no begin)"
+
+
+def _closed(lane: _Lane, threads: _Threads, written: Written) -> Iterator[bytes]:
+    """The events of a lane in the order of time, each in the thread where it nests."""
+    lane.kept.sort(key=lambda kept: kept.order)
+    tracks: list[list[float]] = []
+    for kept in lane.kept:
+        if kept.event.get("ph") == "B":
+            kept.track = _track(tracks, kept)
+        elif kept.begin is not None:
+            kept.track = kept.begin.track
+        yield from threads.thread(lane, kept.track)
+        kept.event["pid"], kept.event["tid"] = lane.pid, lane.tids[kept.track]
+        written.events += 1
+        yield _dumped(kept.event)
+    lane.kept, lane.open = [], []
+
+
+def _track(tracks: list[list[float]], kept: _Kept) -> int:
+    """The first thread in which nothing is open that ends before the event does."""
+    start = kept.order[0]
+    for track, ends in enumerate(tracks):
+        while ends and ends[-1] <= start:
+            ends.pop()
+        if not ends or ends[-1] >= kept.end:
+            ends.append(kept.end)
+            return track
+    tracks.append([kept.end])
+    return len(tracks) - 1

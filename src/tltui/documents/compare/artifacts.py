@@ -1,0 +1,174 @@
+"""Two artifacts compared: the page, the patch, and the row of an overview."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tltui.analyses.compare.compared import CHANGED, ONLY_LEFT, ONLY_RIGHT, SAME, CompareRow, DiffHunk, DiffResult
+from tltui.analyses.compare.comparing import Difference
+from tltui.analyses.compare.pairing import Pair, artifact_difference, raw_of, surely_same
+from tltui.documents.format import plural
+from tltui.documents.page import Page
+from tltui.model.artifacts import Artifact, artifacts_of, units_of
+from tltui.model.ref import Ref
+from tltui.text import tokens
+from tltui.text.diff.diff import CONTEXT, Change, unified, word_changes
+from tltui.text.diff.line_pairs import line_pairs
+from tltui.text.document import Line, Options, Piece, Span, TextDocument
+from tltui.text.filename import safe_name
+from tltui.text.sanitize import sanitize
+
+WORDS_UP_TO = 400
+"""Changed lines up to which words are marked as well."""
+
+
+def diff_ref(left: Ref | str, right: Ref | str) -> str:
+    """The address of the comparison of two things."""
+    return str(Ref(view="diff", artifact=f"{left} {right}"))
+
+
+def artifact_page(ref: str, title: str, left: Artifact, right: Artifact, options: Options) -> TextDocument:
+    """Two artifacts, changed lines with three lines around them, the rest folded; raw: a patch."""
+    if options.raw:
+        return raw_patch(ref, title, left, right)
+    found = artifact_difference(left, right)
+    page = Page(ref, title, options)
+    page.row([(f"{left.ref}", tokens.LINK, str(left.ref)), " ↔ ", (f"{right.ref}", tokens.LINK, str(right.ref))], "")
+    page.say(verdict(found), "", tokens.STRONG)
+    page.blank()
+    for change in found.changes:
+        if change.same:
+            _same(page, found, change)
+        else:
+            _changed(page, found, change)
+    return page.document(result_of(left, right, found))
+
+
+def verdict(found: Difference) -> str:
+    """One sentence about a difference."""
+    if found.same and not found.hidden:
+        return "the same"
+    differ = "differs" if found.hidden == 1 else "differ"
+    hidden = f"{plural(found.hidden, 'line')} {differ} only as any two runs do (i or --raw shows that)" if found.hidden else ""
+    if found.same:
+        return f"the same: {hidden}"
+    counted = f"+{found.added} −{found.removed} lines"
+    return f"{counted} · {hidden}" if hidden else counted
+
+
+def _same(page: Page, found: Difference, change: Change) -> None:
+    lines = found.right.lines[change.b0 : change.b1]
+    if len(lines) > 2 * CONTEXT + 1:
+        for line in lines[:CONTEXT]:
+            page.add("  ", (line, tokens.DIM))
+        page.open(f"{len(lines) - 2 * CONTEXT} equal lines", folded=True)
+        page.add((f"  ⋯ {len(lines) - 2 * CONTEXT} equal lines", tokens.LABEL))
+        for line in lines[CONTEXT:-CONTEXT]:
+            page.add("  ", (line, tokens.DIM))
+        page.close()
+        lines = lines[-CONTEXT:]
+    for line in lines:
+        page.add("  ", (line, tokens.DIM))
+
+
+def _changed(page: Page, found: Difference, change: Change) -> None:
+    left = found.left.lines[change.a0 : change.a1]
+    right = found.right.lines[change.b0 : change.b1]
+    page.open(f"−{len(left)} +{len(right)}")
+    marks: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    for x, y in line_pairs(left, right) if len(left) <= WORDS_UP_TO else ():
+        if min(x, y) >= 0:
+            marks["-", x], marks["+", y] = word_changes(left[x], right[y])
+    for sign, lines, style in (("-", left, tokens.REMOVED), ("+", right, tokens.ADDED)):
+        for n, line in enumerate(lines):
+            page.add((f"{sign} ", style), *marked(line, marks.get((sign, n)), style))
+    page.close()
+
+
+def marked(line: str, spans: list[tuple[int, int]] | None, style: str) -> list[Piece]:
+    """The line with what changed in it standing out."""
+    if not spans or spans == [(0, len(line))]:
+        return [(line, style)]
+    pieces: list[Piece] = []
+    at = 0
+    for start, end in spans:
+        pieces += [(line[at:start], style), (line[start:end], tokens.CHANGED)]
+        at = end
+    return [*pieces, (line[at:], style)]
+
+
+def result_of(left: Artifact, right: Artifact, found: Difference) -> DiffResult:
+    """For JSON."""
+    a, b = found.left, found.right
+    hunks = tuple(
+        DiffHunk(
+            a.numbers[c.a0] if c.a0 < len(a.numbers) else 0,
+            b.numbers[c.b0] if c.b0 < len(b.numbers) else 0,
+            a.lines[c.a0 : c.a1],
+            b.lines[c.b0 : c.b1],
+        )
+        for c in found.changes
+        if not c.same
+    )
+    return DiffResult(1, str(left.ref), str(right.ref), found.same, found.added, found.removed, found.hidden, hunks)
+
+
+def compared(pair: Pair[Artifact]) -> CompareRow:
+    """The row of a pair. Two payloads with the same md5 are not read; one that cannot be read counts as changed."""
+    left, right = pair.left, pair.right
+    shown = left or right
+    assert shown is not None
+    unit = _unit(shown)
+    refs = str(left.ref) if left else None, str(right.ref) if right else None
+    if left is None or right is None:
+        return CompareRow(shown.name, *refs, ONLY_LEFT if left else ONLY_RIGHT, unit=unit)
+    if surely_same(left, right):
+        return CompareRow(shown.name, *refs, SAME, unit=unit)
+    try:
+        found = artifact_difference(left, right)
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
+        problem = f"{type(error).__name__}: {error}"
+        return CompareRow(shown.name, *refs, CHANGED, unit=unit, problem=problem)
+    outcome = SAME if found.same else CHANGED
+    return CompareRow(shown.name, *refs, outcome, found.added, found.removed, found.hidden, unit)
+
+
+def _unit(artifact: Artifact) -> str:
+    if artifact.unit is None or artifact.alone:
+        return ""
+    return next((unit.name for unit in units_of(artifacts_of(artifact.owner)) if unit.number == artifact.unit), "")
+
+
+def row_pieces(row: CompareRow, linked: bool) -> list[Piece]:
+    """A row of an overview: what came out, and what was compared, as a link."""
+    target = diff_ref(row.left, row.right) if linked and row.left and row.right else (row.left or row.right or "") * linked
+    label = f"{row.name} · {row.unit}" if row.unit else row.name
+    name: Piece = (label, tokens.LINK, target) if target else label
+    if row.problem:
+        outcome: list[Piece] = [(f"not compared ({row.problem})", tokens.WARN)]
+    elif row.outcome == CHANGED and (row.added or row.removed):
+        outcome = [(f"+{row.added}", tokens.ADDED), " ", (f"−{row.removed}", tokens.REMOVED)]
+    else:
+        style = {SAME: tokens.DIM, ONLY_LEFT: tokens.REMOVED, ONLY_RIGHT: tokens.ADDED}.get(row.outcome, tokens.WARN)
+        outcome = [(row.outcome, style)]
+    room = " " * max(14 - sum(len(p if isinstance(p, str) else p[0]) for p in outcome), 1)
+    return [*outcome, room, name]
+
+
+def patch_lines(left: Artifact, right: Artifact) -> Iterator[bytes]:
+    """The bytes of two artifacts as a unified diff that `patch` and `git apply` understand. Raises OSError."""
+    name = safe_name(left.name)
+    yield from unified(raw_of(left), raw_of(right), f"a/{name}", f"b/{name}")
+
+
+def raw_patch(ref: str, title: str, left: Artifact, right: Artifact) -> TextDocument:
+    """The same as a page."""
+    document = TextDocument(ref, sanitize(title))
+    styles = {"+": tokens.ADDED, "-": tokens.REMOVED, "@": tokens.LABEL}
+    for line in patch_lines(left, right):
+        text = sanitize(line.decode("utf-8", "replace"))
+        style = styles.get(line[:1].decode("latin-1"))
+        document.lines.append(Line(text, (Span(0, len(text), style),) if style else ()))
+    if not document.lines:
+        document.lines.append(Line("both have the same bytes"))
+    return document

@@ -1,0 +1,127 @@
+"""The page of a frame: the ladder of its compiles."""
+
+from __future__ import annotations
+
+from tltui.analyses.recompiles.reasons import parse_reason, recompile_of
+from tltui.analyses.records import Reader, json_in, metrics_fields, whole_in
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.documents.parts.summary import add_counts
+from tltui.model.nodes import Compile, Frame
+from tltui.model.run import Run
+from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH
+from tltui.text import tokens
+from tltui.text.document import Options, Piece, TextDocument
+from tltui.text.sanitize import sanitize
+
+RUNGS = 500
+"""Compiles listed at once; a frame with more of them is a storm, and its first and last ones tell all."""
+REASONS_READ = 64
+REASONS_SHOWN = 2
+UNLIMITED = 1 << 20
+
+
+def frame_document(run: Run, node: Frame, options: Options) -> TextDocument:
+    """All compiles of one code object."""
+    name, file, line = node.code
+    page = Page(str(node.ref), f"{node.key.bracketed} {name or ''}".strip(), options)
+    title = fmt.clip_middle(sanitize(name or f"frame {node.key.frame}"), page.width - 20)
+    pieces: list[Piece] = [(title, tokens.FUNCTION)]
+    if file is not None:
+        pieces += ["  ", page.place(file, line)]
+    page.row(pieces, "")
+    tally = node.tally
+    recompiles = [c for c in node.compiles if c.is_recompile]
+    spent = sum(c.tally.seconds for c in recompiles)
+    total = f"{fmt.plural(len(node.compiles), 'compile')} in {fmt.seconds(tally.seconds)}"
+    words: list[Piece] = [total]
+    if recompiles:
+        words.append(f"{len(recompiles)} of them recompiles ({fmt.seconds(spent)})")
+    limit = limit_of(node)
+    hit = any(c.facts.recompile_limit for c in node.compiles)
+    if limit is not None and limit < UNLIMITED and recompiles and not hit:
+        words.append(f"limit {limit}")
+    page.joined(words)
+    add_counts(page, tally)
+    if hit:
+        of = f" of {limit}" if limit is not None else ""
+        what = f"The recompile limit{of} was reached: inputs that fit none of the earlier compiles run in eager mode."
+        page.say(what, "", tokens.WARN)
+    elif limit is not None and limit < UNLIMITED and recompiles:
+        kept = sum(1 for c in node.compiles if not c.facts.failed and not c.facts.skipped)
+        if 0 < limit - kept <= 3:
+            left = fmt.plural(limit - kept, "more compile")
+            page.say(f"{left} before the recompile limit of {limit}, if none was dropped.", "", tokens.WARN)
+    page.heading("Compiles")
+    _ladder(page, node)
+    return page.document()
+
+
+def limit_of(node: Frame) -> int | None:
+    """The recompile limit as the newest metrics state it."""
+    for compile_ in reversed(node.compiles):
+        for event, fields in metrics_fields(compile_):
+            if event == "compilation_metrics":
+                config = json_in(fields, "dynamo_config")
+                limit = whole_in(config, "recompile_limit")
+                if limit is None:
+                    limit = whole_in(config, "cache_size_limit")
+                if limit is not None:
+                    return limit
+    return None
+
+
+def _ladder(page: Page, node: Frame) -> None:
+    compiles = node.compiles
+    head, tail = (compiles, []) if len(compiles) <= RUNGS else (compiles[: RUNGS // 2], compiles[-RUNGS // 2 :])
+    read = 0
+    for compile_ in [*head, *tail]:
+        if tail and compile_ is tail[0]:
+            page.add("  ", (f"… {len(compiles) - len(head) - len(tail)} more", tokens.DIM))
+        reasons, was_read = _reasons(compile_, read < REASONS_READ)
+        read += was_read
+        _rung(page, compile_, reasons)
+
+
+def _reasons(compile_: Compile, may_read: bool) -> tuple[list[str], bool]:
+    """Why it recompiled; only the metrics' one reason where enough has been read."""
+    if not compile_.is_recompile:
+        return [], False
+    if may_read:
+        found = recompile_of(compile_, [], Reader(compile_.process.log, 1 << 12))
+        if found is not None and found.reasons:
+            return [f"[{r.earlier}] {r.text}" if r.earlier else r.text for r in found.reasons], True
+    texts = [m.recompile_reason for m in compile_.metrics if m.recompile_reason]
+    parsed = [parse_reason(text) for text in texts]
+    return [f"[{r.earlier}] {r.text}" if r.earlier else r.text for r in parsed] or ["torch logged no reason"], may_read
+
+
+def _rung(page: Page, compile_: Compile, reasons: list[str]) -> None:
+    ref = str(compile_.ref)
+    facts = compile_.facts
+    took = fmt.seconds(facts.duration_s) if facts.duration_s is not None else ""
+    again = (ASCII_RECOMPILE if page.ascii else RECOMPILE_GLYPH) if compile_.is_recompile else " "
+    pieces: list[Piece] = [
+        "  ", page.status(compile_.status), " ", (f"[{ref}]", tokens.LINK, ref), " ", (again, tokens.RECOMPILE), " ",
+        (f"{took:>8}", tokens.NUMBER),
+    ]  # fmt: skip
+    words = []
+    if facts.recompile_limit:
+        words.append("recompile limit reached")
+    elif facts.failed:
+        words.append(facts.fail_type or "failed")
+    elif facts.backward_failed:
+        words.append("its backward failed")
+    if facts.breaks:
+        words.append(fmt.plural(facts.breaks, "graph break"))
+    if facts.graph_op_count is not None:
+        words.append(fmt.plural(facts.graph_op_count, "op"))
+    if facts.guard_count is not None:
+        words.append(fmt.plural(facts.guard_count, "guard"))
+    pieces += ["  ", (fmt.clip(sanitize(" · ".join(words)), page.width - len(ref) - 20), tokens.DIM)]
+    page.add(*pieces)
+    for n, reason in enumerate(reasons[:REASONS_SHOWN]):
+        lead = "because " if n == 0 else "    and "
+        page.add("      ", (lead, tokens.LABEL), fmt.clip(sanitize(fmt.one_line(reason)), page.width - 14))
+    if (more := len(reasons) - REASONS_SHOWN) > 0:
+        page.add("          ", (f"and {fmt.plural(more, 'earlier compile')} more did not fit either", tokens.DIM))

@@ -1,0 +1,186 @@
+"""The first screen: what happened in this run, and where to start."""
+
+from __future__ import annotations
+
+from tltui.analyses.records import torch_version
+from tltui.analyses.summary import Summary, summarise
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.documents.parts.summary import (
+    add_breaks,
+    add_caches,
+    add_costs,
+    add_counts,
+    add_errors,
+    add_recompiled,
+    add_unfinished,
+)  # fmt: skip
+from tltui.model.run import Run
+from tltui.text import tokens
+from tltui.text.document import Options, Piece, TextDocument
+
+RANKS_NAMED = 12
+FILES_NAMED = 8
+
+
+def run_document(run: Run, options: Options) -> TextDocument:
+    """The overview of everything that was opened."""
+    summary = summarise(run.processes())
+    page = Page("", run.title, options)
+    page.add((fmt.clip_middle(run.title, page.width), tokens.TITLE))
+    _head(page, run, summary)
+    if not run.finished:
+        share = fmt.percent(min(run.scanned, run.size), run.size)
+        what = f"still reading: {share} of {fmt.size_of(run.size)} so far, everything below is preliminary"
+        page.say(what, "", tokens.WARN)
+    if summary.tally.compiles:
+        add_counts(page, summary.tally)
+    elif run.finished:
+        _no_compiles(page, run)
+    _start(page, run, summary)
+    add_errors(page, summary)
+    add_unfinished(page, summary, finished=run.finished)
+    add_breaks(page, summary)
+    add_recompiled(page, summary)
+    add_costs(page, summary, 3, "Most expensive functions")
+    add_caches(page, summary)
+    _damage(page, run)
+    return page.document(summary)
+
+
+def _head(page: Page, run: Run, summary: Summary) -> None:
+    ranks = run.ranks
+    versions = summary.versions
+    if not versions:
+        first = next((p for rank in ranks for p in rank.processes), None)
+        version = torch_version(first) if first is not None else None
+        versions = (version,) if version else ()
+    words: list[Piece] = []
+    if versions:
+        words.append("torch " + ", ".join(versions[:3]) + (" and more" if len(versions) > 3 else ""))
+    numbered = [rank for rank in ranks if rank.number is not None]
+    if numbered:
+        words.append(fmt.plural(len(numbered), "rank"))
+    processes = sum(len(rank.processes) for rank in ranks)
+    if processes > max(len(numbered), 1):
+        words.append(fmt.plural(processes, "process", "processes"))
+    launches = {model_launch for p in run.processes() if (model_launch := p.launch)}
+    if len(launches) > 1:
+        words.append(fmt.plural(len(launches), "launch", "launches"))
+    if summary.tally.compiles:
+        words.append(fmt.plural(summary.tally.compiles, "compile"))
+    if summary.tally.seconds:
+        together = " in all ranks together" if len(numbered) > 1 else ""
+        words.append(f"{fmt.seconds(summary.tally.seconds)} of compiling{together}")
+    page.joined(words)
+    if summary.start is not None and summary.end is not None:
+        span = fmt.seconds(max(summary.end - summary.start, 0.0) / 1e6)
+        what = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"
+        page.say(what, "", tokens.DIM)
+
+
+def _no_compiles(page: Page, run: Run) -> None:
+    records = sum(process.records for process in run.processes())
+    if not records:
+        page.say("There are no records.", "", tokens.WARN)
+        return
+    page.blank()
+    count = fmt.plural(records, "record")
+    page.say(
+        f"No compile of a Python frame is in this trace. Its {count} have no compile id, as torch.export and "
+        "AOTInductor write them."
+    )
+    for process in list(run.processes())[:RANKS_NAMED]:
+        for compile_ in process.ordered():
+            ref = str(compile_.ref)
+            page.add("  ", (ref, tokens.LINK, ref), "  ", (fmt.plural(len(compile_.records), "record"), tokens.DIM))
+
+
+Hint = tuple[str, str, str]
+"""An address, a fact, the key to press."""
+
+
+def _start(page: Page, run: Run, summary: Summary) -> None:
+    """One to four things to look at, each for a fact."""
+    hints = _failed(summary) + _stuck(run, summary) + _slowed(summary)
+    if not hints:
+        return
+    page.heading("Start here")
+    for ref, what, key in hints[:4]:
+        link, press = f"[{ref}]", key if key == "enter" else f"press {key}"
+        lines = fmt.wrap(what, page.width - 6 - len(link) - len(press))
+        for n, line in enumerate(lines):
+            tail: list[Piece] = ["  ", (press, tokens.KEY)] if n == len(lines) - 1 else []
+            page.add("  ", (link, tokens.LINK, ref) if n == 0 else " " * len(link), "  ", line, *tail)
+
+
+def _failed(summary: Summary) -> list[Hint]:
+    hints: list[Hint] = []
+    errors = [error for error in summary.errors if not error.recompile_limit]
+    limits = [error for error in summary.errors if error.recompile_limit]
+    if errors:
+        where = f" in {errors[0].function}" if errors[0].function else ""
+        count = sum(error.count for error in errors)
+        many = f"{fmt.plural(count, 'compile')} failed, the first with" if count > 1 else "failed with"
+        hints.append((errors[0].ref, f"{many} {errors[0].type}{where}", "e"))
+    if limits:
+        name = f" of {limits[0].function}" if limits[0].function else ""
+        what = f"the recompile limit{name} was reached: inputs that fit no earlier compile run in eager mode"
+        hints.append((limits[0].ref, what, "r" if errors else "e"))
+    return hints
+
+
+def _stuck(run: Run, summary: Summary) -> list[Hint]:
+    if not run.finished or not summary.unfinished:
+        return []
+    last = summary.unfinished[0]
+    count = summary.tally.missing
+    name = last.code.name or "a frame"
+    what = f"{fmt.plural(count, 'compile')} did not finish; the last is {name}"
+    if last.doing is not None and last.seconds is not None:
+        what += f", {fmt.seconds(last.seconds)} into {last.doing}"
+    return [(last.ref, what, "enter")]
+
+
+def _slowed(summary: Summary) -> list[Hint]:
+    hints: list[Hint] = []
+    if summary.breaks:
+        place = summary.breaks[0]
+        own = (place.user_file, place.user_line) if place.user_file else (place.file, place.line)
+        at = f", {fmt.place(*own)}" if own[0] else ""
+        breaks = summary.tally.breaks
+        how = "" if breaks == 1 else "most often: " if breaks == summary.breaks_read else "for example: "
+        hints.append((place.first, f"{fmt.plural(breaks, 'graph break')}, {how}{place.headline}{at}", "b"))
+    worst = summary.recompiled
+    if worst is not None and not worst.limit_hit and (worst.recompiles > 1 or not hints):
+        what = f"{worst.code.name or 'a frame'} was recompiled {_times(worst.recompiles)}: {fmt.seconds(worst.seconds)}"
+        hints.append((worst.last, what, "r"))
+    if summary.costs and (len(summary.costs) > 1 or not hints):
+        top = summary.costs[0]
+        share = fmt.percent(top.seconds, summary.tally.seconds)
+        name = top.code.name or "one frame"
+        what = f"{share} of the compile time went into {name}, {fmt.seconds(top.slowest_s)} of it here"
+        hints.append((top.slowest, what, "enter"))
+    return hints
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
+
+
+def _damage(page: Page, run: Run) -> None:
+    """What could not be read, and what was not opened."""
+    skipped, notes = run.found.skipped, run.found.notes
+    if not run.damaged and not skipped and not notes and not run.failures:
+        return
+    page.heading("Not read")
+    if run.damaged:
+        page.add("  ", (fmt.plural(run.damaged, "damaged place"), tokens.LINK, "@damage"), " in the logs")
+    for path, reason in list(run.failures.items())[:FILES_NAMED]:
+        page.labelled("cut off", f"{fmt.home(path)}: {reason}", gap=9, style=tokens.ERROR)
+    for item in skipped[:FILES_NAMED]:
+        page.labelled("skipped", f"{fmt.home(item.path)}: {item.reason}", gap=9)
+    if len(skipped) > FILES_NAMED:
+        page.add("  ", (f"and {len(skipped) - FILES_NAMED} more", tokens.LINK, "@damage"))
+    for note in notes:
+        page.say(note, "  ")

@@ -1,0 +1,1 @@
+"""Pages about a run or a part of it, one module a page; `table.py` lists the views."""

@@ -1,0 +1,187 @@
+"""The view `absent`: which artifacts are not in the trace, and why; of one compile also what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from itertools import groupby
+
+from tltui.analyses.problems import absent as found_in
+from tltui.analyses.problems.absent import Absence, AbsentGroup, CompileArtifacts, Expected, read_absence
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.documents.scope import Scope
+from tltui.model.run import Run
+from tltui.text import tokens
+from tltui.text.document import Document, Options, Piece
+from tltui.text.growing import GrowingDocument
+
+LINKS_SHOWN = 8
+LINKS_FOLDED = 400
+HEADINGS = {
+    found_in.FAILED: "Never reached: the compile failed before it",
+    found_in.CUT: "Cut off: the log ends before it",
+    found_in.UNKNOWN: "Absent, and nothing says why",
+    found_in.EMPTY: "Empty",
+    found_in.NOT_LOGGED: "Not logged: a setting adds it",
+    found_in.CACHED: "Skipped: a cache had the result",
+    found_in.NOTHING: "Nothing to write",
+}
+WORDS = {
+    found_in.PRESENT: "there",
+    found_in.FAILED: "failed",
+    found_in.CUT: "cut off",
+    found_in.UNKNOWN: "unknown",
+    found_in.EMPTY: "empty",
+    found_in.NOT_LOGGED: "not logged",
+    found_in.CACHED: "cached",
+    found_in.NOTHING: "no need",
+}
+STYLES = {
+    found_in.PRESENT: tokens.OK,
+    found_in.FAILED: tokens.ERROR,
+    found_in.CUT: tokens.WARN,
+    found_in.UNKNOWN: tokens.WARN,
+    found_in.EMPTY: tokens.WARN,
+    found_in.NOT_LOGGED: tokens.VALUE,
+    found_in.CACHED: tokens.VALUE,
+    found_in.NOTHING: tokens.DIM,
+}
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """What is absent from the compiles of the scope. Grows: it looks at every compile first."""
+
+    def fill(page: Page) -> Generator[None, None, Absence]:
+        page.add((f"Absent artifacts{scope.title}", tokens.TITLE))
+        absence = yield from read_absence(scope.compiles)
+        if not absence.compiles:
+            _nothing(page, bool(scope.compiles))
+        elif len(absence.compiles) == 1:
+            _compile(page, absence.compiles[0], run.finished)
+        else:
+            _many(page, absence, run.finished)
+        return absence
+
+    return GrowingDocument(scope.page("absent"), f"absent artifacts{scope.title}", options, fill, Page)
+
+
+def _nothing(page: Page, records: bool) -> None:
+    page.blank()
+    if records:
+        page.say("Only records without a compile id are here: nothing can be said to be expected of them.", "", tokens.DIM)
+    else:
+        page.say("There is no compile here.", "", tokens.DIM)
+
+
+def _still(page: Page, finished: bool) -> None:
+    if not finished:
+        page.say("The log is still being read: what is absent now may yet come.", "", tokens.WARN)
+
+
+def _compile(page: Page, compile_: CompileArtifacts, finished: bool) -> None:
+    """All of one compile, in the order of the compiler's work."""
+    rows = compile_.expected
+    there = sum(row.state == found_in.PRESENT for row in rows)
+    page.row([(f"[{compile_.ref}]", tokens.LINK, compile_.ref), f"  {compile_.status or 'no compile'}: ",
+              (f"{there} of {fmt.plural(len(rows), 'artifact')} that one would look for "
+               f"{'is' if there == 1 else 'are'} there", tokens.STRONG)], "")  # fmt: skip
+    _still(page, finished)
+    for routine, members in groupby(sorted(rows, key=lambda row: row.routine), key=lambda row: row.routine):
+        shown = list(members)
+        title = f"Nothing to miss ({len(shown)})" if routine else "In the order of the compiler's work"
+        page.heading(title, folded=routine)
+        for row in shown:
+            _row(page, compile_.ref, row)
+
+
+def _row(page: Page, ref: str, row: Expected) -> None:
+    """`there      Output code ×2  inductor_output_code`, or the state with its reason below."""
+    times = f" ×{row.count}" if row.count > 1 else ""
+    name = row.found or row.name
+    if row.found is None:
+        shown: Piece = (name, tokens.DIM, f"@records:{ref}" if row.state == found_in.PRESENT else "")
+    else:
+        shown = (name, tokens.LINK, f"{ref}:{name}" + ("#1" if row.count > 1 else ""))
+    head: list[Piece] = [(WORDS[row.state].ljust(11), STYLES[row.state]), (f"{row.title}{times}  ", tokens.STRONG), shown]
+    page.row(head)
+    if row.reason is not None:
+        page.say(row.reason, " " * 13, tokens.DIM)
+        _setting(page, row.flag, row.reason, " " * 13)
+
+
+def _many(page: Page, absence: Absence, finished: bool) -> None:
+    """Grouped: by state, then by reason, with the compiles that it is true of."""
+    wanted = sum(len(compile_.expected) for compile_ in absence.compiles)
+    missing = sum(len(group.refs) for group in absence.groups)
+    routine = sum(len(group.refs) for group in absence.groups if group.routine)
+    page.say(
+        f"{fmt.plural(len(absence.compiles), 'compile')} looked at. Of {fmt.count(wanted)} artifacts that one would look for, "
+        f"{fmt.count(wanted - missing)} are there and {fmt.count(missing)} are not"
+        + (f", {fmt.count(routine)} of them nothing to miss." if routine else "."), "", tokens.STRONG,
+    )  # fmt: skip
+    _still(page, finished)
+    told = [group for group in absence.groups if not group.routine]
+    for state, members in groupby(told, key=lambda group: group.state):
+        page.heading(HEADINGS[state])
+        _reasons(page, list(members), state, "  ")
+    rest = [group for group in absence.groups if group.routine]
+    if rest:
+        page.heading(f"Nothing to miss ({fmt.count(routine)})", folded=True)
+        _reasons(page, rest, "", "  ")
+    _present(page, absence)
+
+
+def _reasons(page: Page, groups: Sequence[AbsentGroup], state: str, indent: str) -> None:
+    """Artifacts that are absent from the same compiles for the same reason stand together."""
+    together: dict[tuple[str, str | None, tuple[str, ...]], list[AbsentGroup]] = {}
+    for group in groups:
+        together.setdefault((group.reason, group.flag, group.refs), []).append(group)
+    for (reason, flag, refs), members in together.items():
+        page.open(reason)
+        style = STYLES.get(state, tokens.DIM)
+        page.say(reason, indent, style)
+        names: list[list[Piece]] = [
+            [(group.title, tokens.STRONG), ("" if group.title == group.name else group.name, tokens.DIM)] for group in members
+        ]
+        page.table(names, indent + "  ")
+        _setting(page, flag, reason, indent + "  ")
+        _links(page, refs, indent + "  ")
+        page.close()
+
+
+def _setting(page: Page, flag: str | None, reason: str, indent: str) -> None:
+    """The setting that would bring it, unless the reason names it."""
+    if flag is None or flag in reason:
+        return
+    if "=" in flag:
+        page.row([("with ", tokens.LABEL), (flag, tokens.NAME), (" it would be written", tokens.LABEL)], indent)
+    else:
+        page.row([("the setting is ", tokens.LABEL), (flag, tokens.NAME)], indent)
+
+
+def _links(page: Page, refs: Sequence[str], indent: str) -> None:
+    pieces: list[Piece] = [f"{fmt.plural(len(refs), 'compile')}  "]
+    for ref in refs[:LINKS_SHOWN]:
+        pieces += [(f"[{ref}]", tokens.LINK, ref), " "]
+    page.row(pieces, indent)
+    left = refs[LINKS_SHOWN : LINKS_SHOWN + LINKS_FOLDED]
+    if not left:
+        return
+    more = len(refs) - LINKS_SHOWN
+    what = fmt.plural(more, "more compile")
+    if more > len(left):
+        what += f", the first {fmt.count(len(left))}"
+    page.open(what, folded=True)
+    page.add(indent + "  ", (what, tokens.DIM))
+    page.joined([(f"[{ref}]", tokens.LINK, ref) for ref in left], indent + "    ")
+    page.close()
+
+
+def _present(page: Page, absence: Absence) -> None:
+    page.heading("There", folded=True)
+    rows: list[list[Piece]] = []
+    for item in absence.present:
+        share = f"in {fmt.count(item.compiles)} of {fmt.count(item.wanted)}"
+        style = tokens.DIM if item.compiles == item.wanted else tokens.VALUE
+        rows.append([(item.title, ""), (share, style), ("" if item.name == item.title else item.name, tokens.DIM)])
+    page.table(rows)

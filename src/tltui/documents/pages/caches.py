@@ -1,0 +1,147 @@
+"""The view `caches`: what was found in a cache and what was not, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from tltui.analyses.caches.caches import MISS
+from tltui.analyses.caches.keys import KeyIndex, KeyUse, Nearest
+from tltui.analyses.caches.report import (
+    CacheMiss,
+    CachesReport,
+    CompileCaches,
+    divergences_of,
+    read_compile,
+    totals_of,
+    wanted_kinds,
+)  # fmt: skip
+from tltui.analyses.records import Reader
+from tltui.documents.page import Page
+from tltui.documents.parts import caches as parts
+from tltui.documents.parts.cache_misses import add_misses
+from tltui.documents.scope import Scope
+from tltui.model.nodes import Compile, Process
+from tltui.model.run import Run
+from tltui.text.document import Document, Options
+from tltui.text.growing import GrowingDocument
+
+COMPARED = 400
+"""Keys not found that are compared with all others."""
+EVERY = 16
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """The caches of the scope. Keys are compared with those of the whole run."""
+
+    def fill(page: Page) -> Generator[None, None, object]:
+        return (yield from _fill(page, run, scope))
+
+    return GrowingDocument(scope.page("caches"), f"Caches{scope.title}", options, fill, Page)
+
+
+def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesReport]:
+    """Counts first, which need no reading; then what the records say."""
+    single = len(scope.compiles) == 1
+    totals = totals_of(scope.compiles)
+    within = {str(node.ref) for node in scope.compiles}
+    different = tuple(
+        one for one in divergences_of(run.processes()) if any(answer.compile in within for answer in one.answers)
+    )
+    parts.add_totals(page, totals, sum(node.is_compile for node in scope.compiles))
+    parts.add_divergences(page, different)
+    yield
+    study = _Study()
+    yield from study.read(scope.compiles)
+    if single:
+        parts.add_answers(page, study.compiles)
+    if study.missed_with_components():
+        yield from study.index_rest([node for node in run.compiles() if str(node.ref) not in within])
+    misses = yield from study.misses()
+    compiles = tuple(
+        own for own in study.compiles if own.answers or own.profiles or own.off or own.backends or own.triton
+    )
+    silent = tuple(own.ref for own in study.compiles if not own.lowered and not own.answers)
+    saved = sum(own.saved_s or 0.0 for own in compiles)
+    taken = sum(own.taken_s or 0.0 for own in compiles)
+    report = CachesReport(1, totals, saved, taken, different, misses, compiles, silent)
+    add_misses(page, report)
+    yield
+    parts.add_bypasses(page, report)
+    parts.add_asked(page, report)
+    parts.add_off(page, report)
+    parts.add_hits(page, report)
+    parts.add_backends(page, report)
+    parts.add_profiles(page, report)
+    parts.add_triton(page, report)
+    yield
+    if not single:
+        parts.add_compiles(page, report)
+    parts.add_silent(page, report, study.compiles)
+    return report
+
+
+class _Study:
+    """What was read so far."""
+
+    def __init__(self) -> None:
+        self.compiles: list[CompileCaches] = []
+        self._index = KeyIndex()
+        self._code: dict[str, object] = {}
+        self._kinds: dict[int, set[int]] = {}
+        self._readers: dict[int, Reader] = {}
+
+    def _of(self, process: Process) -> tuple[Reader, set[int]]:
+        key = id(process)
+        if key not in self._readers:
+            self._readers[key], self._kinds[key] = Reader(process.log), wanted_kinds(process)
+        return self._readers[key], self._kinds[key]
+
+    def _take(self, node: Compile) -> CompileCaches:
+        own, components = read_compile(node, *self._of(node.process))
+        code = node.frame.code if node.frame.code[0] is not None else id(node.frame)
+        for answer in own.answers:
+            if answer.key and answer.ref:
+                use = KeyUse(own.ref, answer.state, answer.ref)
+                record, parts_of_key = components.get(answer.ref, (0, []))
+                self._index.add(answer.cache, answer.key, use, code, parts_of_key, id(node.process), record)
+        return own
+
+    def read(self, compiles: tuple[Compile, ...]) -> Generator[None, None, None]:
+        """Read the compiles of the scope."""
+        for n, node in enumerate(compiles):
+            own = self._take(node)
+            if node.is_compile or own.answers or own.profiles:
+                self.compiles.append(own)
+            if n % EVERY == EVERY - 1:
+                yield
+
+    def missed_with_components(self) -> bool:
+        """Whether there is a key to look for the nearest of."""
+        return any(
+            answer.state == MISS and answer.key and self._index.components(answer.cache, answer.key)
+            for own in self.compiles for answer in own.answers
+        )  # fmt: skip
+
+    def index_rest(self, compiles: list[Compile]) -> Generator[None, None, None]:
+        """Take the keys of the rest of the run in."""
+        for n, node in enumerate(compiles):
+            if any(name.endswith(("_hit", "_miss")) for name in node.counts):
+                self._take(node)
+            if n % EVERY == EVERY - 1:
+                yield
+
+    def misses(self) -> Generator[None, None, tuple[CacheMiss, ...]]:
+        """What was not found, each with the nearest other key."""
+        found: list[CacheMiss] = []
+        known: dict[tuple[str, str], Nearest | None] = {}
+        for own in self.compiles:
+            for answer in own.answers:
+                if answer.state != MISS:
+                    continue
+                key = (answer.cache, answer.key or "")
+                if answer.key and key not in known and len(known) < COMPARED:
+                    known[key] = self._index.nearest(*key)
+                    yield
+                others = tuple(use for use in self._index.uses(*key) if use.ref != answer.ref)
+                found.append(CacheMiss(own.ref, own.function, answer, others, known.get(key), self._index.components(*key)))
+        return tuple(found)

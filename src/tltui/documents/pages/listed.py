@@ -1,0 +1,50 @@
+"""The list of pages about a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tltui.documents.format import plural
+from tltui.documents.pages.table import VIEWS
+from tltui.model.run import Run
+from tltui.text import tokens
+from tltui.text.document import Builder, Options, TextDocument
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page: its address, what it answers, the key and the command that show it."""
+
+    ref: str
+    title: str
+    help: str
+    key: str
+    command: str
+
+
+def pages() -> tuple[Page, ...]:
+    """All pages about a run."""
+    return (
+        *(Page(f"@{view.name}", view.name, view.help, view.key, f"tltui {view.name} PATH") for view in VIEWS),
+        Page("@records", "records", "every record in file order, with time, site and size", "", "tltui records PATH"),
+        Page("@damage", "damage", "what is damaged, and which files were not opened", "", "tltui damage PATH"),
+    )
+
+
+def pages_document(run: Run, options: Options) -> TextDocument:
+    """Every page with a link and the command that prints it."""
+    builder = Builder("@pages", "all pages", options)
+    builder.heading("About the run")
+    for page in pages():
+        gap = " " * max(12 - len(page.title), 1)
+        builder.add((f"  {page.key or ' '} ", tokens.KEYWORD), (page.title, tokens.LINK, page.ref), gap, page.help)
+        builder.add((f"                {page.command}", tokens.DIM))
+    builder.heading("About a rank")
+    for rank in run.ranks:
+        ref = str(rank.ref)
+        said = f" {plural(rank.tally.compiles, 'compile')}  "
+        builder.add("  ", (f"{rank.title:<10}", tokens.LINK, ref), said, ("records", tokens.LINK, f"@records:{ref}"))
+    builder.blank()
+    rest = "A compile, a frame or an artifact has its own page: go to it in the tree, or press o and type its name."
+    builder.add((rest, tokens.DIM))
+    return builder.document(pages())

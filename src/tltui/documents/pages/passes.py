@@ -1,0 +1,134 @@
+"""The view `passes`: the graphs of a compile step by step, and what each step changed in them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from tltui.analyses.compare.node_changes import ADDED, KINDS, REMOVED, RETARGETED, RETYPED, GraphChange, NodeChange
+from tltui.analyses.compare.passes import CompilePasses, Passes, Step, read_passes
+from tltui.documents.compare.artifacts import diff_ref
+from tltui.documents.format import clip, plural
+from tltui.documents.page import Page
+from tltui.documents.scope import Scope
+from tltui.model.run import Run
+from tltui.text import tokens
+from tltui.text.document import Document, Options, Piece
+from tltui.text.growing import GrowingDocument
+
+SHOWN = 8
+"""Changed nodes of a step; more are folded."""
+NODES_LISTED = 400
+WORDS = {ADDED: "added", REMOVED: "removed", RETARGETED: "call something else", RETYPED: "of another dtype or shape"}
+REWIRES = "read something else"
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """The steps of the compiles of the scope."""
+
+    def fill(page: Page) -> Generator[None, None, Passes]:
+        page.add((f"From pass to pass{scope.title}", tokens.TITLE))
+        page.say("What each step of the compiler changed in the graph. A node is known by its operation, dtype and shape, line of "
+                 "source and by what it reads: renumbering is no change.", "", tokens.DIM)  # fmt: skip
+        found: list[CompilePasses] = []
+        for passes in read_passes(scope.compiles):
+            if passes is not None:
+                found.append(passes)
+                _compile(page, passes, len(scope.compiles) > 1)
+            yield
+        if not found:
+            page.blank()
+            page.say(_nothing(scope))
+        return Passes(1, tuple(found))
+
+    return GrowingDocument(scope.page("passes"), f"passes{scope.title}", options, fill, Page)
+
+
+def _nothing(scope: Scope) -> str:
+    if not scope.compiles:
+        return "There are no compiles here."
+    return "No graph was logged here: the compiles failed before there was one, found no operation, or their backend logs none."
+
+
+def _compile(page: Page, passes: CompilePasses, several: bool) -> None:
+    if several:
+        page.heading(f"{passes.ref} {passes.function or ''}".rstrip())
+    level = 1 if several else 0
+    for unit in passes.units:
+        page.close(level)
+        page.blank()
+        label = unit.unit or "whole compile"
+        page.open(label)
+        page.add((label, tokens.HEADING))
+        for step in unit.steps:
+            _step(page, step)
+            page.close(level + 1)
+    page.close(level)
+
+
+def _step(page: Page, step: Step) -> None:
+    """A line of what came out, and below it the nodes."""
+    page.open(step.name)
+    page.row([(step.name, tokens.LINK, step.ref), *_said(step)])
+    if step.change is None or not step.change.changes:
+        return
+    assert step.before_ref is not None
+    page.add("      ", (f"compare with {step.before}", tokens.LINK, diff_ref(step.before_ref, step.ref)))
+    shown = step.change.changes
+    fold_at = 0 if step.made_anew and len(shown) > SHOWN else SHOWN
+    for number, change in enumerate(shown[:NODES_LISTED]):
+        if number == fold_at and len(shown) > fold_at:
+            more = f"{plural(len(shown) - fold_at, 'node')}" + (" more" if fold_at else "")
+            page.open(more, folded=True)
+            page.add((f"      {more}", tokens.LABEL))
+        _node(page, change, step)
+    if len(shown) > NODES_LISTED:
+        page.add((f"      and {len(shown) - NODES_LISTED} further ones: the comparison shows them", tokens.DIM))
+
+
+def _said(step: Step) -> list[Piece]:
+    if step.before is None:
+        return [("   nothing before it to compare with", tokens.DIM)]
+    if step.unchanged:
+        return [(f"   the same as {step.before}", tokens.DIM)]
+    if step.problem:
+        return [(f"   {step.problem}", tokens.WARN)]
+    change = step.change
+    if change is None:
+        return []
+    if not change.changes:
+        what = _quiet(change)
+        return [(f"   no node changed{what}", tokens.DIM)]
+    pieces: list[Piece] = [f"   {change.left} → {plural(change.right, 'node')}"]
+    for kind in KINDS:
+        if count := change.count(kind):
+            style = {ADDED: tokens.ADDED, REMOVED: tokens.REMOVED}.get(kind, tokens.CHANGED)
+            sign = {ADDED: "+", REMOVED: "−"}.get(kind, "")
+            word = "" if sign else f" {WORDS.get(kind, REWIRES)}"
+            pieces += ["  ", (f"{sign}{count}{word}", style)]
+    if step.made_anew:
+        pieces.append(("  traced anew", tokens.DIM))
+    return pieces
+
+
+def _quiet(change: GraphChange) -> str:
+    parts = [f"{change.renamed} renamed"] if change.renamed else []
+    if change.moved:
+        parts.append(f"{change.moved} moved")
+    return f" ({', '.join(parts)})" if parts else ", only how it is printed"
+
+
+def _node(page: Page, change: NodeChange, step: Step) -> None:
+    room = page.width - 8
+    if change.before:
+        target = f"{step.before_ref}@L{change.left_line}"
+        page.add("      ", ("- ", tokens.REMOVED), *_text(change.before, change.name, room, tokens.REMOVED, target))
+    if change.after:
+        target = f"{step.ref}@L{change.right_line}"
+        page.add("      ", ("+ ", tokens.ADDED), *_text(change.after, change.name, room, tokens.ADDED, target))
+
+
+def _text(text: str, name: str, room: int, style: str, target: str) -> list[Piece]:
+    """The node; its name leads to its line."""
+    text = clip(text, room)
+    head = text[: len(name)] if text.startswith(name) else text[:12]
+    return [(head, style, target), (text[len(head) :], style)]

@@ -1,0 +1,188 @@
+"""The view `problems`: everything that went wrong, the worst first, each kind once."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from tltui.analyses.problems.problems import (
+    BreakGroup,
+    CudagraphGroup,
+    FailedGroup,
+    LimitGroup,
+    Occurrence,
+    Problems,
+    Readers,
+    RestartGroup,
+    SkippedGroup,
+    break_groups,
+    breaks_logged,
+    cudagraph_groups,
+    failed_groups,
+    limit_groups,
+    skipped_groups,
+    unfinished_of,
+)
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.documents.pages.table import BY_NAME
+from tltui.documents.parts.problems import (
+    add_break_group,
+    add_failed,
+    add_limit,
+    add_occurrences,
+    add_restart,
+    add_skipped,
+    times,
+)
+from tltui.documents.scope import Scope
+from tltui.model.run import Run
+from tltui.model.status import Status, Tally
+from tltui.text import tokens
+from tltui.text.document import Document, Options, Piece
+from tltui.text.growing import GrowingDocument
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """The problems of the scope."""
+
+    def fill(page: Page) -> Generator[None, None, Problems]:
+        return (yield from _fill(page, run, scope))
+
+    return GrowingDocument(scope.page("problems"), f"problems{scope.title}", options, fill, Page)
+
+
+def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]:
+    compiles, readers = scope.compiles, Readers()
+    unfinished, skipped, cudagraphs = unfinished_of(compiles), skipped_groups(compiles), cudagraph_groups(compiles)
+    _head(page, run, scope, len(unfinished), len(skipped))
+    yield
+    errors, backward = yield from failed_groups(compiles, readers)
+    yield from _add_failed(page, "Errors", errors)
+    yield from _add_failed(page, "Backward failures", backward)
+    limits = yield from limit_groups(compiles, readers)
+    _add_limits(page, limits)
+    _add_unfinished(page, unfinished, run.finished)
+    yield
+    breaks, restarts = yield from break_groups(compiles, readers)
+    logged = breaks_logged(compiles)
+    yield from _add_breaks(page, breaks, logged)
+    _add_restarts(page, restarts)
+    yield
+    _add_skipped(page, skipped)
+    _add_cudagraphs(page, cudagraphs)
+    return Problems(1, errors, backward, limits, unfinished, breaks, restarts, skipped, cudagraphs, logged)
+
+
+def _head(page: Page, run: Run, scope: Scope, unfinished: int, skipped: int) -> None:
+    """What there is, in numbers of the index; or that there is nothing."""
+    tally = sum((c.tally for c in scope.compiles), Tally())
+    limits = sum(c.facts.recompile_limit for c in scope.compiles)
+    words: list[Piece] = []
+    if failed := tally.errors - limits:
+        words.append((f"{page.status(Status.ERROR)[0]} {fmt.plural(failed, 'compile')} failed", tokens.ERROR))
+    if limits:
+        words.append((f"{page.status(Status.ERROR)[0]} recompile limit reached {times(limits)}", tokens.ERROR))
+    if unfinished:
+        words.append((f"{page.status(Status.MISSING)[0]} {fmt.count(unfinished)} not finished", tokens.MISSING))
+    if tally.breaks:
+        words.append((f"{page.status(Status.BREAK)[0]} {fmt.plural(tally.breaks, 'graph break')}", tokens.BREAK))
+    if tally.restarts:
+        words.append(fmt.plural(tally.restarts, "restart"))
+    if skipped:
+        words.append((f"{page.status(Status.EMPTY)[0]} {fmt.plural(skipped, 'function')} without operations", tokens.DIM))
+    page.joined(words)
+    reading = "" if run.finished else " so far"
+    if not tally.compiles and not words:
+        page.say(f"There is no compile{reading} in this part of the log, and so no problem of one.")
+        if "exports" in BY_NAME:
+            page.add("What went wrong in an export: ", ("exports", tokens.LINK, scope.page("exports")))
+    elif not words:
+        what = "no error, graph break, restart, hit of the recompile limit, unfinished compile or function without operations"
+        page.say(f"{fmt.plural(tally.compiles, 'compile')}{reading}: {what}.")
+    if run.damaged and not str(scope.ref):
+        damaged = f"{fmt.plural(run.damaged, 'place')} of the logs damaged: something may be missing here"
+        page.add((damaged, tokens.LINK, "@damage"))
+
+
+def _add_failed(page: Page, title: str, groups: Sequence[FailedGroup]) -> Generator[None, None, None]:
+    if not groups:
+        return
+    page.heading(_title(title, sum(len(group.occurrences) for group in groups), len(groups), "of kind"))
+    for number, group in enumerate(groups):
+        if number:
+            page.blank()
+        add_failed(page, group)
+        yield
+
+
+def _title(title: str, count: int, kinds: int, among: str) -> str:
+    """`Errors (5, of 2 kinds)`; just the number where each stands for itself."""
+    if kinds == count:
+        return f"{title} ({fmt.count(count)})"
+    preposition, _, word = among.partition(" ")
+    return f"{title} ({fmt.count(count)} {preposition} {fmt.plural(kinds, word)})"
+
+
+def _add_limits(page: Page, groups: Sequence[LimitGroup]) -> None:
+    if not groups:
+        return
+    page.heading(_title("Recompile limit", sum(len(g.occurrences) for g in groups), len(groups), "in function"))
+    for number, group in enumerate(groups):
+        if number:
+            page.blank()
+        add_limit(page, group)
+
+
+def _add_unfinished(page: Page, found: Sequence[Occurrence], finished: bool) -> None:
+    if not found:
+        return
+    page.heading(f"Not finished ({fmt.count(len(found))})")
+    if finished:
+        page.say("No metrics: still compiling, killed, or the log is cut off.", "  ", tokens.DIM)
+    else:
+        page.say("No metrics yet: the log is still being read.", "  ", tokens.DIM)
+    add_occurrences(page, found, "  ")
+
+
+def _add_breaks(page: Page, groups: Sequence[BreakGroup], logged: bool) -> Generator[None, None, None]:
+    if not groups:
+        return
+    page.heading(_title("Graph breaks", sum(len(g.occurrences) for g in groups), len(groups), "at place"))
+    if not logged:
+        what = (
+            "This torch wrote no records of graph breaks (2.6 and later do). What has a link to metrics here is the reason"
+            " of a restart, as the metrics give it: without a line of your code."
+        )
+        page.say(what, "  ", tokens.DIM)
+    for number, group in enumerate(groups):
+        if number:
+            page.blank()
+        add_break_group(page, group)
+        yield
+
+
+def _add_restarts(page: Page, groups: Sequence[RestartGroup]) -> None:
+    if not groups:
+        return
+    page.heading(_title("Other restarts", sum(len(g.occurrences) for g in groups), len(groups), "for reason"))
+    page.say("The analysis began again. No record of a graph break has this reason.", "  ", tokens.DIM)
+    for group in groups:
+        add_restart(page, group)
+
+
+def _add_skipped(page: Page, groups: Sequence[SkippedGroup]) -> None:
+    if not groups:
+        return
+    page.heading(_title("Without operations", sum(len(g.occurrences) for g in groups), len(groups), "in function"))
+    page.say("No tensor operation was captured: the function runs as plain Python.", "  ", tokens.DIM)
+    for group in groups:
+        add_skipped(page, group)
+
+
+def _add_cudagraphs(page: Page, groups: Sequence[CudagraphGroup]) -> None:
+    if not groups:
+        return
+    page.heading("CUDA graphs skipped")
+    for group in groups:
+        page.say(f"{times(len(group.occurrences))}: {fmt.one_line(group.reason)}", "  ", "", "    ")
+        add_occurrences(page, group.occurrences)

@@ -1,0 +1,271 @@
+"""The view `provenance`: which line of source became which nodes and kernels, and how much of that is known.
+
+Of one compile the whole table, of more the coverage of each of their units. `options.filter` names a unit.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from tltui.analyses.provenance.provenance import Provenance, provenance_json, provenance_of
+from tltui.analyses.provenance.result import POST, PRE, SOURCES, Coverage, Kernel, Node, UnitProvenance
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.documents.scope import Scope
+from tltui.model.ref import BadAddress, at_line
+from tltui.model.run import Run
+from tltui.text import tokens
+from tltui.text.document import Document, Options, Piece
+from tltui.text.growing import GrowingDocument
+from tltui.text.sanitize import sanitize
+
+TITLES = {
+    "pre": "pre-grad", "post": "post-grad", "py": "code", "cpp": "C++ wrapper", "kernel": "kernels", "source": "source",
+}  # fmt: skip
+SAID = {
+    "node_mappings": "torch's node mappings",
+    "kernel_stack_traces": "stacks of the kernels",
+    "forward_mappings": "node mappings of the forward",
+    "comments": "comments in the generated code",
+    "file_comments": "# File: comments",
+    "kernel_names": "operators in the names of kernels",
+}
+NAMES_SHOWN = 12
+LABEL = 10
+PANE_LABEL = 12
+
+
+@dataclass(frozen=True, slots=True)
+class UnitCoverage:
+    """One unit in the list of several compiles."""
+
+    ref: str
+    unit: str
+    source: str
+    recorded: bool
+    coverage: Coverage
+
+
+@dataclass(frozen=True, slots=True)
+class Coverages:
+    """The units of several compiles."""
+
+    schema: int
+    ref: str
+    units: tuple[UnitCoverage, ...]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command has beside the options of every view."""
+    parser.add_argument("--unit", metavar="U", dest="filter", default="", help="only this unit: forward, backward, inference …")
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """The table of a compile, or the coverage of several."""
+
+    def fill(page: Page) -> Generator[None, None, object]:
+        page.add((f"Provenance{scope.title}", tokens.TITLE))
+        if len(scope.compiles) == 1:
+            return provenance_json(_compile(page, provenance_of(scope.compiles[0]), options.filter))
+        return (yield from _many(page, scope))
+
+    return GrowingDocument(scope.page("provenance"), f"provenance{scope.title}", options, fill, Page)
+
+
+def _compile(page: Page, found: Provenance, unit: str) -> Provenance:
+    units = found.units
+    if unit:
+        one = found.unit(unit)
+        if one is None:
+            names = ", ".join(known.unit for known in units) or "none"
+            raise BadAddress(f"[{found.ref}] has no unit {unit!r}. It has: {names}")
+        units = (one,)
+    if not units:
+        page.say("Nothing was lowered here: there is no graph of Inductor, no code and no mapping.", "", tokens.DIM)
+    if len(units) > 1:
+        page.row([("units: ", tokens.LABEL), ", ".join(known.unit for known in units)], "")
+    for known in units:
+        _unit(page, known)
+    return Provenance(found.schema, found.ref, units)
+
+
+def _unit(page: Page, unit: UnitProvenance) -> None:
+    page.heading(unit.unit)
+    _coverage(page, unit)
+    _panes(page, unit)
+    _lines(page, unit)
+    _kernels(page, unit)
+
+
+def _coverage(page: Page, unit: UnitProvenance) -> None:
+    """`10/10 kernels, 52/52 nodes mapped`, by what, and what is not."""
+    page.say(coverage_text(unit.coverage), "  ", tokens.STRONG)
+    if unit.sources:
+        page.labelled("by", ", ".join(SAID[source] for source in unit.sources), gap=PANE_LABEL)
+    else:
+        page.say("Nothing in the trace tells where these kernels and nodes come from.", "  ", tokens.WARN)
+    if not unit.recorded:
+        said = "torch did not record provenance here. INDUCTOR_PROVENANCE=1 in the environment of the job makes it write"
+        page.say(said + " node mappings" + ("; what follows comes from comments." if unit.sources else "."), "  ", tokens.WARN)
+    _unmapped(page, "kernel", unit.coverage.kernels_unmapped)
+    _unmapped(page, "node", unit.coverage.nodes_unmapped)
+
+
+def coverage_text(coverage: Coverage) -> str:
+    """`41/44 kernels, 212/230 nodes mapped`"""
+    if not coverage.kernels and not coverage.nodes:
+        return "no kernels, no nodes"
+    said = f"{coverage.kernels_mapped}/{coverage.kernels} kernels, {coverage.nodes_mapped}/{coverage.nodes} nodes mapped"
+    if coverage.nodes_with_line > coverage.nodes_mapped:
+        said += f"; {coverage.nodes_with_line}/{coverage.nodes} nodes with a line of source"
+    return said
+
+
+def _unmapped(page: Page, noun: str, names: Sequence[str]) -> None:
+    if not names:
+        return
+    what = f"{fmt.plural(len(names), noun)} not mapped"
+    if len(names) <= NAMES_SHOWN:
+        page.labelled("", f"{what}: {sanitize(', '.join(names))}", gap=0)
+        return
+    page.open(what, folded=True)
+    page.add("  ", what)
+    page.say(sanitize(", ".join(names)), "    ", tokens.DIM)
+    page.close()
+
+
+def _panes(page: Page, unit: UnitProvenance) -> None:
+    for pane in unit.panes:
+        if pane.ref:
+            lines = (f"  {fmt.plural(pane.lines, 'line')}", tokens.DIM)
+            page.row([(TITLES[pane.kind].ljust(PANE_LABEL), tokens.LABEL), (pane.ref, tokens.LINK, pane.ref), lines])
+            if pane.why:
+                page.say(pane.why, " " * (PANE_LABEL + 2), tokens.DIM)
+        elif pane.kind in ("source", "pre", "post") and pane.why:
+            page.add("  ", (TITLES[pane.kind].ljust(PANE_LABEL), tokens.LABEL), (pane.why, tokens.DIM))
+
+
+def _lines(page: Page, unit: UnitProvenance) -> None:
+    """Line by line of the source what became of it."""
+    keys = {kernel.key: kernel for kernel in unit.kernels}
+    for born in unit.lines:
+        page.blank()
+        page.open(f"{fmt.place(born.file, born.line)}" if born.file else "no line of source")
+        if born.file:
+            where = fmt.place(born.file, born.line)
+            page.add("  ", (fmt.clip_middle(where, page.width - 2), tokens.LINK, fmt.place_target(born.file, born.line)),
+                     (f" in {born.function}" if born.function else "", tokens.DIM))  # fmt: skip
+            page.code(born.code, "    ")
+        else:
+            page.add("  ", ("No line of source is known of these", tokens.LABEL))
+        _nodes(page, "pre-grad", unit.panes[PRE].ref, born.pre)
+        _nodes(page, "post-grad", unit.panes[POST].ref, born.post)
+        _born_kernels(page, unit, [keys[key] for key in born.kernels if key in keys])
+        page.close()
+
+
+def _nodes(page: Page, label: str, ref: str, nodes: Sequence[Node]) -> None:
+    if not nodes:
+        return
+    pieces: list[Piece] = []
+    for n, node in enumerate(nodes):
+        pieces.append((sanitize(node.name), tokens.LINK, at_line(ref, node.line)))
+        pieces.append((f":{node.line}" + (", " if n < len(nodes) - 1 else ""), tokens.DIM))
+    _wrapped(page, label, pieces)
+
+
+def _born_kernels(page: Page, unit: UnitProvenance, kernels: Sequence[Kernel]) -> None:
+    pieces: list[Piece] = []
+    for n, kernel in enumerate(kernels):
+        line, ref = (kernel.call_lines or (0,))[0], unit.panes[kernel.call_pane].ref
+        name = fmt.clip_middle(sanitize(kernel.name if kernel.handle is None else kernel.key), page.width - LABEL - 18)
+        pieces.append((name, tokens.LINK, at_line(ref, line)) if line and ref else name)
+        pieces.append((_at(kernel) + (", " if n < len(kernels) - 1 else ""), tokens.DIM))
+    if pieces:
+        _wrapped(page, "kernels", pieces)
+
+
+def _at(kernel: Kernel) -> str:
+    """` at 186`, or ` at 186, …` for one that is called more than once."""
+    if not kernel.call_lines:
+        return ""
+    runs = sum(b != a + 1 for a, b in pairwise(kernel.call_lines))
+    return f" at {kernel.call_lines[0]}" + (", …" if runs else "")
+
+
+def _wrapped(page: Page, label: str, pieces: Sequence[Piece]) -> None:
+    """Names and their lines behind a label; a name and its line stay together."""
+    indent = 4 + LABEL
+    line: list[Piece] = []
+    used = indent
+    first = True
+    for n in range(0, len(pieces), 2):
+        pair = pieces[n : n + 2]
+        width = sum(len(piece if isinstance(piece, str) else piece[0]) for piece in pair)
+        if line and used + width > page.width:
+            page.add("    ", (label.ljust(LABEL) if first else " " * LABEL, tokens.LABEL), *line)
+            line, used, first = [], indent, False
+        line += pair
+        used += width
+    page.add("    ", (label.ljust(LABEL) if first else " " * LABEL, tokens.LABEL), *line)
+
+
+def _kernels(page: Page, unit: UnitProvenance) -> None:
+    """Kernel by kernel in the order of the code: where it is called and defined, and the lines in it."""
+    if not unit.kernels:
+        return
+    page.blank()
+    title = f"{fmt.plural(len(unit.kernels), 'kernel')} in the order of the code"
+    page.open(title, folded=True)
+    page.add("  ", (title, tokens.LABEL))
+    for kernel in unit.kernels:
+        calls, own = unit.panes[kernel.call_pane].ref, unit.panes[kernel.definition_pane].ref
+        name = fmt.clip_middle(sanitize(kernel.key), page.width - 6)
+        target = at_line(calls, kernel.call_lines[0]) if kernel.call_lines and calls else ""
+        page.add("    ", (name, tokens.LINK if target else tokens.NAME, target))
+        if kernel.definition is not None and own:
+            first, last = kernel.definition
+            page.add("      ", ("defined".ljust(LABEL), tokens.LABEL), (f"lines {first}–{last}", tokens.LINK, at_line(own, first)))
+        told = (("lines", _short(kernel.user_lines)), ("pre-grad", kernel.pre_nodes), ("post-grad", kernel.post_nodes))
+        for label, names in told:
+            if names:
+                page.labelled(label, sanitize(", ".join(names)), "      ", LABEL)
+        if not kernel.mapped:
+            page.add("      ", ("nothing in the trace tells where it comes from", tokens.DIM))
+    page.close()
+
+
+def _short(places: Sequence[str]) -> list[str]:
+    found = (place.rpartition(":") for place in places)
+    return [fmt.place(file, int(line)) for file, _, line in found]
+
+
+def _many(page: Page, scope: Scope) -> Generator[None, None, Coverages]:
+    """A line for each unit of each compile."""
+    units: list[UnitCoverage] = []
+    for compile_ in scope.compiles:
+        yield
+        found = provenance_of(compile_)
+        for unit in found.units:
+            units.append(UnitCoverage(found.ref, unit.unit, unit.source, unit.recorded, unit.coverage))
+            _unit_line(page, units[-1])
+    if not units:
+        page.say("Nothing was lowered here: there is no graph of Inductor, no code and no mapping.", "", tokens.DIM)
+    elif not all(unit.recorded for unit in units):
+        page.blank()
+        page.say("Where provenance was not recorded, INDUCTOR_PROVENANCE=1 in the environment of the job makes torch write it.",
+                 "", tokens.DIM)  # fmt: skip
+    return Coverages(1, str(scope.ref), tuple(units))
+
+
+def _unit_line(page: Page, unit: UnitCoverage) -> None:
+    said = coverage_text(unit.coverage).replace("; ", ";  ").split("  ")
+    if not unit.recorded:
+        said[-1] += ", not recorded"
+    elif unit.source in SOURCES[1:]:
+        said[-1] += f", by {SAID[unit.source]}"
+    pieces: list[Piece] = [(f"[{unit.ref}]", tokens.LINK, f"@provenance:{unit.ref}"), f" {sanitize(unit.unit)}  "]
+    page.row([*pieces, *((f"{part} ", tokens.DIM) for part in said)], "")

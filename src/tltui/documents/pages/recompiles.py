@@ -1,0 +1,176 @@
+"""The view `recompiles`: for each frame that was compiled again, the ladder of its compiles and what would help."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator
+from dataclasses import dataclass
+
+from tltui.analyses.recompiles.causes import CAUSES
+from tltui.analyses.recompiles.ladder import Ladder, frames_of, ladder_of, recompiles_of
+from tltui.analyses.recompiles.rungs import Rung, rungs_of
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.documents.parts.ladder import Rungs, add_variations, storms_of
+from tltui.documents.scope import Scope
+from tltui.model.nodes import Compile, Frame
+from tltui.model.run import Run
+from tltui.text import tokens
+from tltui.text.document import Document, Options, Piece
+from tltui.text.growing import GrowingDocument
+from tltui.text.sanitize import sanitize
+
+NAME = "recompiles"
+FEW_LEFT = 2
+"""Compiles left before the limit, from which on that is a warning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recompiles:
+    """The recompiles of a run, or of a part of it."""
+
+    schema: int
+    ref: str
+    """The part; '' for the whole run."""
+    compiles: int
+    seconds: float
+    """All compiles of the part."""
+    recompiles: int
+    recompile_seconds: float
+    causes: tuple[tuple[str, int], ...]
+    """(class, recompiles in which it was a reason), the most frequent first."""
+    frames: tuple[Ladder, ...]
+    """Those at the limit first, then by the seconds that their recompiles took."""
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """The ladders of the frames in the scope."""
+    view = _View(run, scope)
+    return GrowingDocument(scope.page(NAME), f"recompiles{scope.title}", options, view.fill, Page)
+
+
+class _View:
+    def __init__(self, run: Run, scope: Scope) -> None:
+        self._run = run
+        self._scope = scope
+        self._causes: Counter[str] = Counter()
+
+    def fill(self, page: Page) -> Generator[None, None, object]:
+        compiles = [c for c in self._scope.compiles if c.is_compile]
+        frames = frames_of(compiles)
+        recompiles = [c for _, own in frames for c in own]
+        seconds, spent = sum(c.tally.seconds for c in compiles), sum(c.tally.seconds for c in recompiles)
+        self._head(page, compiles, frames, seconds, spent)
+        yield
+        ladders: list[Ladder] = []
+        seen: dict[tuple[object, ...], str] = {}
+        for frame, own in frames:
+            ladder = yield from self._frame(page, frame, own, seen)
+            ladders.append(ladder)
+        if self._causes:
+            self._by_cause(page)
+        found = tuple(self._ordered())
+        return Recompiles(1, str(self._scope.ref), len(compiles), seconds, len(recompiles), spent, found, tuple(ladders))
+
+    def _head(
+        self, page: Page, compiles: list[Compile], frames: list[tuple[Frame, list[Compile]]], seconds: float, spent: float
+    ) -> None:
+        if not frames:
+            _nothing(page, self._run, self._scope, compiles)
+            return
+        total = sum(len(own) for _, own in frames)
+        page.joined([
+            (f"{fmt.plural(total, 'recompile')} of {fmt.plural(len(frames), 'frame')}", tokens.RECOMPILE),
+            f"{fmt.seconds(spent)} of {fmt.seconds(seconds)} compile time",
+        ])  # fmt: skip
+        hit = sum(any(c.facts.recompile_limit for c in own) for _, own in frames)
+        if hit:
+            what = f"{fmt.plural(hit, 'frame')} reached the recompile limit: calls that fit no earlier compile run in eager mode."
+            page.say(what, "", tokens.WARN)
+        if len(frames) > 1:
+            page.say(f"{'The frames at the limit, then the' if hit else 'The'} most expensive frames come first.", "", tokens.DIM)
+
+    def _frame(
+        self, page: Page, frame: Frame, own: list[Compile], seen: dict[tuple[object, ...], str]
+    ) -> Generator[None, None, Ladder]:
+        code = frame.code
+        twin = seen.get(code) if code[1] is not None else None
+        seen.setdefault(code, str(frame.ref))
+        name = sanitize(code[0] or f"frame {frame.key.frame}")
+        page.close(0)
+        page.blank()
+        page.open(f"{frame.ref} {name}", folded=twin is not None)
+        self._frame_head(page, frame, name, twin)
+        every: list[Rung] = []  # also those outside of the scope: what varied is a question about the frame
+        for rung in rungs_of(recompiles_of(frame)):
+            every.append(rung)
+            yield
+        wanted = {str(c.ref) for c in own}
+        rungs = [rung for rung in every if rung.ref in wanted]
+        for rung in rungs:
+            self._causes.update({reason.cause for reason in rung.reasons})
+        ladder = ladder_of(frame, every, rungs)
+        self._limit(page, ladder)
+        page.blank()
+        writer = Rungs(page, rungs)
+        for run in storms_of(rungs):
+            if len(run) == 1:
+                writer.add(run[0])
+            else:
+                writer.add_storm(run)
+            yield
+        if ladder.variations:
+            page.blank()
+            add_variations(page, ladder.variations, len(every))
+        yield
+        return ladder
+
+    def _frame_head(self, page: Page, frame: Frame, name: str, twin: str | None) -> None:
+        ref = str(frame.ref)
+        pieces: list[Piece] = [(ref, tokens.LINK, ref), " ", (fmt.clip_middle(name, page.width // 2), tokens.FUNCTION)]
+        if frame.code[1] is not None:
+            pieces += ["  ", page.place(frame.code[1], frame.code[2])]
+        if twin is not None:
+            pieces.append(f"  the same code as {twin}")
+        page.row(pieces, "")
+        words: list[Piece] = [f"{fmt.plural(len(frame.compiles), 'compile')} in {fmt.seconds(frame.tally.seconds)}"]
+        every = recompiles_of(frame)
+        spent = sum(c.tally.seconds for c in every)
+        words.append((f"{fmt.plural(len(every), 'recompile')} ({fmt.seconds(spent)})", tokens.RECOMPILE))
+        page.joined(words, "  ")
+
+    @staticmethod
+    def _limit(page: Page, ladder: Ladder) -> None:
+        limit = f" of {ladder.limit}" if ladder.limit is not None else ""
+        told: list[Piece] = ["  ", ("metrics", tokens.LINK, ladder.limit_ref)] if ladder.limit_ref else []
+        if ladder.limit_hit:
+            page.row([(f"the recompile limit{limit} was reached", tokens.WARN), *told])
+        elif ladder.left is not None:
+            left = fmt.plural(ladder.left, "more compile") if ladder.left else "no further compile"
+            style = tokens.WARN if ladder.left <= FEW_LEFT else tokens.DIM
+            page.row([(f"{left} before the recompile limit{limit}", style), *told])
+
+    def _ordered(self) -> list[tuple[str, int]]:
+        return sorted(self._causes.items(), key=lambda item: (-item[1], item[0]))
+
+    def _by_cause(self, page: Page) -> None:
+        page.heading("Reasons by class")
+        rows: list[list[Piece]] = [
+            [(fmt.count(count), tokens.NUMBER), (cause, tokens.KEYWORD), (CAUSES.get(cause, ""), tokens.DIM)]
+            for cause, count in self._ordered()
+        ]
+        page.table(rows, right=(0,))
+        page.add("  ", ("how many recompiles named it; one can name several", tokens.DIM))
+
+
+def _nothing(page: Page, run: Run, scope: Scope, compiles: list[Compile]) -> None:
+    """Why there is no ladder."""
+    if not compiles:
+        page.say(f"No recompiles: there are no compiles{' in ' + str(scope.ref) if str(scope.ref) else ''}.", "", tokens.STRONG)
+        page.say("Recompiles are told by compiles of torch.compile; exports and AOTInductor have none.", "  ", tokens.DIM)
+    elif len(compiles) == 1:
+        page.say(f"No recompile: [{compiles[0].ref}] is the first compile of its frame.", "", tokens.STRONG)
+    else:
+        page.say(f"No recompiles: each of {fmt.plural(len(compiles), 'frame')} was compiled once.", "", tokens.STRONG)
+    if not run.finished:
+        page.add("  ", ("The log is still being read.", tokens.DIM))

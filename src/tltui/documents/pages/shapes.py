@@ -1,0 +1,160 @@
+"""The view `shapes`: which sizes are dynamic, which were fixed, by which of the user's lines."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+
+from tltui.analyses.records import Reader
+from tltui.analyses.shapes.advice import advice_of
+from tltui.analyses.shapes.shape_env import has_shapes, shape_kinds
+from tltui.analyses.shapes.shapes import CompileShapes, has_marks, shapes_of, signature
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.documents.parts.shapes import add_compile
+from tltui.documents.scope import Scope
+from tltui.model.nodes import Compile, Process
+from tltui.model.run import Run
+from tltui.text import tokens
+from tltui.text.document import Document, Options
+from tltui.text.growing import GrowingDocument
+
+SHOWN = 40
+"""Compiles of a run whose blocks are open at first."""
+NAMED = 200
+"""Compiles without symbols that are named."""
+EVERY = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ShapesReport:
+    """The shapes of a part of a run."""
+
+    schema: int
+    compiles: tuple[CompileShapes, ...]
+    """Those with symbols or with dims that were marked: fixed ones first, then those with conditions."""
+    without: tuple[str, ...]
+    """The addresses of the compiles that have neither."""
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """The shapes of the scope."""
+
+    def fill(page: Page) -> Generator[None, None, object]:
+        return (yield from _fill(page, scope))
+
+    return GrowingDocument(scope.page("shapes"), f"Shapes{scope.title}", options, fill, Page)
+
+
+def _fill(page: Page, scope: Scope) -> Generator[None, None, ShapesReport]:
+    with_symbols, plain = yield from _sorted(scope)
+    single = len(scope.compiles) == 1
+    if not single:
+        _head(page, with_symbols, plain)
+        yield
+    found: list[CompileShapes] = []
+    like: list[tuple[str, str]] = []
+    seen: dict[tuple[object, ...], str] = {}
+    said: set[str] = set()
+    without: list[Compile] = []
+    readers: dict[int, Reader] = {}
+    for n, node in enumerate(with_symbols + plain):
+        reader = readers.setdefault(id(node.process), Reader(node.process.log))
+        if not single and n >= len(with_symbols) and not has_marks(node, reader):
+            without.append(node)
+            if n % EVERY == 0:
+                yield
+            continue
+        shapes = shapes_of(node, reader)
+        if not (shapes.symbols or shapes.real or shapes.stuck or shapes.guards or single):
+            without.append(node)
+            continue
+        shapes = replace(shapes, advice=advice_of(shapes))
+        found.append(shapes)
+        first = seen.setdefault(signature(shapes), shapes.ref)
+        if first != shapes.ref:
+            like.append((shapes.ref, first))
+        else:
+            add_compile(page, shapes, single, len(seen) > SHOWN, said)
+        yield
+    if not single:
+        page.close(0)
+        _like(page, like)
+        _plain(page, without, bool(found))
+    found.sort(key=lambda shapes: shapes.weight, reverse=True)
+    return ShapesReport(1, tuple(found), tuple(str(node.ref) for node in without if node.is_compile or single))
+
+
+def _like(page: Page, like: list[tuple[str, str]]) -> None:
+    """Compiles of the same code to which the same happened, on other ranks as a rule."""
+    if not like:
+        return
+    page.blank()
+    what = f"{fmt.plural(len(like), 'more compile')} of the same code with the same sizes and guards as one above"
+    page.open(what, folded=True)
+    page.add((fmt.clip(what, page.width), tokens.DIM))
+    for ref, first in like[:NAMED]:
+        page.add("  ", (f"[{ref}]", tokens.LINK, ref), " like ", (f"[{first}]", tokens.LINK, first))
+    if len(like) > NAMED:
+        page.add("  ", (f"and {fmt.count(len(like) - NAMED)} more", tokens.DIM))
+    page.close()
+
+
+def _sorted(scope: Scope) -> Generator[None, None, tuple[list[Compile], list[Compile]]]:
+    """The compiles with shape records, those in which something was fixed first; and those without."""
+    kinds: dict[int, set[int]] = {}
+    fixed: list[Compile] = []
+    guarded: list[Compile] = []
+    other: list[Compile] = []
+    plain: list[Compile] = []
+    for n, node in enumerate(scope.compiles):
+        process = node.process
+        own = kinds.get(id(process))
+        if own is None:
+            own = kinds[id(process)] = shape_kinds(process)
+        if node.counts["symbolic_shape_specialization"] or (node.tally.errors and has_shapes(node, own)):
+            fixed.append(node)
+        elif has_shapes(node, own):
+            (guarded if has_shapes(node, _guards(process)) else other).append(node)
+        else:
+            plain.append(node)
+        if n % EVERY == EVERY - 1:
+            yield
+    return fixed + guarded + other, plain
+
+
+def _guards(process: Process) -> set[int]:
+    return {n for n, kind in enumerate(process.log.kinds) if kind.event.startswith("guard_added")}
+
+
+def _head(page: Page, with_symbols: list[Compile], plain: list[Compile]) -> None:
+    """What there is, in one line."""
+    total = sum(node.is_compile for node in with_symbols + plain)
+    fixed = sum(bool(node.counts["symbolic_shape_specialization"]) for node in with_symbols)
+    what = f"{fmt.plural(total, 'compile')}, {fmt.count(sum(node.is_compile for node in with_symbols))} with symbols"
+    page.joined([(what, tokens.STRONG)] + ([(f"{fmt.count(fixed)} in which a size was fixed", tokens.WARN)] if fixed else []))
+
+
+def _plain(page: Page, plain: list[Compile], some: bool) -> None:
+    """The compiles without symbols, folded."""
+    if not plain:
+        return
+    page.close(0)
+    page.blank()
+    real = [node for node in plain if node.is_compile]
+    if not some:
+        what = "No compile has a symbol: every size that torch saw was static, or this torch does not log symbols."
+        page.say(what)
+        page.say("A dim becomes dynamic when its size varies between calls, or by torch._dynamo.mark_dynamic.", "", tokens.DIM)
+    if not real:
+        return
+    what = f"{fmt.plural(len(real), 'compile')} without symbols: all sizes static"
+    page.open(what, folded=True)
+    page.add((what, tokens.DIM))
+    for node in real[:NAMED]:
+        name, file, line = node.frame.code
+        page.row([(f"[{node.ref}]", tokens.LINK, str(node.ref)), "  ", (name or "", tokens.FUNCTION), "  ", page.place(file, line)])
+    if len(real) > NAMED:
+        page.add("  ", (f"and {fmt.count(len(real) - NAMED)} more", tokens.DIM))
+    page.close()
+

@@ -1,0 +1,157 @@
+"""The view `timing`: where the time went, by phase, function, compile and rank; of a compile as a flame view."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Generator, Iterator
+
+from tltui.analyses.timing import perfetto
+from tltui.analyses.timing.results import Timing
+from tltui.analyses.timing.spans import count_events
+from tltui.analyses.timing.timing import compile_times, function_times, outliers_of, process_times, timing_steps
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.documents.parts.flame import add_flames
+from tltui.documents.parts.reports import add_time
+from tltui.documents.parts.timing import (
+    add_beside,
+    add_compiles,
+    add_functions,
+    add_gaps,
+    add_kernels,
+    add_meaning,
+    add_names,
+    add_open,
+    add_processes,
+)
+from tltui.documents.scope import Scope
+from tltui.model.run import Run
+from tltui.model.status import Tally
+from tltui.text import tokens
+from tltui.text.document import Document, Options, Piece
+from tltui.text.growing import GrowingDocument
+from tltui.text.sanitize import sanitize
+
+AT_ONCE = 40_000
+"""Events up to which the page begins with what they say; with more, it begins with what the index knows."""
+COMPILES_AT_ONCE = 300
+"""The same, for compiles without events: their metrics are read."""
+SORTS = ("self", "total", "count", "name")
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """The timing of the scope."""
+
+    def fill(page: Page) -> Generator[None, None, Timing]:
+        return (yield from _fill(page, run, scope, options.sort if options.sort in SORTS else "self"))
+
+    return GrowingDocument(scope.page("timing"), f"timing{scope.title}", options, fill, Page)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command has beside the options of every view."""
+    parser.add_argument("--sort", choices=SORTS, default="self", help="the order of the tables (default: self)")
+    parser.add_argument("--perfetto", metavar="FILE", help="write the events as JSON for ui.perfetto.dev instead")
+    parser.add_argument("--force", action="store_true", help="with --perfetto: replace FILE if it exists")
+
+
+def instead(run: Run, scope: Scope, options: argparse.Namespace) -> Iterator[bytes] | None:
+    """What the command does where an option asks for something other than the page."""
+    if not options.perfetto:
+        return None
+    written = perfetto.write(options.perfetto, scope.compiles, options.force)
+    return iter([f"{written.path}  {_written(written)}\n".encode("utf-8", "backslashreplace")])
+
+
+def _written(written: perfetto.Written) -> str:
+    text = f"{fmt.plural(written.events, 'event')} in {fmt.plural(written.lanes, 'lane')}, {fmt.size_of(written.size)}"
+    if written.unreadable:
+        text += f"; {fmt.plural(written.unreadable, 'event')} left out: no JSON, or without name and time"
+    return text
+
+
+def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Generator[None, None, Timing]:
+    compiles = scope.compiles
+    events = count_events(compiles)
+    _head(page, run, scope, events)
+    if events > AT_ONCE or (not events and len(compiles) > COMPILES_AT_ONCE):
+        return (yield from _large(page, scope, sort))
+    timing = yield from timing_steps(str(scope.ref), compiles)
+    if not timing.source and not timing.compiles:
+        _nothing(page, events)
+        return timing
+    if not timing.events:
+        page.say("This log has no timing events (chromium_event): the times are those that the metrics state.", "", tokens.DIM)
+    add_time(page, timing.phases, "")
+    add_open(page, timing)
+    if timing.flames:
+        add_flames(page, timing)
+        add_names(page, timing, sort, folded=len(compiles) == 1)
+    else:
+        add_names(page, timing, sort)
+        add_functions(page, timing.functions, timing.seconds, sort)
+        add_compiles(page, timing.compiles, timing.seconds, sort)
+        add_processes(page, timing.processes, timing.outliers)
+    _rest(page, timing)
+    return timing
+
+
+def _large(page: Page, scope: Scope, sort: str) -> Generator[None, None, Timing]:
+    """What the index knows is there at once; the events are read behind it."""
+    times = {key: time for key, time in compile_times(scope.compiles).items() if time.seconds > 0}
+    total = sum(time.seconds for time in times.values())
+    add_functions(page, function_times(scope.compiles, times), total, sort)
+    add_compiles(page, sorted(times.values(), key=lambda time: -time.seconds), total, sort)
+    if times:
+        processes = process_times(scope.compiles, times)
+        add_processes(page, processes, outliers_of(processes))
+    yield
+    timing = yield from timing_steps(str(scope.ref), scope.compiles)
+    page.heading("Where it went")
+    add_time(page, timing.phases, "  ")
+    add_open(page, timing)
+    add_names(page, timing, sort)
+    if timing.flames:
+        add_flames(page, timing)
+    elif not times:  # no metrics at all: every compile was cut off, or none has an id
+        add_compiles(page, timing.compiles, timing.seconds, sort)
+        add_processes(page, timing.processes, timing.outliers)
+    _rest(page, timing)
+    return timing
+
+
+def _rest(page: Page, timing: Timing) -> None:
+    add_kernels(page, timing)
+    add_beside(page, timing)
+    add_gaps(page, timing)
+    add_meaning(page, timing)
+
+
+def _head(page: Page, run: Run, scope: Scope, events: int) -> None:
+    tally = sum((compile_.tally for compile_ in scope.compiles), Tally())
+    page.add(("Timing", tokens.TITLE), *_of(scope))
+    words: list[Piece] = []
+    if len(scope.compiles) == 1 and (code := scope.compiles[0].frame.code)[0]:
+        words += [(fmt.clip_middle(sanitize(code[0]), 40), tokens.FUNCTION), page.place(code[1], code[2])]
+    elif tally.compiles:
+        words.append((fmt.plural(tally.compiles, "compile"), tokens.LINK, str(scope.ref) or "@run"))
+    if tally.seconds:
+        words.append(f"{fmt.seconds(tally.seconds)} of compiling")
+    words.append((fmt.plural(events, "timing event"), tokens.LINK, scope.page("records")))
+    page.joined(words)
+    if not run.finished:
+        page.say("still reading the logs: everything below is preliminary", "", tokens.WARN)
+
+
+def _of(scope: Scope) -> list[Piece]:
+    return [" of ", (f"[{scope.ref}]", tokens.LINK, str(scope.ref))] if str(scope.ref) else [" of the run"]
+
+
+def _nothing(page: Page, events: int) -> None:
+    page.blank()
+    if events:
+        page.say("None of the timing events could be read, and there are no metrics with times.")
+    else:
+        page.say("Nothing here tells how long anything took: there are no timing events (chromium_event), and no metrics.")
+
+

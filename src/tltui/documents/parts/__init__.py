@@ -1,0 +1,1 @@
+"""Sections of pages: what several pages, or one long one, are made of."""

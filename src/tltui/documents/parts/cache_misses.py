@@ -1,0 +1,173 @@
+"""The section of misses on the page of caches: how a key that was not found differs from the nearest other one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tltui.analyses.caches.caches import HIT
+from tltui.analyses.caches.keys import ComponentDifference, KeyUse, Nearest, grouped_names
+from tltui.analyses.caches.report import CacheMiss, CachesReport
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.text import tokens
+from tltui.text.diff.word_diff import ChangedLine, Marks, around, changed_lines
+from tltui.text.document import Piece
+from tltui.text.sanitize import sanitize
+
+GROUPS_SHOWN, REFS_SHOWN, ROWS_SHOWN, NAMED = 12, 8, 10, 400
+DIFFERENCES_SHOWN, MANY_LINES = 4, 6
+
+
+def add_misses(page: Page, report: CachesReport) -> None:
+    """Keys that were not found: those that differ from their nearest in the same components are one group."""
+    if not report.misses:
+        return
+    took = f", after which compiling took {fmt.seconds(report.taken_s)}" if report.taken_s else ""
+    page.heading(f"Misses ({fmt.count(len(report.misses))}){took}")
+    by_key: dict[tuple[str, str | None], list[CacheMiss]] = {}
+    for miss in report.misses:
+        by_key.setdefault((miss.answer.cache, miss.answer.key or miss.answer.ref), []).append(miss)
+    groups: dict[tuple[object, ...], list[list[CacheMiss]]] = {}
+    plain: list[list[CacheMiss]] = []
+    for same in by_key.values():
+        first = same[0]
+        if _elsewhere(first):
+            groups.setdefault((first.answer.cache,), []).append(same)
+        elif first.nearest is None or first.nearest.before is False:
+            plain.append(same)
+        else:
+            groups.setdefault((first.answer.cache, first.nearest.names), []).append(same)
+    ordered = sorted(groups.values(), key=lambda group: -sum(m.answer.seconds_taken or 0.0 for same in group for m in same))
+    for group in ordered[:GROUPS_SHOWN]:
+        _miss_group(page, group)
+    rest = ordered[GROUPS_SHOWN:]
+    if rest:
+        what = f"{fmt.plural(len(rest), 'more group')} of misses"
+        page.open(what, folded=True)
+        page.add("  ", (what, tokens.DIM))
+        for group in rest[:NAMED]:
+            _miss_group(page, group)
+        page.close()
+    _plain_misses(page, plain)
+
+
+def _elsewhere(miss: CacheMiss) -> list[KeyUse]:
+    """Compiles that found the very key."""
+    return [use for use in miss.others if use.state == HIT]
+
+
+def _miss_group(page: Page, group: Sequence[Sequence[CacheMiss]]) -> None:
+    first = group[0][0]
+    _miss(page, group[0])
+    if found := _elsewhere(first):
+        refs: list[Piece] = [(f" [{use.compile}]", tokens.LINK, use.ref) for use in found[:REFS_SHOWN]]
+        page.row(["the same key was found by", *refs], "    ")
+        page.say("so nothing differs: the entry was not in the cache yet, or not in this one.", "    ", tokens.DIM)
+    elif first.nearest is not None:
+        _nearest(page, first.nearest)
+    if len(group) > 1:
+        what = fmt.plural(len(group) - 1, "more key")
+        verb = "differs" if len(group) == 2 else "differ"
+        what += " that others found" if found else f" that {verb} in the same components"
+        page.open(what, folded=True)
+        page.add("    ", (what, tokens.DIM))
+        for same in group[1:NAMED]:
+            _miss(page, same, "      ")
+        page.close()
+
+
+def _miss(page: Page, same: Sequence[CacheMiss], indent: str = "  ") -> None:
+    """`[0/1] f  FX graph cache miss  key fsqdzvbj…  compiling took 1.2 s`, then who missed the same key."""
+    miss = same[0]
+    answer = miss.answer
+    pieces: list[Piece] = [(f"[{miss.compile}]", tokens.LINK, miss.compile), " "]
+    if miss.function:
+        pieces += [(fmt.clip_middle(sanitize(miss.function), 30), tokens.FUNCTION), "  "]
+    pieces += [(f"{answer.cache} miss", tokens.WARN, answer.ref or ""), "  "]
+    if answer.key:
+        pieces.append((f"key {fmt.clip(sanitize(answer.key), 12)}", tokens.DIM))
+    if answer.seconds_taken is not None:
+        pieces.append(f"  compiling took {fmt.seconds(answer.seconds_taken)}")
+    page.row(pieces, indent)
+    if answer.detail and answer.detail != "full_miss":
+        said = {"guard_miss": "entries with this key are there, but their guards on sizes do not hold"}
+        page.say(said.get(answer.detail, f"torch says: {answer.detail}"), indent + "  ")
+    if len(same) > 1:
+        refs: list[Piece] = [(f" [{other.compile}]", tokens.LINK, other.answer.ref or "") for other in same[1 : REFS_SHOWN + 1]]
+        more = f" and {len(same) - 1 - REFS_SHOWN} more" if len(same) - 1 > REFS_SHOWN else ""
+        page.row(["missed the same key:", *refs, (more, tokens.DIM)], indent + "  ")
+
+
+def _nearest(page: Page, nearest: Nearest) -> None:
+    use = nearest.uses[0]
+    pieces: list[Piece] = ["nearest: key ", (fmt.clip(sanitize(nearest.key), 12), tokens.LINK, use.ref)]
+    pieces += [" of ", (f"[{use.compile}]", tokens.LINK, use.compile)]
+    said = ["same function" if nearest.same_code else "another function"]
+    if nearest.before is not None:
+        said.append("asked for before" if nearest.before else "asked for later")
+    page.row([*pieces, " ", (f"({', '.join(said)})", tokens.DIM)], "    ")
+    what = f"{fmt.count(nearest.differ)} of {fmt.plural(nearest.of, 'component')}"
+    page.add("    ", (f"{what} {'differs' if nearest.differ == 1 else 'differ'}", tokens.STRONG))
+    graph = "gm" in nearest.names
+    shown = 0 if graph and not nearest.same_code else DIFFERENCES_SHOWN  # of another graph the texts say nothing
+    for difference in nearest.differences[:shown]:
+        _difference(page, difference)
+    rest = nearest.names[shown:]
+    if rest:
+        names = ", ".join(grouped_names(rest))
+        more = " …" if nearest.differ > len(nearest.names) else ""
+        page.say(f"and {names}{more}" if shown else f"{names}{more}", "      ", tokens.DIM, "        ")
+
+
+def _difference(page: Page, difference: ComponentDifference) -> None:
+    """One component, with the words in which it differs."""
+    page.add("      ", (fmt.clip_middle(sanitize(difference.name), page.width - 6), tokens.NAME))
+    if difference.here is None or difference.there is None:
+        only, text = ("there", difference.there) if difference.here is None else ("here", difference.here)
+        page.add("        ", (f"only {only}  ", tokens.LABEL), fmt.clip(sanitize(fmt.one_line(text or "")), page.width - 20))
+        return
+    lines, more = changed_lines(difference.here, difference.there)
+    if more > MANY_LINES:  # another graph: pairs of lines mean nothing
+        lines, more = lines[:1], more + len(lines) - 1
+    if not lines:
+        page.add("        ", ("torch wrote the same text of both; only the hashes differ", tokens.DIM))
+    for line in lines:
+        _changed(page, line)
+    if more:
+        page.add("        ", (f"and {fmt.plural(more, 'more line')}", tokens.DIM))
+
+
+def _changed(page: Page, line: ChangedLine) -> None:
+    room = page.width - 15
+    for label, text, marks, style in (
+        ("here", line.left, line.left_marks, tokens.ADDED), ("there", line.right, line.right_marks, tokens.REMOVED)
+    ):  # fmt: skip
+        if text is not None:
+            page.add("        ", (label.ljust(7), tokens.LABEL), *_pieces(text, marks, room, style))
+
+
+def _pieces(text: str, marks: Marks, room: int, style: str) -> list[Piece]:
+    shown, places = around(text, marks, room)
+    pieces: list[Piece] = []
+    at = 0
+    for start, end in places:
+        pieces += [shown[at:start], (shown[start:end], style)]
+        at = end
+    return [*pieces, shown[at:]]
+
+
+def _plain_misses(page: Page, plain: Sequence[Sequence[CacheMiss]]) -> None:
+    """Misses with nothing to compare with."""
+    if not plain:
+        return
+    groups: dict[tuple[str, bool], list[Sequence[CacheMiss]]] = {}
+    for same in plain:
+        groups.setdefault((same[0].answer.cache, same[0].components > 0), []).append(same)
+    for (cache, compared), members in groups.items():
+        what = f"{cache}: {fmt.plural(sum(map(len, members)), 'miss', 'misses')}"
+        what += " with no earlier key to compare" if compared else ", torch wrote no components"
+        page.open(what, folded=len(members) > ROWS_SHOWN)
+        page.add("  ", (fmt.clip(what, page.width - 2), tokens.DIM))
+        for same in members[:NAMED]:
+            _miss(page, same, "    ")
+        page.close()

@@ -1,0 +1,251 @@
+"""Sections of the page of caches: counts, ranks that differ, bypasses, hits, and the rest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from tltui.analyses.caches.caches import AOT, BYPASS, DISABLED_STATE, FX, HIT, MISS, STORED
+from tltui.analyses.caches.report import CachesReport, CacheTotal, CompileCaches, Divergence
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.text import tokens
+from tltui.text.document import Piece
+from tltui.text.sanitize import sanitize
+
+REFS_SHOWN, ROWS_SHOWN, NAMED = 8, 10, 400
+STYLES = {HIT: tokens.OK, MISS: tokens.WARN, BYPASS: tokens.WARN, DISABLED_STATE: tokens.DIM, STORED: tokens.DIM}
+
+
+def add_totals(page: Page, totals: Sequence[CacheTotal], compiles: int) -> None:
+    """Hits, misses and bypasses of each cache."""
+    if not totals:
+        what = f"{fmt.plural(compiles, 'compile')}, and no hit, miss or bypass of a cache was logged"
+        page.add((what if compiles else "no compile here, so no cache was asked", tokens.STRONG))
+    for total in totals:
+        words: list[Piece] = [(fmt.plural(total.hits, "hit"), tokens.OK if total.hits else tokens.DIM)]
+        words.append((fmt.plural(total.misses, "miss", "misses"), tokens.WARN if total.misses else tokens.DIM))
+        if total.bypassed:
+            words.append((fmt.plural(total.bypassed, "bypass", "bypasses"), tokens.WARN))
+        line: list[Piece] = [(total.cache.ljust(19), tokens.STRONG)]
+        for n, word in enumerate(words):
+            line += [", " if n else "", word]
+        page.add(*line)
+
+
+def add_divergences(page: Page, found: Sequence[Divergence]) -> None:
+    """What some ranks found and others did not: a known cause of hangs."""
+    if not found:
+        return
+    groups: dict[tuple[object, ...], list[Divergence]] = {}
+    for one in found:  # mostly both caches give one rank the same answer
+        states = tuple((answer.rank, answer.state) for answer in one.answers)
+        groups.setdefault((one.function, one.file, one.line, one.ordinal, states), []).append(one)
+    merged = list(groups.values())
+    page.heading(f"Ranks got different answers ({fmt.plural(len({key[:4] for key in groups}), 'compile')})")
+    page.say(
+        "Ranks that hit go on at once, those that miss compile first. A collective in between waits for them, or hangs "
+        "(pytorch issue 193043).", "  ", tokens.WARN,
+    )  # fmt: skip
+    for group in merged[:ROWS_SHOWN]:
+        _divergence(page, group)
+    if len(merged) > ROWS_SHOWN:
+        what = f"{fmt.count(len(merged) - ROWS_SHOWN)} more"
+        page.open(what, folded=True)
+        page.add("  ", (what, tokens.DIM))
+        for group in merged[ROWS_SHOWN:NAMED]:
+            _divergence(page, group)
+        page.close()
+
+
+def _divergence(page: Page, group: Sequence[Divergence]) -> None:
+    one = group[0]
+    name = (fmt.clip_middle(sanitize(one.function or "?"), 40), tokens.FUNCTION)
+    which = f"{fmt.ordinal(one.ordinal)} compile, {' and '.join(own.cache for own in group)}"
+    page.row([name, "  ", page.place(one.file, one.line), f"  {which}"], "  ")
+    for state in (HIT, MISS, BYPASS):
+        same = [answer for answer in one.answers if answer.state == state]
+        if same:
+            label = f"{state} on {fmt.plural(len(same), 'rank')} "
+            refs: list[Piece] = [(f" [{answer.compile}]", tokens.LINK, answer.compile) for answer in same[:REFS_SHOWN]]
+            more = f" and {len(same) - REFS_SHOWN} more" if len(same) > REFS_SHOWN else ""
+            page.row([(label.ljust(15), STYLES[state]), *refs, (more, tokens.DIM)], "    ")
+
+
+def add_bypasses(page: Page, report: CachesReport) -> None:
+    """Caches that could not be used, by reason."""
+    groups: dict[tuple[str, str], list[tuple[CompileCaches, str]]] = {}
+    for own in report.compiles:
+        for answer in own.answers:
+            if answer.state == BYPASS:
+                reason = fmt.one_line(answer.reason) if answer.reason else "torch logged no reason"
+                groups.setdefault((answer.cache, reason), []).append((own, answer.ref or own.ref))
+    if not groups:
+        return
+    page.heading(f"Bypassed ({fmt.count(sum(map(len, groups.values())))})")
+    for (cache, reason), members in sorted(groups.items(), key=lambda item: -len(item[1])):
+        page.add("  ", (f"{len(members)}×".rjust(4), tokens.STRONG), " ", (cache, tokens.WARN))
+        page.say(reason, "       ")
+        refs: list[Piece] = [(f"[{own.ref}] ", tokens.LINK, ref) for own, ref in members[:REFS_SHOWN]]
+        page.row([*refs, (f"and {len(members) - REFS_SHOWN} more" if len(members) > REFS_SHOWN else "", tokens.DIM)], "       ")
+
+
+def add_answers(page: Page, compiles: Sequence[CompileCaches]) -> None:
+    """Each answer of a compile, in order, with its whole key."""
+    answers = [answer for own in compiles for answer in own.answers]
+    if not answers:
+        return
+    page.heading("Answers, in order")
+    for answer in answers:
+        pieces: list[Piece] = [answer.cache, "  ", (answer.state, STYLES.get(answer.state, ""), answer.ref or "")]
+        if answer.seconds_saved is not None:
+            pieces.append(f"  saved {fmt.seconds(answer.seconds_saved)}")
+        if answer.seconds_taken is not None:
+            pieces.append(f"  compiling took {fmt.seconds(answer.seconds_taken)}")
+        page.row(pieces, "  ")
+        if answer.key:
+            page.add("    ", ("key  ", tokens.LABEL), (fmt.clip_middle(sanitize(answer.key), page.width - 9), tokens.VALUE))
+        if answer.guards:
+            page.say(f"found with the guards {answer.guards}", "    ", tokens.DIM)
+
+
+def add_asked(page: Page, report: CachesReport) -> None:
+    """Questions whose answers torch did not log."""
+    found = [(own, answer) for own in report.compiles for answer in own.answers if answer.state == "asked"]
+    if not found:
+        return
+    page.heading(f"Asked, but the answer is not in the log ({fmt.count(len(found))})")
+    for own, answer in found[:ROWS_SHOWN]:
+        page.row([(f"[{own.ref}]", tokens.LINK, own.ref), "  ", (answer.cache, tokens.LINK, answer.ref or ""),
+                  (f"  key {fmt.clip(sanitize(answer.key or '?'), 12)}", tokens.DIM)], "  ")  # fmt: skip
+    if len(found) > ROWS_SHOWN:
+        page.add("  ", (f"and {fmt.count(len(found) - ROWS_SHOWN)} more", tokens.DIM))
+
+
+def add_off(page: Page, report: CachesReport) -> None:
+    """Caches that were switched off, by what."""
+    groups: dict[str, list[CompileCaches]] = {}
+    for own in report.compiles:
+        for why in own.off:
+            groups.setdefault(why, []).append(own)
+    if not groups:
+        return
+    page.heading("Switched off")
+    for why, members in groups.items():
+        page.say(why, "  ", tokens.WARN, "    ")
+        refs: list[Piece] = [(f"[{own.ref}] ", tokens.LINK, own.ref) for own in members[:REFS_SHOWN]]
+        page.row([f"in {fmt.plural(len(members), 'compile')}: ", *refs,
+                  (f"and {len(members) - REFS_SHOWN} more" if len(members) > REFS_SHOWN else "", tokens.DIM)], "    ")  # fmt: skip
+
+
+def add_hits(page: Page, report: CachesReport) -> None:
+    """Compiles with hits, the most time saved first."""
+    found = [own for own in report.compiles if any(answer.state == HIT for answer in own.answers)]
+    if not found:
+        return
+    saved = f", which saved {fmt.seconds(report.saved_s)} of compiling" if report.saved_s else ""
+    page.heading(f"Hits in {fmt.plural(len(found), 'compile')}{saved}")
+    found.sort(key=lambda own: -(own.saved_s or 0.0))
+    _rows(page, found[:ROWS_SHOWN], "  ")
+    if len(found) > ROWS_SHOWN:
+        what = f"{fmt.plural(len(found) - ROWS_SHOWN, 'more compile')} with hits"
+        page.open(what, folded=True)
+        page.add("  ", (what, tokens.DIM))
+        _rows(page, found[ROWS_SHOWN : ROWS_SHOWN + NAMED], "    ")
+        page.close()
+
+
+def _rows(page: Page, compiles: Sequence[CompileCaches], indent: str) -> None:
+    rows: list[list[Piece]] = []
+    for own in compiles:
+        saved = f"saved {fmt.seconds(own.saved_s)}" if own.saved_s else ""
+        rows.append([
+            (f"[{own.ref}]", tokens.LINK, own.ref),
+            (fmt.clip_middle(sanitize(own.function or ""), 30), tokens.FUNCTION),
+            (saved, tokens.NUMBER),
+            (_said(own), tokens.DIM),
+        ])  # fmt: skip
+    page.table(rows, indent)
+
+
+def _said(own: CompileCaches) -> str:
+    """`AOTAutograd hit · FX graph 2 hits`"""
+    counts = Counter((answer.cache.removesuffix(" cache"), answer.state) for answer in own.answers)
+    words = [f"{cache} {state}" if count == 1 else f"{cache} {count}× {state}" for (cache, state), count in counts.items()]
+    return " · ".join(words)
+
+
+def add_backends(page: Page, report: CachesReport) -> None:
+    """Where the answers came from, if a remote cache took part."""
+    total: Counter[tuple[str, str, str]] = Counter()
+    for own in report.compiles:
+        for backend in own.backends:
+            total[backend.cache, backend.where, HIT] += backend.hits
+            total[backend.cache, backend.where, MISS] += backend.misses
+    if not any(where == "remote" for _, where, _ in total):
+        return
+    page.heading("Local and remote, as the metrics count them")
+    for cache in (AOT, FX):
+        for where in ("local", "remote"):
+            hits, misses = total[cache, where, HIT], total[cache, where, MISS]
+            if hits or misses:
+                page.add("  ", f"{cache}, {where}".ljust(28), f"{fmt.plural(hits, 'hit')}, {fmt.plural(misses, 'miss', 'misses')}")
+
+
+def add_profiles(page: Page, report: CachesReport) -> None:
+    """Profiles of dynamic sizes (PGO)."""
+    found = [(own, answer) for own in report.compiles for answer in own.profiles]
+    if not found:
+        return
+    page.heading("Profiles of sizes that vary (PGO)")
+    for own, answer in found[:ROWS_SHOWN]:
+        what = "read" if answer.state == HIT else "stored"
+        page.row([(f"[{own.ref}]", tokens.LINK, own.ref), "  ", (f"{answer.cache}: {what}", tokens.LINK, answer.ref or "")], "  ")
+    if len(found) > ROWS_SHOWN:
+        page.add("  ", (f"and {fmt.count(len(found) - ROWS_SHOWN)} more", tokens.DIM))
+
+
+def add_triton(page: Page, report: CachesReport) -> None:
+    """What became of autotuning, and kernels that came with cached graphs."""
+    total: Counter[str] = Counter()
+    for own in report.compiles:
+        total.update(dict(own.triton))
+    bundles = sum(own.bundles or 0 for own in report.compiles)
+    if not total and not bundles:
+        return
+    page.heading("Triton")
+    words = {HIT: "from the autotuning cache", MISS: "tuned anew", "only 1 config": "with nothing to tune",
+             "force_disabled": "with the autotuning cache switched off"}  # fmt: skip
+    for state, count in total.most_common():
+        page.add("  ", f"{fmt.plural(count, 'kernel')} {words.get(state, state)}")
+    if bundles:
+        page.add("  ", f"{fmt.plural(bundles, 'bundle')} of compiled kernels with cached graphs")
+
+
+def add_compiles(page: Page, report: CachesReport) -> None:
+    """Every compile with its answers, folded."""
+    found = [own for own in report.compiles if own.answers]
+    if len(found) < 2:
+        return
+    page.blank()
+    page.close(0)
+    page.open("Every compile", folded=True)
+    page.add((f"Every compile that asked a cache ({fmt.count(len(found))})", tokens.HEADING))
+    _rows(page, found[: NAMED * 10], "  ")
+    page.close(0)
+
+
+def add_silent(page: Page, report: CachesReport, everyone: Sequence[CompileCaches]) -> None:
+    """What can be said of the rest."""
+    strange = [own for own in everyone if own.lowered and not own.answers and not own.off]
+    if strange:
+        page.blank()
+        what = f"{fmt.plural(len(strange), 'compile')} lowered a graph without a record of any cache"
+        page.say(f"{what}: torch before 2.5 writes none, and the log may be cut.", "", tokens.DIM)
+    if report.silent:
+        page.blank()
+        what = f"{fmt.plural(len(report.silent), 'compile')} asked no cache: Inductor lowered nothing in them"
+        page.add((fmt.clip(what, page.width), tokens.DIM))
+        refs: list[Piece] = [(f"[{ref}] ", tokens.LINK, ref) for ref in report.silent[:REFS_SHOWN]]
+        more = f"and {fmt.count(len(report.silent) - REFS_SHOWN)} more" if len(report.silent) > REFS_SHOWN else ""
+        page.row([*refs, (more, tokens.DIM)], "  ")

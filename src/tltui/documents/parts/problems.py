@@ -1,0 +1,228 @@
+"""Pieces of the page of problems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tltui.analyses.problems.breaks import GraphBreak, from_restart
+from tltui.analyses.problems.problems import BreakGroup, FailedGroup, LimitGroup, Occurrence, RestartGroup, SkippedGroup
+from tltui.analyses.problems.registry import Registered, adds
+from tltui.analyses.stacks.stacks import StackFrame, user_frames
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.documents.pages.table import BY_NAME
+from tltui.documents.parts.reports import add_advice, add_break_place, add_failure, add_stack
+from tltui.documents.parts.summary import code_piece, place_piece
+from tltui.model.ref import parse_ref
+from tltui.model.status import Status
+from tltui.text import tokens
+from tltui.text.document import Piece
+from tltui.text.sanitize import sanitize
+
+INDENT = "    "
+OCCURRENCES_SHOWN = 6
+OWN_FRAMES = 4
+
+
+def add_occurrences(page: Page, found: Sequence[Occurrence], indent: str = INDENT, named: bool = True, label: str = "") -> None:
+    """`while compiling  ranks 0–3  [0:0/0] f  [1:0/0] f`, the first few; the rest is folded."""
+    pieces: list[Piece] = [(f"{label}  ", tokens.LABEL)] if label else []
+    if len({item.rank for item in found}) > 1:
+        pieces.append(f"{ranks_text({item.rank for item in found})}  ")
+    page.row(pieces + _occurrences(found[:OCCURRENCES_SHOWN], named), indent)
+    if len(found) > OCCURRENCES_SHOWN:
+        what = f"{fmt.count(len(found) - OCCURRENCES_SHOWN)} more"
+        page.open(what, folded=True)
+        page.add(indent, (what, tokens.DIM))
+        page.row(_occurrences(found[OCCURRENCES_SHOWN:], named), indent + "  ")
+        page.close()
+
+
+def _occurrences(found: Sequence[Occurrence], named: bool) -> list[Piece]:
+    pieces: list[Piece] = []
+    for item in found:
+        name = f" {fmt.clip_middle(sanitize(item.function), 30)}" if named and item.function else ""
+        pieces += ["  "] * bool(pieces) + [(f"[{item.ref}]{name}", tokens.LINK, item.ref)]
+    return pieces
+
+
+def ranks_text(ranks: set[int | None]) -> str:
+    """`ranks 0–3, 7`, with `no rank` for processes without one."""
+    numbers = sorted(rank for rank in ranks if rank is not None)
+    parts: list[str] = []
+    start = 0
+    for n in range(1, len(numbers) + 1):
+        if n == len(numbers) or numbers[n] != numbers[n - 1] + 1:
+            first, last = numbers[start], numbers[n - 1]
+            parts.append(str(first) if first == last else f"{first}{'–' if last > first + 1 else ', '}{last}")
+            start = n
+    text = f"{'rank' if len(numbers) == 1 else 'ranks'} {', '.join(parts)}" if numbers else ""
+    return " and ".join(part for part in (text, "no rank" if None in ranks else "") if part)
+
+
+def times(count: int) -> str:
+    """`once`, `2 times`"""
+    return "once" if count == 1 else f"{fmt.count(count)} times"
+
+
+def add_failed(page: Page, group: FailedGroup) -> None:
+    """One error: what was being compiled, then type, reason and the user's line."""
+    page.open(group.failure.type)
+    head: list[Piece] = [page.status(Status.ERROR), " "]
+    first = group.occurrences[0]
+    head += [(f"[{first.ref}]", tokens.LINK, first.ref), "  "]
+    if group.code.name:
+        head += [(fmt.clip_middle(sanitize(group.code.name), 40), tokens.FUNCTION), "  ", place_piece(group.code)]
+    if len(group.occurrences) > 1:
+        head.append((f"  {fmt.plural(len(group.occurrences), 'compile')}", tokens.STRONG))
+    page.row(head)
+    add_failure(page, group.failure, INDENT)
+    add_installed(page, group.installed, group.explained)
+    if len(group.occurrences) > 1:
+        add_occurrences(page, group.occurrences, named=False)
+    shown = (group.failure.file, group.failure.line)
+    _add_stacks(page, group.failure.stack, shown, group.failure.traceback, " of the traceback, outermost first")
+    page.close()
+
+
+def _add_stacks(
+    page: Page, own: Sequence[StackFrame], shown: tuple[str | None, int | None], whole: Sequence[StackFrame], what: str
+) -> None:
+    """The user's frames, the nearest first, without the place that is `shown` already; the framework's folded."""
+    further = list(dict.fromkeys(frame for frame in own if (frame.file, frame.line) != shown))
+    if further:
+        page.add(INDENT, ("called from, nearest first", tokens.LABEL))
+        add_stack(page, further[:OWN_FRAMES], INDENT + "  ")
+    if whole:
+        title = f"{fmt.plural(len(whole), 'frame')}{what}"
+        page.open(title, folded=True)
+        page.add(INDENT, (title, tokens.DIM))
+        add_stack(page, whole, INDENT + "  ")
+        page.close()
+
+
+def add_installed(page: Page, known: Registered | None, said: GraphBreak | None) -> None:
+    """What the registry of the installed torch has beyond the trace, marked as such."""
+    if known is None or said is None:
+        return
+    explanation, hints = adds(known, said.explanation, said.hints)
+    if not explanation and not hints:
+        return
+    version = f" {known.torch}" if known.torch else ""
+    page.say(f"not in the trace, from the list of graph breaks of the torch{version} installed here:", INDENT, tokens.DIM)
+    if explanation:
+        page.labelled("why", explanation, INDENT, 5, tokens.DIM)
+    for number, hint in enumerate(hints, 1):
+        page.labelled("try" if number == 1 else "", fmt.one_line(hint), INDENT, 5, tokens.DIM)
+
+
+def add_limit(page: Page, group: LimitGroup) -> None:
+    """One function that was compiled too often."""
+    first = group.occurrences[0]
+    page.open(group.code.name or group.frame)
+    head: list[Piece] = [page.status(Status.ERROR), " ", (f"[{first.ref}]", tokens.LINK, first.ref), "  "]
+    head += [code_piece(group.code, group.frame), "  ", place_piece(group.code)]
+    if len(group.occurrences) > 1:
+        head.append((f"  {times(len(group.occurrences))}", tokens.STRONG))
+    page.row(head)
+    limit = f"the limit of {group.limit} compiles was" if group.limit is not None else "the recompile limit was"
+    eager = ": calls that fit no compile of it run in eager mode" if group.failure.type == "Unsupported" else ""
+    page.say(f"{limit} reached{eager}", INDENT, tokens.WARN)
+    page.say(f"{group.failure.type}: {group.failure.reason.partition(chr(10))[0]}", INDENT, tokens.DIM)
+    add_advice(page, from_restart(group.failure.reason), INDENT)
+    reason = fmt.one_line(group.last_reason) or "torch logged no reason"
+    page.labelled("last", sanitize(reason), INDENT, 6)
+    if "recompiles" in BY_NAME:
+        target = str(parse_ref(group.frame).at("recompiles"))
+        page.add(INDENT, ("all its recompiles", tokens.LINK, target))
+    if len(group.occurrences) > 1:
+        add_occurrences(page, group.occurrences, named=False)
+    page.close()
+
+
+def add_break_group(page: Page, group: BreakGroup) -> None:
+    """One graph break: kind and reason, how often, the user's line, torch's explanation and hints, stacks."""
+    found = group.found
+    page.open(f"{found.gb or ''} {found.headline}".strip())
+    _break_head(page, group)
+    if found.skips_frame:
+        what = "the frame can't go on after this break: torch skips all of it, it runs in eager mode"
+        page.say(what, INDENT, tokens.WARN)
+    if found.file is not None:
+        add_break_place(page, found, INDENT)
+    elif found.ref is not None:
+        page.add(INDENT, ("the record does not say where", tokens.DIM))
+    add_occurrences(page, group.occurrences, label="while compiling")
+    if found.op:
+        page.labelled("op", found.op, INDENT, 5)
+    add_advice(page, found, INDENT)
+    add_installed(page, group.installed, found)
+    if found.context:
+        page.labelled("context", found.context, INDENT, 9, tokens.DIM)
+    _add_variants(page, group.variants)
+    own = user_frames(found.stack)
+    shown = (group.user_file, group.user_line)
+    _add_stacks(page, own, shown, found.stack + found.framework, _whole(found))
+    page.close()
+
+
+def _whole(found: GraphBreak) -> str:
+    if found.framework:
+        return f", outermost first; the last {len(found.framework)} are torch's"
+    return ", outermost first"
+
+
+def _break_head(page: Page, group: BreakGroup) -> None:
+    found = group.found
+    head: list[Piece] = [page.status(Status.BREAK), " "]
+    if found.gb:
+        head += [(found.gb, tokens.BREAK), "  "]
+    used = 2 + sum(len(piece if isinstance(piece, str) else piece[0]) for piece in head)
+    record = group.occurrences[0].record
+    count = times(len(group.occurrences)) if len(group.occurrences) > 1 else ""
+    tail: list[Piece] = ["  ", (count, tokens.STRONG)] if count else []
+    if record is not None:
+        tail += ["  ", ("record" if found.ref else "metrics", tokens.LINK, record)]
+    lines = fmt.wrap(found.headline, page.width - used - len(count) - 11)
+    for n, line in enumerate(lines):
+        page.add("  ", *(head if n == 0 else [" " * (used - 2)]), (line, tokens.STRONG), *(tail if n == 0 else []))
+
+
+def _add_variants(page: Page, variants: Sequence[GraphBreak]) -> None:
+    """What torch says about the others of a group, where it says something else."""
+    if not variants:
+        return
+    what = f"{fmt.plural(len(variants), 'other wording')} at this line"
+    page.open(what, folded=True)
+    page.add(INDENT, (what, tokens.DIM))
+    for found in variants:
+        page.add(INDENT + "  ", (found.ref or "", tokens.LINK, found.ref or ""), "  ", fmt.clip(found.headline, page.width // 2))
+        add_advice(page, found, INDENT + "  ")
+        if found.context:
+            page.labelled("context", found.context, INDENT + "  ", 9, tokens.DIM)
+    page.close()
+
+
+def add_restart(page: Page, group: RestartGroup) -> None:
+    """A reason to start the analysis again."""
+    lines = [line for part in group.reason.split("\n") for line in fmt.wrap(part, page.width - 16)] or ["no reason"]
+    page.open(lines[0])
+    for n, line in enumerate(lines):
+        count: list[Piece] = [("  " + times(len(group.occurrences)), tokens.STRONG)] if n == 0 < len(group.occurrences) - 1 else []
+        page.add("  " if n == 0 else INDENT, line, *count)
+    add_occurrences(page, group.occurrences)
+    page.close()
+
+
+def add_skipped(page: Page, group: SkippedGroup) -> None:
+    """A function without operations."""
+    first = group.occurrences[0]
+    head: list[Piece] = [page.status(Status.EMPTY), " ", (f"[{first.ref}]", tokens.LINK, first.ref), "  "]
+    head += [code_piece(group.code, first.ref), "  ", place_piece(group.code), f"  {fmt.seconds(group.seconds)}"]
+    if len(group.occurrences) > 1:
+        head.append(f"  {fmt.plural(len(group.occurrences), 'compile')}")
+    if group.broke:
+        head.append(("  its graph broke before any operation", tokens.BREAK))
+    page.row(head)
+    if len(group.occurrences) > 1:
+        add_occurrences(page, group.occurrences, named=False)

@@ -1,0 +1,305 @@
+"""Tables of the timing view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tltui.analyses.timing.phases import MEANING, Phase
+from tltui.analyses.timing.results import (
+    CompileTime,
+    FunctionTime,
+    KernelTime,
+    NameTime,
+    Outlier,
+    ProcessTime,
+    StillOpen,
+    Timing,
+)
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.model.ref import parse_ref
+from tltui.text import tokens
+from tltui.text.document import Piece
+from tltui.text.sanitize import sanitize
+
+SHOWN = 8
+RANKS_SHOWN = 16
+NAMES_SHOWN = 15
+FOLDED = 200
+GAPS_SHOWN = 3
+
+
+def _timing(ref: str) -> str:
+    return str(parse_ref(ref).at("timing"))
+
+
+def _table(
+    page: Page, head: list[Piece], rows: list[list[Piece]], total: int, shown: int, noun: str, right: Sequence[int]
+) -> None:
+    """A table whose rows from `shown` on are folded. `total`: with those rows that were left out."""
+    what = f"{fmt.count(total - shown)} more {noun}"
+    if total > len(rows):
+        what += f", {fmt.count(len(rows) - shown)} of them here, all of them with --json"
+    page.table([head, *rows], right=right, shown=1 + shown if total > shown + 2 else -1, more=what)
+
+
+def add_open(page: Page, timing: Timing) -> None:
+    """What was not seen to end."""
+    waiting = [item for item in timing.open if not item.finished]
+    cut = [item for item in timing.open if item.finished]
+    if waiting:
+        page.heading(f"Still open ({fmt.count(len(waiting))})")
+        for item in waiting[:SHOWN]:
+            _open(page, item)
+        if len(waiting) > SHOWN:
+            page.add("  ", (f"and {fmt.count(len(waiting) - SHOWN)} more", tokens.DIM))
+        page.say("A process is still at it, or it ended in the middle: the log does not tell which.", "  ", tokens.DIM)
+    if cut:
+        page.heading(f"Without an end ({fmt.count(len(cut))})")
+        for item in cut[:SHOWN]:
+            _open(page, item)
+        page.say("These compiles have metrics, so they did end: only the end events are missing in the log.", "  ", tokens.DIM)
+
+
+def _open(page: Page, item: StillOpen) -> None:
+    name = fmt.clip_middle(sanitize(item.names[-1]), max(page.width - len(item.ref) - 6, 12))
+    page.add("  ", (f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.WARN, item.record))
+    text = f"open since {fmt.clock(item.since)}, for at least {fmt.seconds(item.seconds)}"
+    if len(item.names) > 1:
+        text += f"; this step for at least {fmt.seconds(item.inner_s)}"
+    page.say(f"{text}. The last event of its process is of {fmt.clock(item.last)}.", "    ")
+    inside = " > ".join(item.names[:-1])
+    if inside:
+        page.say(f"inside of {inside}", "    ", tokens.DIM)
+
+
+_ORDERS = {
+    "self": lambda row: (-row.self_s, row.name),
+    "total": lambda row: (-row.total_s, row.name),
+    "count": lambda row: (-row.count, row.name),
+    "name": lambda row: (row.name,),
+}
+
+
+def add_names(page: Page, timing: Timing, sort: str, folded: bool = False) -> None:
+    """Self and total time by name of the event."""
+    if not timing.names:
+        return
+    title = f"By event, sorted by {sort}" + (" time" if sort in ("self", "total") else "")
+    page.heading(title, folded)
+    whole = sum(row.self_s for row in timing.names)
+    rows = [_name(row, whole) for row in sorted(timing.names, key=_ORDERS[sort])[: NAMES_SHOWN + FOLDED]]
+    labels = _labels("self", "", "total", "count", "event", "longest", "")
+    if timing.flames:  # all of them are of one compile
+        labels, rows = labels[:-1], [row[:-1] for row in rows]
+    _table(page, labels, rows, len(timing.names), NAMES_SHOWN, "names", (0, 1, 2, 3, 5))
+
+
+def _labels(*names: str) -> list[Piece]:
+    return [(name, tokens.LABEL) for name in names]
+
+
+def _name(row: NameTime, whole: float) -> list[Piece]:
+    record = row.record or ""
+    return [
+        (fmt.seconds(row.self_s), tokens.NUMBER, record),
+        (fmt.percent(row.self_s, whole), tokens.DIM),
+        (fmt.seconds(row.total_s), tokens.NUMBER, record),
+        (fmt.count(row.count), tokens.NUMBER, record),
+        (row.name, tokens.FUNCTION),
+        (fmt.seconds(row.longest_s), tokens.NUMBER, record),
+        (f"[{row.longest}]", tokens.LINK, _timing(row.longest)) if row.longest else "",
+    ]
+
+
+def _mostly(phases: Sequence[Phase]) -> Piece:
+    """`mostly kernels, 62 %`; the largest part."""
+    total = sum(phase.seconds for phase in phases)
+    if total <= 0:
+        return ""
+    most = max(phases, key=lambda phase: phase.seconds)
+    return (f"{most.name} {fmt.percent(most.seconds, total)}", tokens.DIM)
+
+
+def add_functions(page: Page, functions: Sequence[FunctionTime], total: float, sort: str) -> None:
+    """Functions by what all their compiles took."""
+    if not functions:
+        return
+    page.heading("By function")
+    if sort == "name":
+        functions = sorted(functions, key=lambda f: (f.function or "", f.file or ""))
+    elif sort == "count":
+        functions = sorted(functions, key=lambda f: -f.compiles)
+    ranks = any(function.ranks > 1 for function in functions)
+    rows: list[list[Piece]] = []
+    for function in functions[: SHOWN + FOLDED]:
+        rows.append([
+            (fmt.seconds(function.seconds), tokens.NUMBER, _timing(function.frame)),
+            (fmt.percent(function.seconds, total), tokens.DIM),
+            (fmt.count(function.compiles), tokens.NUMBER, function.frame),
+            *([(fmt.count(function.ranks), tokens.NUMBER)] if ranks else []),
+            (fmt.clip_middle(sanitize(function.function or f"frame {function.frame}"), 40), tokens.LINK, function.frame),
+            _place(function.file, function.line),
+            _mostly(function.phases),
+        ])  # fmt: skip
+    labels = _labels("total", "", "compiles", *(["ranks"] if ranks else []), "function", "", "mostly")
+    _table(page, labels, rows, len(functions), SHOWN, "functions", (0, 1, 2, *((3,) if ranks else ())))
+
+
+def _place(file: str | None, line: int | None) -> Piece:
+    return (fmt.place(file, line), tokens.LINK, fmt.place_target(file, line)) if file else ""
+
+
+def add_compiles(page: Page, compiles: Sequence[CompileTime], total: float, sort: str) -> None:
+    """The slowest compiles over all ranks."""
+    if len(compiles) < 2:
+        return
+    page.heading("By compile" if sort == "name" else "Slowest compiles")
+    if sort == "name":
+        compiles = sorted(compiles, key=lambda c: (c.function or "", c.file or "", c.ref))
+    rows: list[list[Piece]] = []
+    for time in compiles[: SHOWN + FOLDED]:
+        least = "≥" if time.source == "events" and time.status == "missing" else ""
+        rows.append([
+            (least + fmt.seconds(time.seconds), tokens.NUMBER, _timing(time.ref)),
+            (fmt.percent(time.seconds, total), tokens.DIM),
+            (f"[{time.ref}]", tokens.LINK, time.ref),
+            (fmt.clip_middle(sanitize(time.function or ""), 40), tokens.FUNCTION),
+            _place(time.file, time.line),
+            _mostly(time.phases),
+        ])  # fmt: skip
+    _table(page, _labels("total", "", "compile", "", "", "mostly"), rows, len(compiles), SHOWN, "compiles", (0, 1))
+
+
+def add_processes(page: Page, processes: Sequence[ProcessTime], outliers: Sequence[Outlier]) -> None:
+    """Totals of ranks and their processes, and who stands out."""
+    if len(processes) < 2:
+        return
+    page.heading("By rank")
+    several = len({process.rank for process in processes}) < len(processes)
+    rows: list[list[Piece]] = []
+    for process in processes[: RANKS_SHOWN + FOLDED]:
+        who = "no rank" if process.rank is None else f"rank {process.rank}"
+        busy = ""
+        if process.busy_s is not None and process.span_s:
+            busy = f"{fmt.percent(process.busy_s, process.span_s)} of {fmt.seconds(process.span_s)}"
+        rows.append([
+            (fmt.seconds(process.seconds), tokens.NUMBER, _timing(process.ref)),
+            (who + (f" pid {process.pid}" if several else ""), tokens.LINK, process.ref),
+            (fmt.plural(process.compiles, "compile"), tokens.DIM),
+            (busy, tokens.DIM),
+            _mostly(process.phases),
+        ])  # fmt: skip
+    _table(page, _labels("total", "rank", "", "compiling", "mostly"), rows, len(processes), RANKS_SHOWN, "ranks", (0,))
+    ranks = {process.rank for process in processes if process.rank is not None}
+    for outlier in outliers[:GAPS_SHOWN]:
+        _outlier(page, outlier, len(ranks))
+    if not outliers and len(ranks) > 1:
+        page.say("No rank stands out.", "  ", tokens.DIM)
+
+
+def _outlier(page: Page, outlier: Outlier, ranks: int) -> None:
+    slow = outlier.seconds > outlier.typical_s
+    typical = f"the {'other took' if ranks == 2 else 'median of the ranks is'} {fmt.seconds(outlier.typical_s)}"
+    text = f"took {fmt.seconds(outlier.seconds)}, {typical}"
+    if outlier.phase is not None:
+        text += f"; {outlier.phase} took {fmt.seconds(abs(outlier.phase_s))} {'more' if slow else 'less'}"
+    rank = f"rank {outlier.rank}"
+    lines = fmt.wrap(text, page.width - len(rank) - 4)
+    for n, line in enumerate(lines):
+        head: Piece = (rank, tokens.WARN, outlier.ref) if n == 0 else " " * len(rank)
+        page.add("  ", head, " ", line)
+
+
+def add_kernels(page: Page, timing: Timing) -> None:
+    """Triton by kernel, C++ by file, and the waiting."""
+    kernels = timing.kernels
+    if not kernels.triton and not kernels.files and not kernels.wait_s and not kernels.tuning:
+        return
+    page.heading("Kernels")
+    wait = next((row for row in timing.names if row.name == "async_compile.wait"), None)
+    if wait is not None:
+        text = f"of waiting for compiled kernels ({fmt.plural(wait.count, 'async_compile.wait')})"
+        _told(page, kernels.wait_s, wait.record, text)
+    if kernels.files:
+        files = f"of compiling {fmt.plural(kernels.files, 'file')}, added up (compile_file)"
+        _told(page, kernels.files_s, kernels.longest_file, f"{files}, the longest {fmt.seconds(kernels.longest_file_s)}")
+    for what, seconds, ref in kernels.tuning:
+        _told(page, seconds, ref, what)
+    if kernels.triton:
+        what = f"of compiling {fmt.plural(len(kernels.triton), 'Triton kernel')}, added up"
+        _told(page, kernels.triton_s, kernels.triton[0].ref, what)
+        rows: list[list[Piece]] = [
+            [
+                (fmt.seconds(kernel.seconds), tokens.NUMBER, kernel.ref), (kernel.name, tokens.FUNCTION),
+                (_tuned(kernel), tokens.DIM),
+            ]
+            for kernel in kernels.triton
+        ]  # fmt: skip
+        _table(page, _labels("compile", "kernel", ""), rows, len(rows), SHOWN, "kernels", (0,))
+
+
+def _told(page: Page, seconds: float, ref: str | None, text: str) -> None:
+    """`2.33 s of compiling 3 Triton kernels, added up`"""
+    number = fmt.seconds(seconds)
+    for n, line in enumerate(fmt.wrap(text, page.width - len(number) - 3)):
+        page.add("  ", (number, tokens.NUMBER, ref or "") if n == 0 else " " * len(number), " ", line)
+
+
+def _tuned(kernel: KernelTime) -> str:
+    words = []
+    if kernel.cache:
+        words.append(f"autotune cache: {kernel.cache}")
+    if kernel.configs is not None:
+        words.append(fmt.plural(kernel.configs, "configuration"))
+    return ", ".join(words)
+
+
+def add_beside(page: Page, timing: Timing) -> None:
+    """What worker threads did while a compile waited."""
+    if not timing.beside:
+        return
+    page.heading("Beside the compiles", folded=True)
+    what = (
+        "Compiling and tuning kernels, without a compile id. What worker threads do while a compile waits is in the times "
+        "above already, as async_compile.wait; what is tuned at the first call is not."
+    )
+    page.say(what, "  ", tokens.DIM)
+    rows: list[list[Piece]] = [
+        [
+            (fmt.seconds(row.work_s), tokens.NUMBER, row.record or ""), (fmt.seconds(row.total_s), tokens.NUMBER, row.record or ""),
+            (fmt.count(row.count), tokens.NUMBER, row.record or ""), (row.name, tokens.FUNCTION),
+        ]
+        for row in timing.beside
+    ]  # fmt: skip
+    page.table([_labels("added up", "at once", "count", "event"), *rows], right=(0, 1, 2))
+
+
+def add_gaps(page: Page, timing: Timing) -> None:
+    """When nothing was compiled."""
+    if not timing.gaps:
+        return
+    page.heading("Longest times without a compile")
+    for gap in timing.gaps[:GAPS_SHOWN]:
+        page.row([
+            (fmt.seconds(gap.seconds), tokens.NUMBER, gap.before), "  from ", fmt.clock(gap.start), " on, between ",
+            (f"[{gap.after}]", tokens.LINK, gap.after), " and ", (f"[{gap.before}]", tokens.LINK, gap.before),
+        ])  # fmt: skip
+
+
+def add_meaning(page: Page, timing: Timing) -> None:
+    """What the words stand for."""
+    page.heading("What the words mean", folded=True)
+    page.say("self: without what began inside of it; total: while it was active, nested and parallel ones of a name once.", "  ")
+    if any(process.busy_s is not None for process in timing.processes) and len(timing.processes) > 1:
+        page.say("compiling: the share of the time from the first event of a process to its last.", "  ")
+    if timing.source != "events":
+        page.say("Times of compiles without events are those of their metrics.", "  ")
+    for phase in timing.phases:
+        page.labelled(phase.name, MEANING.get(phase.name, ""), "  ", 14)
+    for count, what in (
+        (timing.lone_ends, "end event has no begin in the log and is not counted"),
+        (timing.unreadable, "event could not be read"),
+    ):
+        if count:
+            page.say(f"{fmt.count(count)} {what}" if count == 1 else f"{fmt.count(count)} × {what}", "  ", tokens.WARN)

@@ -1,0 +1,230 @@
+"""Which nodes of the tree are in sight: what is open, what a filter leaves, in which row each stands.
+
+Pure state; the widget draws it. Rows are remade from the open keys, so the tree may grow under it while a scan runs: the cost is
+that of the visible rows, not that of the run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tltui.documents.tree.outline import Label, Node, Target, children, label
+from tltui.model.artifacts import Artifact
+from tltui.model.nodes import Compile
+from tltui.model.status import Status
+
+if TYPE_CHECKING:
+    from tltui.documents.tree.stacks import StackOrder
+
+
+STATUSES = frozenset(str(status) for status in Status)
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineRow:
+    """A visible node."""
+
+    node: Node
+    depth: int
+
+
+class Filter:
+    """What is wanted: compiles of a status (`error`), else what matches (a regular expression, else the text itself; small
+    letters match capitals too). `!` in front: what is not of it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.inverse = text.startswith("!")
+        said = text.removeprefix("!").strip()
+        self._status = said.lower() if said.lower() in STATUSES else ""
+        self._pattern = compiled(said)
+        self.left = 0
+        """Compiles that it left, and all that it was asked about."""
+        self.seen = 0
+
+    def takes(self, node: Node) -> bool:
+        """Whether a compile or an artifact stays."""
+        target = node.target
+        if isinstance(target, Compile):
+            status = "" if target.status is None else str(target.status)
+            matches = status == self._status if self._status else self.names(node)
+            kept = (matches is not self.inverse) and not (self._status and not status)
+            self.seen += target.is_compile
+            self.left += target.is_compile and kept
+            return kept
+        return not self.inverse and not self._status and self.names(node)
+
+    def names(self, node: Node) -> bool:
+        """Whether the line of a node has the text; a status says nothing about other nodes than compiles."""
+        return not self._status and self._pattern.search(text_of(node)) is not None
+
+
+class OutlineRows:
+    """The visible rows of an outline. The root stands in row 0 and is always open."""
+
+    def __init__(self, root: Node, below: Callable[[Node], list[Node]] = children) -> None:
+        self._root = root
+        self._by_frames = self._below = below
+        self.order: StackOrder | None = None
+        """Gives the nodes in the order of the stacks, None while they are in that of the frames."""
+        self._filter: Filter | None = None
+        self.open: set[str] = {root.key}
+        self.rows: list[OutlineRow] = []
+        self.refresh()
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def filter(self) -> str:
+        """What the filter was given as, '' for none."""
+        return self._filter.text if self._filter else ""
+
+    @property
+    def filter_counts(self) -> tuple[int, int]:
+        """(compiles that the filter leaves, all compiles); (0, 0) without one."""
+        return (self._filter.left, self._filter.seen) if self._filter else (0, 0)
+
+    def refresh(self) -> None:
+        """Make the rows again from the run as it is now."""
+        rows: list[OutlineRow] = [OutlineRow(self._root, 0)]
+        if self._filter is not None:
+            self._filter.left = self._filter.seen = 0
+        self._add(rows, self._root, 1)
+        self.rows = rows
+
+    def _add(self, rows: list[OutlineRow], node: Node, depth: int) -> bool:
+        """Append what is visible below a node. True when the filter leaves something there."""
+        found = False
+        for child in self._below(node):
+            place = len(rows)
+            rows.append(OutlineRow(child, depth))
+            if self._filter is None:
+                if child.key in self.open:
+                    self._add(rows, child, depth + 1)
+                kept = True
+            else:
+                kept = self._filtered(rows, child, depth, self._filter)
+            if not kept:
+                del rows[place:]
+            found = found or kept
+        return found
+
+    def _filtered(self, rows: list[OutlineRow], child: Node, depth: int, wanted: Filter) -> bool:
+        """Append what a filter leaves below a node, whose row is there. Whether the node itself stays."""
+        is_open = child.key in self.open
+        if isinstance(child.target, (Compile, Artifact)):
+            kept = wanted.takes(child)
+            if kept and is_open:
+                self._add_all(rows, child, depth + 1)
+            return kept
+        names_it = wanted.names(child)
+        if wanted.inverse and names_it:
+            return False
+        kept = self._add(rows, child, depth + 1)
+        if names_it and not kept and is_open:
+            self._add_all(rows, child, depth + 1)
+        return kept or names_it
+
+    def _add_all(self, rows: list[OutlineRow], node: Node, depth: int) -> None:
+        """What is below a match is shown whatever it says."""
+        wanted, self._filter = self._filter, None
+        self._add(rows, node, depth)
+        self._filter = wanted
+
+    def set_filter(self, text: str) -> None:
+        """Show only what a `Filter` takes, and what is above and below it; '' shows all."""
+        self._filter = Filter(text) if text.removeprefix("!").strip() else None
+        self.refresh()
+
+    def set_order(self, order: StackOrder | None) -> None:
+        """By stacks, or by frames again (None). What is open stays open."""
+        self.order = order
+        self._below = self._by_frames if order is None else order.below
+        self.refresh()
+
+    def row_of(self, key: str) -> int | None:
+        """The row of a node, None when it is not visible."""
+        return next((place for place, row in enumerate(self.rows) if row.node.key == key), None)
+
+    def is_open(self, place: int) -> bool:
+        """Whether the node of a row shows its children."""
+        return self.rows[place].node.key in self.open
+
+    def expand(self, place: int) -> None:
+        """Open the node of a row."""
+        row = self.rows[place]
+        if row.node.key in self.open or not row.node.expandable:
+            return
+        self.open.add(row.node.key)
+        if self._filter is not None:  # what it leaves depends on what is above
+            self.refresh()
+            return
+        below: list[OutlineRow] = []
+        self._add(below, row.node, row.depth + 1)
+        self.rows[place + 1 : place + 1] = below
+
+    def collapse(self, place: int) -> None:
+        """Close the node of a row. The root stays open."""
+        row = self.rows[place]
+        if row.node.key not in self.open or place == 0:
+            return
+        self.open.discard(row.node.key)
+        end = place + 1
+        while end < len(self.rows) and self.rows[end].depth > row.depth:
+            end += 1
+        del self.rows[place + 1 : end]
+
+    def collapse_all(self) -> None:
+        """Close everything but the root."""
+        self.open = {self._root.key}
+        self.refresh()
+
+    def expand_all(self, limit: int = 5000) -> bool:
+        """Open everything down to the artifacts of compiles, level by level; False when there were too many rows for that."""
+        while True:
+            closed = [row.node.key for row in self.rows if row.node.expandable and row.node.key not in self.open]
+            if not closed:
+                return True
+            if len(self.rows) + len(closed) > limit:
+                return False
+            self.open.update(closed)
+            self.refresh()
+
+    def parent(self, place: int) -> int:
+        """The row of the parent; 0 for the root itself."""
+        depth = self.rows[place].depth
+        while place > 0 and self.rows[place].depth >= depth:
+            place -= 1
+        return place
+
+    def reveal(self, keys: Iterable[str]) -> int | None:
+        """Open the nodes with these keys (in the order by frames), the last one excepted; the row of the last one."""
+        *path, last = keys if self.order is None else self.order.path(list(keys))
+        if not self.open.issuperset(path):
+            self.open.update(path)
+            self.refresh()
+        return self.row_of(last)
+
+
+def compiled(text: str) -> re.Pattern[str]:
+    """A search pattern: smart case, and text that is no regular expression is taken literally."""
+    flags = 0 if any(letter.isupper() for letter in text) else re.IGNORECASE
+    try:
+        return re.compile(text, flags)
+    except re.error:
+        return re.compile(re.escape(text), flags)
+
+
+def text_of(node: Node) -> str:
+    """What the line of a node says, and its address: what a filter looks at."""
+    said: Label = label(node)
+    pieces = (*said.left, *said.detail, *said.right)
+    status = str(node.target.status) if isinstance(node.target, Compile) else ""
+    return "".join(piece if isinstance(piece, str) else piece[0] for piece in pieces) + f" {node.ref} {status}"
+
+
+__all__ = ["Filter", "OutlineRow", "OutlineRows", "Target", "compiled", "text_of"]

@@ -1,0 +1,1 @@
+"""Colours and sections of texts, by language."""

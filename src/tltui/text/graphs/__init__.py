@@ -1,0 +1,1 @@
+"""FX graphs and guard trees, parsed."""

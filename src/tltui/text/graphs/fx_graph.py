@@ -1,0 +1,304 @@
+"""The text of an FX graph, parsed: what each node is, what it reads, and where the user wrote it.
+
+Torch prints graphs as Python (`print_readable`), but a graph is no program: one line may hold several statements, a
+node may be updated in place, `x = None` only frees, and graphs of sub-modules stand as classes inside of a class.
+Names are those of one graph only; a graph is known by its class path, e.g. `GraphModule.wrap_body_0`.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tltui.text.graphs.fx_statement import QUOTED, Statement, parameters, statements
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A `# File: …` comment: where the nodes below it come from."""
+
+    line: int
+    path: str
+    place: int
+    """The line number in `path`."""
+    function: str
+    code: str
+    note: str = ""
+    """What stands before `File:`, e.g. an annotation or the recompute mark."""
+
+
+@dataclass(frozen=True, slots=True)
+class FxNode:
+    """One value of a graph. `line` counts from 0; `graph` and `origin` are places in the lists of the `FxGraph`."""
+
+    name: str
+    line: int
+    graph: int
+    kind: str
+    """`placeholder`, `call`, `getitem`, `get_attr`, `expression`, `alias` (another name), `unpack` (of a flattened
+    input) or `output`."""
+    type: str = ""
+    target: str = ""
+    """What is called (`torch.ops.aten.mm.default`, `.view` for a method), the operator, or the attribute."""
+    args: tuple[str, ...] = ()
+    """The names of the nodes that it reads, in the order of the text, each once."""
+    origin: int = -1
+    in_place: str = ""
+    """The operator of an update in place, e.g. `+=`."""
+    note: str = ""
+    """The comment behind a parameter, e.g. `PlainAOTInput(idx=0)`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubGraph:
+    """One class of the text, lines `first` to `last` (both inclusive)."""
+
+    path: str
+    first: int
+    last: int
+    parent: int
+    inputs_end: int
+    """The last line of the `def forward(…):`, or of the class line where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class FxGraph:
+    """What a text of FX graphs says."""
+
+    graphs: tuple[SubGraph, ...]
+    nodes: tuple[FxNode, ...]
+    origins: tuple[Origin, ...]
+    statements: int
+    unknown: tuple[int, ...]
+    """Lines of statements that were not understood."""
+    _by_name: dict[tuple[int, str], int] = field(default_factory=dict, repr=False, compare=False)
+    _users: dict[tuple[int, str], list[int]] = field(default_factory=dict, repr=False, compare=False)
+
+    def graph_at(self, line: int) -> int:
+        """The innermost graph whose class holds `line`, -1 outside of all."""
+        inner = -1
+        for n, graph in enumerate(self.graphs):
+            if graph.first <= line <= graph.last:
+                inner = n
+        return inner
+
+    def find(self, name: str, graph: int) -> FxNode | None:
+        """The node of a name in one graph."""
+        place = self._by_name.get((graph, name))
+        return None if place is None else self.nodes[place]
+
+    def users(self, node: FxNode) -> tuple[FxNode, ...]:
+        """The nodes that read `node`, in the order of the text."""
+        return tuple(self.nodes[n] for n in self._users.get((node.graph, node.name), ()))
+
+    def producers(self, node: FxNode) -> tuple[FxNode, ...]:
+        """The nodes that `node` reads."""
+        found = (self.find(name, node.graph) for name in node.args)
+        return tuple(producer for producer in found if producer is not None)
+
+    def at(self, line: int) -> tuple[FxNode, ...]:
+        """The nodes that are defined on a line."""
+        first = bisect_left(self.nodes, line, key=_line)
+        return self.nodes[first : bisect_left(self.nodes, line + 1, first, key=_line)]
+
+
+def _line(node: FxNode) -> int:
+    return node.line
+
+
+_CLASS = re.compile(r"^( *)class (\S+)\([\w.]*\):")
+_DEF = re.compile(r"^( *)def (\w+)\((.*)$")
+_ORIGIN = re.compile(r":(\d{1,9}) in (\S+?)(?:, code: ?|$)")
+_BARE = re.compile(r"^(\*{0,2}[A-Za-z_]\w*)\s*:\s*(\"[^\"]*\")\s*(?:#\s*(.*))?$")
+_END_OF_HEAD = re.compile(r"\)\s*(?:->\s*.*)?:\s*(?:#.*)?$")
+
+
+def _without_note(text: str) -> str:
+    """A line without the comment at its end."""
+    return text.partition("  # ")[0].rstrip() if "  # " in text else text
+
+
+def _origin(n: int, text: str) -> Origin | None:
+    """A comment that says where the nodes below it come from."""
+    found = _ORIGIN.search(text)
+    start = text.rfind("File: ", 0, found.start()) if found else -1
+    if found is None or start < 0:
+        return None
+    path, note = text[start + len("File: ") : found.start()], text[1:start].strip(" |")
+    return Origin(n, path, int(found[1]), found[2], text[found.end() :], note)
+
+
+def _depth(text: str) -> int:
+    """Brackets that are opened and not closed."""
+    if '"' in text or "'" in text:
+        text = QUOTED.sub("", text)
+    return sum(map(text.count, "([{")) - sum(map(text.count, ")]}"))
+
+
+class _Parser:
+    """The state of a parse: one pass over the lines."""
+
+    def __init__(self) -> None:
+        self.graphs: list[SubGraph] = []
+        self.nodes: list[FxNode] = []
+        self.origins: list[Origin] = []
+        self.unknown: list[int] = []
+        self.count = 0
+        self.names: dict[tuple[int, str], int] = {}
+        self.users: dict[tuple[int, str], list[int]] = {}
+        self.open: list[tuple[int, int, str, int]] = []  # graph, indentation of its class, path, last line with text
+        self.origin = -1
+        self.head = -1  # the graph of a `def forward(` that is still open
+        self.pending: list[str] = []  # the parts of a statement that goes on
+        self.began = (0, 0, 0)  # its line and indentation, and the brackets that are open
+
+    def line(self, n: int, line: str) -> None:
+        """Take the next line."""
+        text = line.strip()
+        if not text:
+            return
+        indent = len(line) - len(line.lstrip())
+        if self.pending and self.go_on(indent, text):
+            return
+        while self.open and indent < self.open[-1][1] + 2:
+            self.close()
+        if text.startswith("class ") and (found := _CLASS.match(line)):
+            self.begin(n, indent, found[2])
+            return
+        definition = _DEF.match(line) if text.startswith("def ") else None
+        if definition and not self.open:
+            self.begin(n, indent, definition[2])
+        if not self.open:
+            return  # what stands around the graphs: a signature, an id
+        graph, at, path, _ = self.open[-1]
+        self.open[-1] = (graph, at, path, n)
+        if self.head >= 0:
+            self.parameter(n, text)
+        elif text.startswith("#"):
+            self.comment(n, text)
+        elif definition:
+            self.definition(n, graph, definition[3])
+        elif (code := _without_note(text)).endswith(("(", "[", "{", ",")) and (depth := _depth(code)) > 0:
+            self.pending, self.began = [code], (n, indent, depth)
+        else:
+            self.statement(n, graph, text)
+
+    def begin(self, n: int, indent: int, name: str) -> None:
+        """A graph begins, inside of the innermost open one."""
+        path = f"{self.open[-1][2]}.{name}" if self.open else name
+        parent = self.open[-1][0] if self.open else -1
+        self.open.append((len(self.graphs), indent, path, n))
+        self.graphs.append(SubGraph(path, n, n, parent, n))
+        self.origin = -1
+
+    def go_on(self, indent: int, text: str) -> bool:
+        """A further line of a statement, which ends where its brackets are closed."""
+        n, at, depth = self.began
+        if indent <= at and not text.startswith((")", "]", "}")):
+            self.pending = []  # it was cut off
+            self.count += 1
+            self.unknown.append(n)
+            return False
+        code = _without_note(text)
+        self.pending.append(code)
+        self.began = (n, at, depth + _depth(code))
+        if self.began[2] <= 0:
+            whole, self.pending = " ".join(self.pending), []
+            self.statement(n, self.open[-1][0], whole)
+        return True
+
+    def close(self) -> None:
+        """The innermost class ends at its last line with text; so its parents reach at least as far."""
+        graph, _, _, last = self.open.pop()
+        self.head = self.origin = -1
+        old = self.graphs[graph]
+        self.graphs[graph] = SubGraph(old.path, old.first, last, old.parent, old.inputs_end)
+        if self.open:
+            self.open[-1] = (*self.open[-1][:3], last)
+
+    def definition(self, n: int, graph: int, rest: str) -> None:
+        end = _END_OF_HEAD.search(rest)
+        self.head_ends(graph, n)
+        if end is None:
+            self.head = graph
+            self.parameter(n, rest)
+            return
+        for name, kind in parameters(rest[: end.start()]):
+            self.add(FxNode(name, n, graph, "placeholder", kind))
+
+    def head_ends(self, graph: int, n: int) -> None:
+        old = self.graphs[graph]
+        self.graphs[graph] = SubGraph(old.path, old.first, old.last, old.parent, n)
+
+    def parameter(self, n: int, text: str) -> None:
+        """A line of an expanded `def forward(`."""
+        graph = self.head
+        if text.startswith(")") and _END_OF_HEAD.search(text):
+            self.head = -1
+            self.head_ends(graph, n)
+            return
+        code, _, note = text.partition("  # ")
+        for name, kind in parameters(code):
+            self.add(FxNode(name, n, graph, "placeholder", kind, note=note))
+
+    def comment(self, n: int, text: str) -> None:
+        origin = _origin(n, text) if "File: " in text else None
+        if origin:
+            self.origin = len(self.origins)
+            self.origins.append(origin)
+        elif "No stacktrace found" in text:
+            self.origin = -1
+
+    def statement(self, n: int, graph: int, text: str) -> None:
+        bare = _BARE.match(text)
+        if bare:
+            self.count += 1
+            self.add(FxNode(bare[1], n, graph, "placeholder", bare[2][1:-1], note=bare[3] or ""))
+            return
+        for statement in statements(text):
+            if statement.kind == "free":
+                continue
+            self.count += 1
+            if not statement.kind:
+                self.unknown.append(n)
+                continue
+            self.take(n, graph, statement)
+
+    def take(self, n: int, graph: int, statement: Statement) -> None:
+        known = (name for name in statement.words if (graph, name) in self.names)
+        args = tuple(dict.fromkeys(known))
+        target = statement.target
+        if statement.kind == "call" and (graph, target.partition(".")[0]) in self.names:
+            target = "." + target.partition(".")[2]  # a method of a node
+        for name in statement.names:
+            if statement.kind == "unpack" and (graph, name) in self.names:
+                continue  # the names of flattened inputs were declared above
+            origin = -1 if statement.kind == "placeholder" else self.origin
+            self.add(FxNode(name, n, graph, statement.kind, statement.type, target, args, origin, statement.in_place))
+
+    def add(self, node: FxNode) -> None:
+        key = (node.graph, node.name)
+        for name in node.args:
+            self.users.setdefault((node.graph, name), []).append(len(self.nodes))
+        self.names[key] = len(self.nodes)
+        self.nodes.append(node)
+
+
+def parse(lines: Iterable[str]) -> FxGraph:
+    """Parse the lines of a text of FX graphs. Never fails: what is not understood is listed in `unknown`."""
+    parser = _Parser()
+    for n, line in enumerate(lines):
+        parser.line(n, line)
+    while parser.open:
+        parser.close()
+    return FxGraph(
+        tuple(parser.graphs),
+        tuple(parser.nodes),
+        tuple(parser.origins),
+        parser.count,
+        tuple(parser.unknown),
+        parser.names,
+        parser.users,
+    )

@@ -1,0 +1,167 @@
+"""Sections of an FX graph, so that a model of fifty layers can be read folded.
+
+The text of a graph is flat: blocks of nodes, each below a `# File: …` comment that says which line of the user's code
+they come from. A block is a section. Where the same sequence of blocks comes again and again, a loop or a stack of
+equal layers was traced: each pass becomes a section around its blocks.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tltui.text.document import Section
+from tltui.text.graphs.fx_graph import FxGraph, Origin, SubGraph, parse
+
+FOLD_FROM = 4
+"""Passes of one sequence from which on they are shown closed."""
+CANDIDATES = 24
+"""Distances that are tried for a repeat."""
+TITLE = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Lines `first` to `last` (both inclusive) below a comment."""
+
+    first: int
+    last: int
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """`times` passes of `size` blocks each, from block `first` on."""
+
+    first: int
+    size: int
+    times: int
+
+
+def fx_sections(lines: Sequence[str]) -> list[Section]:
+    """The sections of a text of FX graphs."""
+    graph = parse(lines)
+    stops = _stops(graph)
+    origins = {origin.line: origin for origin in graph.origins}
+    sections: list[Section] = []
+    depth: list[int] = []
+    for sub in graph.graphs:
+        level = 0 if sub.parent < 0 else depth[sub.parent] + 1
+        depth.append(level)
+        if sub.last > sub.first:
+            sections.append(Section(sub.first, sub.last, level, _short(lines[sub.first].strip().rstrip(":"))))
+        sections += _head(lines, sub, level + 1)
+        sections += _passes(_blocks(lines, sub, origins, stops), level + 1)
+    return sections
+
+
+def _short(title: str) -> str:
+    return title if len(title) <= TITLE else title[: TITLE - 1] + "…"
+
+
+def _head(lines: Sequence[str], sub: SubGraph, level: int) -> list[Section]:
+    """The parameters, where they stand on lines of their own."""
+    first = next((n for n in range(sub.first, sub.inputs_end) if lines[n].lstrip().startswith("def ")), sub.inputs_end)
+    inputs = sub.inputs_end - first - 1
+    title = f"{lines[first].strip().split('(')[0]} ({inputs} lines)" if inputs > 0 else ""
+    return [Section(first, sub.inputs_end, level, _short(title))] if inputs > 0 else []
+
+
+def _stops(graph: FxGraph) -> dict[int, int]:
+    """Lines at which a block ends, and the line behind which the text goes on: an inner graph is jumped over."""
+    stops = {node.line: node.line for node in graph.nodes if node.kind == "output"}
+    stops.update((sub.first, sub.last) for sub in graph.graphs if sub.parent >= 0)
+    return stops
+
+
+def _blocks(lines: Sequence[str], sub: SubGraph, origins: dict[int, Origin], stops: dict[int, int]) -> list[Block]:
+    """The blocks of one graph, without those of the graphs inside of it. Neighbours of one line of code are one."""
+    blocks: list[Block] = []
+    current: Origin | None = None
+    first = last = n = sub.inputs_end + 1
+    while n <= sub.last + 1:
+        origin = origins.get(n) if n <= sub.last else None
+        if origin and current and _key(origin) == _key(current):
+            last = n
+        elif origin or n > sub.last or n in stops or "No stacktrace found" in lines[n]:
+            if current is not None and last > first:
+                blocks.append(Block(first, last, current))
+            current, first, last = origin, n, n
+        elif lines[n].strip():
+            last = n
+        n = stops.get(n, n) + 1
+    return blocks
+
+
+def _key(origin: Origin) -> tuple[str, int, str]:
+    return origin.path, origin.place, origin.function
+
+
+def _passes(blocks: list[Block], level: int) -> list[Section]:
+    """Sections of the blocks, those of a repeated sequence inside of a section for each pass."""
+    sections: list[Section] = []
+    done = 0
+    for repeat in find_repeats([_key(block.origin) for block in blocks]):
+        sections += _plain(blocks[done : repeat.first], level)
+        for number in range(repeat.times):
+            at = repeat.first + number * repeat.size
+            group = blocks[at : at + repeat.size]
+            title = f"layer pass {number + 1}/{repeat.times} of {_place(group)}"
+            sections.append(Section(group[0].first, group[-1].last, level, title, repeat.times >= FOLD_FROM))
+            sections += _plain(group, level + 1)
+        done = repeat.first + repeat.size * repeat.times
+    return sections + _plain(blocks[done:], level)
+
+
+def _plain(blocks: list[Block], level: int) -> list[Section]:
+    return [Section(block.first, block.last, level, _title(block.origin)) for block in blocks]
+
+
+def _title(origin: Origin) -> str:
+    return _short(f"{origin.function}  {origin.path.rpartition('/')[2]}:{origin.place}  {origin.code}".rstrip())
+
+
+def _place(group: list[Block]) -> str:
+    """Where the code of a pass stands: the lines of the file of its first block."""
+    origin = group[0].origin
+    places = [block.origin.place for block in group if block.origin.path == origin.path]
+    lines = f"{min(places)}–{max(places)}" if min(places) < max(places) else str(places[0])
+    return _short(f"{origin.path.rpartition('/')[2]}:{lines} ({origin.function})")
+
+
+def find_repeats(keys: Sequence[object]) -> list[Repeat]:
+    """Sequences that come at least twice in a row, outer ones first: of all repeats that begin at a place, the one
+    that covers most; of those the shortest sequence. A single block that repeats is no layer."""
+    names = {key: n for n, key in enumerate(dict.fromkeys(keys))}
+    codes = [names[key] for key in keys]
+    places: dict[int, list[int]] = defaultdict(list)
+    for n, code in enumerate(codes):
+        places[code].append(n)
+    seen: dict[int, int] = defaultdict(int)
+    found: list[Repeat] = []
+    at = 0
+    for n, code in enumerate(codes):
+        seen[code] += 1
+        if n < at:
+            continue
+        best = Repeat(n, 0, 0)
+        for other in places[code][seen[code] : seen[code] + CANDIDATES]:
+            times = _times(codes, n, other - n)
+            if times > 1 and codes[n + 1] != code and times * (other - n) > best.times * best.size:
+                best = Repeat(n, other - n, times)
+        if best.times:
+            found.append(best)
+            at = n + best.size * best.times
+    return found
+
+
+def _times(codes: list[int], first: int, size: int) -> int:
+    """How often the `size` codes from `first` on stand in a row."""
+    at = first + size
+    if codes[first + 1 : first + 2] != codes[at + 1 : at + 2]:
+        return 1  # nearly always: no need to copy long lists
+    model = codes[first:at]
+    while codes[at : at + size] == model:
+        at += size
+    return (at - first) // size

@@ -188,7 +188,7 @@ def test_a_run_that_is_still_read_says_so_at_every_step() -> None:
     run = Run(discover(["tests/traces/torch-2.13/errors"]))
     assert "still reading" in text_of(page(run, ""))
     for number, scanner in enumerate(run.scanners()):
-        while not run.models[number].log.finished:
+        while not run.models[number].log.ended:
             run.apply(number, scanner.step(8192))
             for document in every_page(run, Options(width=80)):
                 assert len(document)

@@ -145,7 +145,7 @@ def scanned(data: bytes, step: int = 1 << 30) -> tuple[Log, LogModel]:
     log = Log("memory.log", MemoryBytes(data))
     model = LogModel(log)
     scanner = Scanner(log.source)
-    while not log.finished:
+    while not log.ended:
         batch = scanner.step(step)
         assert isinstance(batch, Batch)
         model.apply(batch)

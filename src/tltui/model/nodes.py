@@ -1,19 +1,35 @@
 """Run ▸ rank ▸ process ▸ frame ▸ compile. Append-only: batches of a scan add to it, nothing is taken away.
 
 Attempts, units and artifacts are not stored: `tltui.model.artifacts` derives them from the records of a compile.
+
+Every node has a *stamp*. Whatever is derived from a compile (`tltui.analyses.parts`) is good for as long as its stamp is the same:
+`LogModel` is the one place that counts what changed it.
 """
 
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
+from tltui.model.parts import Parts
 from tltui.model.ref import NORANK, CompileId, Ref
 from tltui.model.status import Facts, Status, Tally, facts_of, status_of
 from tltui.trace.batch import Batch, Context, Metrics, Started
 from tltui.trace.log import Log
+
+
+class CompileKey(NamedTuple):
+    """Tells a compile apart from every other of the run, and stays the same while the run grows: addresses do not."""
+
+    process: str
+    """`Process.key`"""
+    id: CompileId
+    epoch: int = 0
+    """Which of the compiles with this id in its process, in the order in which they began."""
 
 
 @dataclass(slots=True, eq=False)
@@ -23,7 +39,7 @@ class Compile:
     process: Process
     id: CompileId
     records: array[int] = field(default_factory=lambda: array("I"))
-    """Numbers of its records in the log, in file order once `settle` ran."""
+    """Numbers of its records in the log, in file order."""
     attempts: set[int] = field(default_factory=set)
     started: Started | None = None
     """Its first `dynamo_start`."""
@@ -32,6 +48,8 @@ class Compile:
     counts: Counter[str] = field(default_factory=Counter)
     """How often each notable artifact (`trace.envelope.NOTABLE`) was logged."""
     tally: Tally = field(default_factory=Tally)
+    stamp: int = 0
+    """Counts the changes that anything derived from the compile may depend on."""
     _facts: Facts | None = None
 
     @property
@@ -67,11 +85,24 @@ class Compile:
         """The frame that it compiles."""
         return self.process.frames[frame_key(self.id)]
 
-    def settle(self) -> None:
-        """Put the records in file order (contexts of one compile arrive separately)."""
-        ordered = array("I", sorted(self.records))
-        if ordered != self.records:
-            self.records = ordered
+    @property
+    def key(self) -> CompileKey:
+        """What it is called, whatever its address is by now."""
+        return CompileKey(self.process.key, self.id)
+
+    def take(self, records: list[int]) -> None:
+        """Add records of one context, in file order. Those of several contexts arrive one after the other."""
+        place = bisect_left(self.records, records[0])
+        later = self.records[place:]
+        del self.records[place:]
+        self.records.extend(sorted((*later, *records)) if later else records)
+
+    def touch(self) -> None:
+        """Something that is derived from it may be different now."""
+        self.stamp += 1
+        self.frame.stamp += 1
+        self.process.stamp += 1
+        self._facts = None
 
 
 def frame_key(compile_id: CompileId) -> CompileId:
@@ -88,11 +119,19 @@ class Frame:
     process: Process
     key: CompileId
     compiles: list[Compile] = field(default_factory=list)
+    stamp: int = 0
+    """Counts the changes of its compiles."""
+    _told: tuple[str | None, str | None, int | None] | None = None
 
     @property
     def ref(self) -> Ref:
         """Its address."""
         return self.process.ref_of(self.key)
+
+    def learn(self) -> bool:
+        """Whether what its compiles tell of its code is news."""
+        told, self._told = self._told, self.code
+        return told != self._told
 
     @property
     def code(self) -> tuple[str | None, str | None, int | None]:
@@ -112,6 +151,13 @@ class Frame:
     def tally(self) -> Tally:
         """Counts over its compiles."""
         return sum((compile_.tally for compile_ in self.compiles), Tally())
+
+
+@dataclass(slots=True, eq=False)
+class Naming:
+    """How the compiles of a process are called now: the stamp counts the changes of its addresses."""
+
+    stamp: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -135,6 +181,8 @@ class Process:
     strings: dict[int, str] = field(default_factory=dict)
     parent: Process | None = None
     """The process that this one was forked from, as far as known: its string table holds what was interned before."""
+    inherits: bool = False
+    """Whether its parent writes into the same log: that is known, not guessed."""
     stated_rank: int | None = None
     """The rank that its records state."""
     twin: int = 0
@@ -143,11 +191,32 @@ class Process:
     logs_breaks: bool = False
     """Whether its torch writes `dynamo_graph_break_reason` artifacts."""
     tally: Tally = field(default_factory=Tally)
+    origins: frozenset[str] = frozenset(("trace",))
+    """The kinds of input that tell of it."""
+    clock_offset: float = 0.0
+    """Seconds that its clock is ahead of the run's."""
+    stamp: int = 0
+    """Counts the changes of its compiles and strings."""
+    naming: Naming = field(default_factory=Naming)
+    parts: Parts = field(default_factory=Parts)
+    """What was derived from its compiles; one for the whole run."""
+    _asked: set[int] = field(default_factory=set)
+    """Ids of strings that somebody asked for."""
+    _heirs: set[Process] = field(default_factory=set)
+    """Forked processes that asked for a string of it."""
+    _names: tuple[int | None, int, bool, bool] | None = None
 
     @property
     def rank(self) -> int | None:
         """From the records first, from the name second."""
         return self.rank_by_name if self.stated_rank is None else self.stated_rank
+
+    def named(self, number: int, alone: bool, ranks_differ: bool) -> None:
+        """It is the `number`-th process of its rank."""
+        names = (self.rank, number, alone, ranks_differ)
+        if names != self._names:
+            self.number, self.alone, self.ranks_differ, self._names = number, alone, ranks_differ, names
+            self.naming.stamp += 1
 
     @property
     def key(self) -> str:
@@ -158,10 +227,13 @@ class Process:
         """An entry of the string table; `‹str#N›` for an id that the log does not define."""
         if number is None:
             return None
+        self._asked.add(number)
         if number in self.strings:
             return self.strings[number]
-        if self.parent is not None and number in self.parent.strings:
-            return self.parent.strings[number]
+        if self.parent is not None:
+            self.parent._heirs.add(self)
+            if number in self.parent.strings:
+                return self.parent.strings[number]
         return f"‹str#{number}›"
 
     def undefined_strings(self) -> set[int]:
@@ -190,7 +262,29 @@ class Process:
         """Whether a record of its log is one of its own."""
         context = self.log.context(record)
         compile_ = self.compiles.get(CompileId(context.autograd, context.frame, context.compile))
-        return compile_ is not None and record in compile_.records
+        if compile_ is None:
+            return False
+        place = bisect_left(compile_.records, record)
+        return place < len(compile_.records) and compile_.records[place] == record
+
+    def defined(self, number: int) -> None:
+        """An entry of its string table is there, or another one: whoever asked for it before gets another answer now."""
+        if number in self._asked:
+            self.touch()
+        for heir in self._heirs:
+            if number in heir._asked:
+                heir.touch()
+
+    def forked_from(self, parent: Process) -> None:
+        """Its string table goes on with that of `parent`."""
+        self.parent = parent
+        self.touch()
+
+    def touch(self) -> None:
+        """Something that all of its compiles depend on is different now."""
+        self._asked.clear()
+        for compile_ in self.compiles.values():
+            compile_.touch()
 
     def ordered(self) -> Iterator[Compile]:
         """Its compiles in the order of their first records."""
@@ -235,7 +329,9 @@ class LogModel:
     records of one pid state different ranks.
     """
 
-    def __init__(self, log: Log, rank_by_name: int | None = None, launch: str = "", started: float = 0.0) -> None:
+    def __init__(
+        self, log: Log, rank_by_name: int | None = None, launch: str = "", started: float = 0.0, parts: Parts | None = None
+    ) -> None:
         self.log = log
         self.processes: list[Process] = []
         """In the order of their first records."""
@@ -244,39 +340,58 @@ class LogModel:
         self._rank_by_name = rank_by_name
         self._launch = launch
         self._started = started
+        self._parts = parts or Parts()
         self._owners: list[Compile] = []  # context → compile
+        self._by_pid: dict[int, list[Process]] = {}
 
     def apply(self, batch: Batch) -> list[Compile]:
         """Take over a batch; the compiles that it touched."""
-        log = self.log
+        log, was_ended = self.log, self.log.ended
         log.apply(batch)
         self.rearranged = False
+        touched: dict[int, Compile] = {}
         for context in batch.contexts:
             self._owners.append(self._owner(context))
-        touched: dict[int, Compile] = {}
         for number, records in batch.members.items():
             owner = self._owners[number]
-            owner.records.extend(records)
+            owner.take(records)
             owner.process.records += len(records)
+            touched[id(owner)] = owner
+        for record in batch.resized:
+            owner = self.owner(record)
             touched[id(owner)] = owner
         for record, kind in batch.notable:
             event, name, _ = log.kinds[kind]
             self.owner(record).counts[name or event] += 1
         for pid, number, text in batch.strings:
-            self._process(pid).strings[number] = text
+            self._define(pid, number, text)
         for started in batch.started:
             owner = self.owner(started.record)
             if owner.started is None:
                 owner.started = started
                 owner.started_attempt = log.context(started.record).attempt
+                self._rename(owner, touched)
         for metrics in batch.metrics:
-            self.owner(metrics.record).metrics.append(metrics)
+            owner = self.owner(metrics.record)
+            owner.metrics.append(metrics)
+            if metrics.co_name and owner.started is None:
+                self._rename(owner, touched)
+        if log.ended != was_ended:
+            touched.update((id(owner), owner) for owner in self._unfinished())
         self._count(touched)
         return list(touched.values())
 
     def owner(self, record: int) -> Compile:
         """The compile that a record belongs to."""
         return self._owners[self.log.columns.context[record]]
+
+    def _define(self, pid: int, number: int, text: str) -> None:
+        """Take over an entry of the string table, which all processes of one pid share."""
+        strings = self._process(pid).strings
+        if strings.get(number) != text:
+            strings[number] = text
+            for process in self._by_pid[pid]:
+                process.defined(number)
 
     def _process(self, pid: int, rank: int | None = None, compile_id: CompileId | None = None) -> Process:
         """The process that wrote a record.
@@ -286,10 +401,10 @@ class LogModel:
         """
         if pid == 0 and self.processes:  # a line that is no record has no pid of its own
             return self.processes[0]
-        own = [process for process in self.processes if process.pid == pid]
+        own = self._by_pid.get(pid, [])
         if not own and self.processes and self.processes[0].pid == 0:
             self.processes[0].pid = pid
-            own = self.processes[:1]
+            own = self._by_pid[pid] = self._by_pid.pop(0)
         if rank is None and own:
             return next((process for process in own if compile_id in process.compiles), own[0])
         for process in own:
@@ -301,13 +416,14 @@ class LogModel:
         return self._new_process(pid, rank, own)
 
     def _new_process(self, pid: int, rank: int | None, own: list[Process]) -> Process:
-        process = Process(self.log, pid, self._rank_by_name, self._launch, self._started)
+        process = Process(self.log, pid, self._rank_by_name, self._launch, self._started, parts=self._parts)
         process.stated_rank = rank
         if own:
             process.strings, process.twin = own[0].strings, len(own)
         elif self.processes:
-            process.parent = self.processes[0]
+            process.parent, process.inherits = self.processes[0], True
         self.processes.append(process)
+        self._by_pid.setdefault(pid, []).append(process)
         self.rearranged = True
         return process
 
@@ -326,15 +442,30 @@ class LogModel:
             owner.attempts.add(context.attempt)
         return owner
 
+    @staticmethod
+    def _rename(owner: Compile, touched: dict[int, Compile]) -> None:
+        """What tells the name of a frame is news to all of its compiles (`Frame.code`): mostly it is the first one that tells."""
+        frame = owner.frame
+        if len(frame.compiles) > 1 and frame.learn():
+            touched.update((id(sibling), sibling) for sibling in frame.compiles)
+
+    def _unfinished(self) -> Iterator[Compile]:
+        """Compiles without metrics: what they are depends on whether the log has ended."""
+        for process in self.processes:
+            yield from (c for c in process.compiles.values() if not c.facts.has_metrics)
+
     def _count(self, touched: dict[int, Compile]) -> None:
-        """Bring the tallies up to date: of touched compiles, of all if the meaning of a restart reason changed."""
-        for process in {id(owner.process): owner.process for owner in touched.values()}.values():
-            if not process.logs_breaks and _logs_breaks(process, touched):
-                process.logs_breaks = True
-                for owner in process.compiles.values():
-                    touched[id(owner)] = owner
+        """Bring stamps and tallies up to date: of touched compiles, of all if the meaning of a restart reason changed."""
+        by_process: dict[int, list[Compile]] = {}
         for owner in touched.values():
-            owner._facts = None
+            by_process.setdefault(id(owner.process), []).append(owner)
+        for owners in by_process.values():
+            process = owners[0].process
+            if not process.logs_breaks and _logs_breaks(owners):
+                process.logs_breaks = True
+                touched.update((id(owner), owner) for owner in process.compiles.values())
+        for owner in touched.values():
+            owner.touch()
             owner.process.tally -= owner.tally
             owner.tally = Tally.of(owner)
             owner.process.tally += owner.tally
@@ -343,11 +474,9 @@ class LogModel:
 FIRST_WITH_BREAK_ARTIFACT = (2, 6)
 
 
-def _logs_breaks(process: Process, touched: dict[int, Compile]) -> bool:
-    """Whether graph breaks have an artifact of their own in this log (torch 2.6 and later)."""
-    for owner in touched.values():
-        if owner.process is not process:
-            continue
+def _logs_breaks(owners: list[Compile]) -> bool:
+    """Whether graph breaks have an artifact of their own in the log of these compiles (torch 2.6 and later)."""
+    for owner in owners:
         if owner.counts["dynamo_graph_break_reason"] or owner.counts["torch_version"]:
             return True
         for metrics in owner.metrics:

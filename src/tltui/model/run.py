@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import difflib
 import os
+import threading
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.nodes import Compile, Frame, LogModel, Process, Rank
+from tltui.model.parts import Parts
 from tltui.model.ref import NORANK, BadAddress, CompileId, Ref, parse_ref
 from tltui.model.status import Status, Tally
 from tltui.sources.discover import Found, FoundLog
@@ -34,6 +37,10 @@ class Run:
 
     def __init__(self, found: Found) -> None:
         self.found = found
+        self.parts = Parts()
+        """What was derived from its nodes."""
+        self.reading = threading.RLock()
+        """The gate: held while nodes are read off the UI thread, in slices, and while a batch is applied."""
         self.models = [self._model(log) for log in found.logs]
         self.version = 0
         """Bumped by every batch."""
@@ -42,9 +49,8 @@ class Run:
         self._ranks: list[Rank] = []
         self._stale = False
 
-    @staticmethod
-    def _model(found: FoundLog) -> LogModel:
-        return LogModel(Log(found.path, FileBytes(found.path)), found.rank, found.launch, found.started)
+    def _model(self, found: FoundLog) -> LogModel:
+        return LogModel(Log(found.path, FileBytes(found.path)), found.rank, found.launch, found.started, self.parts)
 
     def scanners(self) -> list[Scanner]:
         """One scanner for each log, in the order of `models`."""
@@ -62,13 +68,13 @@ class Run:
         """A log could not be read on: keep what there is."""
         log = self.models[number].log
         self.failures[log.path] = error.strerror or str(error)
-        log.finished = True
+        log.ended = True
         self.version += 1
 
     @property
     def finished(self) -> bool:
         """Whether all logs have been read to their ends."""
-        return all(model.log.finished for model in self.models)
+        return all(model.log.ended for model in self.models)
 
     @property
     def scanned(self) -> int:
@@ -125,9 +131,7 @@ class Run:
         self._ranks = [Rank(number, sorted(by_rank[number], key=_age)) for number in numbers]
         for rank in self._ranks:
             for place, process in enumerate(rank.processes, 1):
-                process.number = place
-                process.alone = len(rank.processes) == 1
-                process.ranks_differ = len(self._ranks) > 1
+                process.named(place, len(rank.processes) == 1, len(self._ranks) > 1)
 
     def resolve(self, ref: Ref | str) -> Node | None:
         """The node at an address; None for the run itself. Raises `BadAddress` with near ones or the candidates."""
@@ -234,24 +238,29 @@ def _find_parents(processes: list[Process]) -> None:
     It shows: its first own string id is above 0, or its stacks name ids that it does not define. The parent is the
     youngest older process of the same directory that defines them.
     """
-    for child in processes:
-        wanted = set() if child.parent is not None else child.undefined_strings()
-        if not wanted:
-            continue
-        directory = os.path.dirname(child.log.path)
-        older = [
-            other for other in processes
-            if other is not child and other.started <= child.started and other.pid != child.pid
-            and os.path.dirname(other.log.path) == directory and wanted <= other.strings.keys()
-        ]  # fmt: skip
-        child.parent = max(older, key=lambda other: other.started, default=None)
+    wanting = [(child, wanted) for child in processes if not child.inherits and (wanted := child.undefined_strings())]
+    if not wanting:
+        return
+    older: dict[str, list[Process]] = {}
+    for process in sorted(processes, key=lambda process: process.started):
+        older.setdefault(os.path.dirname(process.log.path), []).append(process)
+    for child, wanted in wanting:
+        near = older[os.path.dirname(child.log.path)]
+        parent: Process | None = None
+        for other in reversed(near[: bisect_right(near, child.started, key=lambda process: process.started)]):
+            if parent is not None and other.started < parent.started:
+                break
+            if other is not child and other.pid != child.pid and wanted <= other.strings.keys():
+                parent = other  # of several that began at once the first one
+        if parent is not None and parent is not child.parent:
+            child.forked_from(parent)
 
 
 def open_run(found: Found) -> Run:
     """Read all logs at once, for the command line. Logs that fail on the way are kept as far as they were read."""
     run = Run(found)
     for number, scanner in enumerate(run.scanners()):
-        while not run.models[number].log.finished:
+        while not run.models[number].log.ended:
             try:
                 run.apply(number, scanner.step(8 << 20))
             except OSError as error:
@@ -261,9 +270,5 @@ def open_run(found: Found) -> Run:
 
 
 def settle(run: Run) -> None:
-    """After a scan: bring the records of every compile into file order, and find the parents of forked processes."""
-    for model in run.models:
-        for process in model.processes:
-            for compile_ in process.compiles.values():
-                compile_.settle()
+    """After a scan, or a part of one: find the parents of forked processes."""
     _find_parents(list(run.processes()))

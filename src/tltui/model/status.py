@@ -1,6 +1,7 @@
 """Status and facts of a compile.
 
-The status is the first that applies: error, break, empty, ok; missing without metrics. The facts stay separate beside
+The status is the first that applies: error, break, empty, ok; without metrics running while the job may still be writing, then
+missing. What only a text log tells of is seen. The facts stay separate beside
 it, since one compile may well have restarted, broken its graph and failed.
 """
 
@@ -22,13 +23,17 @@ class Status(str, Enum):
     EMPTY = "empty"
     OK = "ok"
     MISSING = "missing"
+    RUNNING = "running"
+    SEEN = "seen"
 
     def __str__(self) -> str:
         return self.value
 
 
-GLYPHS = {Status.ERROR: "✗", Status.BREAK: "⚑", Status.EMPTY: "∅", Status.OK: "✓", Status.MISSING: "?"}
-ASCII_GLYPHS = {Status.ERROR: "x", Status.BREAK: "!", Status.EMPTY: "0", Status.OK: "+", Status.MISSING: "?"}
+GLYPHS = {Status.ERROR: "✗", Status.BREAK: "⚑", Status.EMPTY: "∅", Status.OK: "✓", Status.MISSING: "?",
+          Status.RUNNING: "◌", Status.SEEN: "·"}  # fmt: skip
+ASCII_GLYPHS = {Status.ERROR: "x", Status.BREAK: "!", Status.EMPTY: "0", Status.OK: "+", Status.MISSING: "?",
+                Status.RUNNING: "o", Status.SEEN: "."}  # fmt: skip
 RECOMPILE_GLYPH, ASCII_RECOMPILE = "↻", "~"
 MEANING = {
     Status.ERROR: "the compile failed, or its backward did",
@@ -36,6 +41,8 @@ MEANING = {
     Status.EMPTY: "no operations to compile: nothing was gained, and nothing lost",
     Status.OK: "compiled",
     Status.MISSING: "no metrics: still compiling, killed, or cut off",
+    Status.RUNNING: "no metrics yet: the job may still be compiling it",
+    Status.SEEN: "seen in a text log, which does not tell what became of it",
 }
 
 
@@ -51,6 +58,8 @@ class Facts:
     """What is known of a compile beside its status."""
 
     has_metrics: bool
+    waiting: bool
+    """It has no metrics yet, and its log may go on."""
     failed: bool
     """The compile of the frame failed."""
     fail_type: str | None
@@ -88,6 +97,7 @@ class Tally(NamedTuple):
     broken: int = 0
     empty: int = 0
     missing: int = 0
+    running: int = 0
     seconds: float = 0.0
 
     def __add__(self, other: object) -> Tally:
@@ -116,6 +126,7 @@ class Tally(NamedTuple):
             broken=int(status is Status.BREAK),
             empty=int(status is Status.EMPTY),
             missing=int(status is Status.MISSING),
+            running=int(status is Status.RUNNING),
             seconds=facts.duration_s or 0.0,
         )
 
@@ -140,6 +151,7 @@ def facts_of(compile_: Compile) -> Facts:
     )
     return Facts(
         has_metrics=bool(forward),
+        waiting=not forward and not compile_.process.log.ended,
         failed=failed is not None or bool(compile_.counts["dynamo_error"] and not forward),
         fail_type=failed.fail_type if failed else None,
         fail_reason=failed.fail_reason if failed else None,
@@ -167,7 +179,7 @@ def status_of(facts: Facts) -> Status:
     if facts.breaks:
         return Status.BREAK
     if not facts.has_metrics:
-        return Status.MISSING
+        return Status.RUNNING if facts.waiting else Status.MISSING
     return Status.EMPTY if facts.skipped else Status.OK
 
 

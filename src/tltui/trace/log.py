@@ -56,7 +56,8 @@ class Log:
         """Context → its records."""
         self.damage: list[Damage] = []
         self.scanned = 0
-        self.finished = False
+        self.ended = False
+        """Whether the writer has ended: what is there is all that will be."""
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -74,7 +75,7 @@ class Log:
             self.members[context].extend(records)
         self.damage.extend(batch.damage)
         self.scanned = batch.scanned
-        self.finished = batch.finished
+        self.ended = batch.finished
 
     def kind(self, record: int) -> Kind:
         """What the record is."""

@@ -22,7 +22,8 @@ from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
 
 LINE_STYLES = (
-    tokens.OK, tokens.BREAK, tokens.ERROR, tokens.EMPTY, tokens.MISSING, tokens.WARN, tokens.RECOMPILE,
+    tokens.OK, tokens.BREAK, tokens.ERROR, tokens.EMPTY, tokens.MISSING, tokens.RUNNING, tokens.SEEN,
+    tokens.WARN, tokens.RECOMPILE,
     tokens.TITLE, tokens.HEADING, tokens.LABEL, tokens.DIM, tokens.STRONG, tokens.DEFINITION,
 )  # fmt: skip
 """The styles of bars and of the tree. Others look like plain text there: each style of each widget costs a part of a millisecond

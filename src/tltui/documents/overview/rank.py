@@ -62,7 +62,7 @@ def _head(page: Page, run: Run, summary: Summary, processes: list[Process]) -> N
         span = fmt.seconds(max(summary.end - summary.start, 0.0) / 1e6)
         what = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"
         page.say(what, "", tokens.DIM)
-    if not all(process.log.finished for process in processes):
+    if not all(process.log.ended for process in processes):
         page.say("still reading: everything below is preliminary", "", tokens.WARN)
     if summary.tally.compiles:
         add_counts(page, summary.tally)

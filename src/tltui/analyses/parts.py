@@ -1,0 +1,98 @@
+"""Questions about one node whose answers are kept: `part` makes one of a pure function.
+
+    @part
+    def breaks_of(compile_: Compile, reader: Reader) -> tuple[GraphBreak, ...]: ...
+
+    breaks_of(compile_)        # computed once, and again when the compile, or what else was read, has changed
+
+What is kept must be frozen and small, hold no node, and depend on nothing but the node it is asked about, the parts that the
+function asks for in its turn, and the nodes named to `reads`. Its addresses are those of the time when it was made: the naming
+of the process counts as read. `parsed` is the same for texts: equal payloads, of any compile and rank, are parsed once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Generic, TypeVar, cast
+
+from tltui.analyses.records import Reader
+from tltui.model.nodes import Compile, Frame, Process
+from tltui.model.parts import MISSING, Parts
+from tltui.text.lru import Lru
+from tltui.trace.log import Log
+
+Node = Compile | Frame | Process
+N = TypeVar("N", Compile, Frame, Process)
+P = TypeVar("P")
+
+
+def reader_of(node: Node) -> Reader:
+    """The reader of the log of a node: one for all questions, so that what one of them read the next one finds."""
+    process = node if isinstance(node, Process) else node.process
+    readers: Lru[Log, Reader] = process.parts.readers
+    found = readers.get(process.log)
+    if found is None:
+        found = Reader(process.log)
+        readers.put(process.log, found)
+    return found
+
+
+def reads(node: Node, *others: Node) -> None:
+    """The part of `node` that is being made depends on `others` too."""
+    process = node if isinstance(node, Process) else node.process
+    process.parts.reads(*others)
+
+
+class Part(Generic[N, P]):
+    """A function of one node that remembers its answers."""
+
+    def __init__(self, make: Callable[[N, Reader], P]) -> None:
+        self._make: Callable[[N, Reader], P] = make
+        update_wrapper(self, make)
+
+    def __call__(self, node: N) -> P:
+        """The answer. Raises what the function raises; that is not kept."""
+        process = node if isinstance(node, Process) else node.process
+        parts: Parts = process.parts
+        found = parts.get(self, node)
+        if found is not MISSING:
+            return cast(P, found)
+        parts.begin(node, process.naming)
+        try:
+            made = self._make(node, reader_of(node))
+        finally:
+            read = parts.end()
+        parts.put(self, node, read, made)
+        return made
+
+
+def part(make: Callable[[N, Reader], P]) -> Part[N, P]:
+    """Keep the answers of a question about one node."""
+    return Part(make)
+
+
+class Parsed(Generic[P]):
+    """A function of a text that remembers its answers by the content of the text."""
+
+    def __init__(self, make: Callable[[bytes], P]) -> None:
+        self._make = make
+        update_wrapper(self, make)
+
+    def __call__(self, node: Node, text: bytes) -> P:
+        """The answer for a text of `node`'s log. Raises what the function raises; that is not kept."""
+        parts = (node if isinstance(node, Process) else node.process).parts
+        key = hashlib.md5(text, usedforsecurity=False).digest()
+        found = parts.get(self, key)
+        if found is MISSING:
+            found = self._make(text)
+            parts.put(self, key, (), found)
+        return cast(P, found)
+
+
+def parsed(make: Callable[[bytes], P]) -> Parsed[P]:
+    """Keep the answers of a question about a text alone: equal texts are parsed once."""
+    return Parsed(make)
+
+

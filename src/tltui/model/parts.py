@@ -1,0 +1,138 @@
+"""What was derived from the nodes of a run, kept for as long as it is true: one cache for screen, command line and search.
+
+A *part* is the answer to one question about one node: the graph breaks of a compile, the parsed text of a guard tree. It is kept
+together with what it was made from, the nodes that were read and their stamps, and is good while none of these changed. A page is
+a *join* over parts: after a batch only the parts of the compiles that the batch touched are made again.
+
+Bounded in bytes. What goes first are all parts of the question that was not asked for longest: a page that reads ten thousand
+compiles in turn would push out its own beginning if single parts were dropped.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import is_dataclass
+from typing import Any, Protocol
+
+from tltui.model.kind import Kind
+from tltui.text.lru import Lru
+
+LIMIT = 48 << 20
+"""Bytes that all parts of a run may take, as far as `weigh` knows."""
+READERS = 16
+"""Logs whose last block is kept."""
+OVERHEAD = 200
+"""Bytes of an entry itself."""
+
+
+class Stamped(Protocol):
+    """A node that counts its changes."""
+
+    stamp: int
+
+
+Read = tuple[tuple[Stamped, int], ...]
+"""Nodes that a part was made from, and their stamps at that time."""
+MISSING = object()
+
+
+class _Asked:
+    """All parts of one question."""
+
+    __slots__ = ("items", "weight")
+
+    def __init__(self) -> None:
+        self.items: dict[Hashable, tuple[Read, Any, int]] = {}
+        self.weight = 0
+
+
+class Parts:
+    """The parts of a run. Any thread may use it."""
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self.limit = limit
+        self.weight = 0
+        self.made = 0
+        """How many parts were made since the run was opened: what did not change is not computed again."""
+        self.readers: Lru[Any, Any] = Lru(READERS)
+        """Logs → what reads them; kept here so that all questions share it."""
+        self._asked: OrderedDict[Hashable, _Asked] = OrderedDict()
+        self._lock = threading.Lock()
+        self._reading = threading.local()
+
+    def get(self, question: Hashable, node: Hashable) -> Any:
+        """The answer that is still true, else `MISSING`. Whoever is making a part has read what that answer was made from."""
+        asked = self._asked.get(question)
+        entry = asked.items.get(node) if asked is not None else None
+        if entry is None:
+            return MISSING
+        read, value, _ = entry
+        for other, stamp in read:
+            if other.stamp != stamp:
+                return MISSING
+        if (reading := getattr(self._reading, "stack", None)) is not None and reading:
+            reading[-1].update(read)
+        return value
+
+    def begin(self, *nodes: Stamped) -> None:
+        """A part is being made from these nodes; `end` must follow."""
+        stack = self._reading.__dict__.setdefault("stack", [])
+        stack.append({node: node.stamp for node in nodes})
+
+    def reads(self, *nodes: Stamped) -> None:
+        """The part that is being made depends on these nodes too. Without one being made it says nothing."""
+        if stack := self._reading.__dict__.get("stack"):
+            for node in nodes:
+                stack[-1].setdefault(node, node.stamp)
+
+    def end(self) -> Read:
+        """What the part was made from."""
+        stack = self._reading.stack
+        read: dict[Stamped, int] = stack.pop()
+        if stack:
+            for node, stamp in read.items():
+                stack[-1].setdefault(node, stamp)
+        return tuple(read.items())
+
+    def put(self, question: Hashable, node: Hashable, read: Read, value: object) -> None:
+        """Keep an answer, unless there is no room for more of this question."""
+        weight = weigh(value) + OVERHEAD
+        with self._lock:
+            self.made += 1
+            asked = self._asked.get(question)
+            if asked is None:
+                asked = self._asked[question] = _Asked()
+            else:
+                self._asked.move_to_end(question)
+            old = asked.items.pop(node, None)
+            if old is not None:
+                asked.weight -= old[2]
+                self.weight -= old[2]
+            while self.weight + weight > self.limit and len(self._asked) > 1:
+                self.weight -= self._asked.popitem(last=False)[1].weight
+            if self.weight + weight <= self.limit:
+                asked.items[node] = (read, value, weight)
+                asked.weight += weight
+                self.weight += weight
+
+
+def weigh(value: object) -> int:
+    """Bytes that a frozen result takes, roughly. Nodes and kinds are not counted: they are there anyway."""
+    if isinstance(value, (str, bytes, int, float)) or value is None:
+        return sys.getsizeof(value) if isinstance(value, (str, bytes)) else 16
+    if isinstance(value, (tuple, list, set, frozenset)):
+        return 56 + 8 * len(value) + sum(map(weigh, value))
+    if isinstance(value, dict):
+        return 64 + 100 * len(value) + sum(map(weigh, value)) + sum(map(weigh, value.values()))
+    kind = type(value)
+    names = _NAMES.get(kind)
+    if names is None:
+        frozen = is_dataclass(kind) and kind is not Kind and bool(kind.__dataclass_params__.frozen)  # type: ignore[attr-defined]
+        names = _NAMES[kind] = tuple(kind.__dataclass_fields__) if frozen else ()  # type: ignore[attr-defined]
+    return 48 + 8 * len(names) + sum(weigh(getattr(value, name)) for name in names)
+
+
+_NAMES: dict[type, tuple[str, ...]] = {}

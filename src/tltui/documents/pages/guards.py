@@ -25,6 +25,7 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.guard_groups import GuardGroups
 from tltui.documents.parts.guards import TreeWriter
+from tltui.documents.parts.many import ROWS_SHOWN
 from tltui.documents.scope import Scope
 from tltui.model.nodes import Compile
 from tltui.model.ref import at_line
@@ -36,8 +37,6 @@ from tltui.text.sanitize import sanitize
 
 NAME = "guards"
 HELP = "a filter has kind:WORD, source:WORD, is:failed and any other text"
-ROWS_SHOWN = 200
-"""Compiles up to which the table has a line for each; more are grouped."""
 NAMED = 400
 """Compiles without guards that are named."""
 EVERY = 16

@@ -9,18 +9,17 @@ from dataclasses import dataclass, field
 from tltui.analyses.guards.guards import GuardCounts
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.documents.parts.many import GROUPS_SHOWN, Named, add_named, functions
 from tltui.model.nodes import Compile, Frame
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
 
 SHOWN = 40
-"""Functions whose guards failed, and groups of compiles, that have a line at first."""
+"""Functions whose guards failed that have a line at first."""
 FOLDED = 400
 """Those that have one in a fold."""
 CAUSES = 3
-EVERY = 2000
-"""Compiles that are named between two yields."""
 
 
 @dataclass(slots=True)
@@ -61,11 +60,12 @@ class GuardGroups:
         if self._alike:
             page.heading(f"Compiles with the same kinds of guards ({fmt.plural(len(self._alike), 'group')})")
         groups = sorted(self._alike.values(), key=len, reverse=True)
-        for group in groups[:SHOWN]:
+        for group in groups[:GROUPS_SHOWN]:
             yield from _group(page, group)
-        rest = [member for group in groups[SHOWN:] for member in group]
+        rest = [member for group in groups[GROUPS_SHOWN:] for member in group]
         if rest:
-            yield from _named(page, f"{fmt.plural(len(rest), 'compile')} in {len(groups) - SHOWN:,} smaller groups", [], rest)
+            what = f"{fmt.plural(len(rest), 'compile')} in {len(groups) - GROUPS_SHOWN:,} smaller groups"
+            yield from add_named(page, what, [], list(map(_named, rest)))
 
     def _write_failed(self, page: Page) -> None:
         found = sorted(self._failed.values(), key=lambda failed: -len(failed.recompiles))
@@ -97,30 +97,19 @@ def _row(found: _Failed) -> Sequence[Piece]:
 
 
 def _group(page: Page, group: Sequence[tuple[Compile, GuardCounts]]) -> Iterator[None]:
-    """`1,251 compiles of 3 functions  6 guards each  62–81 µs  f, g, h`; folded below it each of them."""
+    """`1,251 compiles of 3 functions  6 guards each  62–81 µs  f, g, h`"""
     first = group[0][1]
     codes = dict.fromkeys(compile_.frame.code for compile_, _ in group)
-    names = list(dict.fromkeys(code[0] or "?" for code in codes))
     times = [counts.latency_us for _, counts in group if counts.latency_us is not None]
     what = fmt.plural(len(group), "compile") + (f" of {fmt.plural(len(codes), 'function')}" if len(codes) > 1 else "")
     each = f"{fmt.plural(first.guards, 'guard')}{' each' if len(group) > 1 else ''}"
     low, high = (f"{min(times):,.0f}", f"{max(times):,.0f}") if times else ("", "")
     took = "" if not times else f"  {low} µs" if low == high else f"  {low}–{high} µs"
-    shown = ", ".join(names[:4]) + (" …" if len(names) > 4 else "")
-    room = max(page.width - len(what) - len(each) - len(took) - 8, 12)
-    head: list[Piece] = [(each, tokens.NUMBER, first.artifact), took, "  ", (fmt.clip(sanitize(shown), room), tokens.FUNCTION)]
-    yield from _named(page, what, head, group)
+    names = functions([code[0] for code in codes], page.width - len(what) - len(each) - len(took) - 8)
+    head: list[Piece] = [(each, tokens.NUMBER, first.artifact), took, "  ", names]
+    yield from add_named(page, what, head, list(map(_named, group)))
 
 
-def _named(page: Page, what: str, head: list[Piece], group: Sequence[tuple[Compile, GuardCounts]]) -> Iterator[None]:
-    """A line, and folded below it every compile as a link to its guards."""
-    page.open(what, folded=True)
-    page.row([(what, tokens.STRONG), "  ", *head])
-    for start in range(0, len(group), EVERY):
-        pieces: list[Piece] = []
-        for _, counts in group[start : start + EVERY]:
-            style = tokens.ERROR if counts.failed else tokens.LINK
-            pieces += [(f"[{counts.ref}]", style, f"@guards:{counts.ref}"), " "]
-        page.row(pieces, "    ")
-        yield
-    page.close()
+def _named(member: tuple[Compile, GuardCounts]) -> Named:
+    counts = member[1]
+    return counts.ref, tokens.ERROR if counts.failed else tokens.LINK, f"@guards:{counts.ref}"

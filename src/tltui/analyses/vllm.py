@@ -229,9 +229,9 @@ def _call(
         piece = _piece(compile_, unit, start, parts, reader)
         submodules.setdefault(piece.submodule, []).append(piece)
         totals.append(whole_in(start, "total_piecewise_compiles"))
-        for part in parts:
-            if match := _GRAPH.match(part.name):
-                graphs.setdefault(match["name"], part)
+        for own in parts:
+            if match := _GRAPH.match(own.name):
+                graphs.setdefault(match["name"], own)
     told = yield from _submodules(submodules, graphs, reader)
     common = [artifact for artifact in call.common if artifact is not call.config]
     split = next((str(artifact.ref) for artifact in common if artifact.name == SPLIT), None)
@@ -297,15 +297,15 @@ def _passes(parts: list[Artifact], reader: Reader) -> Iterator[PassStep]:
     """The passes in the order in which they ran, each compared with the graph before it."""
     before: Artifact | None = None
     first = True
-    for part in parts:
-        match = _PASS.match(part.name)
+    for own in parts:
+        match = _PASS.match(own.name)
         if match is None:
-            if part.name == BEFORE:
-                before, first = part, True
+            if own.name == BEFORE:
+                before, first = own, True
             continue
         number = int(match["number"]) if match["number"] else None
-        yield PassStep(number, match["name"], str(part.ref), _changed(before, part, first, reader))
-        before, first = part, False
+        yield PassStep(number, match["name"], str(own.ref), _changed(before, own, first, reader))
+        before, first = own, False
 
 
 def _changed(before: Artifact | None, after: Artifact, first: bool, reader: Reader) -> bool | None:

@@ -16,6 +16,7 @@ from tltui.analyses.records import Reader, address, list_in, named, text_in, who
 from tltui.analyses.shapes.expressions import Expression, Expressions
 from tltui.analyses.shapes.inputs import Symbol
 from tltui.analyses.stacks.stacks import StackFrame, frames_of, user_frames
+from tltui.model.artifacts import artifact_name
 from tltui.model.nodes import Compile, Process
 from tltui.model.ref import Ref
 
@@ -131,6 +132,11 @@ def read_exports(compiles: Iterable[Compile]) -> Generator[None, None, Exports]:
     created = 0
     for members in by_process.values():
         expressions = Expressions(members[0].process)
+        if not any(artifact_name(kind) in _NAMES for kind in members[0].process.log.kinds):
+            continue
+        for compile_ in members:
+            _tells(compile_)
+            yield
         segments = list(_segments(members))
         if segments:
             yield from expressions.index(members)

@@ -107,6 +107,8 @@ class KeyTable:
     def __init__(self) -> None:
         self.names: list[str] = []
         self.texts: list[str] = []
+        self.directions: set[int] = set()
+        """Those of `DIRECTION`."""
         self._numbers: dict[tuple[str, str], int] = {}
         self._kept = 0
         self._lock = threading.Lock()
@@ -122,6 +124,8 @@ class KeyTable:
             name = sys.intern(name)
             number = self._numbers[name, digest] = len(self.names)
             self.names.append(name)
+            if name == DIRECTION:
+                self.directions.add(number)
             kept = text[: TEXT_KEPT if self._kept < ALL_KEPT else TEXT_SHORT]
             self._kept += len(kept)
             self.texts.append(kept)
@@ -155,8 +159,9 @@ class KeyIndex:
             self._entries.append(entry)
         entry.uses.append(use)
 
-    def _direction(self, numbers: Iterable[int]) -> int | None:
-        return next((number for number in numbers if self._names[number] == DIRECTION), None)
+    def _direction(self, numbers: array[int]) -> int | None:
+        known = self._table.directions
+        return None if known.isdisjoint(numbers) else next(number for number in numbers if number in known)
 
     def uses(self, cache: str, key: str) -> tuple[KeyUse, ...]:
         """Who asked for a key, in the order of the run."""

@@ -36,7 +36,7 @@ COUNTED = (
 COMPONENTS_LIMIT = 32 << 20
 """Stored bytes up to which a record of a cache is parsed for the components of its key."""
 Code = tuple["str | None", "str | None", "int | None"]
-LOWERED = ("fx_graph_runnable", "inductor_output_code")
+LOWERED = frozenset(("fx_graph_runnable", "inductor_output_code"))
 WANTED = frozenset(NAMES.keys() | OLD_NAMES.keys() | PROFILES.keys() | BYPASSES.keys() | {"triton_kernel_info"})
 
 
@@ -203,7 +203,8 @@ class KeyRecord:
 @part
 def caches_in(node: Compile, reader: Reader) -> tuple[CompileCaches, dict[str, KeyRecord]]:
     """The caches of a compile; and by the address of a record the components of its key."""
-    records = _records(node)
+    found = list(named(node, WANTED | LOWERED))
+    records = _records(node, [(record, name) for record, name in found if name in WANTED])
     answers: list[CacheAnswer] = []
     profiles: list[CacheAnswer] = []
     components: dict[str, KeyRecord] = {}
@@ -221,7 +222,7 @@ def caches_in(node: Compile, reader: Reader) -> tuple[CompileCaches, dict[str, K
         elif name == "triton_kernel_info":
             triton.update(_autotuned(reader.json(record)))
     metrics = [fields for _, fields in metrics_fields(node, reader)]
-    lowered = bool(node.counts["fx_graph_runnable"]) or _has(node, LOWERED)
+    lowered = bool(node.counts["fx_graph_runnable"]) or any(name in LOWERED for _, name in found)
     function, file, line = node.frame.code
     taken = [answer.seconds_taken for answer in answers if answer.seconds_taken is not None]
     bundles = [count for fields in metrics if (count := whole_in(fields, "num_triton_bundles"))]
@@ -232,10 +233,10 @@ def caches_in(node: Compile, reader: Reader) -> tuple[CompileCaches, dict[str, K
     ), components  # fmt: skip
 
 
-def _records(node: Compile) -> list[tuple[int, str, str]]:
+def _records(node: Compile, written: list[tuple[int, str]]) -> list[tuple[int, str, str]]:
     """(record, name, address) of the artifacts that caches wrote."""
     log = node.process.log
-    found = [(record, name) for record, name in named(node, WANTED) if log.has_payload(record)]
+    found = [(record, name) for record, name in written if log.has_payload(record)]
     if not found:
         return []
     ref, total, seen = str(node.ref), Counter(name for _, name in found), Counter[str]()
@@ -274,19 +275,24 @@ def _autotuned(fields: object) -> Iterator[str]:
             yield state
 
 
-def _has(node: Compile, names: Iterable[str]) -> bool:
-    return next(named(node, names), None) is not None
+_COUNTS = {
+    f"{key}_{where}_cache_{state}_count": (cache, where, state)
+    for cache, key in ((AOT, "aotautograd"), (FX, "inductor_fx")) for where in ("local", "remote") for state in (HIT, MISS)
+}  # fmt: skip
 
 
 def _backends(metrics: list[dict[str, Any]]) -> tuple[Backend, ...]:
     """Where answers came from. The local ones are those of the records again, so they count only beside remote ones."""
+    total: Counter[tuple[str, str, str]] = Counter()
+    for fields in metrics:
+        for key in _COUNTS.keys() & fields.keys():
+            total[_COUNTS[key]] += whole_in(fields, key) or 0
+    if not any(total.values()):
+        return ()
     found = []
-    for cache, key in ((AOT, "aotautograd"), (FX, "inductor_fx")):
+    for cache in (AOT, FX):
         for where in ("local", "remote"):
-            hits, misses = (
-                sum(whole_in(fields, f"{key}_{where}_cache_{state}_count") or 0 for fields in metrics)
-                for state in (HIT, MISS)
-            )
+            hits, misses = total[cache, where, HIT], total[cache, where, MISS]
             if hits or misses:
                 found.append(Backend(cache, where, hits, misses))
     return tuple(found)

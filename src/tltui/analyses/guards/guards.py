@@ -18,6 +18,7 @@ from tltui.model.nodes import Compile, Frame
 from tltui.model.parts import MISSING
 from tltui.text.graphs.guard_tree import GuardNode, walk
 
+EVERY = 64
 OLD = "dynamo_guards"
 """The record of 2024, beside the tree or in place of it."""
 
@@ -165,13 +166,21 @@ def failures_in(frame: Frame, reader: Reader) -> dict[str, tuple[Failure, ...]]:
     return {earlier: tuple(failures) for earlier, failures in found.items()}
 
 
-def each_with_failures(compiles: Iterable[Compile]) -> Iterator[tuple[Compile, tuple[Failure, ...]]]:
-    """The compiles, each with what later recompiles of its frame say of it. Compiles of a frame have to stand together."""
+def each_with_failures(compiles: Iterable[Compile]) -> Iterator[tuple[Compile, tuple[Failure, ...]] | None]:
+    """The compiles, each with what later recompiles of its frame say of it; None now and then, so that reading can be left.
+
+    Compiles of a frame have to stand together.
+    """
     frame: Frame | None = None
     failures: dict[str, tuple[Failure, ...]] = {}
     for compile_ in compiles:
         if frame is not compile_.frame:
             frame = compile_.frame
+            for n, other in enumerate(frame.compiles):
+                if other.is_recompile:
+                    _blamed(other)
+                if n % EVERY == EVERY - 1:
+                    yield None
             failures = failures_in(frame) if len(frame.compiles) > 1 else {}
         yield compile_, failures.get(str(compile_.ref), ()) if failures else ()
 

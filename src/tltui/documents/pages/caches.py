@@ -43,10 +43,11 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesRep
     """Counts first, which need no reading; then what the records say."""
     single = len(scope.compiles) == 1
     totals = totals_of(scope.compiles)
-    within = {str(node.ref) for node in scope.compiles}
-    different = tuple(
-        one for one in divergences_of(run.processes()) if any(answer.compile in within for answer in one.answers)
-    )
+    within = {id(node) for node in scope.compiles}
+    different = divergences_of(run.processes())
+    if different:
+        refs = {str(node.ref) for node in scope.compiles}
+        different = tuple(one for one in different if any(answer.compile in refs for answer in one.answers))
     parts.add_totals(page, totals, sum(node.is_compile for node in scope.compiles))
     parts.add_divergences(page, different)
     yield
@@ -55,7 +56,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesRep
     if single:
         parts.add_answers(page, study.compiles)
     if study.missed_with_components():
-        yield from study.index_rest([node for node in run.compiles() if str(node.ref) not in within])
+        yield from study.index_rest([node for node in run.compiles() if id(node) not in within])
     misses = yield from study.misses()
     compiles = tuple(
         own for own in study.compiles if own.answers or own.profiles or own.off or own.backends or own.triton

@@ -99,7 +99,11 @@ class _Table:
             page.say("Guards are checked at each call: when one fails, the next compile of the frame is tried.", "", tokens.DIM)
             page.add()
         groups = GuardGroups() if len(self._compiles) > ROWS_SHOWN else None
-        for n, (compile_, failures) in enumerate(each_with_failures(self._compiles)):
+        for n, each in enumerate(each_with_failures(self._compiles)):
+            if each is None:
+                yield
+                continue
+            compile_, failures = each
             counts = counts_of(compile_, failures)
             if counts is None:
                 without.append(compile_)
@@ -174,10 +178,11 @@ class _Found:
     def fill(self, page: Page) -> Generator[None, None, object]:
         found: list[CompileGuards] = []
         total = 0
-        for compile_, failures in each_with_failures(self._compiles):
-            counts = counts_of(compile_, failures)
-            if counts is None:
+        for each in each_with_failures(self._compiles):
+            if each is None or (counts := counts_of(*each)) is None:
+                yield
                 continue
+            compile_ = each[0]
             total += counts.guards
             tree = _Tree(compile_, self._typed)
             guards = yield from tree.body(page, counts, tree.title())

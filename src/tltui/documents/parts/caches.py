@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from tltui.analyses.caches.caches import AOT, BYPASS, DISABLED_STATE, FX, HIT, MISS, STORED
 from tltui.analyses.caches.report import CachesReport, CacheTotal, CompileCaches, Divergence
@@ -173,7 +174,12 @@ def _rows(page: Page, compiles: Sequence[CompileCaches], indent: str) -> None:
 
 def _said(own: CompileCaches) -> str:
     """`AOTAutograd hit · FX graph 2 hits`"""
-    counts = Counter((answer.cache.removesuffix(" cache"), answer.state) for answer in own.answers)
+    return _counted(tuple([(answer.cache, answer.state) for answer in own.answers]))
+
+
+@lru_cache(1024)
+def _counted(answers: tuple[tuple[str, str], ...]) -> str:
+    counts = Counter((cache.removesuffix(" cache"), state) for cache, state in answers)
     words = [f"{cache} {state}" if count == 1 else f"{cache} {count}× {state}" for (cache, state), count in counts.items()]
     return " · ".join(words)
 

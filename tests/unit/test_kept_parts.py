@@ -13,7 +13,8 @@ import pytest
 from made_logs import TRACES, Log, trace
 from viewed import page, targets, text
 
-from tltui.analyses.guards.guards import GuardCounts, old_nodes, without_latency
+from tltui.analyses.guards.guards import GuardCounts, old_nodes
+from tltui.analyses.guards.trees import without_latency
 from tltui.analyses.shapes.shapes import _by_length, _holds, shapes_of
 from tltui.documents.build import build
 from tltui.documents.page import Page

@@ -142,22 +142,18 @@ class Parts:
 
 def weigh(value: object) -> int:
     """Bytes that a frozen result takes, roughly. Nodes and kinds are not counted: they are there anyway."""
-    kind = type(value)
-    if kind is str or kind is bytes:
-        return sys.getsizeof(value)
-    if value is None or kind is int or kind is bool or kind is float:
-        return 16
+    if isinstance(value, (str, bytes, int, float)) or value is None:
+        return sys.getsizeof(value) if isinstance(value, (str, bytes)) else 16
     if isinstance(value, (tuple, list, set, frozenset)):
-        return (56 + 8 * len(value) + sum(map(weigh, value))) if value else 56
+        return 56 + 8 * len(value) + sum(map(weigh, value))
     if isinstance(value, dict):
         return 64 + 100 * len(value) + sum(map(weigh, value)) + sum(map(weigh, value.values()))
-    if isinstance(value, (str, bytes, int, float)):
-        return sys.getsizeof(value)
+    kind = type(value)
     names = _NAMES.get(kind)
     if names is None:
         frozen = is_dataclass(kind) and kind is not Kind and bool(kind.__dataclass_params__.frozen)  # type: ignore[attr-defined]
         names = _NAMES[kind] = tuple(kind.__dataclass_fields__) if frozen else ()  # type: ignore[attr-defined]
-    return 48 + 8 * len(names) + sum([weigh(getattr(value, name)) for name in names])
+    return 48 + 8 * len(names) + sum(weigh(getattr(value, name)) for name in names)
 
 
 _NAMES: dict[type, tuple[str, ...]] = {}

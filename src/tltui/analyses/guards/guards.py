@@ -8,15 +8,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from tltui.analyses.guards.guard_lines import LIMIT, TREE, GuardText, guard_text
-from tltui.analyses.parts import parsed, part, reader_of
+from tltui.analyses.guards.guard_lines import LIMIT, TREE
+from tltui.analyses.guards.trees import GuardLines, ordered, tree_of, without_latency
+from tltui.analyses.parts import part, reader_of
 from tltui.analyses.recompiles.causes import cause_of
 from tltui.analyses.recompiles.reasons import recompile_of
 from tltui.analyses.records import Reader, address, list_in, named, text_in
 from tltui.analyses.stacks.stacks import frames_of, user_frames
 from tltui.model.nodes import Compile, Frame
-from tltui.model.parts import MISSING
-from tltui.text.graphs.guard_tree import GuardNode, walk
+from tltui.text.graphs.guard_tree import GuardNode
 
 EVERY = 64
 OLD = "dynamo_guards"
@@ -54,8 +54,6 @@ KINDS: dict[str, str] = {
 }
 """What each kind of guard checks."""
 
-_KIND = re.compile(rb"^(?:\| )*\+- (?:(?:Key|Value)Manager: )?(\w+)", re.MULTILINE)
-_LATENCY = re.compile(rb"^Guard (?:eval )?latency = ([\d.]{1,20}) us", re.MULTILINE)
 _BY_CODE = (
     ("check_tensor(", "TENSOR_MATCH"), ("___check_type_id(", "TYPE_MATCH"), ("___check_obj_id(", "ID_MATCH"),
     ("___check_global_state(", "GLOBAL_STATE"), ("utils_device.CURRENT_DEVICE", "DEFAULT_DEVICE"),
@@ -185,30 +183,6 @@ def each_with_failures(compiles: Iterable[Compile]) -> Iterator[tuple[Compile, t
         yield compile_, failures.get(str(compile_.ref), ()) if failures else ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Tree:
-    """What a guard tree is made of."""
-
-    guards: int
-    managers: int
-    kinds: tuple[tuple[str, int], ...]
-
-
-@parsed
-def _tree(text: bytes) -> _Tree:
-    kinds = Counter(_KIND.findall(text))
-    managers = sum(count for kind, count in kinds.items() if kind.endswith(b"Manager"))
-    guards = Counter({k.decode("ascii", "replace"): n for k, n in kinds.items() if k.isupper()})
-    return _Tree(guards.total(), managers, _ordered(guards))
-
-
-def without_latency(payload: bytes) -> tuple[bytes, float | None]:
-    """A guard tree, which many compiles have in common, and what is measured anew for each of them, at its end."""
-    tail = max(len(payload) - 200, 0)
-    found = _LATENCY.search(payload, tail)
-    return (payload[: found.start()], _number(found[1])) if found else (payload, None)
-
-
 @part
 def _counted(compile_: Compile, reader: Reader) -> tuple[bytes, GuardCounts] | None:
     """The guards of a compile, counted by a search through the text, and the md5 of the tree."""
@@ -219,9 +193,9 @@ def _counted(compile_: Compile, reader: Reader) -> tuple[bytes, GuardCounts] | N
     ref, artifact = str(compile_.ref), address(compile_, record, name)
     if name == OLD:
         counted = Counter(node.kind for node in old_guards(compile_, record, reader))
-        return b"", GuardCounts(ref, artifact, counted.total(), 0, _ordered(counted), None, ())
+        return b"", GuardCounts(ref, artifact, counted.total(), 0, ordered(counted), None, ())
     text, latency = without_latency(reader.payload(record, LIMIT))
-    tree = _tree(compile_, text)
+    tree = tree_of(compile_, text)
     digest = hashlib.md5(text, usedforsecurity=False).digest()
     return digest, GuardCounts(ref, artifact, tree.guards, tree.managers, tree.kinds, latency, ())
 
@@ -235,52 +209,14 @@ def counts_of(compile_: Compile, failures: tuple[Failure, ...]) -> GuardCounts |
     return replace(counts, failed=_failed(compile_, digest, failures)) if failures else counts
 
 
-def _ordered(kinds: Counter[str]) -> tuple[tuple[str, int], ...]:
-    return tuple(sorted(kinds.items(), key=lambda item: (-item[1], item[0])))
-
-
-def _number(text: bytes) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
 def _failed(compile_: Compile, tree: bytes, failures: tuple[Failure, ...]) -> tuple[FailedGuard, ...]:
-    """Where the guards stand that later recompiles name. Each is looked for once in each different tree."""
-    parts = compile_.process.parts
-    text: GuardText | None = None
+    """Where the guards stand that later recompiles name."""
     found = []
+    lines = GuardLines(compile_, tree)
     for failure in failures:
         cause = cause_of(failure.text, failure.hint)
-        line: int | None = None
-        if tree:
-            key = (tree, failure.text, failure.hint)
-            known = parts.get(_failed, key)
-            if known is MISSING:
-                text = text or guard_text(compile_, reader_of(compile_))
-                guard = text.failed(cause, failure.text) if text else None
-                line = guard.line if guard else None
-                parts.put(_failed, key, (), line)
-            else:
-                line = known
-        found.append(FailedGuard(failure.ref, failure.text, cause.kind, line))
+        found.append(FailedGuard(failure.ref, failure.text, cause.kind, lines.of(cause, failure.text, failure.hint)))
     return tuple(found)
-
-
-KEPT = 1 << 18
-"""Bytes of a guard tree up to which its nodes are kept."""
-
-
-def tree_nodes(compile_: Compile, record: int) -> Iterable[object]:
-    """The nodes of a guard tree, one after the other; those of equal trees are parsed once."""
-    text, _ = without_latency(reader_of(compile_).payload(record, LIMIT))
-    return _nodes(compile_, text) if len(text) <= KEPT else walk(text.decode("utf-8", "replace").split("\n"))
-
-
-@parsed
-def _nodes(text: bytes) -> tuple[GuardNode, ...]:
-    return tuple(node for node in walk(text.decode("utf-8", "replace").split("\n")) if isinstance(node, GuardNode))
 
 
 def old_nodes(compile_: Compile, record: int) -> Iterator[GuardNode]:

@@ -19,8 +19,8 @@ from tltui.analyses.guards.guards import (
     failures_in,
     guards_record,
     old_nodes,
-    tree_nodes,
 )
+from tltui.analyses.guards.trees import tree_nodes
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.guard_groups import GuardGroups

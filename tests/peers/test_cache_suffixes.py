@@ -12,8 +12,9 @@ from pages import LOGS, label, page
 
 from tltui.analyses.caches.report import CachesReport
 from tltui.documents.build import build
+from tltui.model.follow import open_run
 from tltui.model.nodes import Compile
-from tltui.model.run import Run, open_run
+from tltui.model.run import Run
 from tltui.sources.discover import discover
 from tltui.text.document import Options
 

@@ -16,7 +16,7 @@ from pages import LOGS, label, page
 
 from tltui.analyses.timing.perfetto import write
 from tltui.analyses.timing.spans import Seen, read_groups
-from tltui.model.run import open_run
+from tltui.model.follow import open_run
 from tltui.sources.discover import discover
 
 

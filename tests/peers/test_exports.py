@@ -12,7 +12,7 @@ from pages import BINARY, TRACES
 
 from tltui.analyses.exports import ExportFailure, exports_of
 from tltui.documents.scope import scope_of
-from tltui.model.run import open_run
+from tltui.model.follow import open_run
 from tltui.sources.discover import discover
 
 KINDS = {

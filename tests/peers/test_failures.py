@@ -14,8 +14,9 @@ from pages import LOGS, label, page
 from tltui.analyses.problems.breaks import from_restart
 from tltui.analyses.problems.problems import Problems, problems
 from tltui.documents.build import build
+from tltui.model.follow import open_run
 from tltui.model.ref import parse_ref
-from tltui.model.run import Run, open_run
+from tltui.model.run import Run
 from tltui.sources.discover import discover
 from tltui.text.document import Options
 

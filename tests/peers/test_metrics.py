@@ -13,8 +13,9 @@ from pages import LOGS, label, pages_of
 
 from tltui.analyses.metrics.metrics import CompileMetrics
 from tltui.documents.build import build
+from tltui.model.follow import open_run
 from tltui.model.ref import CompileId
-from tltui.model.run import Run, open_run
+from tltui.model.run import Run
 from tltui.sources.discover import discover
 from tltui.text.document import Options
 

@@ -30,9 +30,9 @@ from pages import BINARY, LOGS, label
 from tltui.analyses.provenance.provenance import CPP, PRE, PY, graph_at, provenance_of
 from tltui.analyses.provenance.result import UnitProvenance
 from tltui.model.artifacts import artifacts_of
+from tltui.model.follow import open_run
 from tltui.model.nodes import Compile
 from tltui.model.ref import NO_ID, CompileId
-from tltui.model.run import open_run
 from tltui.sources.discover import discover
 
 _MAPS = re.compile(r'<script id="lineMappings" type="application/json">(.*?)</script>', re.DOTALL)

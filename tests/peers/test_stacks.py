@@ -12,7 +12,7 @@ from pages import LOGS, label, page
 from tltui.analyses.problems.problems import run_steps
 from tltui.analyses.stacks.trie import TrieNode, simplified, stacks
 from tltui.documents.scope import scope_of
-from tltui.model.run import open_run
+from tltui.model.follow import open_run
 from tltui.sources.discover import discover
 
 _BLOCK = re.compile(r"<details><summary>(.*?)</summary>(.*?)</details>", re.DOTALL)

@@ -21,7 +21,8 @@ from typing import Any
 import pytest
 
 from tltui.model.artifacts import Artifact, artifacts_of
-from tltui.model.run import Run, open_run
+from tltui.model.follow import open_run
+from tltui.model.run import Run
 from tltui.model.status import tlparse_status
 from tltui.sources.discover import discover
 from tltui.trace.batch import Context

@@ -11,7 +11,7 @@ import pytest
 from pages import BINARY, TRACES
 
 from tltui.documents.bundle import Bundle
-from tltui.model.run import open_run
+from tltui.model.follow import open_run
 from tltui.sources.discover import discover
 
 

@@ -7,8 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tltui.model.follow import open_run
 from tltui.model.nodes import Compile
-from tltui.model.run import Run, open_run
+from tltui.model.run import Run
 from tltui.sources.discover import discover
 
 ROOT = Path(__file__).parents[2]

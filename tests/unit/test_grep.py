@@ -11,8 +11,9 @@ from made_logs import ROOT, Log, trace
 from tltui.cli import main
 from tltui.documents.build import build
 from tltui.documents.pages.grep import BadPattern, GrepHit, Query, grep_document, hits
+from tltui.model.follow import open_run
 from tltui.model.ref import parse_ref
-from tltui.model.run import Run, open_run
+from tltui.model.run import Run
 from tltui.sources.discover import discover
 from tltui.text.document import Options
 from tltui.text.search.needles import needles

@@ -8,8 +8,9 @@ from made_logs import ROOT, trace
 from tltui.documents.tree.outline import Node, children, label, path_to, root
 from tltui.documents.tree.rows import OutlineRows, compiled
 from tltui.model.artifacts import Artifact
+from tltui.model.follow import open_run
 from tltui.model.nodes import Compile
-from tltui.model.run import Run, open_run
+from tltui.model.run import Run
 from tltui.model.walk import (
     has_break,
     has_error,

@@ -6,8 +6,9 @@ from made_logs import ROOT, trace
 
 from tltui.analyses.provenance.source_line import BadPlace, parse_place, source_line
 from tltui.documents.build import build
+from tltui.model.follow import open_run
 from tltui.model.ref import BadAddress, parse_ref
-from tltui.model.run import Run, open_run
+from tltui.model.run import Run
 from tltui.sources.discover import discover
 from tltui.text.document import Document, Options
 

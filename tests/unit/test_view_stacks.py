@@ -14,7 +14,8 @@ from tltui.analyses.stacks.trie import Stacks, Trie, part_of, stacks, without_su
 from tltui.documents.build import build
 from tltui.documents.scope import scope_of
 from tltui.export import to_json
-from tltui.model.run import Run, open_run
+from tltui.model.follow import open_run
+from tltui.model.run import Run
 from tltui.sources.discover import discover
 from tltui.text.document import Document, Options
 

@@ -26,8 +26,9 @@ from tltui.cli import main
 from tltui.documents.parts.flame import _children
 from tltui.documents.scope import scope_of
 from tltui.export import to_json
+from tltui.model.follow import open_run
 from tltui.model.ref import NO_ID
-from tltui.model.run import Run, open_run
+from tltui.model.run import Run
 from tltui.sources.discover import discover
 
 LOGS = [path for group in ("torch-2.13", "tlparse") for path in (TRACES / group).iterdir() if path.name != "LICENSE"]

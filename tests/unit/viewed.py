@@ -5,7 +5,8 @@ from __future__ import annotations
 from made_logs import ROOT
 
 from tltui.documents.build import build
-from tltui.model.run import Run, open_run
+from tltui.model.follow import open_run
+from tltui.model.run import Run
 from tltui.sources.discover import discover
 from tltui.text.document import Document, Options
 

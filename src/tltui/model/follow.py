@@ -30,10 +30,14 @@ class _Followed:
 
     path: str
     source: FileBytes
-    scanner: Scanner
+    scanner: Scanner | None
+    """None when nothing more will be read."""
     seen: tuple[int, int] = (-1, -1)  # size and time of the last change when it was read
     short: int = 0
-    done: bool = False
+
+    @property
+    def done(self) -> bool:
+        return self.scanner is None
 
 
 @dataclass(slots=True)
@@ -117,12 +121,12 @@ class Follower:
             status = os.stat(followed.path)
         except OSError as error:
             if followed.seen == (-1, -1):
-                followed.done = True
+                followed.scanner = None
                 yield Failed(number, error)
             return  # what was read before stays; the next look may find it again
         if followed.source.identity not in (None, identity_of(status)):
             yield from self._lost(number, REPLACED, status, look)
-        elif status.st_size < followed.scanner.reached:
+        elif followed.scanner is not None and status.st_size < followed.scanner.reached:
             followed.short += 1
             if followed.short >= PATIENCE:
                 yield from self._lost(number, CUT_OFF, status, look)
@@ -133,7 +137,7 @@ class Follower:
     def _lost(self, number: int, reason: str, status: os.stat_result, look: _Look | None) -> Iterator[Event]:
         """What was read is not in the file any more; what is there now is another log."""
         followed = self._logs[number]
-        followed.done, followed.source.gone = True, reason
+        followed.scanner, followed.source.gone = None, reason
         yield Lost(number, reason)
         log = FoundLog(followed.path, status.st_size, None, "", status.st_mtime, status.st_mtime)
         yield Added(log, self._follow(followed.path, FileBytes(followed.path)).source, instead_of=number)
@@ -160,7 +164,7 @@ class Follower:
             return
         followed.seen = now
         finished = False
-        while not finished:
+        while not finished and followed.scanner is not None:
             try:
                 batch = followed.scanner.step(size, last)
                 finished = batch.finished or batch.waiting
@@ -170,10 +174,11 @@ class Follower:
                 yield from self._lost(number, gone.strerror or "", status, None)
                 return
             except OSError as error:
-                followed.done = True
+                followed.scanner = None
                 yield Failed(number, error)
                 return
-            followed.done = batch.finished
+            if batch.finished:
+                followed.scanner = None
             yield Read(number, batch)
 
 

@@ -40,7 +40,7 @@ class Compile:
     id: CompileId
     records: array[int] = field(default_factory=lambda: array("I"))
     """Numbers of its records in the log, in file order."""
-    attempts: set[int] = field(default_factory=set)
+    attempts: frozenset[int] = frozenset()
     started: Started | None = None
     """Its first `dynamo_start`."""
     started_attempt: int | None = None
@@ -344,6 +344,8 @@ class LogModel:
         self._parts = parts or Parts()
         self._owners: list[Compile] = []  # context → compile
         self._by_pid: dict[int, list[Process]] = {}
+        self._attempts: dict[frozenset[int], frozenset[int]] = {}
+        """Sets of attempts: nearly all compiles have the same one."""
 
     def apply(self, batch: Batch) -> list[Compile]:
         """Take over a batch; the compiles that it touched."""
@@ -452,8 +454,9 @@ class LogModel:
             if frame is None:
                 frame = process.frames[key] = Frame(process, key)
             frame.compiles.append(owner)
-        if context.attempt is not None:
-            owner.attempts.add(context.attempt)
+        if context.attempt is not None and context.attempt not in owner.attempts:
+            attempts = owner.attempts | {context.attempt}
+            owner.attempts = self._attempts.setdefault(attempts, attempts)
         return owner
 
     @staticmethod

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -54,8 +53,6 @@ class Log:
         self.columns = Columns()
         self.kinds: list[Kind] = []
         self.contexts: list[Context] = []
-        self.members: list[array[int]] = []
-        """Context → its records."""
         self.damage: list[Damage] = []
         self.scanned = 0
         self.ended = False
@@ -84,10 +81,6 @@ class Log:
             self.columns.size[record] = size
         self.kinds.extend(batch.kinds)
         self.contexts.extend(batch.contexts)
-        for context, records in batch.members.items():
-            while len(self.members) <= context:
-                self.members.append(array("I"))
-            self.members[context].extend(records)
         self.damage.extend(batch.damage)
         self.scanned = batch.scanned
         self.ended = batch.finished

@@ -79,6 +79,14 @@ class Damage(NamedTuple):
     reason: str
 
 
+class Tail(NamedTuple):
+    """What stands at the end of a log that may still be written: a record that is not complete yet."""
+
+    offset: int
+    """Bytes from the beginning of the file."""
+    size: int
+
+
 @dataclass(slots=True)
 class Columns:
     """The records of one log, in file order. 29 bytes each."""
@@ -129,3 +137,8 @@ class Batch:
     scanned: int = 0
     """Bytes of the log that have been read so far."""
     finished: bool = False
+    """The end of the log was reached, and it is the end of what was written."""
+    waiting: bool = False
+    """The end of the log was reached, and more may come."""
+    tail: Tail | None = None
+    """With `waiting`: what could not be taken yet."""

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any
 
 from tltui.text.payload import ByteSource, Payload
-from tltui.trace.batch import DECLARED, ORPHAN, Batch, Columns, Context, Damage, Kind
+from tltui.trace.batch import DECLARED, ORPHAN, Batch, Columns, Context, Damage, Kind, Tail
 from tltui.trace.digest import Digest, digest
 from tltui.trace.grammar import PREFIX, Prefix, parse_json, parse_prefix
 
@@ -58,6 +58,8 @@ class Log:
         self.scanned = 0
         self.ended = False
         """Whether the writer has ended: what is there is all that will be."""
+        self.tail: Tail | None = None
+        """The incomplete record at the end of a log that may still be written."""
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -76,6 +78,7 @@ class Log:
         self.damage.extend(batch.damage)
         self.scanned = batch.scanned
         self.ended = batch.finished
+        self.tail = batch.tail
 
     def kind(self, record: int) -> Kind:
         """What the record is."""

@@ -110,7 +110,7 @@ def test_redaction_leaves_nothing_and_changes_no_structure(name: str, tmp_path: 
     plain = data.replace("\\\\", "\\").replace('\\"', '"').replace("\\n", "\n")
     for secret in secrets_of(run) - torch_words:
         bounded = rf"(?<!\w){re.escape(secret)}(?!\w)"
-        hit = re.search(bounded, plain)
+        hit = re.search(bounded, plain) if secret in plain else None
         assert hit is None, (secret, plain[max(hit.start() - 100, 0) : hit.end() + 60])
     for ours, theirs in zip(run.compiles(), other.compiles(), strict=True):
         for left, right in zip(artifacts_of(ours), artifacts_of(theirs), strict=True):

@@ -486,7 +486,7 @@ def test_head_has_no_traceback() -> None:
 
 
 def test_a_large_artifact_into_head(tmp_path: Path) -> None:
-    path = mt.write(tmp_path, mt.artifact("a", "line\n" * 2_000_000, frame=0, compile=0))
+    path = mt.write(tmp_path, mt.artifact("a", "line\n" * 400_000, frame=0, compile=0))
     for more in ("", "--raw", "--json"):
         command = f"{sys.executable} -m tltui show {path} 0/0:a {more} | head -1"
         done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, timeout=60, check=False)

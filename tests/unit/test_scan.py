@@ -326,8 +326,8 @@ def test_truncation_at_every_byte(name: str) -> None:
     data = SMALL if name == "built" else next(TRACES.glob("torch-2.13/draft_export/*.log")).read_bytes()
     cuts: Iterable[int] = range(len(data) + 1)
     if name != "built":
-        line_ends = [at for at, byte in enumerate(data) if byte == 10]
-        cuts = sorted({*range(0, len(data) + 1, 13), *(at + by for at in line_ends for by in range(-12, 45) if at + by <= len(data))})
+        near = {at + by for at, byte in enumerate(data) if byte == 10 for by in range(-12, 45)}
+        cuts = sorted({*range(0, len(data) + 1, 13), *(cut for cut in near if cut <= len(data))})
     whole = rows(scan(data))
     ends = [rec.end if rec.size else rec.offset + rec.head for rec in whole]
     complete = 0

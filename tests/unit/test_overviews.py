@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import real
 from golden import assert_golden
 from made_logs import ROOT, TRACES, Log
 
@@ -45,7 +46,7 @@ def _neutral(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def opened(name: str) -> Run:
-    return open_run(discover([f"tests/traces/{name}"]))
+    return real.opened(f"tests/traces/{name}")
 
 
 def page(run: Run, node: object, options: Options | None = None) -> TextDocument:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from golden import assert_golden
-from made_logs import ROOT, TRACES, Log, trace
+from made_logs import TRACES, Log, trace
+from real import demo
 
 from tltui.analyses.provenance import provenance as found_in
 from tltui.analyses.provenance.links import links_of
@@ -37,11 +38,9 @@ from tltui.model.run import Run
 from tltui.sources.discover import discover
 from tltui.text.document import Document, Options
 
-DEMO = ROOT / "src/tltui/demo"
-
 
 def run_of(name: str) -> Run:
-    return open_run(discover([str(DEMO)])) if name == "demo" else trace(name)
+    return demo() if name == "demo" else trace(name)
 
 
 def provenance(name: str, ref: str) -> Provenance:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from tests.replaying import Replay, follow, pages_of, refs_again, results_of
+from replaying import Replay, follow, pages_of, refs_again, results_of
 
 TRACES = Path(__file__).parents[1] / "traces" / "torch-2.13"
 NAMES = ("breaks", "errors", "recompiles", "ddp", "ca", "cache_hit")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from tltui.analyses.metrics.metrics import CompileMetrics, RunMetrics, metrics_of, run_metrics
+from tltui.analyses.metrics.metrics import CompileMetrics, RunMetrics, metrics_of
+from tltui.analyses.metrics.sums import run_metrics
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.pages.table import BY_NAME

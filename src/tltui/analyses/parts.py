@@ -7,7 +7,8 @@
 
 What is kept must be frozen and small, hold no node, and depend on nothing but the node it is asked about, the parts that the
 function asks for in its turn, and the nodes named to `reads`. Its addresses are those of the time when it was made: the naming
-of the process counts as read. `parsed` is the same for texts: equal payloads, of any compile and rank, are parsed once.
+of the process counts as read. A question may have further, hashable arguments: each set of them is a question of its own.
+`parsed` is the same for texts: equal payloads, of any compile and rank, are parsed once.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from functools import update_wrapper
-from typing import Generic, TypeVar, cast
+from typing import Concatenate, Generic, ParamSpec, TypeVar, cast
 
 from tltui.analyses.records import Reader
 from tltui.model.nodes import Compile, Frame, Process
@@ -26,6 +27,7 @@ from tltui.trace.log import Log
 Node = Compile | Frame | Process
 N = TypeVar("N", Compile, Frame, Process)
 P = TypeVar("P")
+A = ParamSpec("A")
 
 
 def reader_of(node: Node) -> Reader:
@@ -45,30 +47,31 @@ def reads(node: Node, *others: Node) -> None:
     process.parts.reads(*others)
 
 
-class Part(Generic[N, P]):
+class Part(Generic[N, A, P]):
     """A function of one node that remembers its answers."""
 
-    def __init__(self, make: Callable[[N, Reader], P]) -> None:
-        self._make: Callable[[N, Reader], P] = make
+    def __init__(self, make: Callable[Concatenate[N, Reader, A], P]) -> None:
+        self._make: Callable[Concatenate[N, Reader, A], P] = make
         update_wrapper(self, make)
 
-    def __call__(self, node: N) -> P:
+    def __call__(self, node: N, *args: A.args, **kwargs: A.kwargs) -> P:
         """The answer. Raises what the function raises; that is not kept."""
         process = node if isinstance(node, Process) else node.process
         parts: Parts = process.parts
-        found = parts.get(self, node)
+        question = (self, args, *kwargs.items()) if args or kwargs else self
+        found = parts.get(question, node)
         if found is not MISSING:
             return cast(P, found)
         parts.begin(node, process.naming)
         try:
-            made = self._make(node, reader_of(node))
+            made = self._make(node, reader_of(node), *args, **kwargs)
         finally:
             read = parts.end()
-        parts.put(self, node, read, made)
+        parts.put(question, node, read, made)
         return made
 
 
-def part(make: Callable[[N, Reader], P]) -> Part[N, P]:
+def part(make: Callable[Concatenate[N, Reader, A], P]) -> Part[N, A, P]:
     """Keep the answers of a question about one node."""
     return Part(make)
 

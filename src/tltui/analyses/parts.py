@@ -14,7 +14,7 @@ of the process counts as read. A question may have further, hashable arguments: 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import update_wrapper
 from typing import Concatenate, Generic, ParamSpec, TypeVar, cast
 
@@ -76,6 +76,26 @@ def part(make: Callable[Concatenate[N, Reader, A], P]) -> Part[N, A, P]:
     return Part(make)
 
 
+def shared(node: Node, question: Hashable, key: Hashable, make: Callable[[], P]) -> P:
+    """An answer that rests on nothing but `key`, the content of the texts that it is made of: equal ones are made once, of
+    whichever compile and rank they are."""
+    parts = (node if isinstance(node, Process) else node.process).parts
+    found = parts.get(question, key)
+    if found is MISSING:
+        found = make()
+        parts.put(question, key, (), found)
+    return cast(P, found)
+
+
+def digest_of(*texts: bytes) -> bytes:
+    """A key for `shared`: texts that give the same one are the same."""
+    md5 = hashlib.md5(usedforsecurity=False)
+    for text in texts:
+        md5.update(b"%d\n" % len(text))
+        md5.update(text)
+    return md5.digest()
+
+
 class Parsed(Generic[P]):
     """A function of a text that remembers its answers by the content of the text."""
 
@@ -85,17 +105,9 @@ class Parsed(Generic[P]):
 
     def __call__(self, node: Node, text: bytes) -> P:
         """The answer for a text of `node`'s log. Raises what the function raises; that is not kept."""
-        parts = (node if isinstance(node, Process) else node.process).parts
-        key = hashlib.md5(text, usedforsecurity=False).digest()
-        found = parts.get(self, key)
-        if found is MISSING:
-            found = self._make(text)
-            parts.put(self, key, (), found)
-        return cast(P, found)
+        return shared(node, self, digest_of(text), lambda: self._make(text))
 
 
 def parsed(make: Callable[[bytes], P]) -> Parsed[P]:
     """Keep the answers of a question about a text alone: equal texts are parsed once."""
     return Parsed(make)
-
-

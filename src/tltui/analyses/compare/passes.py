@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from tltui.analyses.compare.graph_keys import graph_text
 from tltui.analyses.compare.node_changes import KINDS, GraphChange, node_changes
 from tltui.analyses.compare.pairing import raw_of
+from tltui.analyses.content import content_key
 from tltui.analyses.parts import digest_of, part, shared
 from tltui.analyses.records import Reader
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
-from tltui.model.nodes import Compile
+from tltui.model.nodes import Compile, Process
 
 LIMIT = 32 << 20
 """Stored bytes of a graph that is still compared."""
@@ -36,6 +37,7 @@ FROM: dict[str, tuple[str, ...]] = {
     "after_post_grad_graph": (BEFORE_POST, *_AOT),
 }
 """The graph that a graph is made from: the first of these names that is there."""
+GRAPHS = frozenset((*FROM, "dynamo_output_graph"))
 MADE_ANEW = frozenset(("aot_joint_graph", "aot_inference_graph"))
 """AOTAutograd traces these anew, operators are decomposed: few nodes survive."""
 
@@ -121,17 +123,13 @@ def outline_of(compile_: Compile) -> Outline:
 @part
 def content_of(compile_: Compile, reader: Reader) -> bytes:
     """What the steps of a compile rest on: its graphs and the units that they are in. Empty without graphs."""
-    artifacts = artifacts_of(compile_)
-    graphs = [artifact for artifact in artifacts if is_graph(artifact)]
-    if not graphs:
-        return b""
-    names = {unit.number: unit.name for unit in units_of(artifacts)}
-    told = []
-    for a in graphs:
-        large = a.log.columns.size[a.record] > LIMIT
-        told.append(repr((a.name, a.unit, names.get(a.unit or 0), a.attempt, a.subgraph, a.alone)).encode())
-        told.append(f"{a.log.md5(a.record)}".encode() if large else reader.payload(a.record, LIMIT))
-    return digest_of(*told)
+    return content_key(compile_, reader, _graphs(compile_.process), LIMIT)
+
+
+def _graphs(process: Process) -> frozenset[str]:
+    """The names of the graphs of a log: passes of vLLM are numbered."""
+    names = {kind.name for kind in process.log.kinds if kind.name and kind.name.startswith(VLLM)}
+    return GRAPHS | names if names else GRAPHS
 
 
 def _outline(found: CompilePasses) -> Outline:
@@ -170,7 +168,7 @@ def run_steps(steps: Generator[None, None, CompilePasses]) -> CompilePasses:
 
 def is_graph(artifact: Artifact) -> bool:
     """Whether an artifact is a step."""
-    return artifact.name in FROM or artifact.name.startswith(VLLM) or artifact.name == "dynamo_output_graph"
+    return artifact.name in GRAPHS or artifact.name.startswith(VLLM)
 
 
 def passes_of(compile_: Compile) -> Generator[None, None, CompilePasses]:

@@ -22,6 +22,7 @@ from tltui.documents import format as fmt
 from tltui.documents.compare.artifacts import diff_ref
 from tltui.documents.format import clip, plural
 from tltui.documents.page import Page
+from tltui.documents.parts.alike import add_alike
 from tltui.documents.scope import Scope
 from tltui.model.run import Run
 from tltui.text import tokens
@@ -33,9 +34,7 @@ SHOWN = 8
 """Changed nodes of a step; more are folded."""
 NODES_LISTED = 400
 AT_ONCE = 64
-"""Compiles that are looked at, or named, between two moments at which a reader may leave."""
-FEW = 8
-"""Compiles that are named at once; more are folded."""
+"""Compiles that are looked at between two moments at which a reader may leave."""
 WORDS = {ADDED: "added", REMOVED: "removed", RETARGETED: "call something else", RETYPED: "of another dtype or shape"}
 REWIRES = "read something else"
 
@@ -87,7 +86,11 @@ def _several(page: Page, scope: Scope) -> Generator[None, None, Passes]:
             _sums(page, kinds[outline][0])
         yield
     alike = tuple(replace(kind, refs=tuple(refs)) for kind, refs in kinds.values())
-    yield from _same(page, [kind for kind in alike if len(kind.refs) > 1])
+    several = [kind for kind in alike if len(kind.refs) > 1]
+    what = "The same graphs in the same order, and as many nodes changed by each step. The page of a compile has them all."
+    yield from add_alike(
+        page, "The same steps", [kind.refs for kind in several], "passes", what, [plural(kind.steps, "step") for kind in several]
+    )
     return Passes(1, tuple(told), alike)
 
 
@@ -99,31 +102,6 @@ def _sums(page: Page, kind: Alike) -> None:
     if any(kind.changes):
         pieces += [f"   {kind.left} → {plural(kind.right, 'node')}", *_counts(kind.changes)]
     page.row(pieces)
-
-
-def _same(page: Page, kinds: list[Alike]) -> Generator[None, None, None]:
-    """Which compiles have the steps of which."""
-    if not kinds:
-        return
-    page.heading("The same steps")
-    page.say("The same graphs in the same order, and as many nodes changed by each step. The page of a compile has them all.",
-             "  ", tokens.DIM)  # fmt: skip
-    for kind in kinds:
-        rest = kind.refs[1:]
-        pieces: list[Piece] = [
-            (f"[{kind.first}]", tokens.LINK, f"@passes:{kind.first}"), f"  {plural(kind.steps, 'step')}, the same in ",
-        ]  # fmt: skip
-        if len(rest) <= FEW:
-            page.row([*pieces, *(piece for ref in rest for piece in ((f"[{ref}]", tokens.LINK, f"@passes:{ref}"), " "))])
-            continue
-        what = plural(len(rest), "further compile")
-        page.open(f"{kind.first}: {what}", folded=True)
-        page.row([*pieces, what])
-        for first in range(0, len(rest), AT_ONCE):
-            page.row([piece for ref in rest[first : first + AT_ONCE]
-                      for piece in ((f"[{ref}]", tokens.LINK, f"@passes:{ref}"), " ")], "    ")  # fmt: skip
-            yield
-        page.close()
 
 
 def _nothing(scope: Scope) -> str:

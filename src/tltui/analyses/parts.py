@@ -14,7 +14,7 @@ of the process counts as read. A question may have further, hashable arguments: 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import update_wrapper
 from typing import Concatenate, Generic, ParamSpec, TypeVar, cast
 
@@ -74,6 +74,24 @@ class Part(Generic[N, A, P]):
 def part(make: Callable[Concatenate[N, Reader, A], P]) -> Part[N, A, P]:
     """Keep the answers of a question about one node."""
     return Part(make)
+
+
+def part_of(question: Hashable, nodes: Sequence[Node], make: Callable[[], P]) -> P:
+    """The answer to a question about several nodes of one process that follow each other in an order to which nodes are only
+    added. It is kept with the first of them."""
+    first = nodes[0]
+    process = first if isinstance(first, Process) else first.process
+    parts: Parts = process.parts
+    found = parts.get(question, first)
+    if found is not MISSING and found[0] == len(nodes):
+        return cast(P, found[1])
+    parts.begin(process.naming, *nodes)
+    try:
+        made = make()
+    finally:
+        read = parts.end()
+    parts.put(question, first, read, (len(nodes), made))
+    return made
 
 
 def shared(node: Node, question: Hashable, key: Hashable, make: Callable[[], P]) -> P:

@@ -221,8 +221,8 @@ def _limit(members: list[Compile]) -> LimitGroup:
 @part
 def limit_stated(compile_: Compile, reader: Reader) -> int | None:
     """The recompile limit as the metrics of a compile state it."""
-    metrics = metrics_fields(compile_, reader)
-    dynamo = json_in(metrics[0][1], "dynamo_config") if metrics else {}
+    fields = next((f for event, f in metrics_fields(compile_, reader) if event == "compilation_metrics"), None)
+    dynamo = json_in(fields, "dynamo_config")
     limit = whole_in(dynamo, "recompile_limit")
     return whole_in(dynamo, "cache_size_limit") if limit is None else limit
 

@@ -88,9 +88,8 @@ def _several(page: Page, scope: Scope) -> Generator[None, None, Passes]:
     alike = tuple(replace(kind, refs=tuple(refs)) for kind, refs in kinds.values())
     several = [kind for kind in alike if len(kind.refs) > 1]
     what = "The same graphs in the same order, and as many nodes changed by each step. The page of a compile has them all."
-    yield from add_alike(
-        page, "The same steps", [kind.refs for kind in several], "passes", what, [plural(kind.steps, "step") for kind in several]
-    )
+    said = [plural(kind.steps, "step") for kind in several]
+    yield from add_alike(page, "The same steps", [kind.refs for kind in several], lambda ref: f"@passes:{ref}", what, said)
     return Passes(1, tuple(told), alike)
 
 

@@ -272,7 +272,8 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, Coverages]:
         page.say("Where provenance was not recorded, INDUCTOR_PROVENANCE=1 in the environment of the job makes torch write it.",
                  "", tokens.DIM)  # fmt: skip
     if len(scope.compiles) > LISTED:
-        yield from add_alike(page, "The same coverage", [refs for refs in kinds.values() if len(refs) > 1], "provenance")
+        several = [refs for refs in kinds.values() if len(refs) > 1]
+        yield from add_alike(page, "The same coverage", several, lambda ref: f"@provenance:{ref}")
     return Coverages(1, str(scope.ref), tuple(units))
 
 

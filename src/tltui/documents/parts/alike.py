@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 from tltui.documents.format import plural
 from tltui.documents.page import Page
@@ -16,10 +16,11 @@ AT_ONCE = 64
 
 
 def add_alike(
-    page: Page, title: str, kinds: Sequence[Sequence[str]], view: str, what: str = "", said: Sequence[str] = ()
+    page: Page, title: str, kinds: Sequence[Sequence[str]], target: Callable[[str], str], what: str = "", said: Sequence[str] = ()
 ) -> Generator[None, None, None]:
     """A section with a line for each kind of compiles: the first, and which others are like it. `kinds` are addresses, the
-    first of each is the one of which the page tells; links lead to the page `view` of each. `said` is said of each kind."""
+    first of each is the one of which the page tells; `target` gives the address where a link to one leads. `said` is said of
+    each kind."""
     if not kinds:
         return
     page.heading(title)
@@ -27,22 +28,30 @@ def add_alike(
         page.say(what, "  ", tokens.DIM)
     for number, (first, *rest) in enumerate(kinds):
         lead = f"{said[number]}, the same in " if said else "the same in "
-        pieces: list[Piece] = [_link(first, view), f"  {lead}"]
+        pieces: list[Piece] = [_link(first, target), f"  {lead}"]
         if len(rest) <= FEW:
-            page.row([*pieces, *_links(rest, view)])
+            page.row([*pieces, *_links(rest, target)])
             continue
         others = plural(len(rest), "further compile")
         page.open(f"{first}: {others}", folded=True)
         page.row([*pieces, others])
-        for at in range(0, len(rest), AT_ONCE):
-            page.row(_links(rest[at : at + AT_ONCE], view), "    ")
-            yield
+        line: list[str] = []
+        used = 0
+        for place, ref in enumerate(rest):
+            if line and used + len(ref) + 2 > page.width - 4:
+                page.add("    ", *_links(line, target))
+                line, used = [], 0
+            line.append(ref)
+            used += len(ref) + 3
+            if place % AT_ONCE == 0:
+                yield
+        page.add("    ", *_links(line, target))
         page.close()
 
 
-def _link(ref: str, view: str) -> Piece:
-    return (f"[{ref}]", tokens.LINK, f"@{view}:{ref}")
+def _link(ref: str, target: Callable[[str], str]) -> Piece:
+    return (f"[{ref}]", tokens.LINK, target(ref))
 
 
-def _links(refs: Sequence[str], view: str) -> list[Piece]:
-    return [piece for ref in refs for piece in (_link(ref, view), " ")]
+def _links(refs: Sequence[str], target: Callable[[str], str]) -> list[Piece]:
+    return [piece for ref in refs for piece in (_link(ref, target), " ")]

@@ -24,9 +24,10 @@ from tltui.documents.parts.shapes import add_compile
 from tltui.documents.tree.listing import listing_data
 from tltui.export import to_json
 from tltui.model.artifacts import artifacts_of, units_of
+from tltui.model.follow import open_run
 from tltui.model.nodes import Compile, Frame, LogModel, Process
 from tltui.model.parts import Parts
-from tltui.model.run import Run, open_run, settle
+from tltui.model.run import Run, settle
 from tltui.sources.discover import discover
 from tltui.text.document import Options
 from tltui.text.graphs.guard_tree import GuardNode

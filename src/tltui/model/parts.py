@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import is_dataclass
@@ -124,7 +125,6 @@ class Parts:
                 asked.weight += weight
                 self.weight += weight
 
-
     def lately(self, question: Hashable, node: Stamped, make: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
         """Items that depend on one node, kept while the node is one of the last that were asked about: its own page, the tree and
         the status line ask one after the other."""
@@ -142,18 +142,39 @@ class Parts:
 
 def weigh(value: object) -> int:
     """Bytes that a frozen result takes, roughly. Nodes and kinds are not counted: they are there anyway."""
-    if isinstance(value, (str, bytes, int, float)) or value is None:
-        return sys.getsizeof(value) if isinstance(value, (str, bytes)) else 16
-    if isinstance(value, (tuple, list, set, frozenset)):
-        return 56 + 8 * len(value) + sum(map(weigh, value))
-    if isinstance(value, dict):
-        return 64 + 100 * len(value) + sum(map(weigh, value)) + sum(map(weigh, value.values()))
     kind = type(value)
+    if kind in _TEXTS:
+        return sys.getsizeof(value)
+    if kind in _PLAIN:
+        return 16
     names = _NAMES.get(kind)
     if names is None:
-        frozen = is_dataclass(kind) and kind is not Kind and bool(kind.__dataclass_params__.frozen)  # type: ignore[attr-defined]
-        names = _NAMES[kind] = tuple(kind.__dataclass_fields__) if frozen else ()  # type: ignore[attr-defined]
-    return 48 + 8 * len(names) + sum(weigh(getattr(value, name)) for name in names)
+        names = _NAMES[kind] = _fields(kind)
+    if names:
+        total = 48 + 8 * len(names)
+        for name in names:
+            total += weigh(getattr(value, name))
+        return total
+    if isinstance(value, dict):
+        total = 64 + 100 * len(value)
+        for pair in value.items():
+            total += weigh(pair[0]) + weigh(pair[1])
+        return total
+    if isinstance(value, (tuple, list, set, frozenset)):
+        total = 56 + 8 * len(value)
+        for item in value:
+            total += weigh(item)
+        return total
+    return sys.getsizeof(value) if isinstance(value, (str, bytes, bytearray, array)) else 48
 
 
+def _fields(kind: type) -> tuple[str, ...]:
+    """The fields of a frozen dataclass."""
+    if not is_dataclass(kind) or kind is Kind or not kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        return ()
+    return tuple(kind.__dataclass_fields__)
+
+
+_TEXTS = frozenset((str, bytes))
+_PLAIN = frozenset((int, float, bool, type(None)))
 _NAMES: dict[type, tuple[str, ...]] = {}

@@ -17,15 +17,16 @@ from tltui.analyses.parts import part
 from tltui.analyses.problems.missing import outcome_from
 from tltui.analyses.records import Reader, named, torch_version, version_pair
 from tltui.model.artifacts import artifact_name
-from tltui.model.expected import LOG_TLPARSE, PLACES, Outcome, absent, there
+from tltui.model.expected import LOG_TLPARSE, NOT_YET, PLACES, Outcome, absent, there
 from tltui.model.nodes import Compile, Process
 from tltui.model.parts import Parts
 from tltui.trace.envelope import METRICS
 
 PRESENT, EMPTY = "present", "empty"
 FAILED, CUT, UNKNOWN = "failed before", "cut off", "unknown"
+PENDING = "not yet"
 NOT_LOGGED, CACHED, NOTHING = "not logged", "skipped by a cache hit", "nothing to write"
-STATES = (FAILED, CUT, UNKNOWN, EMPTY, NOT_LOGGED, CACHED, NOTHING)
+STATES = (FAILED, CUT, UNKNOWN, PENDING, EMPTY, NOT_LOGGED, CACHED, NOTHING)
 """Of what is absent, the most urgent first."""
 TINY = 24
 """Stored bytes up to which a payload is read to see whether anything is in it."""
@@ -38,6 +39,7 @@ _BEGINNINGS = (
     ("skipped: the result came", CACHED),
     ("skipped: the code came", CACHED),
     ("not written when the result comes from a cache", CACHED),
+    (NOT_YET, PENDING),
     ("the log ends", CUT),
     ("the log holds only the end", CUT),
     ("none was written: compiles of vLLM", CUT),

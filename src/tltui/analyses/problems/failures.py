@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from tltui.analyses.records import Reader, address, named, text_in, whole_in
+from tltui.analyses.parts import part, reader_of
+from tltui.analyses.records import Reader, address, metrics_fields, named, text_in, whole_in
 from tltui.analyses.stacks.stacks import StackFrame, traceback_frames, user_frames
 from tltui.model.nodes import Compile
 
@@ -43,7 +44,7 @@ def failures_of(
     compile_: Compile, metrics: list[tuple[str, dict[str, Any]]], reader: Reader | None = None
 ) -> tuple[Failure, ...]:
     """The failure of the compile, then that of its backward."""
-    reader = reader or Reader(compile_.process.log)
+    reader = reader or reader_of(compile_)
     errors = {name: record for record, name in named(compile_, (ERROR, BACKWARD))}  # the last of each
     found = []
     for event, fields in metrics:
@@ -55,6 +56,12 @@ def failures_of(
         if name == BACKWARD or not compile_.facts.has_metrics:
             found.append(_failure(compile_, "", {}, name == BACKWARD, record, reader))
     return tuple(found)
+
+
+@part
+def known_failures(compile_: Compile, reader: Reader) -> tuple[Failure, ...]:
+    """The failures of a compile, kept."""
+    return failures_of(compile_, metrics_fields(compile_, reader), reader)
 
 
 def _failure(

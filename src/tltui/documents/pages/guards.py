@@ -142,7 +142,7 @@ class _Table:
     def _rest(self, page: Page, found: list[GuardCounts], without: list[Compile], total: Counter[str]) -> None:
         if without:
             page.blank()
-            what = f"{fmt.plural(len(without), 'compile')} without guards in the log"
+            what = page.so_far(f"{fmt.plural(len(without), 'compile')} without guards in the log")
             page.open(what, folded=True)
             page.add(("  " + what, tokens.DIM))
             for compile_ in without[:NAMED]:
@@ -153,7 +153,8 @@ class _Table:
                 page.add("    ", (f"and {fmt.count(len(without) - NAMED)} more", tokens.DIM))
             page.close()
         if not self._compiles:
-            page.say(f"No guards: there are no compiles{' in ' + str(self._scope.ref) if str(self._scope.ref) else ''}.")
+            where = f" in {self._scope.ref}" if str(self._scope.ref) else ""
+            page.say(page.so_far(f"No guards: there are no compiles{where}."))
         elif found:
             page.heading(f"By kind: {fmt.plural(total.total(), 'guard')} of {fmt.plural(len(found), 'compile')}")
             _kinds(page, sorted(total.items(), key=lambda item: (-item[1], item[0])))
@@ -164,8 +165,7 @@ class _Table:
                     f"To check the guards of a compile takes {min(times):,.0f} to {max(times):,.0f} µs, as torch measured it once "
                     "after each compile.", "  ", tokens.DIM,
                 )  # fmt: skip
-        if not self._run.finished:
-            page.add("  ", ("The log is still being read.", tokens.DIM))
+        page.more()
 
 
 class _Found:
@@ -250,7 +250,7 @@ class _Tree:
     def _head(self, page: Page, counts: GuardCounts | None) -> None:
         page.row(self.title(), "")
         if counts is None:
-            page.say(f"No guards: {_why_none(self._compile)}.", "  ")
+            page.say(page.so_far(f"No guards: {_why_none(self._compile)}."), "  ")
             return
         words: list[Piece] = [(fmt.plural(counts.guards, "guard"), tokens.LINK, counts.artifact)]
         if counts.latency_us is not None:
@@ -294,6 +294,8 @@ def _kinds(page: Page, kinds: Iterable[tuple[str, int]]) -> None:
 def _why_none(compile_: Compile) -> str:
     """Why a compile has no guards in the log."""
     facts = compile_.facts
+    if facts.waiting:
+        return "the compile is still running"
     if facts.recompile_limit:
         return "the recompile limit was reached"
     if facts.failed:

@@ -11,7 +11,6 @@ from tltui.analyses.problems.problems import (
     LimitGroup,
     Occurrence,
     Problems,
-    Readers,
     RestartGroup,
     SkippedGroup,
     break_groups,
@@ -52,18 +51,18 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 
 def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]:
-    compiles, readers = scope.compiles, Readers()
+    compiles = scope.compiles
     unfinished, skipped, cudagraphs = unfinished_of(compiles), skipped_groups(compiles), cudagraph_groups(compiles)
     _head(page, run, scope, len(unfinished), len(skipped))
     yield
-    errors, backward = yield from failed_groups(compiles, readers)
+    errors, backward = yield from failed_groups(compiles)
     yield from _add_failed(page, "Errors", errors)
     yield from _add_failed(page, "Backward failures", backward)
-    limits = yield from limit_groups(compiles, readers)
+    limits = yield from limit_groups(compiles)
     _add_limits(page, limits)
     _add_unfinished(page, unfinished, run.finished)
     yield
-    breaks, restarts = yield from break_groups(compiles, readers)
+    breaks, restarts = yield from break_groups(compiles)
     logged = breaks_logged(compiles)
     yield from _add_breaks(page, breaks, logged)
     _add_restarts(page, restarts)

@@ -10,10 +10,11 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tltui.analyses.provenance.provenance import Provenance, provenance_json, provenance_of
+from tltui.analyses.provenance.provenance import Covered, Provenance, covered_by, provenance_json, provenance_of
 from tltui.analyses.provenance.result import POST, PRE, SOURCES, Coverage, Kernel, Node, UnitProvenance
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.documents.parts.alike import add_alike
 from tltui.documents.scope import Scope
 from tltui.model.ref import BadAddress, at_line
 from tltui.model.run import Run
@@ -36,6 +37,10 @@ SAID = {
 NAMES_SHOWN = 12
 LABEL = 10
 PANE_LABEL = 12
+LISTED = 200
+"""Compiles up to which each has its own lines."""
+AT_ONCE = 32
+"""Compiles that are looked at between two moments at which a reader may leave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,20 +249,31 @@ def _short(places: Sequence[str]) -> list[str]:
 
 
 def _many(page: Page, scope: Scope) -> Generator[None, None, Coverages]:
-    """A line for each unit of each compile."""
+    """A line for each unit of each compile; of very many compiles those that have the same lines together."""
     units: list[UnitCoverage] = []
-    for compile_ in scope.compiles:
-        yield
-        found = provenance_of(compile_)
-        for unit in found.units:
-            units.append(UnitCoverage(found.ref, unit.unit, unit.source, unit.recorded, unit.coverage))
-            _unit_line(page, units[-1])
+    kinds: dict[tuple[Covered, ...], list[str]] = {}
+    for number, compile_ in enumerate(scope.compiles):
+        if number % AT_ONCE == 0:
+            yield
+        found, ref = covered_by(compile_), str(compile_.ref)
+        if not found:
+            continue
+        own = [UnitCoverage(ref, c.unit, c.source, c.recorded, c.coverage) for c in found]
+        units += own
+        same = kinds.setdefault(found, [])
+        same.append(ref)
+        if len(same) == 1 or len(scope.compiles) <= LISTED:
+            for unit in own:
+                _unit_line(page, unit)
     if not units:
         page.say("Nothing was lowered here: there is no graph of Inductor, no code and no mapping.", "", tokens.DIM)
     elif not all(unit.recorded for unit in units):
         page.blank()
         page.say("Where provenance was not recorded, INDUCTOR_PROVENANCE=1 in the environment of the job makes torch write it.",
                  "", tokens.DIM)  # fmt: skip
+    if len(scope.compiles) > LISTED:
+        several = [refs for refs in kinds.values() if len(refs) > 1]
+        yield from add_alike(page, "The same coverage", several, lambda ref: f"@provenance:{ref}")
     return Coverages(1, str(scope.ref), tuple(units))
 
 

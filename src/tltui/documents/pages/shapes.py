@@ -139,7 +139,7 @@ def _plain(page: Page, plain: list[Compile], some: bool) -> None:
     real = [node for node in plain if node.is_compile]
     if not some:
         what = "No compile has a symbol: every size that torch saw was static, or this torch does not log symbols."
-        page.say(what)
+        page.say(page.so_far(what))
         page.say("A dim becomes dynamic when its size varies between calls, or by torch._dynamo.mark_dynamic.", "", tokens.DIM)
     if not real:
         return

@@ -25,7 +25,7 @@ def add_totals(page: Page, totals: Sequence[CacheTotal], compiles: int) -> None:
     """Hits, misses and bypasses of each cache."""
     if not totals:
         what = f"{fmt.plural(compiles, 'compile')}, and no hit, miss or bypass of a cache was logged"
-        page.add((what if compiles else "no compile here, so no cache was asked", tokens.STRONG))
+        page.add((page.so_far(what if compiles else "no compile here, so no cache was asked"), tokens.STRONG))
     for total in totals:
         words: list[Piece] = [(fmt.plural(total.hits, "hit"), tokens.OK if total.hits else tokens.DIM)]
         words.append((fmt.plural(total.misses, "miss", "misses"), tokens.WARN if total.misses else tokens.DIM))
@@ -268,11 +268,11 @@ def add_silent(page: Page, report: CachesReport, everyone: Sequence[CompileCache
     if strange:
         page.blank()
         what = f"{fmt.plural(len(strange), 'compile')} lowered a graph without a record of any cache"
-        page.say(f"{what}: torch before 2.5 writes none, and the log may be cut.", "", tokens.DIM)
+        page.say(page.so_far(f"{what}: torch before 2.5 writes none, and the log may be cut."), "", tokens.DIM)
     if report.silent:
         page.blank()
         what = f"{fmt.plural(len(report.silent), 'compile')} asked no cache: Inductor lowered nothing in them"
-        page.add((fmt.clip(what, page.width), tokens.DIM))
+        page.add((fmt.clip(page.so_far(what), page.width), tokens.DIM))
         refs: list[Piece] = [(f"[{ref}] ", tokens.LINK, ref) for ref in report.silent[:REFS_SHOWN]]
         more = f"and {fmt.count(len(report.silent) - REFS_SHOWN)} more" if len(report.silent) > REFS_SHOWN else ""
         page.row([*refs, (more, tokens.DIM)], "  ")

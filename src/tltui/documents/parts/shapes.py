@@ -59,7 +59,8 @@ def add_compile(page: Page, shapes: CompileShapes, single: bool, folded: bool, s
     _advice(page, shapes.advice)
     _inputs(page, shapes)
     if not shapes.symbols and not shapes.stuck and not shapes.real:
-        page.say("No symbols: every size that torch saw here was static, or this torch does not log symbols.", "  ")
+        what = "No symbols: every size that torch saw here was static, or this torch does not log symbols."
+        page.say(page.so_far(what), "  ")
 
 
 def _symbol(page: Page, symbol: SymbolShape, names: Names, told: set[str]) -> None:

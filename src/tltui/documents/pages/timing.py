@@ -179,8 +179,9 @@ def _of(scope: Scope) -> list[Piece]:
 def _nothing(page: Page, events: int) -> None:
     page.blank()
     if events:
-        page.say("None of the timing events could be read, and there are no metrics with times.")
+        page.say(page.so_far("None of the timing events could be read, and there are no metrics with times."))
     else:
-        page.say("Nothing here tells how long anything took: there are no timing events (chromium_event), and no metrics.")
+        what = "Nothing here tells how long anything took: there are no timing events (chromium_event), and no metrics."
+        page.say(page.so_far(what))
 
 

@@ -17,11 +17,12 @@ from typing import Any
 import make_trace as mt
 import pytest
 from golden import assert_golden
+from real import opened
 
 from tltui.cli import COMMANDS, main
 from tltui.documents.shown import raw_bytes
 from tltui.model.artifacts import artifacts_of
-from tltui.model.run import open_run
+from tltui.model.follow import open_run
 from tltui.sources.discover import discover
 from tltui.text.sanitize import sanitize
 from tltui.trace.log import Check
@@ -224,7 +225,7 @@ def test_show_unit(tltui: Command) -> None:
 
 
 def test_show_raw(tltui: Command) -> None:
-    run = open_run(discover([TRAIN]))
+    run = opened(TRAIN)
     for ref in ("0/0:inductor_output_code#2", "0/0:dynamo_cpp_guards_str", "none:torch_version"):
         raw = tltui.raw("show", TRAIN, ref, "--raw")
         node = run.resolve(ref)
@@ -237,7 +238,7 @@ def test_show_raw(tltui: Command) -> None:
 
 
 def test_raw_bytes_of_every_artifact_have_their_md5() -> None:
-    run = open_run(discover([str(TRACES)]))
+    run = opened(TRACES)
     count = 0
     for compile_ in run.compiles():
         for artifact in artifacts_of(compile_):
@@ -281,7 +282,7 @@ def test_show_json(tltui: Command) -> None:
 
 def test_records(tltui: Command) -> None:
     lines = tltui("records", BREAKS).splitlines()
-    run = open_run(discover([BREAKS]))
+    run = opened(BREAKS)
     log = run.models[0].log
     assert len(lines) == len(log)
     assert [int(line.split()[0]) for line in lines] == list(range(1, len(log) + 1))
@@ -289,14 +290,14 @@ def test_records(tltui: Command) -> None:
     own = tltui("records", BREAKS, "0/0").splitlines()
     assert 0 < len(own) < len(lines)
     assert set(own) <= set(lines)
-    (other,) = [process for process in open_run(discover([DDP])).processes() if process.rank == 1]
+    (other,) = [process for process in opened(DDP).processes() if process.rank == 1]
     assert tltui("records", DDP, "1:").count("\n") == len(other.log)
 
 
 def test_records_json(tltui: Command) -> None:
     found = tltui.json("records", BREAKS, "--json")
     assert found["schema"] == 1
-    log = open_run(discover([BREAKS])).models[0].log
+    log = opened(BREAKS).models[0].log
     assert [row["offset"] for row in found["records"]] == list(log.columns.offset)
     assert list(found["records"][0]) == [
         "record", "file", "offset", "time", "pid", "id", "attempt", "event", "name", "site", "envelope_bytes", "payload_bytes",
@@ -428,18 +429,18 @@ def test_errors(arguments: list[str], told: list[str], tltui: Command) -> None:
 
 
 def test_a_log_that_vanishes_is_an_error_of_its_own(tmp_path: Path, tltui: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tltui.model.run import Run
+    from tltui.model.follow import Follower
     from tltui.trace import files
 
     path = mt.write(tmp_path, mt.compiled())
-    scanners = Run.scanners
+    read = Follower.read
 
-    def vanish(self: Run) -> Any:
+    def vanish(self: Follower, size: int) -> Any:
         path.unlink()
         monkeypatch.setattr(files, "_descriptors", files._Descriptors())
-        return scanners(self)
+        return read(self, size)
 
-    monkeypatch.setattr(Run, "scanners", vanish)
+    monkeypatch.setattr(Follower, "read", vanish)
     text = tltui("damage", str(path))
     assert "could not be read to its end: No such file or directory" in text
 
@@ -673,7 +674,7 @@ def test_head_has_no_traceback() -> None:
 
 
 def test_a_large_artifact_into_head(tmp_path: Path) -> None:
-    path = mt.write(tmp_path, mt.artifact("a", "line\n" * 2_000_000, frame=0, compile=0))
+    path = mt.write(tmp_path, mt.artifact("a", "line\n" * 400_000, frame=0, compile=0))
     for more in ("", "--raw", "--json"):
         done = in_a_shell(f"show {path} 0/0:a {more} | head -1")
         assert (done.stderr, done.returncode) == ("", 0)

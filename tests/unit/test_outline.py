@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from golden import assert_golden
-from made_logs import ROOT, trace
+from made_logs import trace
+from real import demo
 
 from tltui.documents.tree.outline import Node, children, label, path_to, root
 from tltui.documents.tree.rows import OutlineRows, compiled
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile
-from tltui.model.run import Run, open_run
 from tltui.model.walk import (
     has_break,
     has_error,
@@ -20,11 +20,6 @@ from tltui.model.walk import (
     next_in_frame,
     on_next_rank,
 )
-from tltui.sources.discover import discover
-
-
-def demo() -> Run:
-    return open_run(discover([str(ROOT / "src" / "tltui" / "demo")]))
 
 
 def text(pieces: tuple[object, ...]) -> str:

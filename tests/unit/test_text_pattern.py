@@ -12,8 +12,9 @@ from tltui.documents.build import build
 from tltui.documents.pages.grep import Query, hits, page_hits
 from tltui.documents.tree import outline
 from tltui.documents.tree.rows import Filter
+from tltui.model.follow import open_run
 from tltui.model.nodes import Compile
-from tltui.model.run import Run, open_run
+from tltui.model.run import Run
 from tltui.sources.discover import discover
 from tltui.text.document import Options
 from tltui.text.graphs.guard_tree import GuardNode

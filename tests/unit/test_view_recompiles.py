@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from golden import assert_golden
 from made_logs import TRACES, Log, trace
+from real import fresh
 from viewed import lead_somewhere, opened, page, targets, text
 
 from tltui.analyses.guards.guard_lines import GuardText
@@ -355,7 +356,7 @@ def test_a_cut_log(tmp_path: Path) -> None:
     for part in (1, 3, 5, 7):
         cut = tmp_path / f"{part}.log"
         cut.write_bytes(data[: len(data) * part // 8 + 137])
-        run = opened(str(cut))
+        run = fresh(cut)
         lead_somewhere(run, page(run, "@recompiles"))
 
 

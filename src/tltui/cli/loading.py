@@ -58,7 +58,7 @@ def load(options: argparse.Namespace) -> Run:
 
 def load_other(paths: Sequence[str], latest: bool) -> Run:
     """A run that is compared with."""
-    from tltui.model.run import open_run
+    from tltui.model.follow import open_run
 
     return open_run(look(paths, latest))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from tltui.documents.artifact import artifact_document, gone_document, record_document
 from tltui.documents.compare.compare import compare_document
@@ -31,6 +32,7 @@ def build(run: Run, ref: Ref | str, options: Options) -> Document:
     """The document at an address, '' for the run's overview. Raises `BadAddress`, OSError."""
     if isinstance(ref, str):
         ref = parse_ref(ref)
+    options = replace(options, goes_on=run.goes_on)
     if ref.view:
         return _view(run, ref, options)
     node = run.resolve(ref)

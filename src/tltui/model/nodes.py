@@ -396,7 +396,7 @@ class LogModel:
 
     def end(self) -> None:
         """Nothing will be added to the log any more, though its end was not reached."""
-        self.log.ended, self.log.tail = True, None
+        self.log.end()
         self._count({id(owner): owner for owner in self._unfinished()})
 
     def began(self, started: float) -> bool:

@@ -13,9 +13,9 @@ from __future__ import annotations
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import is_dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, cast
 
 from tltui.model.kind import Kind
 from tltui.text.lru import Lru
@@ -24,8 +24,13 @@ LIMIT = 48 << 20
 """Bytes that all parts of a run may take, as far as `weigh` knows."""
 READERS = 16
 """Logs whose last block is kept."""
+LATE = 8192
+"""Items of what was asked last of single nodes and is too large to be kept of all."""
 OVERHEAD = 200
 """Bytes of an entry itself."""
+
+
+T = TypeVar("T")
 
 
 class Stamped(Protocol):
@@ -59,6 +64,7 @@ class Parts:
         """How many parts were made since the run was opened: what did not change is not computed again."""
         self.readers: Lru[Any, Any] = Lru(READERS)
         """Logs → what reads them; kept here so that all questions share it."""
+        self._late: Lru[Hashable, tuple[int, Any]] = Lru(LATE)
         self._asked: OrderedDict[Hashable, _Asked] = OrderedDict()
         self._lock = threading.Lock()
         self._reading = threading.local()
@@ -119,20 +125,39 @@ class Parts:
                 self.weight += weight
 
 
+    def lately(self, question: Hashable, node: Stamped, make: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
+        """Items that depend on one node, kept while the node is one of the last that were asked about: its own page, the tree and
+        the status line ask one after the other."""
+        self.reads(node)
+        key, stamp = (question, node), node.stamp
+        with self._lock:
+            found = self._late.get(key)
+        if found is not None and found[0] == stamp:
+            return cast("tuple[T, ...]", found[1])
+        made = make()
+        with self._lock:
+            self._late.put(key, (stamp, made), len(made) + 1)
+        return made
+
+
 def weigh(value: object) -> int:
     """Bytes that a frozen result takes, roughly. Nodes and kinds are not counted: they are there anyway."""
-    if isinstance(value, (str, bytes, int, float)) or value is None:
-        return sys.getsizeof(value) if isinstance(value, (str, bytes)) else 16
+    kind = type(value)
+    if kind is str or kind is bytes:
+        return sys.getsizeof(value)
+    if value is None or kind is int or kind is bool or kind is float:
+        return 16
     if isinstance(value, (tuple, list, set, frozenset)):
-        return 56 + 8 * len(value) + sum(map(weigh, value))
+        return (56 + 8 * len(value) + sum(map(weigh, value))) if value else 56
     if isinstance(value, dict):
         return 64 + 100 * len(value) + sum(map(weigh, value)) + sum(map(weigh, value.values()))
-    kind = type(value)
+    if isinstance(value, (str, bytes, int, float)):
+        return sys.getsizeof(value)
     names = _NAMES.get(kind)
     if names is None:
         frozen = is_dataclass(kind) and kind is not Kind and bool(kind.__dataclass_params__.frozen)  # type: ignore[attr-defined]
         names = _NAMES[kind] = tuple(kind.__dataclass_fields__) if frozen else ()  # type: ignore[attr-defined]
-    return 48 + 8 * len(names) + sum(weigh(getattr(value, name)) for name in names)
+    return 48 + 8 * len(names) + sum([weigh(getattr(value, name)) for name in names])
 
 
 _NAMES: dict[type, tuple[str, ...]] = {}

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
-from tltui.analyses.guards.guard_lines import LIMIT, TREE, GuardText
+from tltui.analyses.guards.guard_lines import LIMIT, TREE, GuardText, guard_text
+from tltui.analyses.parts import parsed, part, reader_of
 from tltui.analyses.recompiles.causes import cause_of
-from tltui.analyses.recompiles.reasons import RecompileReason, recompile_of
+from tltui.analyses.recompiles.reasons import recompile_of
 from tltui.analyses.records import Reader, address, list_in, named, text_in
 from tltui.analyses.stacks.stacks import frames_of, user_frames
 from tltui.model.nodes import Compile, Frame
-from tltui.text.graphs.guard_tree import GuardNode
+from tltui.model.parts import MISSING
+from tltui.text.graphs.guard_tree import GuardNode, walk
 from tltui.text.pattern import compiled
 
+EVERY = 64
 OLD = "dynamo_guards"
 """The record of 2024, beside the tree or in place of it."""
 
@@ -60,6 +64,19 @@ _BY_CODE = (
     ("not hasattr(", "NO_HASATTR"), ("___dict_version(", "DICT_VERSION"),
 )  # fmt: skip
 _SOURCE = re.compile(r"[LG]\['[^']*'\](?:\.\w+|\[[^\]]*\])*")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What a recompile says of an earlier compile: which of its guards failed."""
+
+    earlier: str
+    """The address of the earlier compile."""
+    ref: str
+    """The address of the recompile."""
+    text: str
+    """Torch's words."""
+    hint: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,49 +141,103 @@ def guards_record(compile_: Compile) -> tuple[int, str] | None:
     return None
 
 
-def failures_in(frame: Frame) -> Iterator[tuple[str, Compile, RecompileReason]]:
-    """(earlier compile, recompile, reason) of all recompiles of a frame."""
-    readers: dict[int, Reader] = {}
+@part
+def _blamed(compile_: Compile, reader: Reader) -> tuple[Failure, ...]:
+    """What the reasons of a recompile say of earlier compiles."""
+    process = compile_.process
+    if process.parent is not None:  # a forked child may name compiles of its parent
+        process.parts.reads(process.parent, process.parent.naming)
+    found = recompile_of(compile_, [], reader)
+    ref = str(compile_.ref)
+    return tuple(
+        Failure(reason.earlier, ref, reason.text, reason.hint)
+        for reason in (found.reasons if found else ())
+        if reason.earlier is not None
+    )
+
+
+@part
+def failures_in(frame: Frame, reader: Reader) -> dict[str, tuple[Failure, ...]]:
+    """The address of a compile → what its frame's recompiles say of it, in their order. To be asked for once a frame."""
+    found: dict[str, list[Failure]] = {}
     for compile_ in frame.compiles:
-        if not compile_.is_recompile:
-            continue
-        log = compile_.process.log
-        found = recompile_of(compile_, [], readers.setdefault(id(log), Reader(log)))
-        for reason in found.reasons if found else ():
-            if reason.earlier is not None:
-                yield reason.earlier, compile_, reason
+        if compile_.is_recompile:
+            for failure in _blamed(compile_):
+                found.setdefault(failure.earlier, []).append(failure)
+    return {earlier: tuple(failures) for earlier, failures in found.items()}
 
 
-def counts_of(
-    compile_: Compile, failures: list[tuple[Compile, RecompileReason]], reader: Reader | None = None
-) -> GuardCounts | None:
-    """Count the guards of a compile: a search through the text, which is parsed only for guards that failed."""
+def each_with_failures(compiles: Iterable[Compile]) -> Iterator[tuple[Compile, tuple[Failure, ...]] | None]:
+    """The compiles, each with what later recompiles of its frame say of it; None now and then, so that reading can be left.
+
+    Compiles of a frame have to stand together.
+    """
+    frame: Frame | None = None
+    failures: dict[str, tuple[Failure, ...]] = {}
+    for compile_ in compiles:
+        if frame is not compile_.frame:
+            frame = compile_.frame
+            for n, other in enumerate(frame.compiles):
+                if other.is_recompile:
+                    _blamed(other)
+                if n % EVERY == EVERY - 1:
+                    yield None
+            failures = failures_in(frame) if len(frame.compiles) > 1 else {}
+        yield compile_, failures.get(str(compile_.ref), ()) if failures else ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """What a guard tree is made of."""
+
+    guards: int
+    managers: int
+    kinds: tuple[tuple[str, int], ...]
+
+
+@parsed
+def _tree(text: bytes) -> _Tree:
+    kinds = Counter(_KIND.findall(text))
+    managers = sum(count for kind, count in kinds.items() if kind.endswith(b"Manager"))
+    guards = Counter({k.decode("ascii", "replace"): n for k, n in kinds.items() if k.isupper()})
+    return _Tree(guards.total(), managers, _ordered(guards))
+
+
+def without_latency(payload: bytes) -> tuple[bytes, float | None]:
+    """A guard tree, which many compiles have in common, and what is measured anew for each of them, at its end."""
+    tail = max(len(payload) - 200, 0)
+    found = _LATENCY.search(payload, tail)
+    return (payload[: found.start()], _number(found[1])) if found else (payload, None)
+
+
+@part
+def _counted(compile_: Compile, reader: Reader) -> tuple[bytes, GuardCounts] | None:
+    """The guards of a compile, counted by a search through the text, and the md5 of the tree."""
     where = guards_record(compile_)
     if where is None:
         return None
     record, name = where
-    reader = reader or Reader(compile_.process.log)
-    artifact = address(compile_, record, name)
+    ref, artifact = str(compile_.ref), address(compile_, record, name)
     if name == OLD:
-        guards = old_guards(compile_, record, reader)
-        counted = Counter(node.kind for node in guards)
-        return _counts(compile_, artifact, counted, 0, None, failed_in(failures, None))
-    payload = reader.payload(record, LIMIT)
-    kinds = Counter(_KIND.findall(payload))
-    managers = sum(count for kind, count in kinds.items() if kind.endswith(b"Manager"))
-    guards_by_kind = Counter({k.decode("ascii", "replace"): n for k, n in kinds.items() if k.isupper()})
-    latency = _LATENCY.search(payload[-200:])
-    text = GuardText(payload.decode("utf-8", "replace"), artifact) if failures else None
-    measured = _number(latency[1]) if latency else None
-    return _counts(compile_, artifact, guards_by_kind, managers, measured, failed_in(failures, text))
+        counted = Counter(node.kind for node in old_guards(compile_, record, reader))
+        return b"", GuardCounts(ref, artifact, counted.total(), 0, _ordered(counted), None, ())
+    text, latency = without_latency(reader.payload(record, LIMIT))
+    tree = _tree(compile_, text)
+    digest = hashlib.md5(text, usedforsecurity=False).digest()
+    return digest, GuardCounts(ref, artifact, tree.guards, tree.managers, tree.kinds, latency, ())
 
 
-def _counts(
-    compile_: Compile, artifact: str, kinds: Counter[str], managers: int, latency: float | None,
-    failed: tuple[FailedGuard, ...],
-) -> GuardCounts:  # fmt: skip
-    ordered = tuple(sorted(kinds.items(), key=lambda item: (-item[1], item[0])))
-    return GuardCounts(str(compile_.ref), artifact, kinds.total(), managers, ordered, latency, failed)
+def counts_of(compile_: Compile, failures: tuple[Failure, ...]) -> GuardCounts | None:
+    """The guards of a compile, counted; None where the log has none. `failures` is what later recompiles say of it."""
+    found = _counted(compile_)
+    if found is None:
+        return None
+    digest, counts = found
+    return replace(counts, failed=_failed(compile_, digest, failures)) if failures else counts
+
+
+def _ordered(kinds: Counter[str]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(kinds.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _number(text: bytes) -> float | None:
@@ -176,14 +247,59 @@ def _number(text: bytes) -> float | None:
         return None
 
 
-def failed_in(failures: list[tuple[Compile, RecompileReason]], text: GuardText | None) -> tuple[FailedGuard, ...]:
-    """Where the guards stand that later recompiles name."""
+def _failed(compile_: Compile, tree: bytes, failures: tuple[Failure, ...]) -> tuple[FailedGuard, ...]:
+    """Where the guards stand that later recompiles name. Each is looked for once in each different tree."""
+    parts = compile_.process.parts
+    text: GuardText | None = None
     found = []
-    for compile_, reason in failures:
-        cause = cause_of(reason.text, reason.hint)
-        guard = text.failed(cause, reason.text) if text else None
-        found.append(FailedGuard(str(compile_.ref), reason.text, cause.kind, guard.line if guard else None))
+    for failure in failures:
+        cause = cause_of(failure.text, failure.hint)
+        line: int | None = None
+        if tree:
+            key = (tree, failure.text, failure.hint)
+            known = parts.get(_failed, key)
+            if known is MISSING:
+                text = text or guard_text(compile_, reader_of(compile_))
+                guard = text.failed(cause, failure.text) if text else None
+                line = guard.line if guard else None
+                parts.put(_failed, key, (), line)
+            else:
+                line = known
+        found.append(FailedGuard(failure.ref, failure.text, cause.kind, line))
     return tuple(found)
+
+
+KEPT = 1 << 18
+"""Bytes of a guard tree up to which its nodes are kept."""
+
+
+def tree_nodes(compile_: Compile, record: int) -> Iterable[object]:
+    """The nodes of a guard tree, one after the other; those of equal trees are parsed once."""
+    text, _ = without_latency(reader_of(compile_).payload(record, LIMIT))
+    return _nodes(compile_, text) if len(text) <= KEPT else walk(text.decode("utf-8", "replace").split("\n"))
+
+
+@parsed
+def _nodes(text: bytes) -> tuple[GuardNode, ...]:
+    return tuple(node for node in walk(text.decode("utf-8", "replace").split("\n")) if isinstance(node, GuardNode))
+
+
+def old_nodes(compile_: Compile, record: int) -> Iterator[GuardNode]:
+    """The guards of a list of 2024 as a tree: below each source what is said of it."""
+    by_source: dict[str, list[GuardNode]] = {}
+    for guard in old_guards(compile_, record, reader_of(compile_)):
+        by_source.setdefault(guard.source, []).append(guard)
+    yield GuardNode(-1, 0, -1, "RootGuardManager")
+    number = 0
+    for source, guards in sorted(by_source.items()):
+        parent = 0
+        if source:
+            number += 1
+            parent = number
+            yield GuardNode(-1, 1, 0, "GuardManager", source)
+        for guard in guards:
+            number += 1
+            yield guard._replace(depth=2 if source else 1, parent=parent)
 
 
 def old_guards(compile_: Compile, record: int, reader: Reader) -> list[GuardNode]:

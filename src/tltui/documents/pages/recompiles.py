@@ -172,5 +172,4 @@ def _nothing(page: Page, run: Run, scope: Scope, compiles: list[Compile]) -> Non
         page.say(f"No recompile: [{compiles[0].ref}] is the first compile of its frame.", "", tokens.STRONG)
     else:
         page.say(f"No recompiles: each of {fmt.plural(len(compiles), 'frame')} was compiled once.", "", tokens.STRONG)
-    if not run.finished:
-        page.add("  ", ("The log is still being read.", tokens.DIM))
+    page.more()

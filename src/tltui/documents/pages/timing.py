@@ -121,8 +121,7 @@ def _head(page: Page, run: Run, scope: Scope, events: int) -> None:
         words.append(f"{fmt.seconds(tally.seconds)} of compiling")
     words.append((fmt.plural(events, "timing event"), tokens.LINK, scope.page("records")))
     page.joined(words)
-    if not run.finished:
-        page.say("still reading the logs: everything below is preliminary", "", tokens.WARN)
+    page.more("everything below is preliminary")
 
 
 def _of(scope: Scope) -> list[Piece]:

@@ -98,9 +98,8 @@ def test_steps_begin_anew_with_each_range_of_vllm() -> None:
 
 def test_a_graph_that_is_not_understood_says_so_and_the_others_are_compared(tmp_path: Path) -> None:
     log = Log(tmp_path / "x.log").start()
-    for name, graph in (("dynamo_output_graph", GRAPH), ("before_pre_grad_graph", "what a custom backend printed"),
-                        ("before_post_grad_graph", GRAPH), ("after_post_grad_graph", GRAPH.replace("aten.sin", "aten.cos"))):  # fmt: skip
-        log.artifact(name, graph) if name.endswith("grad_graph") else log.add(name, {}, graph)
+    log.add("dynamo_output_graph", {}, GRAPH).artifact("before_pre_grad_graph", "what a custom backend printed")
+    log.artifact("before_post_grad_graph", GRAPH).artifact("after_post_grad_graph", GRAPH.replace("aten.sin", "aten.cos"))
     run = log.metrics().open()
     document = page(run, "@passes:0/0", 100)
     lines = text(document).split("\n")

@@ -11,7 +11,8 @@ from functools import cache
 from pathlib import Path
 
 import tltui
-from tltui.model.run import Run, open_run
+from tltui.model.follow import open_run
+from tltui.model.run import Run
 from tltui.sources.discover import discover
 
 ROOT = Path(__file__).resolve().parents[1]

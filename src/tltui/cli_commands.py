@@ -22,7 +22,7 @@ def no_path() -> NoReturn:
 
 
 def _load(options: argparse.Namespace, paths: Sequence[str] = ()) -> Any:
-    from tltui.model.run import open_run
+    from tltui.model.follow import open_run
     from tltui.sources.discover import NothingFound, discover
 
     if not (paths or options.paths):

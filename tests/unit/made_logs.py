@@ -9,8 +9,9 @@ from typing import Any
 
 from real import ROOT, TRACES, trace
 
+from tltui.model.follow import open_run
 from tltui.model.nodes import Compile
-from tltui.model.run import Run, open_run
+from tltui.model.run import Run
 from tltui.sources.discover import discover
 
 __all__ = ["ROOT", "TRACES", "Log", "trace"]

@@ -16,10 +16,11 @@ from tltui.analyses.redact.words import kept_words
 from tltui.cli import main
 from tltui.documents.bundle import Bundle, bundle_document
 from tltui.model.artifacts import artifacts_of
+from tltui.model.follow import open_run
 from tltui.model.kinds import kind_of
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress
-from tltui.model.run import Run, open_run
+from tltui.model.run import Run
 from tltui.sources.discover import discover
 from tltui.text.document import Options
 from tltui.text.graphs.fx_graph import parse

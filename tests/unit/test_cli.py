@@ -21,7 +21,7 @@ from real import opened
 from tltui.cli import COMMANDS, main
 from tltui.documents.shown import raw_bytes
 from tltui.model.artifacts import artifacts_of
-from tltui.model.run import open_run
+from tltui.model.follow import open_run
 from tltui.sources.discover import discover
 from tltui.trace.log import Check
 
@@ -419,18 +419,18 @@ def test_errors(arguments: list[str], told: list[str], tltui: Command) -> None:
 
 
 def test_a_log_that_vanishes_is_an_error_of_its_own(tmp_path: Path, tltui: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tltui.model.run import Run
+    from tltui.model.follow import Follower
     from tltui.trace import files
 
     path = mt.write(tmp_path, mt.compiled())
-    scanners = Run.scanners
+    read = Follower.read
 
-    def vanish(self: Run) -> Any:
+    def vanish(self: Follower, size: int) -> Any:
         path.unlink()
         monkeypatch.setattr(files, "_descriptors", files._Descriptors())
-        return scanners(self)
+        return read(self, size)
 
-    monkeypatch.setattr(Run, "scanners", vanish)
+    monkeypatch.setattr(Follower, "read", vanish)
     text = tltui("damage", str(path))
     assert "could not be read to its end: No such file or directory" in text
 

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from real import TRACES, trace
 
 from tltui.model.artifacts import Artifact, Unit, artifacts_of, units_of
+from tltui.model.follow import open_run
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import NO_ID, NORANK, BadAddress, CompileId, Ref, parse_ref
-from tltui.model.run import Run, open_run
+from tltui.model.run import Run
 from tltui.model.status import Facts, Status, tlparse_status
 from tltui.sources.discover import discover
 from tltui.text.sanitize import sanitize

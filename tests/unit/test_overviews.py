@@ -19,9 +19,10 @@ from tltui.documents.overview.phase import phase_document, unit_document
 from tltui.documents.overview.rank import process_document, rank_document
 from tltui.documents.overview.run import run_document
 from tltui.model.artifacts import artifacts_of, units_of
+from tltui.model.follow import open_run
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import BadAddress, parse_ref
-from tltui.model.run import Run, open_run
+from tltui.model.run import Run
 from tltui.sources.discover import discover
 from tltui.text.document import Options, TextDocument
 

@@ -31,9 +31,10 @@ from tltui.documents.pages.table import BY_NAME
 from tltui.documents.scope import scope_of, view_document
 from tltui.export import to_json
 from tltui.model.artifacts import artifacts_of, units_of
+from tltui.model.follow import open_run
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, parse_ref
-from tltui.model.run import Run, open_run
+from tltui.model.run import Run
 from tltui.sources.discover import discover
 from tltui.text.document import Document, Options
 

@@ -153,7 +153,7 @@ def test_settings_that_differ_by_rank(tmp_path: Path) -> None:
         log = Log(tmp_path / f"dedicated_log_torch_trace_rank_{rank}_abcdefgh.log")
         log.add("compilation_metrics", {"dynamo_config": json.dumps({"a": int(rank == 1)}), "graph_op_count": 1}, rank=rank)
         log.open()
-    from tltui.model.run import open_run
+    from tltui.model.follow import open_run
     from tltui.sources.discover import discover
 
     (setting,) = metrics(open_run(discover([str(tmp_path)]))).settings

@@ -15,7 +15,8 @@ from tltui.analyses.problems.registry import Registered, adds, registered, regis
 from tltui.documents.build import build
 from tltui.documents.parts.problems import ranks_text
 from tltui.export import to_json
-from tltui.model.run import Run, open_run
+from tltui.model.follow import open_run
+from tltui.model.run import Run
 from tltui.sources.discover import discover
 from tltui.text.document import Document, Options
 

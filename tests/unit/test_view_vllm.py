@@ -17,7 +17,8 @@ from tltui.documents.scope import scope_of
 from tltui.documents.tree.outline import Node, children, label, path_to, root
 from tltui.export import to_json
 from tltui.model.artifacts import Artifact
-from tltui.model.run import Run, open_run
+from tltui.model.follow import open_run
+from tltui.model.run import Run
 from tltui.sources.discover import discover
 from tltui.text.document import Piece
 

@@ -99,6 +99,8 @@ class Columns:
     kind: array[int] = field(default_factory=lambda: array("I"))
     context: array[int] = field(default_factory=lambda: array("I"))
     flags: array[int] = field(default_factory=lambda: array("B"))
+    source: array[int] = field(default_factory=lambda: array("H"))
+    """Which of the log's byte sources it is in; empty where all are in the first."""
 
     def __len__(self) -> int:
         return len(self.offset)
@@ -110,6 +112,9 @@ class Columns:
         self.size.extend(other.size)
         self.kind.extend(other.kind)
         self.context.extend(other.context)
+        if other.source or self.source:
+            self.source.extend([0] * (len(self.offset) - len(self.source) - len(other.offset)))
+            self.source.extend(other.source or [0] * len(other.offset))
         self.flags.extend(other.flags)
 
 

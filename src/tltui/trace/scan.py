@@ -77,6 +77,11 @@ class Scanner:
         self._hungry = -1  # the number of a record whose declared payload has not come
         self._hungry_at = 0
 
+    @property
+    def reached(self) -> int:
+        """Bytes before this place have been taken: they are in the batches."""
+        return self._read - len(self._carry)
+
     def step(self, size: int = STEP, last: bool = True) -> Batch:
         """Scan on; the batch of what was found. Raises OSError.
 

@@ -14,14 +14,15 @@ from dataclasses import dataclass
 from tltui.analyses.problems.missing import outcome_from
 from tltui.analyses.records import Reader, named, torch_version
 from tltui.model.artifacts import artifact_name
-from tltui.model.expected import LOG_TLPARSE, PLACES, Outcome, absent, there
+from tltui.model.expected import LOG_TLPARSE, NOT_YET, PLACES, Outcome, absent, there
 from tltui.model.nodes import Compile, Process
 from tltui.trace.envelope import METRICS
 
 PRESENT, EMPTY = "present", "empty"
 FAILED, CUT, UNKNOWN = "failed before", "cut off", "unknown"
+PENDING = "not yet"
 NOT_LOGGED, CACHED, NOTHING = "not logged", "skipped by a cache hit", "nothing to write"
-STATES = (FAILED, CUT, UNKNOWN, EMPTY, NOT_LOGGED, CACHED, NOTHING)
+STATES = (FAILED, CUT, UNKNOWN, PENDING, EMPTY, NOT_LOGGED, CACHED, NOTHING)
 """Of what is absent, the most urgent first."""
 TINY = 24
 """Stored bytes up to which a payload is read to see whether anything is in it."""
@@ -34,6 +35,7 @@ _BEGINNINGS = (
     ("skipped: the result came", CACHED),
     ("skipped: the code came", CACHED),
     ("not written when the result comes from a cache", CACHED),
+    (NOT_YET, PENDING),
     ("the log ends", CUT),
     ("the log holds only the end", CUT),
     ("none was written: compiles of vLLM", CUT),

@@ -70,4 +70,5 @@ def outcome_from(
         compiled_autograd=compile_.id.autograd is not None,
         directions=directions,
         backward_failed=facts.backward_failed,
+        waiting=not compile_.process.log.ended,
     )

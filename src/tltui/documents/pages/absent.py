@@ -21,6 +21,7 @@ HEADINGS = {
     found_in.FAILED: "Never reached: the compile failed before it",
     found_in.CUT: "Cut off: the log ends before it",
     found_in.UNKNOWN: "Absent, and nothing says why",
+    found_in.PENDING: "Not there yet: the log goes on",
     found_in.EMPTY: "Empty",
     found_in.NOT_LOGGED: "Not logged: a setting adds it",
     found_in.CACHED: "Skipped: a cache had the result",
@@ -31,6 +32,7 @@ WORDS = {
     found_in.FAILED: "failed",
     found_in.CUT: "cut off",
     found_in.UNKNOWN: "unknown",
+    found_in.PENDING: "not yet",
     found_in.EMPTY: "empty",
     found_in.NOT_LOGGED: "not logged",
     found_in.CACHED: "cached",
@@ -41,6 +43,7 @@ STYLES = {
     found_in.FAILED: tokens.ERROR,
     found_in.CUT: tokens.WARN,
     found_in.UNKNOWN: tokens.WARN,
+    found_in.PENDING: tokens.DIM,
     found_in.EMPTY: tokens.WARN,
     found_in.NOT_LOGGED: tokens.VALUE,
     found_in.CACHED: tokens.VALUE,
@@ -84,7 +87,7 @@ def _compile(page: Page, compile_: CompileArtifacts, finished: bool) -> None:
     there = sum(row.state == found_in.PRESENT for row in rows)
     page.row([(f"[{compile_.ref}]", tokens.LINK, compile_.ref), f"  {compile_.status or 'no compile'}: ",
               (f"{there} of {fmt.plural(len(rows), 'artifact')} that one would look for "
-               f"{'is' if there == 1 else 'are'} there", tokens.STRONG)], "")  # fmt: skip
+               f"{'is' if there == 1 else 'are'} there{'' if finished else ' so far'}", tokens.STRONG)], "")  # fmt: skip
     _still(page, finished)
     for routine, members in groupby(sorted(rows, key=lambda row: row.routine), key=lambda row: row.routine):
         shown = list(members)

@@ -164,7 +164,7 @@ def compile_node(compile_: Compile) -> Node:
 
 
 def _artifact_node(artifact: Artifact, numbered: bool = True) -> Node:
-    key = f"{artifact.log.path}\0{artifact.record}"
+    key = f"{artifact.log.key}\0{artifact.record}"
     return Node(key, artifact, str(artifact.ref), False, numbered)
 
 
@@ -366,7 +366,7 @@ def path_to(run: Run, target: Rank | Process | Frame | Compile | Artifact) -> li
     """The keys of the nodes that must be open to see a node, and its own key last."""
     if isinstance(target, Artifact):
         keys = path_to(run, target.owner)
-        return [*keys, *(inside(compile_node(target.owner), f"{target.log.path}\0{target.record}") or ())]
+        return [*keys, *(inside(compile_node(target.owner), f"{target.log.key}\0{target.record}") or ())]
     if isinstance(target, Rank):
         return ["@run", str(target.ref)]
     process = target if isinstance(target, Process) else target.process

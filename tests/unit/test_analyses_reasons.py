@@ -164,6 +164,13 @@ Graph Break Reason: Attempted to call a function of C
     assert found.context == "call f\nwith x"
 
 
+def test_what_follows_the_reason_is_not_part_of_it() -> None:
+    """A traceback goes on below: the hints of another exception are not those of this one."""
+    after = "\nThe above exception was the direct cause of:\n\nUnsupported: B\n  Explanation: of another.\n  Hint: of another.\n"
+    found = from_restart("Failed to trace builtin operator\n  Hint: Own hint.\n" + after)
+    assert (found.headline, found.explanation, found.hints) == ("Failed to trace builtin operator", "", ("Own hint.",))
+
+
 @pytest.mark.parametrize(
     "text", ["", "\n\n", "nonsense", "Graph break in user code at :\nGraph Break Reason:", "Explanation:"]
 )

@@ -65,3 +65,5 @@ def test_text_that_is_no_expression_is_looked_for_as_it_stands() -> None:
     assert compiled("f(x").search("y = F(X)")
     assert not compiled("F(x").search("y = f(x)")
     assert not compiled("\\S(").search("\\s("), "here it is a letter"
+    for strange in ("x{99999999999}", "(" * 5000 + ")" * 5000):
+        assert compiled(strange).search(strange)

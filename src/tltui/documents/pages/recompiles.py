@@ -7,7 +7,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from tltui.analyses.recompiles.causes import CAUSES
-from tltui.analyses.recompiles.ladder import Ladder, frames_of, ladder_of, recompiles_of
+from tltui.analyses.recompiles.ladder import Ladder, frames_of, ladder_of, recompiles_of, seconds_of, whole_ladder
 from tltui.analyses.recompiles.rungs import rung_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
@@ -132,12 +132,16 @@ class _View:
 
     def _ladder(self, frame: Frame, own: list[Compile]) -> Ladder:
         """What varied is a question about the frame: also about its recompiles outside of the scope."""
-        wanted = set(map(id, own))
-        every = [(compile_, rung_of(compile_)) for compile_ in recompiles_of(frame)]
-        rungs = [rung for compile_, rung in every if id(compile_) in wanted]
-        for rung in rungs:
+        every = recompiles_of(frame)
+        if len(own) == len(every):
+            ladder = whole_ladder(frame)
+        else:
+            wanted = set(map(id, own))
+            rungs = [(compile_, rung_of(compile_)) for compile_ in every]
+            ladder = ladder_of(frame, [rung for _, rung in rungs], [rung for c, rung in rungs if id(c) in wanted])
+        for rung in ladder.rungs:
             self._causes.update({reason.cause for reason in rung.reasons})
-        return ladder_of(frame, [rung for _, rung in every], rungs)
+        return ladder
 
     def _frame_head(self, page: Page, frame: Frame, name: str, twin: str | None) -> None:
         ref = str(frame.ref)
@@ -147,7 +151,7 @@ class _View:
         if twin is not None:
             pieces.append(f"  the same code as {twin}")
         page.row(pieces, "")
-        words: list[Piece] = [f"{fmt.plural(len(frame.compiles), 'compile')} in {fmt.seconds(frame.tally.seconds)}"]
+        words: list[Piece] = [f"{fmt.plural(len(frame.compiles), 'compile')} in {fmt.seconds(seconds_of(frame))}"]
         every = recompiles_of(frame)
         spent = sum(c.tally.seconds for c in every)
         words.append((f"{fmt.plural(len(every), 'recompile')} ({fmt.seconds(spent)})", tokens.RECOMPILE))
@@ -196,7 +200,7 @@ def _alike(page: Page, frame: Frame, like: str) -> None:
     page.close(0)
     page.row([
         (ref, tokens.LINK, f"@{NAME}:{ref}"), " ", (name, tokens.FUNCTION), f"  the same causes as {like}",
-        (f"  {fmt.plural(len(frame.compiles), 'compile')} in {fmt.seconds(frame.tally.seconds)}", tokens.DIM),
+        (f"  {fmt.plural(len(frame.compiles), 'compile')} in {fmt.seconds(seconds_of(frame))}", tokens.DIM),
     ], "")  # fmt: skip
 
 

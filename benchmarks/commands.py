@@ -19,7 +19,7 @@ TLTUI = [sys.executable, "-m", "tltui"]
 
 INDEX = """
 import resource, sys, time
-from tltui.model.run import open_run
+from tltui.model.follow import open_run
 from tltui.sources.discover import discover
 from tltui.documents.tree import listing
 def resident():

@@ -18,7 +18,7 @@ EDITS = 0.05
 def search(keep: Path, quick: bool) -> list[Row]:
     """Every payload and envelope for a literal and for a regex that are not there: nothing is cut short."""
     from tltui.documents.pages.grep import Query, grep_document
-    from tltui.model.run import open_run
+    from tltui.model.follow import open_run
     from tltui.sources.discover import discover
     from tltui.text.document import Options
 

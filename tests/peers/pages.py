@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from real import LOGS, TRACES
 
-TRACES = Path(__file__).resolve().parents[1] / "traces"
-LOGS = sorted(path for path in TRACES.rglob("*") if path.suffix in (".log", ".txt") and "scripts" not in path.parts)
+__all__ = ["BINARY", "LOGS", "TRACES", "label", "page", "pages_of"]
 BINARY = shutil.which("tlparse", path=str(Path(sys.executable).parent)) or shutil.which("tlparse")
 TEMPORARY: dict[str, pytest.TempPathFactory] = {}
 

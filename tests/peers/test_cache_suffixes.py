@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from pages import LOGS, label, page
+from real import opened
 
 from tltui.analyses.caches.report import CachesReport
 from tltui.documents.build import build
 from tltui.model.nodes import Compile
-from tltui.model.run import Run, open_run
-from tltui.sources.discover import discover
+from tltui.model.run import Run
 from tltui.text.document import Options
 
 SUFFIXES = {"✅": "hit", "❌": "miss", "❓": "bypass"}
@@ -56,4 +56,4 @@ def bracketed(node: Compile) -> str:
 
 @pytest.mark.parametrize("path", LOGS, ids=label)
 def test_suffixes(path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    assert ours(open_run(discover([str(path)]))) == theirs(page(path, "compile_directory.json", tmp_path_factory))
+    assert ours(opened(path)) == theirs(page(path, "compile_directory.json", tmp_path_factory))

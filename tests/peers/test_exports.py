@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 from pages import BINARY, TRACES
+from real import opened
 
 from tltui.analyses.exports import ExportFailure, exports_of
 from tltui.documents.scope import scope_of
-from tltui.model.run import open_run
-from tltui.sources.discover import discover
 
 KINDS = {
     "Guard Evaluated": "guard_added",
@@ -41,7 +40,7 @@ def rows(html: str) -> list[tuple[str, str]]:
 
 
 def ours(path: Path) -> list[ExportFailure]:
-    run = open_run(discover([str(path)]))
+    run = opened(path)
     return [failure for export in exports_of(scope_of(run).compiles).exports for failure in export.failures]
 
 

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 from pages import LOGS, label, page
+from real import opened
 
 from tltui.analyses.problems.breaks import from_restart
 from tltui.analyses.problems.problems import Problems, problems
 from tltui.documents.build import build
 from tltui.model.ref import parse_ref
-from tltui.model.run import Run, open_run
-from tltui.sources.discover import discover
 from tltui.text.document import Options
 
 _ROW = re.compile(r"<tr> <td>(.*?)</tr>", re.DOTALL)
@@ -41,11 +40,6 @@ def rows_of(html: str) -> list[Row]:
             kind, text, place = unescape(kind), unescape(text), unescape(place)
         found.append(Row(unescape(name).strip("[]"), kind, text, place))
     return found
-
-
-@cache
-def opened(path: Path) -> Run:
-    return open_run(discover([str(path)]))
 
 
 @cache

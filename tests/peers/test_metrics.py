@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pages import LOGS, label, pages_of
+from real import opened
 
 from tltui.analyses.metrics.metrics import CompileMetrics
 from tltui.documents.build import build
 from tltui.model.ref import CompileId
-from tltui.model.run import Run, open_run
-from tltui.sources.discover import discover
+from tltui.model.run import Run
 from tltui.text.document import Options
 
 FIELDS = {
@@ -32,11 +31,6 @@ EVENTS = {
 }  # fmt: skip
 _FIELD = re.compile(r"<(?:p|div)>([A-Z][A-Za-z ]*?) ?(?:<abbr[^>]*>\[\?\]</abbr>)?: (.*?)</(?:p|div)>", re.DOTALL)
 _ROW = re.compile(r"<tr>\s*<td>(.*?)</td>\s*(?:<td>(.*?)</td>\s*<td>(.*?)</td>)?", re.DOTALL)
-
-
-@cache
-def opened(path: Path) -> Run:
-    return open_run(discover([str(path)]))
 
 
 def stated(html: str) -> dict[str, str]:

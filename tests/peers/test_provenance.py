@@ -26,14 +26,13 @@ from pathlib import Path
 
 import pytest
 from pages import BINARY, LOGS, label
+from real import opened
 
 from tltui.analyses.provenance.provenance import CPP, PRE, PY, graph_at, provenance_of
 from tltui.analyses.provenance.result import UnitProvenance
 from tltui.model.artifacts import artifacts_of
 from tltui.model.nodes import Compile
 from tltui.model.ref import NO_ID, CompileId
-from tltui.model.run import open_run
-from tltui.sources.discover import discover
 
 _MAPS = re.compile(r'<script id="lineMappings" type="application/json">(.*?)</script>', re.DOTALL)
 DEMO = sorted((Path(__file__).resolve().parents[2] / "src/tltui/demo").glob("*.log"))
@@ -104,7 +103,7 @@ def test_lines(path: Path, tmp_path: Path) -> None:
         pytest.skip("tlparse is not installed: nothing is compared with it")
     found = pages(path, tmp_path / "out")
     checked = 0
-    for compile_ in open_run(discover([str(path)])).compiles():
+    for compile_ in opened(path).compiles():
         units = provenance_of(compile_).units
         recorded = [unit for unit in units if unit.recorded]
         for unit in recorded:

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 from pages import LOGS, label, page
+from real import opened
 
 from tltui.analyses.problems.problems import run_steps
 from tltui.analyses.stacks.trie import TrieNode, simplified, stacks
 from tltui.documents.scope import scope_of
-from tltui.model.run import open_run
-from tltui.sources.discover import discover
 
 _BLOCK = re.compile(r"<details><summary>(.*?)</summary>(.*?)</details>", re.DOTALL)
 Line = tuple[int, str]
@@ -75,7 +74,7 @@ def ours(nodes: tuple[TrieNode, ...]) -> list[Line]:
 @pytest.mark.parametrize("path", LOGS, ids=label)
 def test_the_same_nesting(path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     there = theirs(page(path, "index.html", tmp_path_factory))
-    scope = scope_of(open_run(discover([str(path)])))
+    scope = scope_of(opened(path))
     found = run_steps(stacks(scope.processes, scope.compiles))
     expected = [trie for trie in there if trie]
     assert [trie for trie in (ours(found.unknown), ours(found.nodes)) if trie] == expected or [

@@ -19,17 +19,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from real import LOGS, TRACES, opened
 
 from tltui.model.artifacts import Artifact, artifacts_of
-from tltui.model.run import Run, open_run
 from tltui.model.status import tlparse_status
-from tltui.sources.discover import discover
 from tltui.trace.batch import Context
 from tltui.trace.envelope import METRICS
 from tltui.trace.log import Check
 
-TRACES = Path(__file__).resolve().parents[1] / "traces"
-LOGS = sorted(path for path in TRACES.rglob("*") if path.suffix in (".log", ".txt") and "scripts" not in path.parts)
 BINARY = shutil.which("tlparse", path=str(Path(sys.executable).parent)) or shutil.which("tlparse")
 
 UNLISTED = {
@@ -85,11 +82,6 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Report]:
         pytest.skip("tlparse is not installed: nothing is compared with it")
     top = tmp_path_factory.mktemp("tlparse")
     return {path: report(path, top / str(number)) for number, path in enumerate(LOGS)}
-
-
-@cache
-def opened(path: Path) -> Run:
-    return open_run(discover([str(path)]))
 
 
 def id_of(context: Context) -> str:

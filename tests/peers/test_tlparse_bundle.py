@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 from pages import BINARY, TRACES
+from real import opened
 
 from tltui.documents.bundle import Bundle
-from tltui.model.run import open_run
-from tltui.sources.discover import discover
 
 
 @pytest.mark.parametrize("redact", [False, True], ids=["as it is", "redacted"])
@@ -21,7 +20,7 @@ def test_tlparse_reads_it(name: str, refs: list[str], redact: bool, tmp_path: Pa
     if BINARY is None:
         print("tlparse is not installed: nothing is compared with it")
         pytest.skip("tlparse is not installed: nothing is compared with it")
-    run = open_run(discover([str(TRACES / "torch-2.13" / name)]))
+    run = opened(TRACES / "torch-2.13" / name)
     bundle = Bundle(run, refs, redact)
     ((path, _),) = bundle.write(str(tmp_path / "bundle.log"))
     command = [BINARY, path, "-o", str(tmp_path / "out"), "--plain-text", "--no-browser", "--overwrite"]

@@ -1,4 +1,4 @@
-"""Logs for tests: real ones opened by name, and small ones made record by record."""
+"""Logs for tests: small ones made record by record, and the real ones of `real`."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+from real import ROOT, TRACES, trace
+
+from tltui.model.follow import open_run
 from tltui.model.nodes import Compile
-from tltui.model.run import Run, open_run
+from tltui.model.run import Run
 from tltui.sources.discover import discover
 
-ROOT = Path(__file__).parents[2]
-TRACES = ROOT / "tests" / "traces"
-
-
-def trace(name: str) -> Run:
-    """One of tests/traces: `torch-2.13/breaks`, `tlparse/simple.log`."""
-    return open_run(discover([str(TRACES / name)]))
+__all__ = ["ROOT", "TRACES", "Log", "trace"]
 
 
 class Log:

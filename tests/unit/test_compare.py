@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from golden import assert_golden
 from made_logs import ROOT
+from real import fresh
 from viewed import lead_somewhere, opened, page, text
 
 from tltui import cli
@@ -88,7 +89,7 @@ def test_golden_of_the_demo() -> None:
 )
 def test_a_thing_does_not_differ_from_itself(name: str) -> None:
     run = opened(TORCH + name)
-    document = compare_nodes(run, "", opened(TORCH + name), "", Options())
+    document = compare_nodes(run, "", fresh(ROOT / TORCH / name), "", Options())
     while not document.advance():
         pass
     found = document.data()
@@ -153,7 +154,7 @@ def test_a_function_that_an_edit_moved_is_still_itself(tmp_path: Path) -> None:
         source.read_bytes().replace(b'"co_firstlineno": 2,', b'"co_firstlineno": 7,')
         .replace(b'"line": 2, "name": "f"', b'"line": 7, "name": "f"')
     )  # fmt: skip
-    left, right = compiles(opened(TORCH + "recompiles")), compiles(opened(str(moved.parent)))
+    left, right = compiles(opened(TORCH + "recompiles")), compiles(fresh(moved.parent))
     pairs = compile_pairs(left, right)
     assert [bool(p.left and p.right) for p in pairs if (p.left or p.right) and (p.left or p.right).is_compile] == [True] * 5  # type: ignore[union-attr]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import make_trace as mt
 import pytest
 
-from tltui.model.run import open_run
+from tltui.model.follow import open_run
 from tltui.sources import discover as module
 from tltui.sources.discover import Found, NothingFound, discover
 

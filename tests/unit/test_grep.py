@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from made_logs import ROOT, Log, trace
+from real import demo
 
 from tltui.cli import main
 from tltui.documents.build import build
 from tltui.documents.pages.grep import BadPattern, GrepHit, Query, grep_document, hits
 from tltui.model.ref import parse_ref
-from tltui.model.run import Run, open_run
-from tltui.sources.discover import discover
+from tltui.model.run import Run
 from tltui.text.document import Options
 from tltui.text.search.needles import needles
 
@@ -49,7 +49,7 @@ def test_the_same_lines_as_a_naive_search(pattern: str) -> None:
 
 
 def test_a_hit_leads_to_its_line() -> None:
-    run = open_run(discover([str(ROOT / "src" / "tltui" / "demo")]))
+    run = demo()
     for hit in found(run, "layer_norm"):
         if hit.ref.startswith("@") or not hit.line:
             continue

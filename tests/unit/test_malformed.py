@@ -24,8 +24,9 @@ from tltui.documents.pages.records import record_ref
 from tltui.documents.shown import extract
 from tltui.export import lines_of, to_json
 from tltui.model.artifacts import Artifact, artifacts_of
+from tltui.model.follow import open_run
 from tltui.model.nodes import Process
-from tltui.model.run import Run, open_run
+from tltui.model.run import Run
 from tltui.sources.discover import NothingFound, discover
 from tltui.text.document import Document, Options
 from tltui.trace.log import Check, Checked, Log

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +10,18 @@ import make_trace as mt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from real import TRACES, trace
 
 from tltui.model.artifacts import Artifact, Unit, artifacts_of, units_of
+from tltui.model.follow import open_run
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import NO_ID, NORANK, BadAddress, CompileId, Ref, parse_ref
-from tltui.model.run import Run, open_run
+from tltui.model.run import Run
 from tltui.model.status import Facts, Status, tlparse_status
 from tltui.sources.discover import discover
 from tltui.text.sanitize import sanitize
 
-TRACES = Path(__file__).resolve().parents[1] / "traces"
 NAMES = sorted(path.name for path in (TRACES / "torch-2.13").iterdir())
-
-
-@cache
-def real(name: str) -> Run:
-    return open_run(discover([str(TRACES / name)]))
 
 
 def built(directory: Path, *records: bytes) -> Run:
@@ -180,7 +175,7 @@ def test_units_of_real_traces() -> None:
     found = {
         f"{name} {compile_.ref}": [unit.name for unit in units(compile_)]
         for name in NAMES
-        for compile_ in real(f"torch-2.13/{name}").compiles()
+        for compile_ in trace(f"torch-2.13/{name}").compiles()
     }
     assert found["train 0/0"] == ["forward", "backward"]
     assert found["recompiles 0/4"] == ["forward", "backward"]
@@ -189,14 +184,14 @@ def test_units_of_real_traces() -> None:
     assert found["aoti none"] == ["inference"]
     assert found["regional_inductor 0/0"] == ["__marked_inductor_submod0 inference"]
     assert found["errors 0/0"] == []
-    unit = {unit.name: unit.number for unit in units(compile_at(real("torch-2.13/train"), "0/0"))}
-    artifacts = artifacts_of(compile_at(real("torch-2.13/train"), "0/0"))
+    unit = {unit.name: unit.number for unit in units(compile_at(trace("torch-2.13/train"), "0/0"))}
+    artifacts = artifacts_of(compile_at(trace("torch-2.13/train"), "0/0"))
     assert [a.n for a in artifacts if a.name == "inductor_output_code"] == [1, 2]
     assert [a.unit for a in artifacts if a.name == "inductor_output_code"] == [unit["forward"], unit["backward"]]
 
 
 def test_logs_of_2024_have_units_too() -> None:
-    compile_ = compile_at(real("tlparse/simple.log"), "0/0")
+    compile_ = compile_at(trace("tlparse/simple.log"), "0/0")
     assert [unit.name for unit in units(compile_)] == ["inference"]
     assert "inductor_output_code" in members(compile_)["inference"]
 
@@ -205,7 +200,7 @@ def test_logs_of_2024_have_units_too() -> None:
 
 
 def test_attempts_of_a_real_trace() -> None:
-    compile_ = compile_at(real("torch-2.13/breaks"), "0/0")
+    compile_ = compile_at(trace("torch-2.13/breaks"), "0/0")
     assert compile_.attempts == {0, 1}
     assert compile_.facts.attempts == 2
     by_attempt: dict[int, set[str]] = {}
@@ -213,16 +208,16 @@ def test_attempts_of_a_real_trace() -> None:
         by_attempt.setdefault(artifact.attempt, set()).add(artifact.name)
     assert by_attempt[0] == {"dynamo_graph_break_reason"}
     assert {"dynamo_output_graph", "inductor_output_code", "compilation_metrics"} <= by_attempt[1]
-    assert real("torch-2.13/breaks").resolve("0/0_1") is compile_
+    assert trace("torch-2.13/breaks").resolve("0/0_1") is compile_
     with pytest.raises(BadAddress, match="there is no 0/0_2"):
-        real("torch-2.13/breaks").resolve("0/0_2")
+        trace("torch-2.13/breaks").resolve("0/0_2")
 
 
 # statuses and facts
 
 
 def statuses(name: str) -> dict[str, str]:
-    return {str(compile_.ref): str(compile_.status) for compile_ in real(name).compiles() if compile_.status}
+    return {str(compile_.ref): str(compile_.status) for compile_ in trace(name).compiles() if compile_.status}
 
 
 def test_statuses_of_real_traces() -> None:
@@ -240,22 +235,22 @@ def test_statuses_of_real_traces() -> None:
 
 
 def test_facts_of_real_traces() -> None:
-    facts = compile_at(real("torch-2.13/breaks"), "0/0").facts
+    facts = compile_at(trace("torch-2.13/breaks"), "0/0").facts
     assert (facts.breaks, len(facts.restarts), facts.failed, facts.skipped) == (1, 1, False, False)
-    facts = compile_at(real("torch-2.13/errors"), "0/0").facts
+    facts = compile_at(trace("torch-2.13/errors"), "0/0").facts
     assert facts.failed
     assert facts.fail_type
     assert facts.fail_reason
     assert facts.breaks == 0
-    facts = compile_at(real("torch-2.13/train"), "0/0").facts
+    facts = compile_at(trace("torch-2.13/train"), "0/0").facts
     assert facts.has_backward
     assert facts.duration_s is not None
     assert facts.backward_s is not None
     assert facts.duration_s > facts.backward_s > 0
-    tally = real("torch-2.13/recompiles").tally
+    tally = trace("torch-2.13/recompiles").tally
     assert (tally.compiles, tally.recompiles, tally.errors, tally.breaks) == (5, 4, 0, 0)
-    assert real("torch-2.13/breaks").tally.breaks == 3
-    assert real("torch-2.13/ddp").tally.compiles == 12
+    assert trace("torch-2.13/breaks").tally.breaks == 3
+    assert trace("torch-2.13/ddp").tally.compiles == 12
 
 
 METRICS = {
@@ -484,7 +479,7 @@ def all_nodes(run: Run) -> list[Rank | Process | Frame | Compile | Artifact]:
 
 @pytest.mark.parametrize("name", [f"torch-2.13/{name}" for name in NAMES] + ["tlparse/multi_rank_logs", "tlparse", "."])
 def test_every_node_is_found_at_its_address(name: str) -> None:
-    run = real(name)
+    run = trace(name)
     for node in all_nodes(run):
         found = run.resolve(str(node.ref))
         if isinstance(node, Artifact):
@@ -503,7 +498,7 @@ def failure(run: Run, address: str) -> str:
 
 
 def test_addresses_that_lead_nowhere_list_near_ones(tmp_path: Path) -> None:
-    run = real("torch-2.13/recompiles")
+    run = trace("torch-2.13/recompiles")
     assert failure(run, "0/9") == "there is no 0/9. Near it: 0/4, 0/3, 0/2, 0/1, 0/0, none"
     assert "Near it: 0/0" in failure(run, "7/")
     assert failure(run, "0/1:inductor_outptu_code").startswith("there is no 0/1:inductor_outptu_code. It has: inductor_output_code")
@@ -518,10 +513,10 @@ def test_addresses_that_lead_nowhere_list_near_ones(tmp_path: Path) -> None:
 
 
 def test_unclear_addresses_list_their_candidates() -> None:
-    run = real("torch-2.13/ddp")
+    run = trace("torch-2.13/ddp")
     assert failure(run, "4/0") == "4/0 is not clear. It could be: 0:4/0, 1:4/0"
     assert failure(run, "0/") == "0/ is not clear. It could be: 0:0/, 1:0/"
     assert failure(run, "4/0:dynamo_output_graph").endswith("It could be: 0:4/0:dynamo_output_graph, 1:4/0:dynamo_output_graph")
     assert run.resolve("0/1") is run.resolve("1:0/1"), "only one rank has it"
-    unclear = failure(real("torch-2.13/train"), "0/0:inductor_output_code")
+    unclear = failure(trace("torch-2.13/train"), "0/0:inductor_output_code")
     assert unclear.endswith("It could be: 0/0:inductor_output_code#1, 0/0:inductor_output_code#2")

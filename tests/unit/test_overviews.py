@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import real
 from golden import assert_golden
 from made_logs import ROOT, TRACES, Log
 
@@ -18,9 +19,10 @@ from tltui.documents.overview.phase import phase_document, unit_document
 from tltui.documents.overview.rank import process_document, rank_document
 from tltui.documents.overview.run import run_document
 from tltui.model.artifacts import artifacts_of, units_of
+from tltui.model.follow import open_run
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import BadAddress, parse_ref
-from tltui.model.run import Run, open_run
+from tltui.model.run import Run
 from tltui.sources.discover import discover
 from tltui.text.document import Options, TextDocument
 
@@ -44,7 +46,7 @@ def _neutral(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def opened(name: str) -> Run:
-    return open_run(discover([f"tests/traces/{name}"]))
+    return real.opened(f"tests/traces/{name}")
 
 
 def page(run: Run, node: object, options: Options | None = None) -> TextDocument:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from golden import assert_golden
-from made_logs import ROOT, TRACES, Log, trace
+from made_logs import TRACES, Log, trace
+from real import demo
 
 from tltui.analyses.provenance import provenance as found_in
 from tltui.analyses.provenance.links import links_of
@@ -30,17 +31,16 @@ from tltui.documents.pages.table import BY_NAME
 from tltui.documents.scope import scope_of, view_document
 from tltui.export import to_json
 from tltui.model.artifacts import artifacts_of, units_of
+from tltui.model.follow import open_run
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, parse_ref
-from tltui.model.run import Run, open_run
+from tltui.model.run import Run
 from tltui.sources.discover import discover
 from tltui.text.document import Document, Options
 
-DEMO = ROOT / "src/tltui/demo"
-
 
 def run_of(name: str) -> Run:
-    return open_run(discover([str(DEMO)])) if name == "demo" else trace(name)
+    return demo() if name == "demo" else trace(name)
 
 
 def provenance(name: str, ref: str) -> Provenance:

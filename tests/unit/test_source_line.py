@@ -2,16 +2,14 @@ from __future__ import annotations
 
 import pytest
 from golden import assert_golden
-from made_logs import ROOT, trace
+from made_logs import trace
+from real import demo
 
 from tltui.analyses.provenance.source_line import BadPlace, parse_place, source_line
 from tltui.documents.build import build
 from tltui.model.ref import BadAddress, parse_ref
-from tltui.model.run import Run, open_run
-from tltui.sources.discover import discover
+from tltui.model.run import Run
 from tltui.text.document import Document, Options
-
-DEMO = ROOT / "src/tltui/demo"
 
 
 def whole(run: Run, ref: str, width: int = 80, ascii_: bool = False) -> Document:
@@ -36,7 +34,7 @@ def test_pages(golden: str, name: str, ref: str, width: int) -> None:
 
 
 def test_ranks_and_ascii() -> None:
-    document = whole(open_run(discover([str(DEMO)])), "@source:1::model.py:21", 80, True)
+    document = whole(demo(), "@source:1::model.py:21", 80, True)
     text = "\n".join(document.text())
     assert text.isascii() and "[1:0/0]" in text and "[0:0/0]" not in text
 

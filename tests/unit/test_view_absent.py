@@ -19,7 +19,8 @@ from tltui.analyses.study import study
 from tltui.documents.scope import scope_of
 from tltui.export import to_json
 from tltui.model import expected
-from tltui.model.run import Run, open_run
+from tltui.model.follow import open_run
+from tltui.model.run import Run
 from tltui.sources.discover import discover
 
 NAMES = sorted(

@@ -14,7 +14,8 @@ from tltui.analyses.caches.caches import AOT, FX, CacheAnswer
 from tltui.analyses.caches.keys import KeyIndex, KeyUse, grouped_names, importance, parse_components
 from tltui.analyses.caches.report import CachesReport, saved_by
 from tltui.export import to_json
-from tltui.model.run import Run, open_run
+from tltui.model.follow import open_run
+from tltui.model.run import Run
 from tltui.sources.discover import discover
 from tltui.text.diff.word_diff import around, changed_lines
 

@@ -15,7 +15,8 @@ from tltui.analyses.exports import ExportFailure, Exports, exports_of
 from tltui.analyses.provenance.used_ops import uses_of
 from tltui.documents.scope import scope_of
 from tltui.export import to_json
-from tltui.model.run import Run, open_run
+from tltui.model.follow import open_run
+from tltui.model.run import Run
 from tltui.sources.discover import discover
 
 GOLDEN = ("torch-2.13/export_draft", "torch-2.13/export_failed", "torch-2.13/draft_export", "tlparse/export.log")
@@ -67,6 +68,14 @@ def test_every_kind_of_failure_of_a_draft_export() -> None:
     assert mismatched.reason is not None and mismatched.reason.startswith("mismatch between fake value 4 and real value 8")
     assert export.program == "none:exported_program" and not export.clean and not export.failed
     assert [symbol.name for symbol in export.unbacked] == ["u0", "u1", "u3", "u5"]
+
+
+def test_a_failure_leads_to_its_record() -> None:
+    run = trace("torch-2.13/export_draft")
+    (export,) = exports(run).exports
+    for failure in export.failures:
+        shown = text(page(run, failure.record, 200))
+        assert f'"{failure.kind}"' in shown and str(failure.op or failure.expr) in shown
 
 
 def test_an_export_that_stopped() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from golden import assert_golden
 from made_logs import TRACES, Log, trace
+from real import fresh
 from viewed import lead_somewhere, opened, page, text
 
 from tltui.analyses.guards.guards import KINDS, GuardFilter, old_guards
@@ -233,7 +234,7 @@ def test_a_cut_log(tmp_path: Path) -> None:
     for part in (1, 3, 5, 7):
         cut = tmp_path / f"{part}.log"
         cut.write_bytes(data[: len(data) * part // 8 + 137])
-        run = opened(str(cut))
+        run = fresh(cut)
         page(run, "@guards")
         for compile_ in list(run.compiles())[-2:]:
             page(run, f"@guards:{compile_.ref}" if compile_.is_compile else "@guards")

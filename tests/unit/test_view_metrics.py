@@ -13,7 +13,8 @@ from made_logs import TRACES, Log, trace
 from viewed import lead_somewhere, opened, page, text
 
 from tltui.analyses.metrics.fields import COPIES, KNOWN, about
-from tltui.analyses.metrics.metrics import CompileMetrics, RunMetrics, metrics_of, run_metrics
+from tltui.analyses.metrics.metrics import CompileMetrics, RunMetrics, metrics_of
+from tltui.analyses.metrics.sums import run_metrics
 from tltui.analyses.records import Reader
 from tltui.documents.parts.metric_record import number_text, raw_text
 from tltui.documents.scope import scope_of
@@ -153,7 +154,7 @@ def test_settings_that_differ_by_rank(tmp_path: Path) -> None:
         log = Log(tmp_path / f"dedicated_log_torch_trace_rank_{rank}_abcdefgh.log")
         log.add("compilation_metrics", {"dynamo_config": json.dumps({"a": int(rank == 1)}), "graph_op_count": 1}, rank=rank)
         log.open()
-    from tltui.model.run import open_run
+    from tltui.model.follow import open_run
     from tltui.sources.discover import discover
 
     (setting,) = metrics(open_run(discover([str(tmp_path)]))).settings

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from golden import assert_golden
 from made_logs import ROOT, Log, trace
+from real import opened
 
 from tltui.analyses.problems import problems as analysis
 from tltui.analyses.problems.problems import Problems, problems
@@ -14,7 +15,8 @@ from tltui.analyses.problems.registry import Registered, adds, registered, regis
 from tltui.documents.build import build
 from tltui.documents.parts.problems import ranks_text
 from tltui.export import to_json
-from tltui.model.run import Run, open_run
+from tltui.model.follow import open_run
+from tltui.model.run import Run
 from tltui.sources.discover import discover
 from tltui.text.document import Document, Options
 
@@ -25,10 +27,6 @@ def _no_torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr("tltui.analyses.problems.registry.installed_torch", lambda: None)
     monkeypatch.chdir(ROOT)
     yield
-
-
-def opened(name: str) -> Run:
-    return open_run(discover([name]))
 
 
 def page(run: Run, ref: str = "@problems", width: int = 80, ascii_: bool = False) -> Document:

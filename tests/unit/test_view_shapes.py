@@ -16,8 +16,9 @@ from tltui.analyses.shapes.shapes import CompileShapes, shapes_of
 from tltui.analyses.shapes.size_guards import plain_name
 from tltui.documents.pages.shapes import ShapesReport
 from tltui.export import to_json
+from tltui.model.follow import open_run
 from tltui.model.nodes import Compile
-from tltui.model.run import Run, open_run
+from tltui.model.run import Run
 from tltui.sources.discover import discover
 
 SIZE = "L['x'].size()[0]"

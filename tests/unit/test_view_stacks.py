@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 from golden import assert_golden
-from made_logs import ROOT, Log, trace
+from made_logs import ROOT, TRACES, Log, trace
+from real import fresh, opened
 
 from tltui.analyses.problems.problems import run_steps
 from tltui.analyses.stacks.trie import Stacks, Trie, part_of, stacks, without_suffix
 from tltui.documents.build import build
 from tltui.documents.scope import scope_of
 from tltui.export import to_json
-from tltui.model.run import Run, open_run
-from tltui.sources.discover import discover
+from tltui.model.run import Run
 from tltui.text.document import Document, Options
 
 
@@ -23,10 +23,6 @@ from tltui.text.document import Document, Options
 def _here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(ROOT)
     yield
-
-
-def opened(name: str) -> Run:
-    return open_run(discover([name]))
 
 
 def page(run: Run, ref: str = "@stacks", width: int = 80, ascii_: bool = False) -> Document:
@@ -138,7 +134,7 @@ def test_in_memory_files_lead_to_their_source() -> None:
 
 def test_in_memory_files_of_two_processes_are_not_the_same() -> None:
     trie = Trie()
-    one, two = trace("torch-2.13/ca"), trace("torch-2.13/ca")
+    one, two = fresh(TRACES / "torch-2.13/ca"), fresh(TRACES / "torch-2.13/ca")
     stack = [{"line": 4, "name": "forward", "filename": "<eval_with_key>.5"}]
     for run in (one, two):
         (process,) = run.processes()

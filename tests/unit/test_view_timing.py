@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from golden import assert_golden
 from made_logs import TRACES, Log, trace
+from real import fresh
 from viewed import lead_somewhere, opened, page, targets, text
 
 from tltui.analyses.timing import spans as spans_module
@@ -27,8 +28,7 @@ from tltui.documents.parts.flame import _children
 from tltui.documents.scope import scope_of
 from tltui.export import to_json
 from tltui.model.ref import NO_ID
-from tltui.model.run import Run, open_run
-from tltui.sources.discover import discover
+from tltui.model.run import Run
 
 LOGS = [path for group in ("torch-2.13", "tlparse") for path in (TRACES / group).iterdir() if path.name != "LICENSE"]
 NAMES = sorted(str(path.relative_to(TRACES.parents[1])) for path in LOGS)
@@ -324,10 +324,10 @@ def test_a_large_run_begins_with_what_the_index_knows(monkeypatch: pytest.Monkey
 
 
 def test_small_blocks_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = timing(trace("torch-2.13/recompiles"))
+    whole = timing(fresh(TRACES / "torch-2.13/recompiles"))
     monkeypatch.setattr(spans_module, "BLOCK", 300)
     monkeypatch.setattr(spans_module, "SPARSE", 100)
-    assert timing(trace("torch-2.13/recompiles")) == whole
+    assert timing(fresh(TRACES / "torch-2.13/recompiles")) == whole
 
 
 def perfetto(path: Path, *more: str) -> list[dict[str, Any]]:
@@ -399,7 +399,7 @@ def test_an_event_closes_the_nearest_begin_of_its_name() -> None:
 
 
 def test_records_without_ids_of_several_processes() -> None:
-    run = open_run(discover([str(TRACES / "torch-2.13/ddp")]))
+    run = trace("torch-2.13/ddp")
     found = timing(run)
     assert {row.name for row in found.beside} <= {"compile_file"}
     assert found.seconds == pytest.approx(sum(c.tally.seconds for c in run.compiles()), abs=1e-6)

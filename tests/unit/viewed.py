@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from made_logs import ROOT
+import real
 
 from tltui.documents.build import build
-from tltui.model.run import Run, open_run
-from tltui.sources.discover import discover
+from tltui.model.run import Run
 from tltui.text.document import Document, Options
 
 
 def opened(name: str) -> Run:
-    """A run by its path in the repository."""
-    return open_run(discover([str(ROOT / name)]))
+    """The run of a real trace by its path in the repository."""
+    return real.opened(real.ROOT / name)
 
 
 def page(run: Run, ref: str, width: int = 80, ascii_: bool = False) -> Document:

@@ -23,6 +23,7 @@ FX_CACHE = "TORCHINDUCTOR_FX_GRAPH_CACHE=1"
 AOT_CACHE = "TORCHINDUCTOR_AUTOGRAD_CACHE=1"
 LOG_TLPARSE = "LOG_TLPARSE=1"
 RECOMPILE_LIMIT = "torch._dynamo.config.recompile_limit"
+NOT_YET = "not there yet: the log goes on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,8 @@ class Outcome:
     directions: frozenset[str] = frozenset()
     """The units that were lowered: `forward`, `backward`, `inference`. Empty when not known."""
     backward_failed: bool = False
+    waiting: bool = False
+    """Its log may go on."""
     inductor: bool | None = None
     """Whether Inductor ran by the metrics (`inductor_cumulative_compile_time_us`, `inductor_compile_time_s`) or the
     timing events; None when they do not tell."""
@@ -306,7 +309,10 @@ def absent(outcome: Outcome) -> list[Absent]:
             why = _why(row, outcome, beyond=place > reached)
             if why is not None:
                 found.append(_row(row.name, *why))
-    return found + _absent_backward(outcome)
+    found += _absent_backward(outcome)
+    if outcome.waiting and not (outcome.failed and outcome.complete):
+        return [_row(row.name, NOT_YET, None) for row in found]
+    return found
 
 
 def there(outcome: Outcome) -> list[tuple[str, str, frozenset[str]]]:

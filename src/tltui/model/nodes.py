@@ -40,7 +40,7 @@ class Compile:
     id: CompileId
     records: array[int] = field(default_factory=lambda: array("I"))
     """Numbers of its records in the log, in file order."""
-    attempts: set[int] = field(default_factory=set)
+    attempts: frozenset[int] = frozenset()
     started: Started | None = None
     """Its first `dynamo_start`."""
     started_attempt: int | None = None
@@ -68,6 +68,16 @@ class Compile:
     def is_compile(self) -> bool:
         """Records of one (re)compilation; false for `[-/-]`, and for `[!A]`, whose graph is compiled as `[!A/F/C]`."""
         return self.id.frame is not None
+
+    @property
+    def logs_breaks(self) -> bool:
+        """Whether its torch writes `dynamo_graph_break_reason` artifacts."""
+        return self.process.logs_breaks
+
+    @property
+    def log_ended(self) -> bool:
+        """Whether nothing more will come."""
+        return self.process.log.ended
 
     @property
     def is_recompile(self) -> bool:
@@ -221,7 +231,7 @@ class Process:
     @property
     def key(self) -> str:
         """Tells it apart from every other process of the run, and stays the same while the scan runs."""
-        return f"{self.log.path}\0{self.pid}" + (f"\0{self.twin}" if self.twin else "")
+        return f"{self.log.key}\0{self.pid}" + (f"\0{self.twin}" if self.twin else "")
 
     def string(self, number: int | None) -> str | None:
         """An entry of the string table; `‹str#N›` for an id that the log does not define."""
@@ -339,10 +349,13 @@ class LogModel:
         """Whether the last batch brought a process, or the rank of one."""
         self._rank_by_name = rank_by_name
         self._launch = launch
-        self._started = started
+        self.started = started
+        """Seconds since the epoch."""
         self._parts = parts or Parts()
         self._owners: list[Compile] = []  # context → compile
         self._by_pid: dict[int, list[Process]] = {}
+        self._attempts: dict[frozenset[int], frozenset[int]] = {}
+        """Sets of attempts: nearly all compiles have the same one."""
 
     def apply(self, batch: Batch) -> list[Compile]:
         """Take over a batch; the compiles that it touched."""
@@ -381,6 +394,19 @@ class LogModel:
         self._count(touched)
         return list(touched.values())
 
+    def end(self) -> None:
+        """Nothing will be added to the log any more, though its end was not reached."""
+        self.log.end()
+        self._count({id(owner): owner for owner in self._unfinished()})
+
+    def began(self, started: float) -> bool:
+        """The log began at this time (seconds since the epoch); whether that is news."""
+        news = started != self.started
+        self.started = started
+        for process in self.processes:
+            process.started = started
+        return news
+
     def owner(self, record: int) -> Compile:
         """The compile that a record belongs to."""
         return self._owners[self.log.columns.context[record]]
@@ -416,7 +442,7 @@ class LogModel:
         return self._new_process(pid, rank, own)
 
     def _new_process(self, pid: int, rank: int | None, own: list[Process]) -> Process:
-        process = Process(self.log, pid, self._rank_by_name, self._launch, self._started, parts=self._parts)
+        process = Process(self.log, pid, self._rank_by_name, self._launch, self.started, parts=self._parts)
         process.stated_rank = rank
         if own:
             process.strings, process.twin = own[0].strings, len(own)
@@ -438,8 +464,9 @@ class LogModel:
             if frame is None:
                 frame = process.frames[key] = Frame(process, key)
             frame.compiles.append(owner)
-        if context.attempt is not None:
-            owner.attempts.add(context.attempt)
+        if context.attempt is not None and context.attempt not in owner.attempts:
+            attempts = owner.attempts | {context.attempt}
+            owner.attempts = self._attempts.setdefault(attempts, attempts)
         return owner
 
     @staticmethod

@@ -14,9 +14,9 @@ import sys
 import threading
 from array import array
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import is_dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, cast
 
 from tltui.model.kind import Kind
 from tltui.text.lru import Lru
@@ -25,8 +25,13 @@ LIMIT = 48 << 20
 """Bytes that all parts of a run may take, as far as `weigh` knows."""
 READERS = 16
 """Logs whose last block is kept."""
+LATE = 8192
+"""Items of what was asked last of single nodes and is too large to be kept of all."""
 OVERHEAD = 200
 """Bytes of an entry itself."""
+
+
+T = TypeVar("T")
 
 
 class Stamped(Protocol):
@@ -60,6 +65,7 @@ class Parts:
         """How many parts were made since the run was opened: what did not change is not computed again."""
         self.readers: Lru[Any, Any] = Lru(READERS)
         """Logs → what reads them; kept here so that all questions share it."""
+        self._late: Lru[Hashable, tuple[int, Any]] = Lru(LATE)
         self._asked: OrderedDict[Hashable, _Asked] = OrderedDict()
         self._lock = threading.Lock()
         self._reading = threading.local()
@@ -118,6 +124,20 @@ class Parts:
                 asked.items[node] = (read, value, weight)
                 asked.weight += weight
                 self.weight += weight
+
+    def lately(self, question: Hashable, node: Stamped, make: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
+        """Items that depend on one node, kept while the node is one of the last that were asked about: its own page, the tree and
+        the status line ask one after the other."""
+        self.reads(node)
+        key, stamp = (question, node), node.stamp
+        with self._lock:
+            found = self._late.get(key)
+        if found is not None and found[0] == stamp:
+            return cast("tuple[T, ...]", found[1])
+        made = make()
+        with self._lock:
+            self._late.put(key, (stamp, made), len(made) + 1)
+        return made
 
 
 def weigh(value: object) -> int:

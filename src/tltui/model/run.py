@@ -7,7 +7,7 @@ import os
 import threading
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.nodes import Compile, Frame, LogModel, Process, Rank
@@ -15,7 +15,7 @@ from tltui.model.parts import Parts
 from tltui.model.ref import NORANK, BadAddress, CompileId, Ref, parse_ref
 from tltui.model.status import Status, Tally
 from tltui.sources.discover import Found, FoundLog
-from tltui.trace.batch import Batch
+from tltui.trace.batch import Batch, Tail
 from tltui.trace.files import FileBytes
 from tltui.trace.log import Log
 from tltui.trace.scan import Scanner
@@ -32,8 +32,62 @@ class Delta:
     """Whether processes, frames or compiles were added, or a rank became known."""
 
 
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The next piece of a log."""
+
+    log: int
+    """Its number in `Run.models`."""
+    batch: Batch
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A log could not be read on."""
+
+    log: int
+    error: OSError
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A log that was not there before: the next number is its own."""
+
+    found: FoundLog
+    source: FileBytes
+    instead_of: int | None = None
+    """The number of the log that had its name before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A log has another name now."""
+
+    log: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What was read of a log is not in its file any more."""
+
+    log: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What the paths of the run hold now."""
+
+    found: Found
+
+
+Event = Read | Failed | Added | Moved | Lost | Looked
+"""What `tltui.model.follow` finds out about the files of a run."""
+
+
 class Run:
-    """One job's files. `scanners` reads them, `apply` takes over what they found; everything else reads."""
+    """One job's files. `tltui.model.follow` reads them, `take` takes over what it found; everything else reads."""
 
     def __init__(self, found: Found) -> None:
         self.found = found
@@ -41,20 +95,63 @@ class Run:
         """What was derived from its nodes."""
         self.reading = threading.RLock()
         """The gate: held while nodes are read off the UI thread, in slices, and while a batch is applied."""
-        self.models = [self._model(log) for log in found.logs]
+        self.models = [self._model(log, FileBytes(log.path)) for log in found.logs]
+        """The logs, in the order in which they were found."""
         self.version = 0
         """Bumped by every batch."""
         self.failures: dict[str, str] = {}
         """Path of a log → why it could not be read to its end."""
+        self.lost: list[tuple[str, str]] = []
+        """Path of a log, and why what was read of it is not in the file any more."""
         self._ranks: list[Rank] = []
         self._stale = False
 
-    def _model(self, found: FoundLog) -> LogModel:
-        return LogModel(Log(found.path, FileBytes(found.path)), found.rank, found.launch, found.started, self.parts)
+    def _model(self, found: FoundLog, source: FileBytes, generation: int = 0) -> LogModel:
+        return LogModel(Log(found.path, source, generation), found.rank, found.launch, found.started, self.parts)
 
     def scanners(self) -> list[Scanner]:
         """One scanner for each log, in the order of `models`."""
         return [Scanner(model.log.source) for model in self.models]
+
+    def take(self, event: Event) -> Delta:
+        """Take over what was found out about the files."""
+        with self.reading:
+            if isinstance(event, Read):
+                return self.apply(event.log, event.batch)
+            self.version += 1
+            if isinstance(event, Failed):
+                self.fail(event.log, event.error)
+            elif isinstance(event, Added):
+                self._add(event)
+            elif isinstance(event, Moved):
+                self.models[event.log].log.path = event.path
+            elif isinstance(event, Lost):
+                self._lose(event)
+            else:
+                self._look(event.found)
+        return Delta((), True)
+
+    def _add(self, event: Added) -> None:
+        found, before = event.found, event.instead_of
+        generation = 0
+        if before is not None:
+            generation = sum(model.log.path == found.path for model in self.models)
+            same = next((log for log in self.found.logs if log.path == found.path), found)
+            found = replace(found, rank=same.rank, launch=same.launch)
+        self.models.append(self._model(found, event.source, generation))
+
+    def _lose(self, event: Lost) -> None:
+        model = self.models[event.log]
+        self.lost.append((model.log.path, event.reason))
+        model.end()
+
+    def _look(self, found: Found) -> None:
+        """The sizes of the logs and the times at which they began are known better now."""
+        self.found = found
+        started = {log.path: log.started for log in found.logs}
+        for model in self.models:
+            if not model.log.ended and model.log.path in started and model.began(started[model.log.path]):
+                self._stale = True
 
     def apply(self, number: int, batch: Batch) -> Delta:
         """Take over a batch of the log `models[number]`."""
@@ -68,13 +165,30 @@ class Run:
         """A log could not be read on: keep what there is."""
         log = self.models[number].log
         self.failures[log.path] = error.strerror or str(error)
-        log.ended = True
+        self.models[number].end()
         self.version += 1
 
     @property
     def finished(self) -> bool:
-        """Whether all logs have been read to their ends."""
+        """Whether all logs have ended and have been read: what is not there will not come."""
         return all(model.log.ended for model in self.models)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether everything that is written by now has been read."""
+        return all(model.log.ended or model.log.waiting for model in self.models)
+
+    @property
+    def goes_on(self) -> str:
+        """Why more may come; '' when it is known that nothing will."""
+        if self.finished:
+            return ""
+        return "the job may still be writing the log" if self.is_read else "the log is still being read"
+
+    @property
+    def tails(self) -> list[tuple[str, Tail]]:
+        """Logs that end in a record that is not complete yet: path, and where."""
+        return [(model.log.path, model.log.tail) for model in self.models if model.log.tail is not None]
 
     @property
     def scanned(self) -> int:
@@ -123,7 +237,8 @@ class Run:
     def _arrange(self) -> None:
         """Sort the processes into ranks."""
         self._stale = False
-        everyone = [process for model in self.models for process in model.processes]
+        models = sorted(self.models, key=lambda model: (model.started, model.log.path))
+        everyone = [process for model in models for process in model.processes]
         by_rank: dict[int | None, list[Process]] = {}
         for process in everyone:
             by_rank.setdefault(process.rank, []).append(process)
@@ -254,19 +369,6 @@ def _find_parents(processes: list[Process]) -> None:
                 parent = other  # of several that began at once the first one
         if parent is not None and parent is not child.parent:
             child.forked_from(parent)
-
-
-def open_run(found: Found) -> Run:
-    """Read all logs at once, for the command line. Logs that fail on the way are kept as far as they were read."""
-    run = Run(found)
-    for number, scanner in enumerate(run.scanners()):
-        while not run.models[number].log.ended:
-            try:
-                run.apply(number, scanner.step(8 << 20))
-            except OSError as error:
-                run.fail(number, error)
-    settle(run)
-    return run
 
 
 def settle(run: Run) -> None:

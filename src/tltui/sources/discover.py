@@ -10,7 +10,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tltui.trace.files import FileBytes
 
@@ -58,6 +58,8 @@ class FoundLog:
     """Seconds since the epoch: the first event of the log that tells, else the time of its last change."""
     ended: float
     """Time of the last change."""
+    clock: float | None = None
+    """Seconds since the epoch of its first event, where its beginning has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,33 +93,62 @@ def discover(paths: Iterable[str], latest: bool = False) -> Found:
     With `latest` only the newest run is kept: the logs whose times overlap with that of the newest one.
     Raises `NothingFound` when there is none.
     """
-    names = tuple(paths)
-    logs: list[FoundLog] = []
-    skipped: list[Skipped] = []
-    notes: list[str] = []
-    others = 0
-    seen: set[str] = set()
-    for name in names:
-        path = os.path.expanduser(name)
-        directory = os.path.isdir(path)
-        candidates = _walk(path, skipped, notes) if directory else iter((path,))
-        for candidate in candidates:
-            key = os.path.realpath(candidate)
-            if key in seen:
-                continue
-            seen.add(key)
-            found = _look(candidate, path if directory else os.path.dirname(path))
-            if isinstance(found, FoundLog):
-                logs.append(found)
-            elif directory and (found.reason == OTHER or _is_somebody_elses(found)):
-                others += 1
-            else:
-                skipped.append(found)
-    if not logs:
-        raise NothingFound(_nothing(names, skipped, others))
-    logs.sort(key=lambda log: (log.started, log.path))
-    kept = newest(logs) if latest else logs
-    return Found(names, tuple(kept), tuple(skipped), others, tuple(notes))
+    return Discovery(paths, latest).look()
+
+
+class Discovery:
+    """Looks for logs, as often as it is asked: what did not change since the last look is not read again."""
+
+    def __init__(self, paths: Iterable[str], latest: bool = False) -> None:
+        self.paths = tuple(paths)
+        self._latest = latest
+        self._known: dict[str, tuple[tuple[int, int, int], FoundLog | Skipped]] = {}
+
+    def look(self) -> Found:
+        """What there is now. Raises `NothingFound` when there is no log."""
+        logs: list[FoundLog] = []
+        skipped: list[Skipped] = []
+        notes: list[str] = []
+        others = 0
+        seen: set[str] = set()
+        for name in self.paths:
+            path = os.path.expanduser(name)
+            directory = os.path.isdir(path)
+            candidates = _walk(path, skipped, notes) if directory else iter((path,))
+            for candidate in candidates:
+                key = os.path.realpath(candidate)
+                if key in seen:
+                    continue
+                seen.add(key)
+                found = self._look(candidate, path if directory else os.path.dirname(path))
+                if isinstance(found, FoundLog):
+                    logs.append(found)
+                elif directory and (found.reason == OTHER or _is_somebody_elses(found)):
+                    others += 1
+                else:
+                    skipped.append(found)
+        if not logs:
+            raise NothingFound(_nothing(self.paths, skipped, others))
+        logs.sort(key=lambda log: (log.started, log.path))
+        kept = newest(logs) if self._latest else logs
+        return Found(self.paths, tuple(kept), tuple(skipped), others, tuple(notes))
+
+    def _look(self, path: str, top: str) -> FoundLog | Skipped:
+        try:
+            status = os.stat(path)
+        except OSError as error:
+            gone = isinstance(error, FileNotFoundError) and os.path.islink(path)
+            return Skipped(path, "a symbolic link that leads nowhere" if gone else error.strerror or str(error))
+        now = (status.st_ino, status.st_size, status.st_mtime_ns)
+        before, found = self._known.get(path, ((0, 0, 0), Skipped(path, "")))
+        if now == before:
+            return found
+        if isinstance(found, FoundLog) and now[0] == before[0] and (found.clock is not None or SNIFF <= before[1] <= now[1]):
+            found = _again(found, status)
+        else:
+            found = _look(path, top, status)
+        self._known[path] = (now, found)
+        return found
 
 
 def newest(logs: list[FoundLog]) -> list[FoundLog]:
@@ -186,25 +217,30 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", name)]
 
 
-def _look(path: str, top: str) -> FoundLog | Skipped:
+def _again(found: FoundLog, status: os.stat_result) -> FoundLog:
+    """A log whose beginning is known, and that has grown."""
+    started = status.st_mtime if found.clock is None else min(found.clock, status.st_mtime)
+    return replace(found, size=status.st_size, started=started, ended=status.st_mtime)
+
+
+def _look(path: str, top: str, status: os.stat_result) -> FoundLog | Skipped:
     """One file: a log, or the reason why it is none."""
     try:
-        status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
             return Skipped(path, "a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file")
         head = _head(FileBytes(path))
     except OSError as error:
-        gone = isinstance(error, FileNotFoundError) and os.path.islink(path)
-        return Skipped(path, "a symbolic link that leads nowhere" if gone else error.strerror or str(error))
+        return Skipped(path, error.strerror or str(error))
     if not head.strip(b"\r\n \x00"):
         return Skipped(path, EMPTY if not head else "no records")
     if reason := not_a_log(head):
         return Skipped(path, reason)
-    clock = _CLOCK.search(head)
-    started = float(clock[1]) / 1e6 if clock else status.st_mtime
+    match = _CLOCK.search(head)
+    clock = float(match[1]) / 1e6 if match else None
+    started = status.st_mtime if clock is None else min(clock, status.st_mtime)
     parts = os.path.relpath(path, top).split(os.sep) if top else [os.path.basename(path)]
     rank, launch = _labels(parts)
-    return FoundLog(path, status.st_size, rank, launch, min(started, status.st_mtime), status.st_mtime)
+    return FoundLog(path, status.st_size, rank, launch, started, status.st_mtime, clock)
 
 
 def _head(file: FileBytes) -> bytes:

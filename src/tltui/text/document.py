@@ -81,6 +81,8 @@ class Options:
     filter: str = ""
     raw: bool = False
     ascii: bool = False
+    goes_on: str = ""
+    """Why more may come, '' when not: what is not there is then said to be so for now only."""
 
 
 @runtime_checkable

@@ -79,6 +79,14 @@ class Damage(NamedTuple):
     reason: str
 
 
+class Tail(NamedTuple):
+    """What stands at the end of a log that may still be written: a record that is not complete yet."""
+
+    offset: int
+    """Bytes from the beginning of the file."""
+    size: int
+
+
 @dataclass(slots=True)
 class Columns:
     """The records of one log, in file order. 29 bytes each."""
@@ -91,6 +99,8 @@ class Columns:
     kind: array[int] = field(default_factory=lambda: array("I"))
     context: array[int] = field(default_factory=lambda: array("I"))
     flags: array[int] = field(default_factory=lambda: array("B"))
+    source: array[int] = field(default_factory=lambda: array("H"))
+    """Which of the log's byte sources it is in; empty where all are in the first."""
 
     def __len__(self) -> int:
         return len(self.offset)
@@ -102,6 +112,9 @@ class Columns:
         self.size.extend(other.size)
         self.kind.extend(other.kind)
         self.context.extend(other.context)
+        if other.source or self.source:
+            self.source.extend([0] * (len(self.offset) - len(self.source) - len(other.offset)))
+            self.source.extend(other.source or [0] * len(other.offset))
         self.flags.extend(other.flags)
 
 
@@ -129,3 +142,8 @@ class Batch:
     scanned: int = 0
     """Bytes of the log that have been read so far."""
     finished: bool = False
+    """The end of the log was reached, and it is the end of what was written."""
+    waiting: bool = False
+    """The end of the log was reached, and more may come."""
+    tail: Tail | None = None
+    """With `waiting`: what could not be taken yet."""

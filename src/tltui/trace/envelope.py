@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from tltui.trace.batch import Context, Kind, Metrics, Started
@@ -80,7 +81,8 @@ def context_of(envelope: dict[str, Any], pid: int) -> tuple[Context, str | None]
 
 
 def _text(value: object) -> str | None:
-    return value[:KEPT_TEXT] if isinstance(value, str) else None
+    """A text that is kept. Most are the same in every compile (versions, files): they are kept once."""
+    return sys.intern(value[:KEPT_TEXT]) if isinstance(value, str) else None
 
 
 def _seconds(fields: dict[str, Any]) -> float | None:

@@ -2,39 +2,68 @@
 
 No mmap: a live log that is truncated would kill the process. At most `MAX_OPEN` descriptors are kept open, so
 that a run of a thousand ranks stays below the usual limit.
+
+What was read once must stay what it was: a file that has been replaced, cut off or written anew since then gives no bytes at all,
+rather than wrong ones.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import threading
 from collections import OrderedDict
 
 MAX_OPEN = 64
+PLACE = 64
+"""Bytes that are remembered of the beginning of a file, and of the place up to which it was read."""
+REPLACED = "no longer in the file: another one has its name now"
+CUT_OFF = "no longer in the file: it was cut off after it was read"
+WRITTEN_ANEW = "no longer in the file: it was written anew after it was read"
+
+Identity = tuple[int, int]
+"""Device and inode."""
+
+
+class Gone(OSError):
+    """The bytes that were read once are not in the file any more. `strerror` says why."""
+
+    def __init__(self, reason: str, path: str) -> None:
+        super().__init__(errno.ESTALE, reason, path)
+
+
+def identity_of(status: os.stat_result) -> Identity:
+    """Which file it is, whatever its name."""
+    return status.st_dev, status.st_ino
 
 
 class _Descriptors:
-    """Open file descriptors by path, the least recently used one closed first."""
+    """Open file descriptors by file, the least recently used one closed first."""
 
     def __init__(self) -> None:
-        self._open: OrderedDict[str, int] = OrderedDict()
+        self._open: OrderedDict[Identity, int] = OrderedDict()
         self._lock = threading.Lock()
 
-    def read(self, path: str, offset: int, size: int) -> bytes:
+    def of(self, file: FileBytes) -> int:
+        """A descriptor for the caller to close. Raises OSError, `Gone` where another file has the name by now."""
         with self._lock:
-            fd = self._open.pop(path, None)
+            fd = self._open.pop(file.identity, None) if file.identity is not None else None
             if fd is None:
-                fd = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-            self._open[path] = fd
+                fd = os.open(file.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+                found = identity_of(os.fstat(fd))
+                if file.identity not in (None, found):
+                    os.close(fd)
+                    raise Gone(REPLACED, file.path)
+                file.identity = found
+                if (twin := self._open.pop(found, None)) is not None:
+                    os.close(twin)
+            assert file.identity is not None
+            self._open[file.identity] = fd
             while len(self._open) > MAX_OPEN:
                 os.close(self._open.popitem(last=False)[1])
             # dup: another thread may push this descriptor out while we read a slow file system
-            fd = os.dup(fd)
-        try:
-            return _pread_all(fd, offset, size)
-        finally:
-            os.close(fd)
+            return os.dup(fd)
 
 
 def _pread_all(fd: int, offset: int, size: int) -> bytes:
@@ -59,19 +88,60 @@ _descriptors = _Descriptors()
 class FileBytes:
     """The bytes of a regular file (a `tltui.text.payload.ByteSource`).
 
-    Raises OSError where the file cannot be read, also on its way (a network file system may fail at any time).
+    Raises OSError where the file cannot be read, also on its way (a network file system may fail at any time), and `Gone` where it
+    is not what it was when `reached` was called.
     """
 
-    __slots__ = ("path",)
+    __slots__ = ("_beginning", "_checked", "_place", "_reached", "gone", "identity", "path")
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self.identity: Identity | None = None
+        """Which file was opened; None before."""
+        self.gone = ""
+        """Why there are no bytes any more; '' while there are."""
+        self._reached = 0
+        self._beginning = b""
+        self._place = b""
+        self._checked = (0, 0)  # time of the last change and size when the bytes were compared
 
     def size(self) -> int:
         return os.stat(self.path).st_size
 
     def read(self, offset: int, size: int) -> bytes:
-        return _descriptors.read(self.path, offset, size)
+        if self.gone:
+            raise Gone(self.gone, self.path)
+        fd = _descriptors.of(self)
+        try:
+            if self._reached:
+                self._check(fd)
+            return _pread_all(fd, offset, size)
+        finally:
+            os.close(fd)
+
+    def reached(self, offset: int) -> None:
+        """Everything before `offset` was read, and must stay as it is. Raises OSError."""
+        fd = _descriptors.of(self)
+        try:
+            status = os.fstat(fd)
+            self._beginning = _pread_all(fd, 0, min(PLACE, offset))
+            self._place = _pread_all(fd, max(offset - PLACE, 0), min(PLACE, offset))
+            self._checked = (status.st_mtime_ns, status.st_size)
+            self._reached = offset
+        finally:
+            os.close(fd)
+
+    def _check(self, fd: int) -> None:
+        status = os.fstat(fd)
+        now = (status.st_mtime_ns, status.st_size)
+        if now == self._checked:
+            return
+        if status.st_size < self._reached:
+            raise Gone(CUT_OFF, self.path)
+        beginning = _pread_all(fd, 0, len(self._beginning))
+        if beginning != self._beginning or _pread_all(fd, self._reached - len(self._place), len(self._place)) != self._place:
+            raise Gone(WRITTEN_ANEW, self.path)
+        self._checked = now
 
 
 def is_regular(path: str) -> bool:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 from tltui.text.payload import ByteSource, Payload
-from tltui.trace.batch import DECLARED, ORPHAN, Batch, Columns, Context, Damage, Kind
+from tltui.trace.batch import DECLARED, ORPHAN, Batch, Columns, Context, Damage, Kind, Tail
 from tltui.trace.digest import Digest, digest
 from tltui.trace.grammar import PREFIX, Prefix, parse_json, parse_prefix
 
@@ -46,21 +45,36 @@ class Checked:
 class Log:
     """The records of one file. Grows by `apply`; everything else reads."""
 
-    def __init__(self, path: str, source: ByteSource) -> None:
+    def __init__(self, path: str, source: ByteSource, generation: int = 0) -> None:
         self.path = path
-        self.source = source
+        self.key = f"{path}\0{generation}" if generation else path
+        """Tells it apart from every other log of the run, also from one that had the same name before, and never changes."""
+        self.sources: list[ByteSource] = [source]
         self.columns = Columns()
         self.kinds: list[Kind] = []
         self.contexts: list[Context] = []
-        self.members: list[array[int]] = []
-        """Context → its records."""
         self.damage: list[Damage] = []
         self.scanned = 0
         self.ended = False
         """Whether the writer has ended: what is there is all that will be."""
+        self.stamp = 0
+        """Changes when it ends."""
+        self.tail: Tail | None = None
+        """The incomplete record at the end of a log that may still be written."""
+        self.waiting = False
+        """Whether all of it that is written by now has been read."""
 
     def __len__(self) -> int:
         return len(self.columns)
+
+    @property
+    def source(self) -> ByteSource:
+        """The file itself, which all records are in unless their column says another source."""
+        return self.sources[0]
+
+    def source_of(self, record: int) -> ByteSource:
+        """Where the bytes of a record are."""
+        return self.sources[self.columns.source[record]] if self.columns.source else self.sources[0]
 
     def apply(self, batch: Batch) -> None:
         """Take over what one step of the scan found."""
@@ -69,13 +83,16 @@ class Log:
             self.columns.size[record] = size
         self.kinds.extend(batch.kinds)
         self.contexts.extend(batch.contexts)
-        for context, records in batch.members.items():
-            while len(self.members) <= context:
-                self.members.append(array("I"))
-            self.members[context].extend(records)
         self.damage.extend(batch.damage)
         self.scanned = batch.scanned
-        self.ended = batch.finished
+        if batch.finished:
+            self.end()
+        self.tail, self.waiting = batch.tail, batch.waiting
+
+    def end(self) -> None:
+        """Nothing more will come."""
+        self.ended, self.tail = True, None
+        self.stamp += 1
 
     def kind(self, record: int) -> Kind:
         """What the record is."""
@@ -87,12 +104,12 @@ class Log:
 
     def head(self, record: int) -> bytes:
         """The stored first line: prefix and envelope. Raises OSError."""
-        return self.source.read(self.columns.offset[record], self.columns.head[record])
+        return self.source_of(record).read(self.columns.offset[record], self.columns.head[record])
 
     def prefix(self, record: int) -> Prefix | None:
         """What stands before the envelope; None for lines that are no records."""
         size = min(self.columns.head[record], 4096)
-        match = PREFIX.match(self.source.read(self.columns.offset[record], size))
+        match = PREFIX.match(self.source_of(record).read(self.columns.offset[record], size))
         return parse_prefix(match) if match else None
 
     def envelope(self, record: int) -> dict[str, Any]:
@@ -120,7 +137,7 @@ class Log:
         start = columns.offset[record]
         if not columns.flags[record] & ORPHAN:
             start += columns.head[record] + 1
-        return Payload(self.source, start, size, b"\t")
+        return Payload(self.source_of(record), start, size, b"\t")
 
     def has_payload(self, record: int) -> bool:
         """Whether the envelope declares a payload or payload lines follow it."""
@@ -139,7 +156,7 @@ class Log:
         if not self.columns.flags[record] & DECLARED:
             return None
         size = min(self.columns.head[record], 80)
-        tail = self.source.read(self.columns.offset[record] + self.columns.head[record] - size, size)
+        tail = self.source_of(record).read(self.columns.offset[record] + self.columns.head[record] - size, size)
         if match := _MD5.search(tail):
             return match[1].decode()
         return str(self.envelope(record).get("has_payload"))
@@ -150,7 +167,7 @@ class Log:
         if payload is None and declared is None:
             return None
         if payload is None:
-            payload = Payload(self.source, self.columns.offset[record], 0)
+            payload = Payload(self.source_of(record), self.columns.offset[record], 0)
             plain = Digest("", 0, 0)
         else:
             plain = digest(payload)

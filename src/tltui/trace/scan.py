@@ -14,7 +14,7 @@ import re
 from itertools import islice
 
 from tltui.text.payload import ByteSource, Payload
-from tltui.trace.batch import DECLARED, ORPHAN, Batch, Context, Damage, Kind
+from tltui.trace.batch import DECLARED, ORPHAN, Batch, Context, Damage, Kind, Tail
 from tltui.trace.digest import digest
 from tltui.trace.envelope import METRICS, NOTABLE, context_of, kind_of, metrics_of, started_of, string_of
 from tltui.trace.grammar import BEGUN, INNER, NO_RECORD, NOT_JSON, PREFIX, parse_line
@@ -26,7 +26,10 @@ BLOCK = 1 << 18
 """Bytes looked at together: they stay in the processor's cache."""
 LINE = re.compile(rb"\n(?=[^\t])")
 TAB, NEWLINE = ord("\t"), ord("\n")
+ZEROS = bytes(BLOCK)
 CLOSED = -2
+HELD = 1 << 20
+"""Bytes of an incomplete record that are kept; of a longer one the bytes are read again when its end is found."""
 CHECKED_TAIL = 16 << 20
 LONGEST_REST = 8  # how often the rest of a torn line is tried as one record
 
@@ -42,17 +45,27 @@ ENDS_IN_PAYLOAD = "cut off: the log ends inside its payload"
 
 
 class Scanner:
-    """Reads one log in steps. `step` may be called until the batch says `finished`."""
+    r"""Reads one log in steps, also one that is still being written.
+
+    A record is taken when it is known to be whole: at the next `\nV`, without payload at its newline, with one when its md5 is
+    right. What stands after the last record that is whole is the *open tail*: it is looked at again with each step and never
+    damage, until the caller knows that the writer has ended (`last`).
+    """
 
     def __init__(self, source: ByteSource) -> None:
         self._source = source
-        self._read = 0  # bytes read
-        self._carry = b""  # the incomplete last line
+        self._closed = 0  # up to here lines are taken, or may be
+        self._seen = 0  # up to here bytes have been looked at for the next record
+        self._ahead: bytes | None = b""  # those from `_closed` to `_seen`; None where these are many
+        self._read = 0  # up to here bytes are taken, or in `_carry`
+        self._carry = b""  # the incomplete last line before `_read`
+        self._final = False  # all of the log may be taken
+        self._cut = False  # it does not end at a line end
         self._count = 0  # records found
         self._kinds: dict[Kind, int] = {}
         self._contexts: dict[Context, int] = {}
         self._context_list: list[Context] = []
-        self._seen = Seen()
+        self._seen_lines = Seen()
         self._batch = Batch(0)
         # The last record, as far as it may take further payload lines:
         self._at = 0  # where it begins
@@ -64,46 +77,127 @@ class Scanner:
         self._hungry = -1  # the number of a record whose declared payload has not come
         self._hungry_at = 0
 
-    def step(self, size: int = STEP) -> Batch:
-        """Scan on; the batch of what was found. Raises OSError."""
+    @property
+    def reached(self) -> int:
+        """Bytes before this place have been taken: they are in the batches."""
+        return self._read - len(self._carry)
+
+    def step(self, size: int = STEP, last: bool = True) -> Batch:
+        """Scan on; the batch of what was found. Raises OSError.
+
+        With `last` the writer has ended: the end of the log is the end of its last record, and the batch says `finished`. Else it
+        says `waiting` when there is nothing more to take for now.
+        """
         self._batch = batch = Batch(self._count)
-        target = self._read + size
-        while not batch.finished and self._read < target:
-            self._block(min(BLOCK, target - self._read))
+        left = size
+        while left > 0 and not (batch.finished or batch.waiting):
+            if self._read < self._closed:
+                left -= self._take(min(BLOCK, self._closed - self._read))
+            elif self._final:
+                self._flush()
+                self._finish()
+            else:
+                left -= self._look(min(BLOCK, left), last)
         batch.scanned = self._read
         return batch
 
-    def _block(self, size: int) -> None:
-        """Read and take `size` bytes."""
+    def _look(self, size: int, last: bool) -> int:
+        """Look for the beginning of the last record in the next `size` bytes: what stands before it can be taken."""
+        data = self._source.read(self._seen, size)
+        self._seen += len(data)
+        if len(data) < size and last:
+            self._closed, self._final = self._seen, True
+            if self._ahead is not None:
+                self._carry = self._ahead + data
+                self._read = self._seen
+            return size
+        if self._ahead is not None:
+            ahead = self._ahead + data
+            cut = ahead.rfind(b"\nV", max(len(self._ahead) - 1, 0)) + 1
+            if cut:
+                self._region(ahead[:cut], self._closed)
+                self._closed += cut
+                self._read = self._closed
+            self._ahead = ahead[cut:]
+            if len(self._ahead) > HELD:
+                self._ahead = None
+        else:
+            joint = self._source.read(self._seen - len(data) - 1, 1) + data
+            if cut := joint.rfind(b"\nV") + 1:
+                self._closed = self._seen = self._seen - len(joint) + cut
+                self._ahead = b""
+        if len(data) < size:
+            self._wait()
+        return size
+
+    def _wait(self) -> None:
+        """All that is there for now has been looked at: take the last record if it is whole. The rest is read again next time."""
+        size = self._seen - self._closed
+        if self._is_whole(size):
+            if self._ahead is not None:
+                self._region(self._ahead, self._closed)
+                self._read = self._seen
+            self._closed = self._seen
+        elif size:
+            self._batch.tail = Tail(self._closed, size)
+        self._seen, self._ahead = self._closed, b""
+        self._batch.waiting = self._read == self._closed
+
+    def _is_whole(self, size: int) -> bool:
+        """Whether the `size` bytes after what was taken are one record that is complete."""
+        head = self._source.read(self._closed, min(size, 1 << 16)) if self._ahead is None else self._ahead
+        eol = head.find(b"\n")
+        if eol < 0 or not head.startswith(b"V"):
+            return False
+        if eol + 1 == size:
+            return b', "has_payload": ' not in head[:eol] and parse_line(head[:eol])[2] is not None
+        if self._source.read(self._closed + size - 1, 1) != b"\n" or head[eol - AFTER_MD5 : eol].translate(HEX) != MD5_END:
+            return False
+        payload = Payload(self._source, self._closed + eol + 1, size - eol - 2, b"\t")
+        return digest(payload).md5 == head[eol - AFTER_MD5 : eol - 2].decode().lower()
+
+    def _take(self, size: int) -> int:
+        """Take the next `size` bytes of a long stretch that is known to be closed; the incomplete last line is carried over."""
         data = self._source.read(self._read, size)
+        if len(data) < size:  # it has become shorter: whoever follows the log will find out
+            self._closed = self._read + len(data)
         begin = self._read - len(self._carry)
         self._read += len(data)
-        if len(data) < size:
-            region, self._carry = self._carry + data, b""
-            self._region(region, begin)
-            self._finish(bool(region) and region[-1] != NEWLINE)
-        elif cut := data.rfind(b"\n") + 1:
+        if cut := data.rfind(b"\n") + 1:
             region, self._carry = self._carry + data[:cut], data[cut:]
             self._region(region, begin)
         else:
-            self._carry = self._long_line(data)
+            self._long_line(data)
+        return size
 
-    def _long_line(self, data: bytes) -> bytes:
-        """A line longer than a block: read on in growing pieces, so that it is not copied with every block."""
-        parts, size = [self._carry, data], len(data)
-        while True:
-            size *= 2
-            more = self._source.read(self._read, size)
+    def _long_line(self, data: bytes) -> None:
+        """A line longer than a block: read on piece by piece, and put it together once.
+
+        Blocks of NULs are what a file that was cut off and written on has in its hole: nothing of them is kept, and a line
+        does not go on behind them.
+        """
+        parts, first = [self._carry, data], self._read - len(data) - len(self._carry)
+        while self._read < self._closed:
+            if parts[-1] == ZEROS[: len(parts[-1])]:
+                self._region(b"".join(parts[:-1]), first)
+                parts, first = [], self._read
+            more = self._source.read(self._read, min(BLOCK, self._closed - self._read))
+            if not more:
+                break
             self._read += len(more)
             parts.append(more)
-            if len(more) < size or b"\n" in more:
+            if b"\n" in more:
                 break
         whole = b"".join(parts)
-        begin = self._read - len(whole)
         cut = whole.rfind(b"\n") + 1
-        if cut:
-            self._region(whole[:cut], begin)
-        return whole[cut:]
+        self._region(whole[:cut], first)
+        self._carry = whole[cut:]
+
+    def _flush(self) -> None:
+        """Take what is left at the end of the log, an incomplete line too."""
+        rest, self._carry = self._carry, b""
+        self._region(rest, self._read - len(rest))
+        self._cut = bool(rest) and rest[-1] != NEWLINE
 
     def _region(self, region: bytes, begin: int) -> None:
         """Take whole lines; `begin` is the offset of the first one in the log."""
@@ -122,7 +216,7 @@ class Scanner:
     def _segments(self, region: bytes, starts: list[int], begin: int) -> None:
         """Take segments: one line that does not begin with a tab, and the tab lines after it."""
         batch, known, familiar, count, waiting = (
-            self._batch, self._seen.known, self._seen.familiar, self._count, self._hungry >= 0
+            self._batch, self._seen_lines.known, self._seen_lines.familiar, self._count, self._hungry >= 0
         )  # fmt: skip
         columns, members, notable = batch.columns, batch.members, batch.notable
         offsets, heads, sizes = columns.offset.append, columns.head.append, columns.size.append
@@ -247,7 +341,7 @@ class Scanner:
             self._damage(at, f"an id is not a whole number: {odd}")
         elif not context.stack and kind.event not in FACTS:
             place = (self._kinds[kind], self._contexts[context], notable)
-            self._seen.remember(line, brace, len(envelope), kind, place, declared, pid)
+            self._seen_lines.remember(line, brace, len(envelope), kind, place, declared, pid)
 
     def _facts(self, event: str, value: object, record: int, pid: int) -> None:
         """What the tree and the statuses need of an envelope."""
@@ -278,9 +372,9 @@ class Scanner:
             self._batch.damage.append(Damage(self._hungry_at, self._hungry, NO_PAYLOAD))
             self._hungry = -1
 
-    def _finish(self, cut: bool) -> None:
-        """The log ends here; with `cut` not at a line end: a job that was killed, or one that is writing right now."""
-        batch, damage = self._batch, self._batch.damage
+    def _finish(self) -> None:
+        """The log ends here: what is incomplete now stays so."""
+        batch, damage, cut = self._batch, self._batch.damage, self._cut
         if self._hungry >= 0:
             damage.append(Damage(self._hungry_at, self._hungry, ENDS_BEFORE_PAYLOAD))
             self._hungry = -1
@@ -289,7 +383,7 @@ class Scanner:
                 damage.append(Damage(self._at, self._count - 1, ENDS_IN_PAYLOAD))
         elif cut and damage and self._torn(damage[-1]):
             damage[-1] = damage[-1]._replace(reason=ENDS_IN_LINE)
-        self._seen = Seen()
+        self._seen_lines = Seen()
         batch.finished = True
 
     def _torn(self, damage: Damage) -> bool:

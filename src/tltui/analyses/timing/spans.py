@@ -143,7 +143,8 @@ def _wanted(log: Log, owners: dict[int, Compile]) -> list[int]:
     column = log.columns.kind
     if len(owners) == len(log.contexts):
         return [record for record, kind in enumerate(column) if kind in kinds]
-    return sorted(record for context in owners for record in log.members[context] if column[record] in kinds)
+    own = {id(owner): owner for owner in owners.values()}
+    return sorted(record for owner in own.values() for record in owner.records if column[record] in kinds)
 
 
 def payloads_of(log: Log, owners: dict[int, Compile]) -> Iterator[tuple[list[int], list[bytes]]]:

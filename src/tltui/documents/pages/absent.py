@@ -21,6 +21,7 @@ HEADINGS = {
     found_in.FAILED: "Never reached: the compile failed before it",
     found_in.CUT: "Cut off: the log ends before it",
     found_in.UNKNOWN: "Absent, and nothing says why",
+    found_in.PENDING: "Not there yet: the log goes on",
     found_in.EMPTY: "Empty",
     found_in.NOT_LOGGED: "Not logged: a setting adds it",
     found_in.CACHED: "Skipped: a cache had the result",
@@ -31,6 +32,7 @@ WORDS = {
     found_in.FAILED: "failed",
     found_in.CUT: "cut off",
     found_in.UNKNOWN: "unknown",
+    found_in.PENDING: "not yet",
     found_in.EMPTY: "empty",
     found_in.NOT_LOGGED: "not logged",
     found_in.CACHED: "cached",
@@ -41,6 +43,7 @@ STYLES = {
     found_in.FAILED: tokens.ERROR,
     found_in.CUT: tokens.WARN,
     found_in.UNKNOWN: tokens.WARN,
+    found_in.PENDING: tokens.DIM,
     found_in.EMPTY: tokens.WARN,
     found_in.NOT_LOGGED: tokens.VALUE,
     found_in.CACHED: tokens.VALUE,
@@ -56,10 +59,10 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         absence = yield from read_absence(scope.compiles)
         if not absence.compiles:
             _nothing(page, bool(scope.compiles))
-        elif len(absence.compiles) == 1:
+        elif len(absence.compiles) == 1 and (run.finished or len(scope.compiles) == 1):
             _compile(page, absence.compiles[0], run.finished)
         else:
-            _many(page, absence, run.finished)
+            _many(page, absence)
         return absence
 
     return GrowingDocument(scope.page("absent"), f"absent artifacts{scope.title}", options, fill, Page)
@@ -73,19 +76,14 @@ def _nothing(page: Page, records: bool) -> None:
         page.say("There is no compile here.", "", tokens.DIM)
 
 
-def _still(page: Page, finished: bool) -> None:
-    if not finished:
-        page.say("The log is still being read: what is absent now may yet come.", "", tokens.WARN)
-
-
 def _compile(page: Page, compile_: CompileArtifacts, finished: bool) -> None:
     """All of one compile, in the order of the compiler's work."""
     rows = compile_.expected
     there = sum(row.state == found_in.PRESENT for row in rows)
     page.row([(f"[{compile_.ref}]", tokens.LINK, compile_.ref), f"  {compile_.status or 'no compile'}: ",
               (f"{there} of {fmt.plural(len(rows), 'artifact')} that one would look for "
-               f"{'is' if there == 1 else 'are'} there", tokens.STRONG)], "")  # fmt: skip
-    _still(page, finished)
+               f"{'is' if there == 1 else 'are'} there{'' if finished else ' so far'}", tokens.STRONG)], "")  # fmt: skip
+    page.more("what is not there may yet come.")
     for routine, members in groupby(sorted(rows, key=lambda row: row.routine), key=lambda row: row.routine):
         shown = list(members)
         title = f"Nothing to miss ({len(shown)})" if routine else "In the order of the compiler's work"
@@ -109,7 +107,7 @@ def _row(page: Page, ref: str, row: Expected) -> None:
         _setting(page, row.flag, row.reason, " " * 13)
 
 
-def _many(page: Page, absence: Absence, finished: bool) -> None:
+def _many(page: Page, absence: Absence) -> None:
     """Grouped: by state, then by reason, with the compiles that it is true of."""
     wanted = sum(len(compile_.expected) for compile_ in absence.compiles)
     missing = sum(len(group.refs) for group in absence.groups)
@@ -119,7 +117,7 @@ def _many(page: Page, absence: Absence, finished: bool) -> None:
         f"{fmt.count(wanted - missing)} are there and {fmt.count(missing)} are not"
         + (f", {fmt.count(routine)} of them nothing to miss." if routine else "."), "", tokens.STRONG,
     )  # fmt: skip
-    _still(page, finished)
+    page.more("what is not there may yet come.")
     told = [group for group in absence.groups if not group.routine]
     for state, members in groupby(told, key=lambda group: group.state):
         page.heading(HEADINGS[state])

@@ -207,11 +207,12 @@ def _alike(page: Page, frame: Frame, like: str) -> None:
 def _nothing(page: Page, run: Run, scope: Scope, compiles: list[Compile]) -> None:
     """Why there is no ladder."""
     if not compiles:
-        page.say(f"No recompiles: there are no compiles{' in ' + str(scope.ref) if str(scope.ref) else ''}.", "", tokens.STRONG)
+        where = f" in {scope.ref}" if str(scope.ref) else ""
+        page.say(page.so_far(f"No recompiles: there are no compiles{where}."), "", tokens.STRONG)
         page.say("Recompiles are told by compiles of torch.compile; exports and AOTInductor have none.", "  ", tokens.DIM)
     elif len(compiles) == 1:
-        page.say(f"No recompile: [{compiles[0].ref}] is the first compile of its frame.", "", tokens.STRONG)
+        page.say(page.so_far(f"No recompile: [{compiles[0].ref}] is the first compile of its frame."), "", tokens.STRONG)
     else:
-        page.say(f"No recompiles: each of {fmt.plural(len(compiles), 'frame')} was compiled once.", "", tokens.STRONG)
-    if not run.finished:
-        page.add("  ", ("The log is still being read.", tokens.DIM))
+        what = f"No recompiles: each of {fmt.plural(len(compiles), 'frame')} was compiled once."
+        page.say(page.so_far(what), "", tokens.STRONG)
+    page.more()

@@ -7,6 +7,7 @@ compile that is open (the first line of an output code states its direction).
 from __future__ import annotations
 
 import os
+from collections import Counter
 from dataclasses import dataclass, replace
 
 from tltui.analyses.stacks.stacks import StackFrame
@@ -128,8 +129,8 @@ def children(node: Node) -> list[Node]:
     if isinstance(target, UnitGroup):
         return _phases(target.owner, list(target.artifacts), target.unit)
     if isinstance(target, PhaseGroup):
-        names = [artifact.name for artifact in target.artifacts]
-        return [_artifact_node(a, names.count(a.name) > 1 or target.unit is None) for a in target.artifacts]
+        names = Counter(artifact.name for artifact in target.artifacts)
+        return [_artifact_node(a, names[a.name] > 1 or target.unit is None) for a in target.artifacts]
     return []
 
 
@@ -164,7 +165,7 @@ def compile_node(compile_: Compile) -> Node:
 
 
 def _artifact_node(artifact: Artifact, numbered: bool = True) -> Node:
-    key = f"{artifact.log.path}\0{artifact.record}"
+    key = f"{artifact.log.key}\0{artifact.record}"
     return Node(key, artifact, str(artifact.ref), False, numbered)
 
 
@@ -366,7 +367,7 @@ def path_to(run: Run, target: Rank | Process | Frame | Compile | Artifact) -> li
     """The keys of the nodes that must be open to see a node, and its own key last."""
     if isinstance(target, Artifact):
         keys = path_to(run, target.owner)
-        return [*keys, *(inside(compile_node(target.owner), f"{target.log.path}\0{target.record}") or ())]
+        return [*keys, *(inside(compile_node(target.owner), f"{target.log.key}\0{target.record}") or ())]
     if isinstance(target, Rank):
         return ["@run", str(target.ref)]
     process = target if isinstance(target, Process) else target.process

@@ -1,0 +1,126 @@
+"""Whether anybody may still write into a log.
+
+A log has ended when it was older than `QUIET` when it was opened, or when it lies on a file system of this host and no process here
+has it open for writing. Where that cannot be known (a network file system, processes of other users, no `/proc`) it has not.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+from tltui.trace.files import Identity, identity_of
+
+QUIET = 600.0
+"""Seconds without a change after which nobody waits for more."""
+LOCAL = frozenset((
+    "bcachefs", "btrfs", "exfat", "ext2", "ext3", "ext4", "f2fs", "hfsplus", "jfs", "minix", "nilfs2", "ntfs3", "overlay", "ramfs",
+    "reiserfs", "tmpfs", "ubifs", "udf", "vfat", "xfs", "zfs",
+))  # fmt: skip
+"""Types of file systems that no other host writes into."""
+
+
+class Writers:
+    """Looks for writers. `clock` gives seconds since the epoch; `proc` is where processes are listed."""
+
+    def __init__(self, clock: Callable[[], float] = time.time, proc: str = "/proc") -> None:
+        self._clock = clock
+        self._proc = proc
+        self._mounts: list[tuple[str, str]] | None = None
+
+    def quiet(self, status: os.stat_result) -> bool:
+        """Whether a file was last changed so long ago that its writer must have ended."""
+        return self._clock() - status.st_mtime > QUIET
+
+    def ended(self, files: dict[str, os.stat_result]) -> set[str]:
+        """Those of these paths that nobody can be writing into. One look at the processes serves for all."""
+        local = {path: status for path, status in files.items() if self._file_system(path) in LOCAL}
+        if not local:
+            return set()
+        held, unknown = self._held({identity_of(status) for status in local.values()})
+        return {
+            path for path, status in local.items()
+            if identity_of(status) not in held and status.st_uid not in unknown
+        }  # fmt: skip
+
+    def _held(self, wanted: set[Identity]) -> tuple[set[Identity], set[int]]:
+        """Which of these files are open for writing, and the users of whose processes that cannot be known."""
+        held: set[Identity] = set()
+        unknown: set[int] = set()
+        try:
+            processes = [name for name in os.listdir(self._proc) if name.isdigit()]
+        except OSError:
+            processes = []
+        if not processes:
+            return wanted, unknown
+        for process in processes:
+            place = f"{self._proc}/{process}"
+            try:
+                descriptors = os.listdir(f"{place}/fd")
+            except PermissionError:
+                unknown |= _owner(place)
+                continue
+            except OSError:
+                continue  # it has ended meanwhile
+            for descriptor in descriptors:
+                try:
+                    found = identity_of(os.stat(f"{place}/fd/{descriptor}"))
+                except OSError:
+                    continue
+                if found in wanted and found not in held and _writes(f"{place}/fdinfo/{descriptor}"):
+                    held.add(found)
+        return held, unknown
+
+    def _file_system(self, path: str) -> str:
+        """The type of the file system that a file is on; '' where that is not known."""
+        if self._mounts is None:
+            self._mounts = self._read_mounts()
+        real = os.path.realpath(path)
+        best = max((item for item in self._mounts if _below(real, item[0])), key=lambda item: len(item[0]), default=("", ""))
+        return best[1]
+
+    def _read_mounts(self) -> list[tuple[str, str]]:
+        """(mount point, type) of the mounts of this process: fields 5 and, behind the dash, 1 of mountinfo (proc(5)). Of those at
+        one point the last one is seen."""
+        mounts: dict[str, str] = {}
+        try:
+            with open(f"{self._proc}/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
+                for line in file:
+                    own, _, rest = line.partition(" - ")
+                    fields, kind = own.split(" "), rest.split(" ", 1)[0]
+                    if len(fields) > 4 and kind:
+                        mounts[_unescaped(fields[4])] = kind
+        except OSError:
+            return []
+        return list(mounts.items())
+
+
+def _below(path: str, directory: str) -> bool:
+    return directory == "/" or path == directory or path.startswith(directory + "/")
+
+
+def _unescaped(text: str) -> str:
+    for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        text = text.replace(code, character)
+    return text
+
+
+def _owner(place: str) -> set[int]:
+    try:
+        return {os.stat(place).st_uid}
+    except OSError:
+        return set()
+
+
+def _writes(path: str) -> bool:
+    """Whether a descriptor may write: its flags stand in octal (proc(5), fdinfo). One whose flags cannot be read is taken for one
+    that does."""
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            for line in file:
+                if line.startswith("flags:"):
+                    return int(line.split()[1], 8) & os.O_ACCMODE != os.O_RDONLY
+    except (OSError, ValueError, IndexError):
+        pass
+    return True

@@ -1,0 +1,61 @@
+"""The real traces. Each is opened once for all tests of a process: a run only grows, and what is asked of it does not change it.
+
+A test that applies batches, or that tells two runs of one trace apart, opens its own: `fresh`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from functools import cache
+from pathlib import Path
+
+import tltui
+from tltui.model.follow import open_run
+from tltui.model.run import Run
+from tltui.sources.discover import discover
+
+ROOT = Path(__file__).resolve().parents[1]
+TRACES = ROOT / "tests" / "traces"
+DEMO = ROOT / "src" / "tltui" / "demo"
+LOGS = sorted(path for path in TRACES.rglob("*") if path.suffix in (".log", ".txt") and path.is_file())
+DAY = 86_400
+
+
+def fresh(name: str | Path) -> Run:
+    """A run of one's own. The pages show the path as it is given."""
+    return open_run(discover([str(name)]))
+
+
+def opened(name: str | Path) -> Run:
+    """The run of a real trace that all tests share. A relative path, which some pages show, is one in the repository."""
+    assert os.path.isabs(name) or Path.cwd() == ROOT, "what is read later is read from here"
+    return _shared(str(name))
+
+
+@cache
+def _shared(name: str) -> Run:
+    assert any(Path(name).absolute().is_relative_to(own) for own in (TRACES, DEMO)), f"{name}: what a test wrote may change"
+    return fresh(name)
+
+
+def trace(name: str) -> Run:
+    """One of tests/traces: `torch-2.13/breaks`, `tlparse/simple.log`."""
+    return opened(TRACES / name)
+
+
+def demo() -> Run:
+    """The trace of `tltui --demo`."""
+    return opened(DEMO)
+
+
+def age() -> None:
+    """As if the traces had been written yesterday: those of a fresh clone are as young as those of a running job."""
+    yesterday = time.time() - DAY
+    demos = [path for directory in {DEMO, Path(tltui.__file__).parent / "demo"} for path in directory.iterdir()]
+    for path in (*LOGS, *demos):
+        try:
+            if path.stat().st_mtime > yesterday:
+                os.utime(path, (yesterday, yesterday))
+        except OSError:
+            return  # a checkout that cannot be written

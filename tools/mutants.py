@@ -1,0 +1,147 @@
+"""What `mutate.py` changes: the places of a module where a small change should be noticed, and the module with one of them changed.
+
+Only in bodies of functions: no annotation, default, decorator, assertion, docstring, table or field of a class is touched.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+    ast.Lt: (ast.LtE, ast.GtE), ast.LtE: (ast.Lt, ast.Gt), ast.Gt: (ast.GtE, ast.LtE), ast.GtE: (ast.Gt, ast.Lt),
+    ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,), ast.Is: (ast.IsNot,), ast.IsNot: (ast.Is,),
+    ast.In: (ast.NotIn,), ast.NotIn: (ast.In,),
+}  # fmt: skip
+COUNTED: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.FloorDiv: ast.Mult, ast.Div: ast.Mult,
+}  # fmt: skip
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A node of a module and what may become of it. Calling a change makes it in the tree that the place is from."""
+
+    line: int
+    lines: tuple[int, int]
+    """First and last line of the function around it."""
+    function: str
+    before: str
+    changes: tuple[tuple[str, Callable[[], None]], ...]
+
+
+def places(tree: ast.Module) -> list[Place]:
+    """All places of a module, in an order that is the same each time."""
+    return list(_in_scope(tree.body, ""))
+
+
+def mutated(source: str, number: int, change: int) -> str:
+    """The module with one place changed. Comments are lost."""
+    tree = ast.parse(source)
+    places(tree)[number].changes[change][1]()
+    return ast.unparse(ast.fix_missing_locations(tree))
+
+
+def _in_scope(body: list[ast.stmt], name: str) -> Iterator[Place]:
+    """The functions of a module or class."""
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield from _in_scope(node.body, f"{name}{node.name}.")
+        elif isinstance(node, FUNCTIONS):
+            around = (node.lineno, node.end_lineno or node.lineno)
+            for statement in node.body:
+                yield from _below(statement, around, name + node.name)
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" not in ast.unparse(node.test):
+            yield from _in_scope(node.body + node.orelse, name)
+
+
+def _below(node: ast.AST, around: tuple[int, int], function: str) -> Iterator[Place]:
+    """The places of a statement or expression and of all that is in it."""
+    if isinstance(node, ast.Assert):
+        return
+    if changes := tuple(_changes(node)):
+        yield Place(node.lineno, around, function, _short(node), changes)  # type: ignore[attr-defined]
+    skipped = {"annotation", "returns", "decorator_list", "args" if isinstance(node, (*FUNCTIONS, ast.Lambda)) else ""}
+    for field, value in ast.iter_fields(node):
+        if field in skipped:
+            continue
+        if isinstance(value, ast.expr) and field == "test" and isinstance(node, (ast.If, ast.IfExp, ast.While)):
+            yield _condition(node, value, around, function)
+        if isinstance(node, ast.comprehension) and field == "ifs":
+            yield from (_kept(node, at, around, function) for at in range(len(node.ifs)))
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                yield from _below(child, around, function)
+
+
+def _condition(node: ast.If | ast.IfExp | ast.While, test: ast.expr, around: tuple[int, int], function: str) -> Place:
+    def become(value: bool) -> Callable[[], None]:
+        return lambda: setattr(node, "test", ast.Constant(value))
+
+    truths = (False,) if isinstance(node, ast.While) else (True, False)
+    words = {ast.If: "if", ast.IfExp: "… if", ast.While: "while"}[type(node)]
+    return Place(test.lineno, around, function, f"{words} {_short(test)}", tuple((str(truth), become(truth)) for truth in truths))
+
+
+def _kept(node: ast.comprehension, at: int, around: tuple[int, int], function: str) -> Place:
+    def become(value: bool) -> Callable[[], None]:
+        return lambda: node.ifs.__setitem__(at, ast.Constant(value))
+
+    test = node.ifs[at]
+    return Place(test.lineno, around, function, f"for … if {_short(test)}", (("True", become(True)), ("False", become(False))))
+
+
+def _changes(node: ast.AST) -> Iterator[tuple[str, Callable[[], None]]]:
+    """What a node itself may become."""
+
+    def put(name: str, value: object) -> Callable[[], None]:
+        return lambda: setattr(node, name, value)
+
+    if isinstance(node, ast.Compare):
+        for at, own in enumerate(node.ops):
+            for other in COMPARED[type(own)]:
+                ops = [*node.ops[:at], other(), *node.ops[at + 1 :]]
+                yield _short(ast.Compare(node.left, ops, node.comparators)), put("ops", ops)
+    elif isinstance(node, ast.BoolOp):
+        flipped = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+        yield _short(ast.BoolOp(flipped, node.values)), put("op", flipped)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield _short(node.operand), lambda: _drop_not(node)
+    elif isinstance(node, (ast.BinOp, ast.AugAssign)) and type(node.op) in COUNTED:
+        op = COUNTED[type(node.op)]()
+        is_binary = isinstance(node, ast.BinOp)
+        other_node = ast.BinOp(node.left, op, node.right) if is_binary else ast.AugAssign(node.target, op, node.value)
+        yield _short(other_node), put("op", op)
+    elif isinstance(node, ast.Constant) and type(node.value) is int:
+        yield str(node.value + 1), put("value", node.value + 1)
+        yield str(node.value - 1), put("value", node.value - 1)
+    elif isinstance(node, ast.Return) and not (node.value is None or _is_none(node.value)):
+        for other_value in _other_results(node.value):
+            yield f"return {other_value}", put("value", ast.Constant(other_value))
+    elif isinstance(node, (ast.Continue, ast.Break)):
+        becomes = ast.Break if isinstance(node, ast.Continue) else ast.Continue
+        yield becomes.__name__.lower(), lambda: setattr(node, "__class__", becomes)
+
+
+def _drop_not(node: ast.UnaryOp) -> None:
+    """`not x` → `not not x`: a node can't become another one where it stands."""
+    node.operand = ast.UnaryOp(ast.Not(), node.operand)
+
+
+def _other_results(value: ast.expr) -> tuple[object, ...]:
+    if isinstance(value, ast.Constant) and isinstance(value.value, bool):
+        return (not value.value,)
+    if isinstance(value, (ast.Compare, ast.BoolOp)) or (isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not)):
+        return (True, False)
+    return (None,)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _short(node: ast.AST) -> str:
+    text = " ".join(ast.unparse(node).split())
+    return text if len(text) <= 100 else text[:99] + "…"

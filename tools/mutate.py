@@ -1,0 +1,262 @@
+"""Do the unit tests notice when the code is wrong? Makes small changes in `trace/`, `model/`, `analyses/`; runs what reaches them.
+
+    python tools/mutate.py                     # 100 changes, seed 761
+    python tools/mutate.py --list              # what they are
+    python tools/mutate.py --only 17           # one of them, with the tests' output
+
+A change that no test notices *survives*: either it makes no difference that anybody could see, or a test is missing.
+Which tests reach which line is found by one run of all of them and kept in a temporary directory for as long as neither
+code nor tests change. Changes are made in copies of `src`, never in the checkout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import compileall
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Queue
+
+from mutants import Place, mutated, places
+
+ROOT = Path(__file__).resolve().parents[1]
+TESTS = ROOT / "tests" / "unit"
+PACKAGES = ("trace", "model", "analyses")
+FIRST = 60
+"""So many tests are tried before all that reach the line."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change."""
+
+    number: int
+    module: str
+    """Path below src/tltui."""
+    place: Place
+    index: int
+    """Of the place in its module."""
+    change: int
+
+    def __str__(self) -> str:
+        place = self.place
+        head = f"{self.number:3}  src/tltui/{self.module}:{place.line} {place.function}"
+        return f"{head}\n       {place.before}  →  {place.changes[self.change][0]}"
+
+
+def mutants(seed: int, count: int) -> list[Mutant]:
+    """The changes that a seed stands for, in the order of the files. An edit elsewhere chooses no others."""
+    everywhere: list[tuple[str, int, Place, int]] = []
+    seen: Counter[str] = Counter()
+    for package in PACKAGES:
+        for path in sorted((ROOT / "src" / "tltui" / package).rglob("*.py")):
+            module = str(path.relative_to(ROOT / "src" / "tltui"))
+            for index, place in enumerate(places(ast.parse(path.read_text(encoding="utf-8")))):
+                name = f"{seed} {path.name} {place.function} {place.before}"
+                seen[name] += 1
+                drawn = int.from_bytes(hashlib.sha256(f"{name} {seen[name]}".encode()).digest()[:8], "big")
+                everywhere.append((module, index, place, drawn))
+    limit = sorted(drawn for *_, drawn in everywhere)[:count][-1]
+    chosen = [found for found in everywhere if found[-1] <= limit]
+    return [
+        Mutant(number, module, place, index, drawn % len(place.changes))
+        for number, (module, index, place, drawn) in enumerate(chosen, 1)
+    ]
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Which tests reach which lines, and how long they take."""
+
+    seconds: dict[str, float]
+    tests: dict[tuple[str, int], list[str]]
+    """By module and line."""
+
+    def of(self, mutant: Mutant) -> list[str]:
+        """The tests that reach a change, the likeliest to notice it first."""
+        first, last = mutant.place.lines
+        found = self.tests.get((mutant.module, mutant.place.line))
+        if found is None:  # a line inside of a statement: the function will do
+            found = sorted({test for line in range(first, last + 1) for test in self.tests.get((mutant.module, line), ())})
+        words = Path(mutant.module).with_suffix("").parts[::-1]
+
+        def likely(test: str) -> tuple[int, float]:
+            file = test.partition("::")[0]
+            return (next((n for n, word in enumerate(words) if word.rstrip("s") in file), len(words)), self.seconds[test])
+
+        by_file: dict[str, list[str]] = defaultdict(list)
+        for test in sorted(found, key=likely):
+            by_file[test.partition("::")[0]].append(test)
+        # the best of every file, then the second best: tests of one file resemble each other
+        rounds = [(place // 10, likely(test), test) for tests in by_file.values() for place, test in enumerate(tests)]
+        return [test for _, _, test in sorted(rounds)]
+
+
+def command(*more: str) -> list[str]:
+    """Pytest with the plugin."""
+    return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "reached", *more]
+
+
+def environment(src: Path, **more: str) -> dict[str, str]:
+    """The tests use the package in `src`."""
+    paths = os.pathsep.join((str(src), str(ROOT / "tools")))
+    return {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", **more}
+
+
+def copy_of_src(directory: Path) -> Path:
+    """A copy of src that may be changed; compiled, so that only what is changed is compiled again."""
+    src = directory / "src"
+    shutil.copytree(ROOT / "src", src, ignore=shutil.ignore_patterns("__pycache__"))
+    compileall.compile_dir(src, quiet=1)
+    return src
+
+
+def reach(jobs: int) -> Reach:
+    """From the last run over these very files, else from a run over all unit tests (minutes)."""
+    digest = hashlib.sha256()
+    used = [*(ROOT / "src").rglob("*.py"), *TESTS.rglob("*"), *(ROOT / "tests").glob("*.py"), *(ROOT / "tools").glob("*.py")]
+    for path in sorted(path for path in used if path.is_file() and path.suffix != ".pyc"):
+        digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
+    kept = Path(tempfile.gettempdir()) / f"tltui-reached-{os.getuid()}" / f"{digest.hexdigest()[:16]}.json"
+    if not kept.exists():
+        print("finding out which tests reach which line …", file=sys.stderr, flush=True)
+        kept.parent.mkdir(mode=0o700, exist_ok=True)
+        with tempfile.TemporaryDirectory() as temporary:
+            _reach_anew(Path(temporary), jobs, kept)
+    raw = json.loads(kept.read_text(encoding="utf-8"))
+    by_line: dict[tuple[str, int], list[str]] = defaultdict(list)
+    for test, found in raw.items():
+        for module, lines in found["lines"].items():
+            for line in lines:
+                by_line[module, line].append(test)
+    return Reach({test: found["seconds"] for test, found in raw.items()}, by_line)
+
+
+def _reach_anew(directory: Path, jobs: int, kept: Path) -> None:
+    src = copy_of_src(directory)
+    prefixes = os.pathsep.join(str(src / "tltui" / package) + os.sep for package in PACKAGES)
+    own = environment(src, TLTUI_REACHED=str(directory), TLTUI_REACHABLE=prefixes)
+    arguments = command(f"-n{jobs}", "--dist", "load", str(TESTS))
+    done = subprocess.run(arguments, cwd=ROOT, env=own, capture_output=True, text=True, check=False)
+    print(done.stdout.strip().splitlines()[-1], file=sys.stderr)
+    merged = {}
+    for path in directory.glob("*.json"):
+        for test, found in json.loads(path.read_text(encoding="utf-8")).items():
+            lines = {os.path.relpath(name, src / "tltui"): numbers for name, numbers in found["lines"].items()}
+            merged[test] = {"seconds": found["seconds"], "lines": lines}
+    kept.write_text(json.dumps(merged), encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a change."""
+
+    killed_by: str | None
+    tests: int
+    """That reach it."""
+
+
+class Slot:
+    """A copy of src in which one change at a time is tried."""
+
+    def __init__(self, directory: Path, loud: bool) -> None:
+        directory.mkdir()
+        self.directory, self.loud = directory, loud
+        self.src = copy_of_src(directory)
+
+    def attempt(self, mutant: Mutant, reached: Reach) -> Outcome:
+        """Run the tests: the likeliest first, then all."""
+        tests = reached.of(mutant)
+        file = self.src / "tltui" / mutant.module
+        shutil.copy2(file, self.directory / "kept.py")
+        source = file.read_text(encoding="utf-8")
+        file.write_text(mutated(source, mutant.index, mutant.change), encoding="utf-8")
+        try:
+            for some in (tests[:FIRST], tests[FIRST:]):
+                if some and (killer := self._run(some, sum(reached.seconds[test] for test in some))):
+                    return Outcome(killer, len(tests))
+        finally:
+            shutil.copy2(self.directory / "kept.py", file)
+        return Outcome(None, len(tests))
+
+    def _run(self, tests: list[str], seconds: float) -> str | None:
+        """The test that fails."""
+        chosen = self.directory / "chosen.json"
+        chosen.write_text(json.dumps(tests), encoding="utf-8")
+        files = sorted({test.partition("::")[0] for test in tests})
+        own = environment(self.src, TLTUI_CHOSEN=str(chosen))
+        process = subprocess.Popen(
+            command("-x", "-n0", "--tb=short", *files), cwd=ROOT, env=own, text=True, errors="replace", start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        try:
+            out, _ = process.communicate(timeout=40 + 4 * seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            return "the time limit"
+        if self.loud:
+            print(out)
+        if process.returncode in (0, 5):
+            return None
+        failed = re.search(r"^(?:FAILED|ERROR) (tests/unit/\S.*?)(?: - |$)", out, re.MULTILINE)
+        return failed[1] if failed else f"exit status {process.returncode}"
+
+
+def outcomes(chosen: list[Mutant], reached: Reach, jobs: int, loud: bool) -> Iterator[tuple[Mutant, Outcome]]:
+    """What becomes of each, in their order."""
+    with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(jobs) as pool:
+        slots: Queue[Slot] = Queue()
+        for number in range(jobs):
+            slots.put(Slot(Path(temporary) / str(number), loud))
+
+        def attempt(mutant: Mutant) -> Outcome:
+            slot = slots.get()
+            try:
+                return slot.attempt(mutant, reached)
+            finally:
+                slots.put(slot)
+
+        yield from zip(chosen, pool.map(attempt, chosen), strict=True)
+
+
+def main() -> int:
+    """Run."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=761)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--only", type=int, nargs="+", metavar="N", help="only these of them")
+    parser.add_argument("--list", action="store_true", help="print the changes, run nothing")
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    chosen = [m for m in mutants(options.seed, options.count) if not options.only or m.number in options.only]
+    if options.list:
+        print("\n".join(map(str, chosen)))
+        return 0
+    reached = reach(options.jobs)
+    survivors = []
+    for mutant, outcome in outcomes(chosen, reached, options.jobs, loud=bool(options.only)):
+        killed = outcome.killed_by
+        print(f"{mutant}\n       {f'killed by {killed}' if killed else f'SURVIVED {outcome.tests} tests'}", flush=True)
+        if not killed:
+            survivors.append(mutant)
+    print(f"\n{len(chosen) - len(survivors)} of {len(chosen)} killed (seed {options.seed}). Survivors:")
+    print("\n".join(map(str, survivors)) or "none")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+"""A pytest plugin for `mutate.py`: notes which lines each test reaches, or runs chosen tests in a given order.
+
+`TLTUI_REACHED` is the folder to write to, `TLTUI_REACHABLE` what the files begin with whose lines count.
+`TLTUI_CHOSEN` is a file with the ids of the tests to run, best first.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import json
+import os
+import resource
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import hypothesis
+import pytest
+
+ENOUGH = 20_000
+"""Lines of one function noted in one test: a loop goes the same ways again."""
+MEMORY = 4 << 30
+"""Bytes for the tests of a change, which may make a loop that collects for ever."""
+
+
+class Lines:
+    """Notes the lines that are reached, by file."""
+
+    def __init__(self, prefixes: tuple[str, ...]) -> None:
+        self.prefixes = prefixes
+        self.found: dict[str, set[int]] = {}
+        self._counts: dict[CodeType, int] = {}
+
+    def call(self, frame: FrameType, event: str, arg: object) -> Any:
+        """A function is entered."""
+        code = frame.f_code
+        if not code.co_filename.startswith(self.prefixes):
+            return None
+        lines = self.found.setdefault(code.co_filename, set())
+        lines.add(frame.f_lineno)
+        if self._counts.get(code, 0) > ENOUGH:
+            return None
+
+        def line(frame: FrameType, event: str, arg: object) -> Any:
+            lines.add(frame.f_lineno)
+            self._counts[code] = count = self._counts.get(code, 0) + 1
+            return line if count <= ENOUGH else None
+
+        return line
+
+
+class Reached:
+    """Notes the lines of each test; tests share nothing that would hide a line from the later one."""
+
+    def __init__(self, directory: Path, prefixes: tuple[str, ...]) -> None:
+        self.directory, self.prefixes = directory, prefixes
+        self.tests: dict[str, dict[str, Any]] = {}
+        self.failed: set[str] = set()
+        self._modules = 0
+        self._kept: list[Any] = []
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        self._forget()
+        lines = Lines(self.prefixes)
+        began = time.process_time()
+        threading.settrace(lines.call)
+        sys.settrace(lines.call)
+        try:
+            return (yield)
+        finally:
+            sys.settrace(None)
+            threading.settrace(None)  # type: ignore[arg-type]
+            found = {path: sorted(own) for path, own in lines.found.items()}
+            self.tests[item.nodeid] = {"seconds": time.process_time() - began, "lines": found}
+
+    def _forget(self) -> None:
+        if len(sys.modules) != self._modules:
+            self._modules = len(sys.modules)
+            kept = [own for own in gc.get_objects() if isinstance(own, functools._lru_cache_wrapper)]
+            self._kept = [own for own in kept if getattr(own, "__module__", "").startswith(("tltui", "real", "test_"))]
+        for own in self._kept:
+            own.cache_clear()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Tests that fail as they are tell nothing of a mutant."""
+        if report.failed:
+            self.failed.add(report.nodeid)
+
+    def pytest_sessionfinish(self) -> None:
+        name = os.environ.get("PYTEST_XDIST_WORKER", "alone")
+        whole = {test: found for test, found in self.tests.items() if test not in self.failed}
+        (self.directory / f"{name}.json").write_text(json.dumps(whole), encoding="utf-8")
+
+
+class Chosen:
+    """Runs these tests only, in this order."""
+
+    def __init__(self, ids: list[str]) -> None:
+        self.places = {name: place for place, name in enumerate(ids)}
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = sorted((item for item in items if item.nodeid in self.places), key=lambda item: self.places[item.nodeid])
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """What the environment asks for. A property that fails is not made smaller: that it fails is enough."""
+    phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
+    hypothesis.settings.register_profile("mutate", phases=phases, database=None, deadline=None, derandomize=True)
+    hypothesis.settings.load_profile("mutate")
+    if chosen := os.environ.get("TLTUI_CHOSEN"):
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        config.pluginmanager.register(Chosen(json.loads(Path(chosen).read_text(encoding="utf-8"))))
+    if directory := os.environ.get("TLTUI_REACHED"):
+        prefixes = tuple(os.environ["TLTUI_REACHABLE"].split(os.pathsep))
+        config.pluginmanager.register(Reached(Path(directory), prefixes))

@@ -17,14 +17,13 @@ import compileall
 import hashlib
 import json
 import os
-import random
 import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -59,19 +58,22 @@ class Mutant:
 
 
 def mutants(seed: int, count: int) -> list[Mutant]:
-    """The changes that a seed stands for, in the order of the files."""
-    everywhere: list[tuple[str, int, Place]] = []
+    """The changes that a seed stands for, in the order of the files. An edit elsewhere chooses no others."""
+    everywhere: list[tuple[str, int, Place, int]] = []
+    seen: Counter[str] = Counter()
     for package in PACKAGES:
         for path in sorted((ROOT / "src" / "tltui" / package).rglob("*.py")):
             module = str(path.relative_to(ROOT / "src" / "tltui"))
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-            everywhere += [(module, index, place) for index, place in enumerate(places(tree))]
-    rng = random.Random(seed)
-    chosen = sorted(rng.sample(range(len(everywhere)), min(count, len(everywhere))))
-    found = [everywhere[at] for at in chosen]
+            for index, place in enumerate(places(ast.parse(path.read_text(encoding="utf-8")))):
+                name = f"{seed} {path.name} {place.function} {place.before}"
+                seen[name] += 1
+                drawn = int.from_bytes(hashlib.sha256(f"{name} {seen[name]}".encode()).digest()[:8], "big")
+                everywhere.append((module, index, place, drawn))
+    limit = sorted(drawn for *_, drawn in everywhere)[:count][-1]
+    chosen = [found for found in everywhere if found[-1] <= limit]
     return [
-        Mutant(number, module, place, index, rng.randrange(len(place.changes)))
-        for number, (module, index, place) in enumerate(found, 1)
+        Mutant(number, module, place, index, drawn % len(place.changes))
+        for number, (module, index, place, drawn) in enumerate(chosen, 1)
     ]
 
 

@@ -59,6 +59,13 @@ def test_a_printed_traceback() -> None:
     assert [(f.file, f.line, f.name, f.code) for f in frames] == [("/a.py", 3, "f", "g()"), ("/b.py", 4, "g", None)]
 
 
+def test_a_version_that_another_compile_states(tmp_path: Path) -> None:
+    """Before the first metrics are written it is the artifact that tells, of whichever compile."""
+    log = Log(tmp_path / "a.log").start()
+    log.artifact("torch_version", '{"pytorch_version": "2.9.1"}', frame=None)
+    assert torch_version(log.compile().process) == "2.9.1"
+
+
 def test_inputs_with_symbols() -> None:
     found = inputs_of(compile_at("torch-2.13/recompiles", "0/2"))
     (tensor,) = found.tensors

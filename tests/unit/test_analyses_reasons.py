@@ -141,6 +141,36 @@ def test_a_break_of_an_older_torch() -> None:
     assert found.gb is None and found.line == 12 and found.function == "f" and found.explanation == ""
 
 
+def test_explanations_and_hints_of_several_lines() -> None:
+    found = parse_break("""Graph break in user code at /home/user/m.py:12
+Graph Break Reason: Attempted to call a function of C
+  Explanation: Dynamo does not know how to trace `f`:
+    it is written in C.
+  Hint: Move the call out of the compiled function,
+    or wrap it in a custom operator.
+  Hint: Use `torch.compiler.disable`.
+
+    what stands alone
+  Developer debug context: call f
+    with x
+
+ For more details about this graph break, please visit: https://meta-pytorch.github.io/x/gb/gb0147.html
+""")
+    assert found.headline == "Attempted to call a function of C" and found.gb == "gb0147"
+    assert found.explanation == "Dynamo does not know how to trace `f`:\nit is written in C."
+    assert found.hints == (
+        "Move the call out of the compiled function,\nor wrap it in a custom operator.", "Use `torch.compiler.disable`.",
+    )  # fmt: skip
+    assert found.context == "call f\nwith x"
+
+
+def test_what_follows_the_reason_is_not_part_of_it() -> None:
+    """A traceback goes on below: the hints of another exception are not those of this one."""
+    after = "\nThe above exception was the direct cause of:\n\nUnsupported: B\n  Explanation: of another.\n  Hint: of another.\n"
+    found = from_restart("Failed to trace builtin operator\n  Hint: Own hint.\n" + after)
+    assert (found.headline, found.explanation, found.hints) == ("Failed to trace builtin operator", "", ("Own hint.",))
+
+
 @pytest.mark.parametrize(
     "text", ["", "\n\n", "nonsense", "Graph break in user code at :\nGraph Break Reason:", "Explanation:"]
 )

@@ -160,6 +160,25 @@ def test_one_name_has_one_substitute_everywhere(tmp_path: Path) -> None:
     assert counts is not None and counts.lines == 1 and counts.names >= 2 and counts.people >= 1
 
 
+@pytest.mark.parametrize(("said", "left"), [
+    ("a <class 'acmelib.blocks.SecretBlock'>, <class 'torch.nn.modules.linear.Linear'>, <class 'collections.OrderedDict'>",
+     ["torch.nn.modules.linear.Linear", "collections.OrderedDict"]),
+    ("call_function BuiltinVariable(print) [ConstantVariable(str: 'Secret 1234')] {}", ["BuiltinVariable(print)", "ConstantVa"]),
+    ('  File "/home/jane/acme/m.py", line 9, in f\n    a+1234\n'
+     '  File "/opt/lib/python3.12/site-packages/torch/y.py", line 3, in call\n    b+77', ["call", "b+77"]),
+    ('  File "/home/jane/acme/m.py", line 9, in f\n    weight = 1234 * 77\n', ['line 9, in f']),
+])  # fmt: skip
+def test_what_torch_repeats_of_the_users_code(said: str, left: list[str], tmp_path: Path) -> None:
+    """Classes of the user's packages, strings that a call is made with, lines of source as short as they may be."""
+    bundle = Bundle(Log(tmp_path / "x.log").start().artifact("note", said).open(), (), True)
+    text = b"".join(bundle.pieces(bundle.parts[0])).decode()
+    payload = text[text.index("note") :]
+    for secret in ("acme", "Secret", "jane", "1234"):
+        assert secret not in payload, payload
+    for word in left:
+        assert word in payload, "torch's own words stay"
+
+
 def test_files_that_are_named_like_torchs(tmp_path: Path) -> None:
     """Guards name files by their last directories: `optim/mine.py` is the user's if a full path says so, also a later one."""
     log = Log(tmp_path / "x.log").start("f")

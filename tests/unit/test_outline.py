@@ -186,6 +186,7 @@ def test_the_same_code_on_another_rank() -> None:
     assert on_next_rank(run, found) == (None, "there is no rank after this one")
     back, _ = on_next_rank(run, found, back=True)
     assert back is here
+    assert on_next_rank(run, here, back=True) == (None, "there is no rank before this one")
     only_here = run.resolve("0:1/0")
     assert isinstance(only_here, Compile)
     assert on_next_rank(run, only_here) == (None, "no further rank compiled clip_gradient as often")
@@ -202,3 +203,17 @@ def test_artifacts_one_after_another() -> None:
     assert names[0] == "dynamo_graph_break_reason" and names[-1] == "compilation_metrics" and len(names) > 10
     last = next_artifact(compile_, None, back=True)
     assert last is not None and last.name == "compilation_metrics"
+
+
+def test_back_over_the_artifacts_and_from_another_compile() -> None:
+    run = trace("torch-2.13/breaks")
+    compile_, other = run.resolve("0/0"), run.resolve("2/0")
+    assert isinstance(compile_, Compile) and isinstance(other, Compile)
+    forth = [next_artifact(compile_, None)]
+    while (at := next_artifact(compile_, forth[-1])) is not None:
+        forth.append(at)
+    back = [next_artifact(compile_, None, back=True)]
+    while (at := next_artifact(compile_, back[-1], back=True)) is not None:
+        back.append(at)
+    assert back == forth[::-1]
+    assert next_artifact(compile_, next_artifact(other, None)) == forth[0], "one of another compile: begin"

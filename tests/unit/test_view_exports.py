@@ -70,6 +70,14 @@ def test_every_kind_of_failure_of_a_draft_export() -> None:
     assert [symbol.name for symbol in export.unbacked] == ["u0", "u1", "u3", "u5"]
 
 
+def test_a_failure_leads_to_its_record() -> None:
+    run = trace("torch-2.13/export_draft")
+    (export,) = exports(run).exports
+    for failure in export.failures:
+        shown = text(page(run, failure.record, 200))
+        assert f'"{failure.kind}"' in shown and str(failure.op or failure.expr) in shown
+
+
 def test_an_export_that_stopped() -> None:
     (export,) = exports(trace("torch-2.13/export_failed")).exports
     assert export.failed and export.program is None and export.partial == "none:make_fx_fail_partial"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from golden import assert_golden
-from made_logs import ROOT
+from made_logs import ROOT, Log
 from viewed import lead_somewhere, opened, page, text
 
 from tltui import cli
@@ -93,6 +94,22 @@ def test_steps_begin_anew_with_each_range_of_vllm() -> None:
     assert len(first) > 2 and all(step.before == "before_post_grad_graph" for step in first)
     assert all(step.before and step.before.startswith("vllm_post_grad.0.") for step in steps if ".1." in step.name)
     assert [c.what for step in first[:1] if step.change for c in step.change.changes] == [REMOVED, REWIRED]
+
+
+def test_a_graph_that_is_not_understood_says_so_and_the_others_are_compared(tmp_path: Path) -> None:
+    log = Log(tmp_path / "x.log").start()
+    log.add("dynamo_output_graph", {}, GRAPH).artifact("before_pre_grad_graph", "what a custom backend printed")
+    log.artifact("before_post_grad_graph", GRAPH).artifact("after_post_grad_graph", GRAPH.replace("aten.sin", "aten.cos"))
+    run = log.metrics().open()
+    document = page(run, "@passes:0/0", 100)
+    lines = text(document).split("\n")
+    assert any("before_pre_grad_graph" in line and line.endswith("not understood as a graph") for line in lines)
+    assert any("after_post_grad_graph" in line and "not understood" not in line for line in lines)
+    assert '      + sin: "f32[4]" = torch.ops.aten.cos.default(add)' in lines
+    found = document.data()
+    assert isinstance(found, Passes)
+    steps = {step.name: step for unit in found.compiles[0].units for step in unit.steps}
+    assert steps["before_pre_grad_graph"].change is None and not steps["before_pre_grad_graph"].unchanged
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -210,6 +210,25 @@ def test_a_guard_is_not_taken_for_a_longer_one() -> None:
 # the limit
 
 
+@pytest.mark.parametrize("module", [True, False])
+def test_an_attribute_of_a_module_is_told_from_one_of_another_object(module: bool, tmp_path: Path) -> None:
+    """Dynamo guards that a module has no `forward` of its own; only for modules there is a setting that makes integers dynamic."""
+    check = "| | +- DICT_CONTAINS: not ___dict_contains('forward', L['m'].__dict__)\n" if module else ""
+    tree = (
+        "\nTREE_GUARD_MANAGER:\n+- RootGuardManager\n"
+        "| +- GuardManager: source=L['m'], accessed_by=FrameLocalsGuardAccessor(key='m', framelocals_idx=0), type=<class 'a.M'>\n"
+        f"{check}| | +- GuardManager: source=L['m'].n, accessed_by=GetAttrGuardAccessor(n), type=<class 'int'>\n"
+        "| | | +- EQUALS_MATCH: L['m'].n == 3   # return x * m.n  # m/f.py:4 in f\n"
+    )
+    log = Log(tmp_path / "a.log").start().add("dynamo_cpp_guards_str", {}, tree).metrics().start(compile_=1)
+    log.artifact("recompile_reasons", '["0/0: m.n == 3"]', compile_=1)
+    log.add("dynamo_cpp_guards_str", {}, tree.replace("== 3", "== 4"), compile_=1).metrics(compile_=1)
+    ladder = ladders(log.open())["f"]
+    reason = first(ladder)
+    assert (reason.cause, reason.expected, reason.actual) == ("module attribute" if module else "int value", "3", "4")
+    assert ("allow_unspec_int_on_nn_module" in ladder.variations[0].advice) is module
+
+
 def test_the_distance_to_the_limit() -> None:
     found = ladders(trace(REASONS))
     assert (found["kind"].compiles, found["kind"].limit, found["kind"].left, found["kind"].limit_hit) == (7, 8, 1, False)

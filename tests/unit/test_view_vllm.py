@@ -212,3 +212,4 @@ def test_the_same_graph_printed_with_and_without_types() -> None:
     typed = 'def forward(self, a: "f32[4]"):\n    b: "f32[4]" = a + 1;  a = None\n    return b'
     assert same_graph("def forward(self, a):\n    b = a + 1\n    return b", typed)
     assert not same_graph("b = a + 1", "b = a + 2")
+    assert not same_graph("b = f(a, True)", "b = f(a, False)"), "a word that nothing in the graph made is no name of it"

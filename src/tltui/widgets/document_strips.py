@@ -7,10 +7,8 @@ copies. Only the columns in sight are decoded of a long line, and only they are 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.cache import LRUCache
@@ -20,6 +18,8 @@ from tltui.text import tokens
 from tltui.text.document import Document, Line
 from tltui.text.rows import WRAP_CAP, Row
 from tltui.text.sanitize import sanitize
+from tltui.text.width import cells as cell_len
+from tltui.text.width import fitting
 
 BANDS = 6
 """Colours of bands of lines that belong together (see `MarkedView`)."""
@@ -70,20 +70,6 @@ class Look:
     tail: str = ""
 
 
-def fitting(text: str, cells: int) -> int:
-    """How many characters of `text` fit into a number of cells."""
-    if text.isascii():
-        return min(len(text), cells)
-    low, high = 0, min(len(text), cells * 2 + 64)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if cell_len(text[:middle]) <= cells:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
 def wrapped(text: str, width: int) -> Sequence[int]:
     """The columns at which the rows of a text begin when each has `width` cells."""
     if text.isascii():
@@ -116,16 +102,10 @@ class Fragment:
 
 
 class Painter:
-    """Makes strips. `style(name)` gives what the component class `document--NAME` sets, and nothing else.
+    """Makes strips. `style(name)` gives what the component class `document--NAME` sets, and nothing else."""
 
-    `reading` is held while a line is read.
-    """
-
-    def __init__(
-        self, style: Callable[[str], Style], reading: AbstractContextManager[object], mark: str = "…"
-    ) -> None:
+    def __init__(self, style: Callable[[str], Style], mark: str = "…") -> None:
         self._style = style
-        self._reading = reading
         self._mark = mark
         self._fragments: LRUCache[Key, Fragment] = LRUCache(2048)
         self._strips: LRUCache[Key, Strip] = LRUCache(2048)
@@ -145,8 +125,7 @@ class Painter:
         fragment = self._fragments.get(key)
         if fragment is None:
             try:
-                with self._reading:
-                    fragment = self._cut(document, row, x, width)
+                fragment = self._cut(document, row, x, width)
             except Exception as error:
                 line = Line(sanitize(f"tltui could not show this line: {type(error).__name__}: {error}"))
                 fragment = self._made(line, line.text[: max(width, 0)], 0, 0, width)

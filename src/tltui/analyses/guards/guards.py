@@ -17,6 +17,7 @@ from tltui.analyses.records import Reader, address, list_in, named, text_in
 from tltui.analyses.stacks.stacks import frames_of, user_frames
 from tltui.model.nodes import Compile, Frame
 from tltui.text.graphs.guard_tree import GuardNode
+from tltui.text.pattern import compiled
 
 EVERY = 64
 OLD = "dynamo_guards"
@@ -299,12 +300,4 @@ class GuardFilter:
         if not self.text:
             return True
         said = f"{node.kind} {source} {node.expression} {node.code} {node.path}:{node.place} {node.hint}"
-        return _pattern(self.text).search(said) is not None
-
-
-def _pattern(text: str) -> re.Pattern[str]:
-    flags = 0 if any(letter.isupper() for letter in text) else re.IGNORECASE
-    try:
-        return re.compile(text, flags)
-    except re.error:
-        return re.compile(re.escape(text), flags)
+        return compiled(self.text).search(said) is not None

@@ -53,7 +53,7 @@ def failures_of(
             record = errors.pop(BACKWARD if backward else ERROR, None)
             found.append(_failure(compile_, kind, fields, backward, record, reader))
     for name, record in errors.items():  # the log ends before the metrics, or torch went on in eager mode
-        if name == BACKWARD or not compile_.facts.has_metrics:
+        if name == BACKWARD or not (compile_.facts.has_metrics or compile_.facts.waiting):
             found.append(_failure(compile_, "", {}, name == BACKWARD, record, reader))
     return tuple(found)
 

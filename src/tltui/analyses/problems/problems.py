@@ -125,7 +125,7 @@ class Problems:
     """Failures of the backward compile."""
     limits: tuple[LimitGroup, ...]
     unfinished: tuple[Occurrence, ...]
-    """Compiles without metrics: still running, killed, or cut off."""
+    """Compiles without metrics, of logs that have ended: killed, or cut off."""
     breaks: tuple[BreakGroup, ...]
     """The most frequent first."""
     restarts: tuple[RestartGroup, ...]
@@ -134,6 +134,8 @@ class Problems:
     cudagraphs: tuple[CudagraphGroup, ...]
     breaks_logged: bool
     """False where torch was too old to write records of graph breaks: then they are the restart reasons."""
+    running: tuple[Occurrence, ...] = ()
+    """Compiles without metrics, of logs that may go on."""
 
 
 def problems(compiles: Sequence[Compile]) -> Problems:
@@ -143,7 +145,7 @@ def problems(compiles: Sequence[Compile]) -> Problems:
     breaks, restarts = run_steps(break_groups(compiles))
     return Problems(
         1, errors, backward, limits, unfinished_of(compiles), breaks, restarts, skipped_groups(compiles),
-        cudagraph_groups(compiles), breaks_logged(compiles),
+        cudagraph_groups(compiles), breaks_logged(compiles), unfinished_of(compiles, waiting=True),
     )  # fmt: skip
 
 
@@ -270,9 +272,12 @@ def _break(members: list[tuple[Compile, GraphBreak]]) -> BreakGroup:
     )  # fmt: skip
 
 
-def unfinished_of(compiles: Sequence[Compile]) -> tuple[Occurrence, ...]:
-    """Compiles whose metrics were not written."""
-    return tuple(_occurrence(c) for c in compiles if c.is_compile and not c.facts.has_metrics and not c.facts.failed)
+def unfinished_of(compiles: Sequence[Compile], waiting: bool = False) -> tuple[Occurrence, ...]:
+    """Compiles whose metrics were not written; `waiting`: those whose log may go on."""
+    return tuple(
+        _occurrence(c) for c in compiles
+        if c.is_compile and not c.facts.has_metrics and not c.facts.failed and c.facts.waiting == waiting
+    )  # fmt: skip
 
 
 def skipped_groups(compiles: Sequence[Compile]) -> tuple[SkippedGroup, ...]:

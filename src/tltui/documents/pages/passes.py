@@ -56,7 +56,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             if passes.alike:
                 return passes
         page.blank()
-        page.say(_nothing(scope))
+        page.say(page.so_far(_nothing(scope)))
         return Passes()
 
     return GrowingDocument(scope.page("passes"), f"passes{scope.title}", options, fill, Page)

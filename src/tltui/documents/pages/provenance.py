@@ -62,6 +62,8 @@ class Coverages:
     ref: str
     units: tuple[UnitCoverage, ...]
 
+NOTHING = "Nothing was lowered here: there is no graph of Inductor, no code and no mapping."
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command has beside the options of every view."""
@@ -89,7 +91,7 @@ def _compile(page: Page, found: Provenance, unit: str) -> Provenance:
             raise BadAddress(f"[{found.ref}] has no unit {unit!r}. It has: {names}")
         units = (one,)
     if not units:
-        page.say("Nothing was lowered here: there is no graph of Inductor, no code and no mapping.", "", tokens.DIM)
+        page.say(page.so_far(NOTHING), "", tokens.DIM)
     if len(units) > 1:
         page.row([("units: ", tokens.LABEL), ", ".join(known.unit for known in units)], "")
     for known in units:
@@ -111,8 +113,8 @@ def _coverage(page: Page, unit: UnitProvenance) -> None:
     if unit.sources:
         page.labelled("by", ", ".join(SAID[source] for source in unit.sources), gap=PANE_LABEL)
     else:
-        page.say("Nothing in the trace tells where these kernels and nodes come from.", "  ", tokens.WARN)
-    if not unit.recorded:
+        page.say(page.so_far("Nothing in the trace tells where these kernels and nodes come from."), "  ", tokens.WARN)
+    if not unit.recorded and not page.goes_on:
         said = "torch did not record provenance here. INDUCTOR_PROVENANCE=1 in the environment of the job makes it write"
         page.say(said + " node mappings" + ("; what follows comes from comments." if unit.sources else "."), "  ", tokens.WARN)
     _unmapped(page, "kernel", unit.coverage.kernels_unmapped)
@@ -148,9 +150,9 @@ def _panes(page: Page, unit: UnitProvenance) -> None:
             lines = (f"  {fmt.plural(pane.lines, 'line')}", tokens.DIM)
             page.row([(TITLES[pane.kind].ljust(PANE_LABEL), tokens.LABEL), (pane.ref, tokens.LINK, pane.ref), lines])
             if pane.why:
-                page.say(pane.why, " " * (PANE_LABEL + 2), tokens.DIM)
+                page.say(page.so_far(pane.why), " " * (PANE_LABEL + 2), tokens.DIM)
         elif pane.kind in ("source", "pre", "post") and pane.why:
-            page.add("  ", (TITLES[pane.kind].ljust(PANE_LABEL), tokens.LABEL), (pane.why, tokens.DIM))
+            page.add("  ", (TITLES[pane.kind].ljust(PANE_LABEL), tokens.LABEL), (page.so_far(pane.why), tokens.DIM))
 
 
 def _lines(page: Page, unit: UnitProvenance) -> None:
@@ -165,7 +167,7 @@ def _lines(page: Page, unit: UnitProvenance) -> None:
                      (f" in {born.function}" if born.function else "", tokens.DIM))  # fmt: skip
             page.code(born.code, "    ")
         else:
-            page.add("  ", ("No line of source is known of these", tokens.LABEL))
+            page.add("  ", (page.so_far("No line of source is known of these"), tokens.LABEL))
         _nodes(page, "pre-grad", unit.panes[PRE].ref, born.pre)
         _nodes(page, "post-grad", unit.panes[POST].ref, born.post)
         _born_kernels(page, unit, [keys[key] for key in born.kernels if key in keys])
@@ -239,7 +241,7 @@ def _kernels(page: Page, unit: UnitProvenance) -> None:
             if names:
                 page.labelled(label, sanitize(", ".join(names)), "      ", LABEL)
         if not kernel.mapped:
-            page.add("      ", ("nothing in the trace tells where it comes from", tokens.DIM))
+            page.add("      ", (page.so_far("nothing in the trace tells where it comes from"), tokens.DIM))
     page.close()
 
 
@@ -266,7 +268,7 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, Coverages]:
             for unit in own:
                 _unit_line(page, unit)
     if not units:
-        page.say("Nothing was lowered here: there is no graph of Inductor, no code and no mapping.", "", tokens.DIM)
+        page.say(page.so_far(NOTHING), "", tokens.DIM)
     elif not all(unit.recorded for unit in units):
         page.blank()
         page.say("Where provenance was not recorded, INDUCTOR_PROVENANCE=1 in the environment of the job makes torch write it.",

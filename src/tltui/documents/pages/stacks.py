@@ -73,9 +73,10 @@ def _begun(page: Page, count: int) -> None:
 def _add_without(page: Page, found: Sequence[TrieCompile]) -> None:
     if not found:
         return
-    page.heading(f"Without a stack ({fmt.count(len(found))})")
-    what = "No dynamo_start was logged for them: so it is where the recompile limit was reached, or the log is cut off."
-    page.say(what, "  ", tokens.DIM)
+    page.heading(page.so_far(f"Without a stack ({fmt.count(len(found))})"))
+    if not page.goes_on:
+        what = "No dynamo_start was logged for them: so it is where the recompile limit was reached, or the log is cut off."
+        page.say(what, "  ", tokens.DIM)
     _add_groups(page, _marks(page, found, apart=True), "  ", "  ")
 
 

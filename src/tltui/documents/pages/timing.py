@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import heapq
 from collections import defaultdict
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 
-from tltui.analyses.timing import perfetto
 from tltui.analyses.timing.results import Timing
 from tltui.analyses.timing.spans import count_events
 from tltui.analyses.timing.timing import (
@@ -61,23 +60,6 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command has beside the options of every view."""
     parser.add_argument("--sort", choices=SORTS, default="self", help="the order of the tables (default: self)")
-    parser.add_argument("--perfetto", metavar="FILE", help="write the events as JSON for ui.perfetto.dev instead")
-    parser.add_argument("--force", action="store_true", help="with --perfetto: replace FILE if it exists")
-
-
-def instead(run: Run, scope: Scope, options: argparse.Namespace) -> Iterator[bytes] | None:
-    """What the command does where an option asks for something other than the page."""
-    if not options.perfetto:
-        return None
-    written = perfetto.write(options.perfetto, scope.compiles, options.force)
-    return iter([f"{written.path}  {_written(written)}\n".encode("utf-8", "backslashreplace")])
-
-
-def _written(written: perfetto.Written) -> str:
-    text = f"{fmt.plural(written.events, 'event')} in {fmt.plural(written.lanes, 'lane')}, {fmt.size_of(written.size)}"
-    if written.unreadable:
-        text += f"; {fmt.plural(written.unreadable, 'event')} left out: no JSON, or without name and time"
-    return text
 
 
 def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Generator[None, None, Timing]:
@@ -179,8 +161,9 @@ def _of(scope: Scope) -> list[Piece]:
 def _nothing(page: Page, events: int) -> None:
     page.blank()
     if events:
-        page.say("None of the timing events could be read, and there are no metrics with times.")
+        page.say(page.so_far("None of the timing events could be read, and there are no metrics with times."))
     else:
-        page.say("Nothing here tells how long anything took: there are no timing events (chromium_event), and no metrics.")
+        what = "Nothing here tells how long anything took: there are no timing events (chromium_event), and no metrics."
+        page.say(page.so_far(what))
 
 

@@ -98,7 +98,7 @@ class Rungs:
         head = self._head(rung)
         if not shown:
             page.add(*head)
-            page.say(no_reason(Recompile((), rung.logged)), deep, tokens.DIM)
+            page.say(page.so_far(no_reason(Recompile((), rung.logged))), deep, tokens.DIM)
         for n, reason in enumerate(shown):
             if n:
                 head = self._older(reason)

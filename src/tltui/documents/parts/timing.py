@@ -55,12 +55,16 @@ def add_open(page: Page, timing: Timing) -> None:
             _open(page, item)
         if len(waiting) > SHOWN:
             page.add("  ", (f"and {fmt.count(len(waiting) - SHOWN)} more", tokens.DIM))
-        page.say("A process is still at it, or it ended in the middle: the log does not tell which.", "  ", tokens.DIM)
+        if page.goes_on:
+            page.more()
+        else:
+            page.say("A process is still at it, or it ended in the middle: the log does not tell which.", "  ", tokens.DIM)
     if cut:
-        page.heading(f"Without an end ({fmt.count(len(cut))})")
+        page.heading(page.so_far(f"Without an end ({fmt.count(len(cut))})"))
         for item in cut[:SHOWN]:
             _open(page, item)
-        page.say("These compiles have metrics, so they did end: only the end events are missing in the log.", "  ", tokens.DIM)
+        what = "These compiles have metrics, so they did end: only the end events are missing in the log."
+        page.say(page.so_far(what), "  ", tokens.DIM)
 
 
 def _open(page: Page, item: StillOpen) -> None:

@@ -16,7 +16,7 @@ from tltui.model.run import Run
 from tltui.model.status import MEANING, Facts, glyph, tlparse_status
 from tltui.text import tokens
 from tltui.text.document import Builder, Options, Piece, TextDocument
-from tltui.text.width import cells
+from tltui.text.width import cells, fit
 from tltui.trace.grammar import parse_json
 from tltui.trace.log import Check
 
@@ -59,11 +59,8 @@ def _fitted(pieces: list[Piece], width: int) -> Iterator[Piece]:
     """The pieces, cut or padded to `width` columns."""
     left = width
     for piece in pieces:
-        text = _text(piece)
-        room = cells(text)
-        if room > left:
-            text, room = text[: max(left - 1, 0)] + "…", left
-        left -= room
+        text = fit(_text(piece), left)
+        left -= cells(text)
         yield text if isinstance(piece, str) else (text, *piece[1:])
         if left <= 0:
             break

@@ -123,11 +123,21 @@ def sizes(logs: Sequence[tuple[str, Path]], pages: Sequence[str]) -> Iterator[st
         yield f"{page:<24}{cells}{grew}"
 
 
+def last_records(path: Path) -> int:
+    """Where the last `BATCH` records of a log begin."""
+    size, back = path.stat().st_size, STEP
+    with path.open("rb") as file:
+        while True:
+            at = file.seek(max(size - back, 0))
+            begins = [at + match.start() + 1 for match in re.finditer(rb"\nV", file.read())]
+            if len(begins) >= BATCH or not at:
+                return begins[-BATCH:][0]
+            back *= 2
+
+
 def after_a_batch(path: Path, pages: Sequence[str]) -> Iterator[str]:
     """Each page whole, then a batch of the last records, then whole again from what was kept."""
-    data = path.read_bytes()
-    begins = [match.start() + 1 for match in re.finditer(rb"\nV", data)]
-    cut = begins[-BATCH]
+    cut = last_records(path)
     run = Run(discover([str(path)]))
     [scanner] = run.scanners()
     while run.models[0].log.scanned < cut:

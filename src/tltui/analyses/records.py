@@ -33,15 +33,14 @@ class Reader:
         self.kept: Lru[object, Any] = Lru(KEPT)
         """Texts that were laid out last: whoever puts them there sees to it that they are still true."""
         self._ahead = ahead
-        self._start = 0
-        self._block = b""
+        self._last = (0, b"")
+        """The block that was read last and where it begins; one value, as several threads may ask at once."""
 
     def _bytes(self, offset: int, size: int) -> bytes:
-        start = offset - self._start
-        if start < 0 or start + size > len(self._block):
-            self._start, start = offset, 0
-            self._block = self.log.source.read(offset, max(size, self._ahead))
-        return self._block[start : start + size]
+        first, block = self._last
+        if offset < first or offset + size > first + len(block):
+            first, block = self._last = offset, self.log.source.read(offset, max(size, self._ahead))
+        return block[offset - first : offset - first + size]
 
     def payload(self, record: int, limit: int = JSON_LIMIT) -> bytes:
         """The payload with its tabs taken off, up to `limit` stored bytes; b"" for none."""

@@ -25,7 +25,8 @@ from make import FRAME, copies
 from tltui.documents.build import build
 from tltui.documents.pages.table import VIEWS
 from tltui.documents.tree.listing import listing_document
-from tltui.model.run import Run, open_run, settle
+from tltui.model.follow import open_run
+from tltui.model.run import Run, settle
 from tltui.sources.discover import discover
 from tltui.text.document import Document, Options
 

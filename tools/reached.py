@@ -22,7 +22,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-ENOUGH = 20_000
+ENOUGH = 3_000
 """Lines of one function noted in one test: a loop goes the same ways again."""
 MEMORY = 4 << 30
 """Bytes for the tests of a change, which may make a loop that collects for ever."""

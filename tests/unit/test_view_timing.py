@@ -22,7 +22,7 @@ from tltui.analyses.timing.phases import ordered, timing_of
 from tltui.analyses.timing.results import ProcessTime, Timing
 from tltui.analyses.timing.spans import Group, Seen, Span, read_groups
 from tltui.analyses.timing.sums import NameSum, Sums, add_names, nested
-from tltui.analyses.timing.timing import outliers_of, timing_steps
+from tltui.analyses.timing.timing import outliers_of, single_of, timing_steps
 from tltui.cli import main
 from tltui.documents.parts.flame import _children
 from tltui.documents.scope import scope_of
@@ -391,6 +391,15 @@ def test_perfetto_refuses_to_overwrite(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["timing", "--demo", "--perfetto", os.devnull, "--force"]) == 2
     assert main(["timing", "--demo", "--perfetto", str(tmp_path / "no" / "where.json")]) == 2
     assert [path.name for path in tmp_path.iterdir()] == ["trace.json"]
+
+
+def test_the_only_compile_of_a_part() -> None:
+    ddp, train = list(trace("torch-2.13/ddp").compiles()), list(trace("torch-2.13/train").compiles())
+    without_id = [c for c in ddp if c.id == NO_ID]
+    assert len(without_id) == 2 and single_of(without_id) is None and single_of(without_id[:1]) is without_id[0]
+    assert single_of(ddp) is None
+    (only,) = [c for c in train if c.id != NO_ID]
+    assert single_of(train) is only
 
 
 def test_an_event_closes_the_nearest_begin_of_its_name() -> None:

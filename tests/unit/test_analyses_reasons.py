@@ -164,6 +164,12 @@ Graph Break Reason: Attempted to call a function of C
     assert found.context == "call f\nwith x"
 
 
+def test_an_exception_without_frames() -> None:
+    text = "Traceback (most recent call last):\ntorch._dynamo.exc.Unsupported: Unsupported context manager\n  Explanation: Why."
+    found = parse_break(text)
+    assert (found.headline, found.explanation) == ("Unsupported context manager", "Why.")
+
+
 def test_what_follows_the_reason_is_not_part_of_it() -> None:
     """A traceback goes on below: the hints of another exception are not those of this one."""
     after = "\nThe above exception was the direct cause of:\n\nUnsupported: B\n  Explanation: of another.\n  Hint: of another.\n"

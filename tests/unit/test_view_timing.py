@@ -371,6 +371,16 @@ def test_perfetto_names_ranks_and_compiles(tmp_path: Path) -> None:
     assert perfetto(tmp_path, "--demo", "--rank", "1") == [e for e in found if e["pid"] == 1]
 
 
+def test_perfetto_puts_what_overlaps_into_threads_of_their_own(tmp_path: Path) -> None:
+    log = Log(tmp_path / "x.log").event("a", "B", 0).event("b", "B", 1).event("in b", "B", 1.5).event("in b", "E", 1.6)
+    log.event("a", "E", 2).event("b", "E", 3).event("odd", "B", 5).event("odd", "E", 4).open()
+    events = [event for event in perfetto(tmp_path, str(log.path)) if event["ph"] != "M"]
+    threads = {(event["name"], event["tid"]) for event in events}
+    assert len(threads) == 4, "begin and end are in one thread"
+    thread = dict(threads)
+    assert thread["a"] != thread["b"] and thread["in b"] in (thread["a"], thread["b"])
+
+
 def test_perfetto_of_a_killed_run_and_of_a_cut_one(tmp_path: Path) -> None:
     log = Log(tmp_path / "x.log").event("lost", "E", 0)
     log.add("chromium_event", {}, "{").event("big", "B", 1, number=1 << 70, odd="\ud800").event("gc", "B", 2)

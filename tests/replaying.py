@@ -28,15 +28,18 @@ FEW = 6
 STATEMENT = re.compile(
     r"damag|cut off|missing|absent|not in the|not there|killed|\bfail|error|not finished|\bnever|\bended|"
     r"\blost\b|incomplete|no longer|without|no metrics|wrote no|not logged|not understood|"
-    r"could not|did not|\bnothing |none of|\bno \w+|gone|unreadable|skipped|[✗?]",
+    r"could not|did not|\bnothing |none of|\bno \w+|gone|unreadable|skipped|✗|^\s*\? ",
     re.IGNORECASE,
 )
 """Words of damage, absence, failure and end."""
 HEDGE = re.compile(r"so far|\byet\b|still being|may still|goes on|incomplete record at the end", re.IGNORECASE)
 """Words of a statement that is about the moment, and says so."""
+NO_CLAIM = re.compile(r"(?m:press \w$)|^\s*[\d,.]+ [kMG]?i?B  |_dynamo_\w*ind|DICT_CONTAINS|^\s*\S+ +no node changed")
+"""Where a key leads, a list of artifacts, guards, a comparison of two graphs: other graphs may come to stand between them."""
 PLACE = re.compile(r"\S*\w\.(?:py|log)\b\S*")
-NUMBER = re.compile(r"(?:(?:\d+|norank)[.\d]*:)?\d+/\d+|\d[\d,.]*")
+NUMBER = re.compile(r"(?:(?:\d+|norank)[.\d]*:)?(?:\d+/\d+|none\b)|\d[\d,.]*")
 LISTING = "(ls)"
+BRANCHES = str.maketrans("├└│─", "    ")
 
 
 class HeldWriters(Writers):
@@ -104,15 +107,31 @@ def results_of(run: Run, refs: dict[str, str]) -> dict[str, bytes]:
 
 
 def plain(text: str) -> str:
-    """A text without what grows: numbers, plurals, lists of addresses. Line ends and columns do not count either."""
-    text = NUMBER.sub("N", PLACE.sub("", text))
+    """A text without what grows: numbers, plurals, lists of addresses, what was cut. Line ends and columns do not count either."""
+    text = NUMBER.sub("N", PLACE.sub("", text)).translate(BRANCHES)
+    text = re.sub(r"\([^()]*\)", "", " ".join(text.split()))
     text = re.sub(r"(?<=\w)s\b", "", " ".join(text.split()))
     return re.sub(r"(?:\[N\],? ?)+", "[N] ", text).strip()
 
 
+def unwrapped(lines: list[str]) -> list[str]:
+    """Lines that go on in the next one are one."""
+    whole: list[str] = []
+    for line in lines:
+        before = whole[-1].rpartition("\n")[2] if whole else ""
+        table = "   " in before.strip()
+        goes_on = len(before) > OPTIONS.width - 24 and before[-1] not in ".:" and line.strip() and not table
+        if goes_on and len(line) - len(line.lstrip()) >= len(before) - len(before.lstrip()):
+            whole[-1] += "\n" + line
+        else:
+            whole.append(line)
+    return whole
+
+
 def statements(lines: list[str]) -> set[str]:
     """What a page says of damage, absence, failure and end."""
-    return {plain(line) for line in lines if STATEMENT.search(PLACE.sub("", line)) and not HEDGE.search(line)} - {""}
+    claims = (part for line in unwrapped(lines) for part in line.split(" · ") if STATEMENT.search(PLACE.sub("", part)))
+    return {plain(line.partition("…")[0]) for line in claims if not (HEDGE.search(line) or NO_CLAIM.search(line))} - {""}
 
 
 @dataclass

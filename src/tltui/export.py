@@ -6,14 +6,14 @@ import dataclasses
 import enum
 import os
 import re
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import orjson
 
 from tltui.text import tokens
+from tltui.text.atomic import replacing
 from tltui.text.document import Document, Line
 from tltui.text.filename import safe_name
 
@@ -110,45 +110,11 @@ def write(document: Document, path: str, style: str = "", lo: int = 0, hi: int |
     if target.exists() and not force:
         raise WouldOverwrite(str(target))
     count = 0
-    with _replacing(target) as file:
+    with replacing(target) as file:
         for line in lines_of(document, style or format_of(path), lo, hi):
-            file.write(line + "\n")
+            file.write((line + "\n").encode("utf-8", "backslashreplace"))
             count += 1
     return count
-
-
-class _replacing:
-    """A text file that takes its name when it is complete."""
-
-    def __init__(self, target: Path) -> None:
-        self._target = target
-        self._file: IO[str] | None = None
-        self._name = ""
-
-    def __enter__(self) -> IO[str]:
-        if self._target.is_dir():
-            raise IsADirectoryError(f"{self._target} is a directory")
-        handle, self._name = tempfile.mkstemp(prefix=".tltui-", dir=self._target.parent)
-        os.chmod(self._name, 0o666 & ~_umask())
-        self._file = os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace")
-        return self._file
-
-    def __exit__(self, kind: object, error: object, traceback: object) -> None:
-        assert self._file is not None
-        try:
-            self._file.close()
-            if kind is None:
-                os.replace(self._name, self._target)
-                return
-        finally:
-            if os.path.exists(self._name):
-                os.unlink(self._name)
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def to_json(value: Any, indent: bool = True) -> bytes:

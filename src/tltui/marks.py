@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tltui.model.ref import at_line
 from tltui.text import tokens
+from tltui.text.atomic import replacing
 from tltui.text.document import Builder, TextDocument
 
 VERSION = 1
@@ -57,10 +57,9 @@ def read_marks(file: Path) -> list[Mark]:
 def write_marks(file: Path, marks: Sequence[Mark]) -> None:
     """Keep the marks (0600; the file appears whole). Raises OSError."""
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    handle, name = tempfile.mkstemp(prefix=".marks-", dir=file.parent)
-    with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as out:
-        json.dump({"version": VERSION, "marks": [asdict(mark) for mark in marks]}, out, indent=1)
-    os.replace(name, file)
+    text = json.dumps({"version": VERSION, "marks": [asdict(mark) for mark in marks]}, indent=1)
+    with replacing(file, private=True) as out:
+        out.write(text.encode("utf-8", "backslashreplace"))
 
 
 def marks_document(marks: Sequence[Mark], gone: Callable[[Mark], str] = lambda mark: "") -> TextDocument:

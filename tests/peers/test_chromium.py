@@ -15,7 +15,7 @@ import pytest
 from pages import LOGS, label, page
 from real import opened
 
-from tltui.analyses.timing.perfetto import write
+from tltui.analyses.timing.perfetto import Written, chunks
 from tltui.analyses.timing.spans import Seen, read_groups
 
 
@@ -25,12 +25,12 @@ def multiset(events: list[dict[str, Any]]) -> Counter[str]:
 
 
 @pytest.mark.parametrize("path", LOGS, ids=label)
-def test_the_same_events_as_tlparse(path: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_the_same_events_as_tlparse(path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     text = page(path, "chromium_events.json", tmp_path_factory)
     theirs = json.loads(text) if text else []
     compiles = list(opened(path).compiles())
-    written = write(str(tmp_path / "trace.json"), compiles)
-    ours = [e for e in json.loads((tmp_path / "trace.json").read_bytes())["traceEvents"] if e["ph"] != "M"]
+    written = Written()
+    ours = [e for e in json.loads(b"".join(chunks(compiles, written)))["traceEvents"] if e["ph"] != "M"]
     assert multiset(ours) == multiset(theirs)
     assert written.events == len(theirs) and written.unreadable == 0
     seen = Seen()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import os
 import pty
@@ -23,6 +24,7 @@ from tltui.documents.shown import raw_bytes
 from tltui.model.artifacts import artifacts_of
 from tltui.model.follow import open_run
 from tltui.sources.discover import discover
+from tltui.text.sanitize import sanitize
 from tltui.trace.log import Check
 
 TRACES = Path(__file__).resolve().parents[1] / "traces"
@@ -30,6 +32,7 @@ ALL = sorted(
     [*(TRACES / "torch-2.13").iterdir()]
     + [path for path in (TRACES / "tlparse").iterdir() if path.suffix in (".log", ".txt") or path.is_dir()]
 )
+SOURCES = str(Path(inspect.getfile(main)).parents[2])
 BREAKS, TRAIN, DDP = (str(TRACES / "torch-2.13" / name) for name in ("breaks", "train", "ddp"))
 
 
@@ -77,10 +80,17 @@ def tltui(capsysbinary: pytest.CaptureFixture[bytes]) -> Command:
 
 def run_apart(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """In a process of its own, with a cleared environment."""
-    clean = {"PATH": os.environ["PATH"], "COLUMNS": "100", "HOME": "/nonexistent", **(env or {})}
+    clean = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCES, "COLUMNS": "100", "HOME": "/nonexistent", **(env or {})}
     command = [sys.executable, "-m", "tltui", *arguments]
     quiet = subprocess.DEVNULL
     return subprocess.run(command, capture_output=True, text=True, timeout=60, env=clean, stdin=quiet, check=False)
+
+
+def in_a_shell(line: str) -> subprocess.CompletedProcess[str]:
+    """`tltui` and the rest of a line for bash."""
+    command = ["bash", "-o", "pipefail", "-c", f"{sys.executable} -m tltui {line}"]
+    env = os.environ | {"PYTHONPATH": SOURCES}
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=env, check=False)
 
 
 # ls
@@ -400,7 +410,7 @@ def test_extract_overwrites_only_with_force(tmp_path: Path, tltui: Command) -> N
         (["show", TRAIN, "0/0:inductor_output_cod"], ["It has: inductor_output_code"]),
         (["show", TRAIN, "0/0:inductor_output_code"], ["is not clear", "0/0:inductor_output_code#1"]),
         (["show", DDP, "4/0"], ["is not clear", "0:4/0, 1:4/0"]),
-        (["show", TRAIN, "nonsense"], ["'nonsense' is not an address", "look like 0/1"]),
+        (["show", TRAIN, "nonsense"], ["nonsense: No such file or directory, and it is not an address: those look like 0/1"]),
         (["show", TRAIN, "0/0", "0/1"], ["one address at a time"]),
         (["show", TRAIN, "9:"], ["there is no rank 9", "norank:"]),
         (["records", TRAIN, "0/7"], ["there is no 0/7"]),
@@ -443,6 +453,185 @@ def test_help(name: str, tltui: Command) -> None:
     assert "PATH" in text
 
 
+# which argument is what
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory to stand in, with two logs, `a.log` of [0/0] and `b.log` of [1/0]."""
+    for number, name in enumerate("ab"):
+        mt.write(tmp_path, mt.compiled(number) + mt.artifact("own", name, frame=number, compile=0), f"{name}.log")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_path_may_repeat(here: Path, tltui: Command) -> None:
+    both = tltui("ls", "a.log", "b.log")
+    assert "[0/0]" in both and "[1/0]" in both
+    assert tltui.json("ls", "a.log", "b.log", "--json")["path"] == ["a.log", "b.log"]
+    for view in ("summary", "metrics"):
+        assert tltui(view, "a.log", "b.log") == tltui(view, ".").replace(here.name, "a.log and 1 more")
+    assert tltui("records", "b.log", "--ascii", "a.log").count("\n") == tltui("records", ".").count("\n")
+    hits = tltui.json("grep", "own", "a.log", "b.log", "--json")["hits"]
+    assert {hit["ref"] for hit in hits} >= {"norank.1:0/0:own", "norank.2:1/0:own"}
+    assert "2 compiles" in tltui("bundle", "a.log", "b.log", "--preview")
+    assert "2 compiles" in tltui("a.log", "b.log"), "and so the listing in place of the UI"
+    tltui("extract", "b.log", "a.log", "-o", "out")
+    assert [path.name for path in sorted((here / "out").glob("*/*"))] == ["0_0", "1_0"]
+    mt.write(here, b"text\n" + mt.compiled(2), "c.log")
+    assert len(tltui.json("damage", "a.log", "c.log", "--json")["damaged"]) == 1
+
+
+def test_other_runs_may_have_several_logs(here: Path, tltui: Command) -> None:
+    tltui("check", "a.log", "b.log", "--fail-on", "empty", "--baseline", "a.log", "--baseline", "b.log")
+    both = tltui("diff", "a.log", "b.log", "--with", "a.log", "--with", "b.log")
+    assert both == tltui("diff", "a.log", "b.log", "--with", ".").replace(here.name, "a.log and 1 more")
+    assert both != tltui("diff", "a.log", "b.log", "--with", "a.log")
+
+
+def test_addresses_and_paths_stand_in_any_order(here: Path, tltui: Command) -> None:
+    assert tltui("show", "a.log", "b.log", "1/0:own") == tltui("show", "1/0:own", "--ascii", "a.log", "b.log") == "b\n"
+    assert tltui("diff", "0/0:own", "b.log", "1/0:own", "a.log") == tltui("diff", "a.log", "b.log", "0/0:own", "1/0:own")
+    one = tltui("extract", "1/0:own", "b.log", "-o", "out", "0/0:own", "a.log")
+    assert [line.partition("  ")[0] for line in one.splitlines()] == ["out/norank.2/1_0/own.txt", "out/norank.1/0_0/own.txt"]
+    assert tltui("source", "f.py:2", "a.log", "1/0", "b.log") == tltui("source", "a.log", "b.log", "f.py:2", "1/0")
+
+
+def test_an_address_wins_over_a_file_of_its_name(here: Path, tltui: Command) -> None:
+    for name in ("0/0", "a1"):
+        target = here / name
+        target.parent.mkdir(exist_ok=True)
+        target.write_bytes((here / "b.log").read_bytes())
+    assert "file     a.log" in tltui("show", "a.log", "0/0")
+    assert "file     0\n" in tltui("show", "./0/0", "1/0")
+    assert "[1/0]" in tltui("ls", "0/0"), "there are no addresses in ls"
+    assert "[1/0]" in tltui("0/0")
+    tltui("show", "a.log", "a1", code=2)
+    assert "there is no a1" in tltui.err and "a1 is read as an address; the file of that name is ./a1\n" in tltui.err
+    tltui("summary", "a1", code=2)
+    assert "no PATH given" in tltui.err and "the file of that name is ./a1\n" in tltui.err
+
+
+def test_what_is_neither_path_nor_address(here: Path, tltui: Command) -> None:
+    for arguments in (["show", "nowhere"], ["show", "./0/0"], ["summary", "a.log", "/no/where"], ["grep", "own", "nowhere"],
+                      ["ls", "a.log", "nowhere"], ["a.log", "nowhere"], ["source", "nowhere", "f.py:2"],
+                      ["show", "a.log/x"]):  # fmt: skip
+        tltui(*arguments, code=2)
+        where, _, why = tltui.err.removeprefix("tltui: ").partition(": ")
+        assert where in arguments
+        assert why.startswith("Not a directory" if where == "a.log/x" else "No such file or directory")
+        assert "address" not in why
+    for arguments in (["show", "a.log", "0/x"], ["show", "--demo", "0/x"], ["extract", "a.log", "0/x", "-o", "out"]):
+        tltui(*arguments, code=2)
+        assert tltui.err.startswith("tltui: 0/x: No such file or directory, and it is not an address: those look like 0/1, ")
+    tltui("ls", "a.log", "3:0/1", code=2)
+    assert tltui.err == "tltui: 3:0/1: No such file or directory; it is an address, and this command takes none\n"
+
+
+def test_the_pattern_of_grep_is_always_the_first(here: Path, tltui: Command) -> None:
+    assert tltui("grep", "0/0", "a.log")
+    (here / "own").write_bytes((here / "b.log").read_bytes())
+    assert tltui.json("grep", "own", "own", "--json")["hits"]
+    tltui("grep", "a.log", code=2)
+    assert "no PATH given" in tltui.err
+
+
+def test_which_argument_is_the_line_of_source(here: Path, tltui: Command) -> None:
+    told = tltui("source", "a.log", "f.py:2")
+    assert told.startswith("What became of f.py:2")
+    (here / "f.py:2").mkdir()
+    assert tltui("source", "a.log", "f.py:2", "g.py:2").startswith("What became of g.py:2")
+    tltui("source", "a.log", "f.py", code=2)
+    assert "'f.py' names no line: FILE:LINE is meant" in tltui.err
+    tltui("source", "a.log", "0/0", code=2)
+    assert "which line? FILE:LINE is meant" in tltui.err
+
+
+def test_two_paths_are_one_run_and_no_comparison(here: Path, tltui: Command) -> None:
+    tltui("diff", "a.log", "b.log", code=2)
+    assert tltui.err == "tltui: diff takes two addresses, or --with OTHER and one or none: tltui diff a.log --with b.log\n"
+    tltui("diff", "a.log", "0/0", code=2)
+    assert tltui.err == "tltui: diff takes two addresses, or --with OTHER and one or none\n"
+    tltui("diff", "a.log", "--with", "b.log", "0/0", "0/1", code=2)
+    assert "one address for both runs" in tltui.err
+
+
+def test_demo_stands_in_place_of_path(here: Path, tltui: Command) -> None:
+    for arguments in (["ls", "--demo", "a.log"], ["show", "a.log", "--demo", "0:0/0"], ["a.log", "--demo"]):
+        tltui(*arguments, code=2)
+        assert tltui.err == "tltui: --demo stands in place of PATH, and a.log is one\n"
+    assert tltui("source", "train.py:1", "--demo", "0:0/0").startswith("What became of train.py:1")
+
+
+def test_a_command_wins_over_a_file_of_its_name(here: Path, tltui: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "ls").write_bytes((here / "b.log").read_bytes())
+    tltui("ls", code=2)
+    assert "no PATH given" in tltui.err and "tltui ./ls\n" in tltui.err
+    assert "[1/0]" in tltui("./ls") and "[1/0]" in tltui("ls", "ls")
+    assert "[0/0]" in tltui("ls", "a.log")
+    tltui("show", code=2)
+    assert "./" not in tltui.err, "there is no file of that name"
+    monkeypatch.setenv("TORCH_TRACE", str(here / "a.log"))
+    assert "[0/0]" in tltui("ls")
+
+
+def test_torch_trace_stands_for_path_beside_an_address(here: Path, tltui: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCH_TRACE", str(here / "a.log"))
+    assert tltui("show", "0/0:own") == "a\n"
+    assert tltui("grep", "own") == tltui("grep", "own", "a.log")
+    assert tltui("source", "f.py:2").startswith("What became of f.py:2")
+    assert tltui("show", "b.log", "1/0:own") == "b\n", "PATH goes before it"
+    assert "rank 1" in tltui("ls", "--demo")
+    tltui("show", "0/x", code=2)
+    assert "it is not an address" in tltui.err
+
+
+# what is printed of names
+
+
+BAD = "x\x1b]0;owned\x07\x9b2J\u202e"
+
+
+@pytest.mark.parametrize("arguments", [
+    ["ls", BAD], [BAD], ["show", "a.log", BAD], ["show", "a.log", f"0/0:{BAD}"], ["extract", "a.log", f"0/0:{BAD}", "-o", "out"],
+    ["ls", f"--{BAD}"], ["summary", f"--rank={BAD}"], ["grep", f"({BAD}", "a.log"], ["check", "a.log", "--fail-on", BAD],
+    ["source", "a.log", BAD], ["show", "a.log", "0/0:own", "--unit", BAD], ["extract", "a.log", "-o", f"a.log/{BAD}"],
+], ids=lambda arguments: " ".join(arguments).replace(BAD, "BAD"))  # fmt: skip
+def test_no_message_steers_the_terminal(arguments: list[str], here: Path, tltui: Command) -> None:
+    tltui(*arguments, code=2)
+    assert "owned" in tltui.err
+    assert [char for char in tltui.err if char != "\n" and sanitize(char) != char] == []
+
+
+def test_names_of_the_trace_in_messages(here: Path, tltui: Command) -> None:
+    path = mt.write(here, mt.artifact(BAD, "x", frame=0, compile=0), "bad.log")
+    tltui("show", str(path), "0/0:other", code=2)
+    assert "It has: x␛]0;owned␇␦2J␦" in tltui.err
+    name = here / f"{BAD}.log"
+    name.write_text("no log")
+    tltui("ls", str(name), code=2)
+    assert "x␛]0;owned␇␦2J␦.log" in tltui.err and "\x1b" not in tltui.err
+
+
+@pytest.mark.parametrize("columns", ["²", "0", "-5", "", "9" * 5000, "x"])
+def test_columns_that_are_no_number(columns: str, here: Path) -> None:
+    done = run_apart("ls", str(here / "a.log"), env={"COLUMNS": columns})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert max(map(len, done.stdout.splitlines())) <= 400
+
+
+@pytest.mark.parametrize("command", ["ls", "summary", "show --raw", "extract -o out", "grep own", ""])
+def test_a_closed_stdout(command: str, here: Path) -> None:
+    done = in_a_shell(f"{command} a.log >&-")
+    assert (done.returncode, done.stderr) == (2, "tltui: standard output is closed\n")
+    assert not (here / "out").exists()
+
+
+def test_a_closed_stderr(here: Path) -> None:
+    done = in_a_shell("ls nowhere 2>&-")
+    assert (done.returncode, done.stdout) == (2, "")
+
+
 # without PATH
 
 
@@ -478,8 +667,7 @@ def test_latest(tmp_path: Path, tltui: Command) -> None:
 
 def test_head_has_no_traceback() -> None:
     for arguments in ("ls", "records", "show"):
-        command = f"{sys.executable} -m tltui {arguments} {TRACES} | head -1"
-        done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+        done = in_a_shell(f"{arguments} {TRACES} | head -1")
         assert done.stderr == ""
         assert done.returncode == 0
         assert done.stdout.count("\n") == 1
@@ -488,8 +676,7 @@ def test_head_has_no_traceback() -> None:
 def test_a_large_artifact_into_head(tmp_path: Path) -> None:
     path = mt.write(tmp_path, mt.artifact("a", "line\n" * 400_000, frame=0, compile=0))
     for more in ("", "--raw", "--json"):
-        command = f"{sys.executable} -m tltui show {path} 0/0:a {more} | head -1"
-        done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+        done = in_a_shell(f"show {path} 0/0:a {more} | head -1")
         assert (done.stderr, done.returncode) == ("", 0)
 
 
@@ -503,7 +690,7 @@ def test_without_a_terminal_the_listing_is_printed(tltui: Command) -> None:
 def in_a_terminal(*arguments: str, **env: str) -> tuple[int, str]:
     """Run on a pseudoterminal until it ends."""
     leader, follower = pty.openpty()
-    clean = {"PATH": os.environ["PATH"], "COLUMNS": "100", "LC_ALL": "C.UTF-8", **env}
+    clean = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCES, "COLUMNS": "100", "LC_ALL": "C.UTF-8", **env}
     command = [sys.executable, "-m", "tltui", *arguments]
     process = subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower, env=clean)
     os.close(follower)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from ast import literal_eval
 from pathlib import Path
 
 import pytest
@@ -40,3 +41,15 @@ print()
 print({UI})
 """
     assert imported(program) == "[]"
+
+
+def test_a_command_is_imported_when_it_is_used() -> None:
+    ours = ("tltui.cli.", "tltui.model", "tltui.analyses", "wcwidth")
+    after = f"print([name for name in sys.modules if name.startswith({ours})])"
+    shared = {"tltui.cli.failure", "tltui.cli.parser", "tltui.cli.registry"}
+    help_ = f"import sys, tltui.cli\ntry: tltui.cli.main(['--help'])\nexcept SystemExit: pass\n{after}"
+    assert set(literal_eval(imported(help_))) == shared | {"tltui.cli.ui"}
+    ls = set(literal_eval(imported(f"import sys, tltui.cli; tltui.cli.main(['ls', {str(TRACE)!r}])\n{after}")))
+    own = {name for name in ls if name.startswith("tltui.cli.")}
+    assert own == shared | {f"tltui.cli.{name}" for name in ("arguments", "loading", "ls", "printing")}
+    assert "wcwidth" not in ls, "the marks of a listing are known to be narrow"

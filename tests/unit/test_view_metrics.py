@@ -13,7 +13,8 @@ from made_logs import TRACES, Log, trace
 from viewed import lead_somewhere, opened, page, text
 
 from tltui.analyses.metrics.fields import COPIES, KNOWN, about
-from tltui.analyses.metrics.metrics import CompileMetrics, RunMetrics, metrics_of, run_metrics
+from tltui.analyses.metrics.metrics import CompileMetrics, RunMetrics, metrics_of
+from tltui.analyses.metrics.sums import run_metrics
 from tltui.analyses.records import Reader
 from tltui.documents.parts.metric_record import number_text, raw_text
 from tltui.documents.scope import scope_of

@@ -287,5 +287,5 @@ def test_many_are_read_in_steps(tmp_path: Path) -> None:
         log.start(compile_=number).artifact("dynamo_graph_break_reason", text, compile_=number)
         log.metrics(compile_=number, restart_reasons=[])
     run = log.open()
-    steps = sum(1 for _ in analysis.break_groups(list(run.compiles()), analysis.Readers()))
+    steps = sum(1 for _ in analysis.break_groups(list(run.compiles())))
     assert steps == 30

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from tltui.analyses.parts import part, reader_of
 from tltui.analyses.provenance.used_ops import OpUse, uses_of
 from tltui.analyses.records import Reader, address, list_in, named, text_in, whole_in
 from tltui.analyses.shapes.expressions import Expression, Expressions
 from tltui.analyses.shapes.inputs import Symbol
 from tltui.analyses.stacks.stacks import StackFrame, frames_of, user_frames
+from tltui.model.artifacts import artifact_name
 from tltui.model.nodes import Compile, Process
 from tltui.model.ref import Ref
 
@@ -130,11 +132,17 @@ def read_exports(compiles: Iterable[Compile]) -> Generator[None, None, Exports]:
     created = 0
     for members in by_process.values():
         expressions = Expressions(members[0].process)
-        if any(True for _ in _segments(members)):
+        if not any(artifact_name(kind) in _NAMES for kind in members[0].process.log.kinds):
+            continue
+        for compile_ in members:
+            _tells(compile_)
+            yield
+        segments = list(_segments(members))
+        if segments:
             yield from expressions.index(members)
         created += expressions.count
-        reader = Reader(members[0].process.log)
-        for segment in _segments(members):
+        reader = reader_of(members[0])
+        for segment in segments:
             export = yield from _export(segment, reader, expressions)
             if export is not None:
                 found.append(export)
@@ -148,7 +156,7 @@ Piece = tuple[int, str, Compile]
 def _segments(compiles: list[Compile]) -> Iterator[list[Piece]]:
     """The records of each export. An ordinary compile under `TORCH_DTRACE` has guards too, and is none."""
     pieces = sorted(
-        ((record, name, c) for c in compiles for record, name in named(c, _NAMES)), key=lambda piece: piece[0]
+        ((record, name, c) for c in filter(_tells, compiles) for record, name in named(c, _NAMES)), key=lambda piece: piece[0]
     )
     segment: list[Piece] = []
     for piece in pieces:
@@ -160,6 +168,12 @@ def _segments(compiles: list[Compile]) -> Iterator[list[Piece]]:
             yield from _real(segment)
             segment = []
     yield from _real(segment)
+
+
+@part
+def _tells(compile_: Compile, reader: Reader) -> bool:
+    """Whether a compile has any record that an export may have written."""
+    return any(True for _ in named(compile_, _NAMES))
 
 
 def _real(segment: list[Piece]) -> Iterator[list[Piece]]:

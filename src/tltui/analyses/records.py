@@ -13,11 +13,14 @@ from weakref import WeakKeyDictionary
 
 from tltui.model.artifacts import artifact_name
 from tltui.model.nodes import Compile, Process
+from tltui.text.lru import Lru
 from tltui.trace.batch import ORPHAN
 from tltui.trace.grammar import PREFIX, parse_json
 from tltui.trace.log import Log
 
 AHEAD = 1 << 16
+KEPT = 16 << 20
+"""Characters of texts that a reader keeps for those who ask for the same few again and again."""
 JSON_LIMIT = 1 << 20
 """Stored bytes up to which a JSON payload is parsed as a whole."""
 
@@ -27,8 +30,8 @@ class Reader:
 
     def __init__(self, log: Log, ahead: int = AHEAD) -> None:
         self.log = log
-        self.memo: dict[object, Any] = {}
-        """What an analysis looked up for many compiles."""
+        self.kept: Lru[object, Any] = Lru(KEPT)
+        """Texts that were laid out last: whoever puts them there sees to it that they are still true."""
         self._ahead = ahead
         self._start = 0
         self._block = b""
@@ -98,7 +101,10 @@ def number_in(fields: object, key: str) -> float | None:
     value = fields.get(key) if isinstance(fields, dict) else None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return float(value) if math.isfinite(value) else None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:  # an integer that no float holds
+        return None
 
 
 def whole_in(fields: object, key: str) -> int | None:
@@ -143,7 +149,7 @@ def named(compile_: Compile, names: Iterable[str]) -> Iterator[tuple[int, str]]:
     kinds = {n: name for n, name in enumerate(_names(log)) if name in wanted}
     if kinds:
         column = log.columns.kind
-        for record in sorted(compile_.records):
+        for record in compile_.records:
             name = kinds.get(column[record])
             if name is not None:
                 yield record, name
@@ -156,10 +162,22 @@ def metrics_fields(compile_: Compile, reader: Reader | None = None) -> list[tupl
 
 
 def address(compile_: Compile, record: int, name: str) -> str:
-    """The address of one of the artifacts of a compile."""
-    same = [number for number, _ in named(compile_, (name,)) if compile_.process.log.has_payload(number)]
-    plain = f"{compile_.ref}:{name}"
-    return plain if len(same) < 2 or record not in same else f"{plain}#{same.index(record) + 1}"
+    """The address of one of the artifacts of a compile. For many of them there is `addresses`."""
+    return addresses(compile_, (name,)).get(record) or f"{compile_.ref}:{name}"
+
+
+def addresses(compile_: Compile, names: Iterable[str]) -> dict[int, str]:
+    """Record → address of the artifacts of a compile that have one of these names, numbered in one pass over its records."""
+    log, base = compile_.process.log, str(compile_.ref)
+    same: dict[str, list[int]] = {}
+    for record, name in named(compile_, names):
+        if log.has_payload(record):
+            same.setdefault(name, []).append(record)
+    found: dict[int, str] = {}
+    for name, records in same.items():
+        plain = f"{base}:{name}"
+        found.update({r: f"{plain}#{n}" for n, r in enumerate(records, 1)} if len(records) > 1 else {records[0]: plain})
+    return found
 
 
 def torch_version(process: Process) -> str | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tltui.analyses.caches.caches import CacheAnswer, caches_of
+from tltui.analyses.parts import reader_of
 from tltui.analyses.problems.breaks import GraphBreak, breaks_of
 from tltui.analyses.problems.failures import Failure, failures_of
 from tltui.analyses.problems.missing import missing_of
 from tltui.analyses.recompiles.reasons import Recompile, recompile_of
-from tltui.analyses.records import Reader, json_in, metrics_fields, text_in, torch_version, whole_in
+from tltui.analyses.records import json_in, metrics_fields, text_in, torch_version, whole_in
 from tltui.analyses.shapes.inputs import Inputs, inputs_of
 from tltui.analyses.stacks.stacks import StackFrame, callers_of
 from tltui.analyses.timing.events import events_of
@@ -87,7 +88,7 @@ def _parts(compile_: Compile, artifacts: list[Artifact], units: list[Unit]) -> t
 def study(compile_: Compile) -> Study:
     """Read what the overview of a compile needs."""
     process = compile_.process
-    reader = Reader(process.log)
+    reader = reader_of(compile_)
     metrics = metrics_fields(compile_, reader)
     forward = next((fields for event, fields in metrics if event == "compilation_metrics"), {})
     events = events_of(compile_, reader)

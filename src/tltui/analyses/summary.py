@@ -10,13 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from tltui.analyses.problems.breaks import GraphBreak, breaks_of
-from tltui.analyses.problems.failures import failures_of
-from tltui.analyses.recompiles.reasons import parse_reason, recompile_of
-from tltui.analyses.records import Reader, metrics_fields
+from tltui.analyses.parts import part
+from tltui.analyses.problems.breaks import GraphBreak, known_breaks
+from tltui.analyses.problems.failures import known_failures
+from tltui.analyses.recompiles.reasons import known_recompile, parse_reason
+from tltui.analyses.records import Reader
 from tltui.analyses.stacks.stacks import is_framework, user_frames
 from tltui.analyses.timing.events import events_of
-from tltui.analyses.timing.phases import timing_of
+from tltui.analyses.timing.phases import Open, timing_of
 from tltui.model.nodes import Compile, Process
 from tltui.model.status import Tally
 
@@ -230,8 +231,7 @@ def _errors(compiles: list[Compile], rank: Ranks) -> tuple[ErrorLine, ...]:
         ranks = len({rank[id(c.process)] for c in members})
         known = None
         if number < ERRORS_READ:
-            reader = Reader(first.process.log)
-            known = next(iter(failures_of(first, metrics_fields(first, reader), reader)), None)
+            known = next(iter(known_failures(first)), None)
         kind, reason = facts.fail_type or "failure", facts.fail_reason or facts.backward_fail_reason or ""
         file = line = None
         if known is not None:
@@ -248,7 +248,7 @@ def _break_places(compiles: list[Compile], rank: Ranks) -> tuple[tuple[BreakPlac
     for compile_ in compiles:
         if not compile_.tally.breaks:
             continue
-        for found in breaks_of(compile_, limit=BREAKS_READ - read):
+        for found in known_breaks(compile_, BREAKS_READ)[: BREAKS_READ - read]:
             groups[found.gb or found.headline, found.file, found.line].append((compile_, found))
             read += 1
         if read >= BREAKS_READ:
@@ -283,7 +283,7 @@ def _most_recompiled(compiles: list[Compile]) -> MostRecompiled | None:
             reason = parse_reason(texts[0]).text
             break
     else:
-        found = recompile_of(last, [])
+        found = known_recompile(last)
         reason = found.reasons[0].text if found is not None and found.reasons else None
     return MostRecompiled(
         code_of(last), str(last.frame.ref), len(members), sum(c.tally.seconds for c in members), str(last.ref), reason,
@@ -299,12 +299,18 @@ def _unfinished(compiles: list[Compile]) -> tuple[Unfinished, ...]:
     found = []
     for members in list(newest.values())[:UNFINISHED_READ]:
         last = max(members, key=lambda c: c.records[-1] if c.records else 0)
-        waiting = timing_of(events_of(last), []).open
-        inner = waiting[-1] if waiting else None
+        inner = doing(last)
         found.append(
             Unfinished(str(last.ref), code_of(last), inner.name if inner else None, inner.seconds if inner else None)
         )
     return tuple(found)
+
+
+@part
+def doing(compile_: Compile, reader: Reader) -> Open | None:
+    """What a compile had begun and not ended, the innermost."""
+    waiting = timing_of(events_of(compile_, reader), []).open
+    return waiting[-1] if waiting else None
 
 
 def _caches(compiles: list[Compile]) -> tuple[tuple[str, int, int, int], ...]:

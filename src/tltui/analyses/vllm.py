@@ -14,9 +14,11 @@ from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tltui.analyses.compare.graph_shape import graph_shape, same_graph
+from tltui.analyses.parts import parsed, part, reader_of
 from tltui.analyses.records import Reader, named, text_in, whole_in
 from tltui.model.artifacts import Artifact, artifact_name, artifacts_of
 from tltui.model.nodes import Compile, Process
+from tltui.model.parts import MISSING
 from tltui.model.vllm import CompileCall, compile_calls, fields_of
 
 START, EVENT, SPLIT = "vllm_piecewise_compile_start", "vllm_compile_event", "vllm_piecewise_split_graph"
@@ -169,7 +171,7 @@ def read_calls(compiles: Iterable[Compile]) -> Generator[Call | None, None, None
         if id(process) not in events:
             events[id(process)] = _events(process)
         artifacts = artifacts_of(compile_)
-        reader = Reader(process.log)
+        reader = reader_of(compile_)
         for call in compile_calls(artifacts):
             number += 1
             event = events[id(process)].get(call.config.record) if call.config else None
@@ -179,25 +181,26 @@ def read_calls(compiles: Iterable[Compile]) -> Generator[Call | None, None, None
 def counts_of(compiles: Iterable[Compile]) -> tuple[int, int]:
     """(compile calls, pieces), as far as the kinds of the records tell: nothing is read."""
     calls = pieces = 0
-    for compile_ in compiles:
+    for compile_ in filter(has_vllm, compiles):
         for _, name in named(compile_, (CONFIG, START)):
             calls += name == CONFIG
             pieces += name == START
     return calls, pieces
 
 
-def has_vllm(compile_: Compile) -> bool:
+@part
+def has_vllm(compile_: Compile, reader: Reader) -> bool:
     """Whether vLLM wrote anything into a compile that belongs to a call."""
-    log = compile_.process.log
-    names = {name for kind in log.kinds if (name := artifact_name(kind)).startswith("vllm_") and name != EVENT}
-    return bool(names) and any(True for _ in named(compile_, names))
+    log = reader.log
+    own = {n for n, kind in enumerate(log.kinds) if (name := artifact_name(kind)).startswith("vllm_") and name != EVENT}
+    return bool(own) and any(log.columns.kind[record] in own for record in compile_.records)
 
 
 def _events(process: Process) -> dict[int, str]:
     """The record of a configuration → what vLLM said just before it. It says so outside of any compile."""
     if not any(kind.name == EVENT for kind in process.log.kinds):
         return {}
-    reader = Reader(process.log)
+    reader = reader_of(process)
     found: dict[int, str] = {}
     waiting = None
     records = ((r, name) for c in process.compiles.values() for r, name in named(c, (EVENT, CONFIG)))
@@ -226,9 +229,9 @@ def _call(
         piece = _piece(compile_, unit, start, parts, reader)
         submodules.setdefault(piece.submodule, []).append(piece)
         totals.append(whole_in(start, "total_piecewise_compiles"))
-        for part in parts:
-            if match := _GRAPH.match(part.name):
-                graphs.setdefault(match["name"], part)
+        for own in parts:
+            if match := _GRAPH.match(own.name):
+                graphs.setdefault(match["name"], own)
     told = yield from _submodules(submodules, graphs, reader)
     common = [artifact for artifact in call.common if artifact is not call.config]
     split = next((str(artifact.ref) for artifact in common if artifact.name == SPLIT), None)
@@ -294,15 +297,15 @@ def _passes(parts: list[Artifact], reader: Reader) -> Iterator[PassStep]:
     """The passes in the order in which they ran, each compared with the graph before it."""
     before: Artifact | None = None
     first = True
-    for part in parts:
-        match = _PASS.match(part.name)
+    for own in parts:
+        match = _PASS.match(own.name)
         if match is None:
-            if part.name == BEFORE:
-                before, first = part, True
+            if own.name == BEFORE:
+                before, first = own, True
             continue
         number = int(match["number"]) if match["number"] else None
-        yield PassStep(number, match["name"], str(part.ref), _changed(before, part, first, reader))
-        before, first = part, False
+        yield PassStep(number, match["name"], str(own.ref), _changed(before, own, first, reader))
+        before, first = own, False
 
 
 def _changed(before: Artifact | None, after: Artifact, first: bool, reader: Reader) -> bool | None:
@@ -314,8 +317,22 @@ def _changed(before: Artifact | None, after: Artifact, first: bool, reader: Read
         return False
     if not first and old is not None and new is not None:
         return True
-    texts = (reader.text(part.record, GRAPH_LIMIT) for part in (before, after))
-    return not same_graph(*texts)
+    parts = before.owner.process.parts
+    texts = [reader.payload(part.record, GRAPH_LIMIT) for part in (before, after)]
+    asked = tuple(hashlib.md5(text, usedforsecurity=False).digest() for text in texts)
+    changed = parts.get(_changed, asked)
+    if changed is MISSING:
+        changed = not same_graph(*(text.decode("utf-8", "replace") for text in texts))
+        parts.put(_changed, asked, (), changed)
+    return bool(changed)
+
+
+@parsed
+def _shape(text: bytes) -> tuple[int, str]:
+    """Of a graph: its statements, and a hash of all but its names."""
+    shape = graph_shape(text.decode("utf-8", "replace"))
+    everything = "\n".join(shape.all).encode("utf-8", "replace")
+    return len(shape.statements), hashlib.md5(everything, usedforsecurity=False).hexdigest()
 
 
 def _submodules(
@@ -329,9 +346,7 @@ def _submodules(
         same = statements = None
         if graph is not None and reader.log.columns.size[graph.record] <= GRAPH_LIMIT:
             yield
-            shape = graph_shape(reader.text(graph.record, GRAPH_LIMIT))
-            statements = len(shape.statements)
-            digest = hashlib.md5("\n".join(shape.all).encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
+            statements, digest = _shape(graph.owner, reader.payload(graph.record, GRAPH_LIMIT))
             same = firsts.setdefault(digest, name) if statements else None
         ordered = tuple(sorted(own, key=lambda piece: piece.range))
         found.append(

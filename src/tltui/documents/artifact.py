@@ -17,6 +17,7 @@ from tltui.text.json_document import json_document
 from tltui.text.payload import Payload
 from tltui.text.sanitize import sanitize
 from tltui.trace.envelope import METRICS
+from tltui.trace.files import Gone
 from tltui.trace.log import Check, Checked, Log
 
 CHECKED_AT_ONCE = 8 << 20
@@ -27,9 +28,22 @@ UNCHECKED = "md5 ?"
 def artifact_document(artifact: Artifact, options: Options) -> Document:
     """The payload of an artifact in its language; the envelope's value for metrics."""
     ref, title = str(artifact.ref), artifact_title(artifact)
-    if artifact.is_metrics and artifact.payload is None:
-        return _value(artifact.log, artifact.record, ref, title, options)
-    return _payload(artifact.log, artifact.record, artifact.kind, ref, title, options)
+    try:
+        if artifact.is_metrics and artifact.payload is None:
+            return _value(artifact.log, artifact.record, ref, title, options)
+        return _payload(artifact.log, artifact.record, artifact.kind, ref, title, options)
+    except Gone as gone:
+        return gone_document(ref, title, gone)
+
+
+def gone_document(ref: str, title: str, gone: Gone) -> Document:
+    """What can be said of bytes that are not there any more."""
+    builder = Builder(ref, title)
+    builder.add((f"This is {gone.strerror}.", tokens.WARN))
+    builder.add(("file  ", tokens.LABEL), str(gone.filename))
+    builder.blank()
+    builder.add("The tree and the pages say what was read before that. What the file holds now is another process in the tree.")
+    return builder.document()
 
 
 def artifact_title(artifact: Artifact) -> str:
@@ -98,6 +112,13 @@ def _json(value: object) -> bytes:
 
 def record_document(log: Log, record: int, ref: Ref, options: Options) -> Document:
     """Envelope and payload of one record: what people open `raw.jsonl` for."""
+    try:
+        return _record(log, record, ref, options)
+    except Gone as gone:
+        return gone_document(str(ref), f"record {record + 1}", gone)
+
+
+def _record(log: Log, record: int, ref: Ref, options: Options) -> Document:
     kind, context = log.kind(record), log.context(record)
     name = kind.name or kind.event
     head = Builder(str(ref), f"record {record + 1} · {name}")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from tltui.documents.artifact import artifact_document, record_document
+from tltui.documents.artifact import artifact_document, gone_document, record_document
 from tltui.documents.compare.compare import compare_document
 from tltui.documents.overview.attempt import attempt_document
 from tltui.documents.overview.compile import compile_document
@@ -24,12 +25,14 @@ from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.run import Run
 from tltui.text.document import Document, Options, error_document
+from tltui.trace.files import Gone
 
 
 def build(run: Run, ref: Ref | str, options: Options) -> Document:
     """The document at an address, '' for the run's overview. Raises `BadAddress`, OSError."""
     if isinstance(ref, str):
         ref = parse_ref(ref)
+    options = replace(options, goes_on=run.goes_on)
     if ref.view:
         return _view(run, ref, options)
     node = run.resolve(ref)
@@ -104,5 +107,7 @@ def build_safely(run: Run, ref: Ref | str, options: Options) -> Document:
     """Like `build`, but any failure becomes a document that says what failed, so that it never ends the program."""
     try:
         return build(run, ref, options)
+    except Gone as gone:
+        return gone_document(str(ref), str(ref) or "overview", gone)
     except Exception as error:
         return error_document(str(ref), str(ref) or "overview", str(ref) or "the overview of the run", error)

@@ -13,7 +13,6 @@ import json
 import os
 import re
 import socket
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +27,7 @@ from tltui.model.nodes import Compile, Frame, LogModel, Process, Rank
 from tltui.model.ref import NO_ID, BadAddress, parse_ref
 from tltui.model.run import Run
 from tltui.text import tokens
+from tltui.text.atomic import replacing
 from tltui.text.document import Builder, Options, TextDocument
 from tltui.text.filename import safe_name
 from tltui.trace.batch import ORPHAN
@@ -248,14 +248,8 @@ class Bundle:
         written = []
         for part, path in zip(self.parts, paths, strict=True):
             path.parent.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(prefix=".bundle-", dir=path.parent)
-            try:
-                with os.fdopen(handle, "wb") as out:
-                    out.writelines(self.pieces(part))
-                os.replace(name, path)
-            except BaseException:
-                Path(name).unlink(missing_ok=True)
-                raise
+            with replacing(path, private=True) as out:
+                out.writelines(self.pieces(part))
             written.append((str(path), path.stat().st_size))
         return written
 

@@ -32,12 +32,22 @@ class Page(Builder):
         super().__init__(ref, title, options)
         self.width = max(options.width, 30)
         self.ascii = options.ascii
+        self.goes_on = options.goes_on
 
     def add(self, *pieces: Piece, anchor: str | None = None) -> None:
         """Append one line, with ASCII signs for ours where those are wanted."""
         if self.ascii:
             pieces = tuple(map(_in_ascii, pieces))
         super().add(*pieces, anchor=anchor)
+
+    def more(self, what: str = "") -> None:
+        """Say that more may come, and what of the page that concerns."""
+        if self.goes_on:
+            self.say(f"{self.goes_on[:1].upper()}{self.goes_on[1:]}{': ' + what if what else '.'}", "", tokens.WARN)
+
+    def so_far(self, text: str) -> str:
+        """A statement that something is not there: of a run that goes on it is about the moment."""
+        return f"So far: {text[:1].lower()}{text[1:]}" if self.goes_on else text
 
     def status(self, status: Status | None) -> Piece:
         """The glyph of a status, in its style."""

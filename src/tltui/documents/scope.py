@@ -68,4 +68,5 @@ def _in_order(process: Process) -> list[Compile]:
 def view_document(run: Run, view: View, ref: Ref, options: Options) -> Document:
     """The document of a view about the part of the run that `ref` names. Raises `BadAddress`."""
     make = import_module(f"tltui.documents.pages.{view.name}").document
+    options = replace(options, goes_on=run.goes_on)
     return cast(Callable[[Run, Scope, Options], Document], make)(run, replace(scope_of(run, ref), n=ref.n), options)

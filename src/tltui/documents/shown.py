@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from tltui.model.artifacts import Artifact, artifacts_of, units_of
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import BadAddress, Ref
 from tltui.model.run import Run
+from tltui.text.atomic import replacing
 from tltui.text.document import Document
 from tltui.text.filename import safe_name
 from tltui.text.payload import Payload
@@ -117,10 +117,10 @@ def extract(run: Run, refs: Sequence[str], output: str, force: bool = False) -> 
         rank, directory, name = _place(artifact)
         inside = _below(_below(top, rank), directory)
         target = inside / _untaken(name, str(inside), taken)
-        if force:
+        if force and not target.is_file():
             target.unlink(missing_ok=True)  # a link or a pipe is replaced, not written through
         size = 0
-        with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
+        with replacing(target, force=force) as file:
             for piece in _bytes_of(artifact):
                 size += file.write(piece)
         yield str(target), size

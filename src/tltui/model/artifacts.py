@@ -90,8 +90,15 @@ def is_artifact(kind: LogKind, has_payload: bool) -> bool:
 
 def artifacts_of(compile_: Compile) -> list[Artifact]:
     """All artifacts of a compile in record order, each with the unit that it belongs to."""
+    return list(compile_.process.parts.lately("artifacts", compile_, lambda: _derived(compile_)))
+
+
+def _derived(compile_: Compile) -> tuple[Artifact, ...]:
     found = _plain(compile_)
-    return [replace(artifact, unit=unit) for artifact, unit in zip(found, _assign(found), strict=True)]
+    return tuple(
+        artifact if unit is None else replace(artifact, unit=unit)
+        for artifact, unit in zip(found, _assign(found), strict=True)
+    )  # fmt: skip
 
 
 def _plain(compile_: Compile) -> list[Artifact]:
@@ -243,6 +250,14 @@ def units_of(artifacts: list[Artifact]) -> list[Unit]:
 
     Reads the start records of vLLM's pieces as well.
     """
+    if not any(artifact.unit is not None for artifact in artifacts):
+        return []
+    owner = artifacts[0].owner
+    asked = ("units", tuple(artifact.record for artifact in artifacts))
+    return list(owner.process.parts.lately(asked, owner, lambda: tuple(_units(artifacts))))
+
+
+def _units(artifacts: list[Artifact]) -> list[Unit]:
     members: dict[int, list[Artifact]] = {}
     for artifact in artifacts:
         if artifact.unit is not None:

@@ -88,28 +88,22 @@ class Follower:
             found = self._discovery.look()
         except NothingFound:
             return
+        yield from self._renamed(found.logs)
         yield Looked(found)
         names = {followed.path for followed in self._logs}
-        missing = [log for log in found.logs if log.path not in names]
-        known: dict[Identity, int] = {
-            followed.source.identity: number for number, followed in enumerate(self._logs)
-            if missing and followed.source.identity is not None
-        }  # fmt: skip
-        for log in missing:
-            number = known.get(_identity(log.path) or (-1, -1), -1)
-            if number >= 0 and _identity(self._logs[number].path) != self._logs[number].source.identity:
-                yield from self._moved(number, log.path, found.logs)
-            else:
+        for log in found.logs:
+            if log.path not in names:
                 yield self._added(log)
 
-    def _moved(self, number: int, path: str, logs: tuple[FoundLog, ...]) -> Iterator[Event]:
-        """A log was renamed: what it was called may be a new log by now."""
-        followed = self._logs[number]
-        before, followed.path, followed.source.path = followed.path, path, path
-        yield Moved(number, path)
-        for log in logs:
-            if log.path == before:
-                yield self._added(log)
+    def _renamed(self, logs: tuple[FoundLog, ...]) -> Iterator[Event]:
+        """Logs that have another name now. What they were called may be new logs."""
+        names = {followed.path for followed in self._logs}
+        new = {identity: log.path for log in logs if log.path not in names and (identity := _identity(log.path))}
+        for number, followed in enumerate(self._logs if new else ()):
+            path = new.get(followed.source.identity or (-1, -1))
+            if path is not None and _identity(followed.path) != followed.source.identity:
+                followed.path = followed.source.path = path
+                yield Moved(number, path)
 
     def _added(self, log: FoundLog) -> Added:
         return Added(log, self._follow(log.path, FileBytes(log.path)).source)
@@ -172,6 +166,7 @@ class Follower:
                     followed.source.reached(batch.scanned)
             except Gone as gone:
                 yield from self._lost(number, gone.strerror or "", status, None)
+                yield from self._read(len(self._logs) - 1, status, ended, size)
                 return
             except OSError as error:
                 followed.scanner = None

@@ -70,6 +70,16 @@ class Compile:
         return self.id.frame is not None
 
     @property
+    def logs_breaks(self) -> bool:
+        """Whether its torch writes `dynamo_graph_break_reason` artifacts."""
+        return self.process.logs_breaks
+
+    @property
+    def log_ended(self) -> bool:
+        """Whether nothing more will come."""
+        return self.process.log.ended
+
+    @property
     def is_recompile(self) -> bool:
         """A compile of a frame that had been compiled before."""
         return bool(self.id.compile)
@@ -386,7 +396,7 @@ class LogModel:
 
     def end(self) -> None:
         """Nothing will be added to the log any more, though its end was not reached."""
-        self.log.ended, self.log.tail = True, None
+        self.log.end()
         self._count({id(owner): owner for owner in self._unfinished()})
 
     def began(self, started: float) -> bool:

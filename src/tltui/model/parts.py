@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import sys
 import threading
+from array import array
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import is_dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, cast
 
 from tltui.model.kind import Kind
 from tltui.text.lru import Lru
@@ -24,8 +25,13 @@ LIMIT = 48 << 20
 """Bytes that all parts of a run may take, as far as `weigh` knows."""
 READERS = 16
 """Logs whose last block is kept."""
+LATE = 8192
+"""Items of what was asked last of single nodes and is too large to be kept of all."""
 OVERHEAD = 200
 """Bytes of an entry itself."""
+
+
+T = TypeVar("T")
 
 
 class Stamped(Protocol):
@@ -59,6 +65,7 @@ class Parts:
         """How many parts were made since the run was opened: what did not change is not computed again."""
         self.readers: Lru[Any, Any] = Lru(READERS)
         """Logs → what reads them; kept here so that all questions share it."""
+        self._late: Lru[Hashable, tuple[int, Any]] = Lru(LATE)
         self._asked: OrderedDict[Hashable, _Asked] = OrderedDict()
         self._lock = threading.Lock()
         self._reading = threading.local()
@@ -118,21 +125,56 @@ class Parts:
                 asked.weight += weight
                 self.weight += weight
 
+    def lately(self, question: Hashable, node: Stamped, make: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
+        """Items that depend on one node, kept while the node is one of the last that were asked about: its own page, the tree and
+        the status line ask one after the other."""
+        self.reads(node)
+        key, stamp = (question, node), node.stamp
+        with self._lock:
+            found = self._late.get(key)
+        if found is not None and found[0] == stamp:
+            return cast("tuple[T, ...]", found[1])
+        made = make()
+        with self._lock:
+            self._late.put(key, (stamp, made), len(made) + 1)
+        return made
+
 
 def weigh(value: object) -> int:
     """Bytes that a frozen result takes, roughly. Nodes and kinds are not counted: they are there anyway."""
-    if isinstance(value, (str, bytes, int, float)) or value is None:
-        return sys.getsizeof(value) if isinstance(value, (str, bytes)) else 16
-    if isinstance(value, (tuple, list, set, frozenset)):
-        return 56 + 8 * len(value) + sum(map(weigh, value))
-    if isinstance(value, dict):
-        return 64 + 100 * len(value) + sum(map(weigh, value)) + sum(map(weigh, value.values()))
     kind = type(value)
+    if kind in _TEXTS:
+        return sys.getsizeof(value)
+    if kind in _PLAIN:
+        return 16
     names = _NAMES.get(kind)
     if names is None:
-        frozen = is_dataclass(kind) and kind is not Kind and bool(kind.__dataclass_params__.frozen)  # type: ignore[attr-defined]
-        names = _NAMES[kind] = tuple(kind.__dataclass_fields__) if frozen else ()  # type: ignore[attr-defined]
-    return 48 + 8 * len(names) + sum(weigh(getattr(value, name)) for name in names)
+        names = _NAMES[kind] = _fields(kind)
+    if names:
+        total = 48 + 8 * len(names)
+        for name in names:
+            total += weigh(getattr(value, name))
+        return total
+    if isinstance(value, dict):
+        total = 64 + 100 * len(value)
+        for pair in value.items():
+            total += weigh(pair[0]) + weigh(pair[1])
+        return total
+    if isinstance(value, (tuple, list, set, frozenset)):
+        total = 56 + 8 * len(value)
+        for item in value:
+            total += weigh(item)
+        return total
+    return sys.getsizeof(value) if isinstance(value, (str, bytes, bytearray, array)) else 48
 
 
+def _fields(kind: type) -> tuple[str, ...]:
+    """The fields of a frozen dataclass."""
+    if not is_dataclass(kind) or kind is Kind or not kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        return ()
+    return tuple(kind.__dataclass_fields__)
+
+
+_TEXTS = frozenset((str, bytes))
+_PLAIN = frozenset((int, float, bool, type(None)))
 _NAMES: dict[type, tuple[str, ...]] = {}

@@ -179,6 +179,13 @@ class Run:
         return all(model.log.ended or model.log.waiting for model in self.models)
 
     @property
+    def goes_on(self) -> str:
+        """Why more may come; '' when it is known that nothing will."""
+        if self.finished:
+            return ""
+        return "the job may still be writing the log" if self.is_read else "the log is still being read"
+
+    @property
     def tails(self) -> list[tuple[str, Tail]]:
         """Logs that end in a record that is not complete yet: path, and where."""
         return [(model.log.path, model.log.tail) for model in self.models if model.log.tail is not None]

@@ -7,12 +7,12 @@ it, since one compile may well have restarted, broken its graph and failed.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
-if TYPE_CHECKING:
-    from tltui.model.nodes import Compile
+from tltui.trace.batch import Metrics, Started
 
 
 class Status(str, Enum):
@@ -51,6 +51,40 @@ def glyph(status: Status | None, ascii_: bool = False) -> str:
     if status is None:
         return "." if ascii_ else "·"
     return (ASCII_GLYPHS if ascii_ else GLYPHS)[status]
+
+
+class Recorded(Protocol):
+    """What facts and statuses are made of. `tltui.model.nodes.Compile` is one."""
+
+    metrics: list[Metrics]
+    counts: Counter[str]
+    attempts: frozenset[int]
+    started: Started | None
+    started_attempt: int | None
+
+    @property
+    def is_compile(self) -> bool:
+        """Whether it has a status at all."""
+
+    @property
+    def is_recompile(self) -> bool:
+        """Whether its frame had been compiled before."""
+
+    @property
+    def logs_breaks(self) -> bool:
+        """Whether its torch writes records of graph breaks."""
+
+    @property
+    def log_ended(self) -> bool:
+        """Whether nothing more will come."""
+
+    @property
+    def facts(self) -> Facts:
+        """See `facts_of`."""
+
+    @property
+    def status(self) -> Status | None:
+        """See `status_of`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +145,7 @@ class Tally(NamedTuple):
         return Tally(*counts)._replace(seconds=self.seconds + sign * other.seconds)
 
     @classmethod
-    def of(cls, compile_: Compile) -> Tally:
+    def of(cls, compile_: Recorded) -> Tally:
         """What one compile adds."""
         if not compile_.is_compile:
             return cls(breaks=compile_.counts["dynamo_graph_break_reason"])
@@ -131,7 +165,7 @@ class Tally(NamedTuple):
         )
 
 
-def facts_of(compile_: Compile) -> Facts:
+def facts_of(compile_: Recorded) -> Facts:
     """Derive the facts from the metrics and the counted artifacts."""
     forward = [m for m in compile_.metrics if m.event == "compilation_metrics"]
     backward = [m for m in compile_.metrics if m.event.startswith(("bwd_comp", "aot_autograd_b")) and not m.is_runtime]
@@ -139,7 +173,7 @@ def facts_of(compile_: Compile) -> Facts:
     backward_failed = next((m for m in backward if m.fail_type), None)
     restarts = tuple(reason for m in forward for reason in m.restart_reasons or ())
     breaks = compile_.counts["dynamo_graph_break_reason"]
-    if not compile_.process.logs_breaks:
+    if not compile_.logs_breaks:
         breaks = max(breaks, len(restarts))
     durations = [m.duration_s for m in forward if m.duration_s is not None]
     backward_s = [m.duration_s for m in backward if m.duration_s is not None]
@@ -151,8 +185,8 @@ def facts_of(compile_: Compile) -> Facts:
     )
     return Facts(
         has_metrics=bool(forward),
-        waiting=not forward and not compile_.process.log.ended,
-        failed=failed is not None or bool(compile_.counts["dynamo_error"] and not forward),
+        waiting=not forward and not compile_.log_ended,
+        failed=failed is not None or bool(compile_.counts["dynamo_error"] and not forward and compile_.log_ended),
         fail_type=failed.fail_type if failed else None,
         fail_reason=failed.fail_reason if failed else None,
         backward_failed=backward_failed is not None,
@@ -183,7 +217,7 @@ def status_of(facts: Facts) -> Status:
     return Status.EMPTY if facts.skipped else Status.OK
 
 
-def tlparse_status(compile_: Compile) -> str | None:
+def tlparse_status(compile_: Recorded) -> str | None:
     """The colour that tlparse 0.4.3 gives the compile in its stack trie; None where it does not list it.
 
     Its rules hide breaks of frames without operations and read absent restart reasons as a break: kept for comparison.

@@ -8,6 +8,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from tltui.text.atomic import replacing
+
 LIMIT = 74_000
 """Bytes that terminals take in one OSC 52 sequence."""
 
@@ -47,9 +49,7 @@ def _to_tmux(data: bytes) -> bool:
 def _to_file(data: bytes, file: Path) -> str:
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600)
-        with os.fdopen(handle, "wb") as out:
-            os.fchmod(handle, 0o600)
+        with replacing(file, private=True) as out:
             out.write(data)
     except OSError:
         return ""

@@ -81,6 +81,8 @@ class Options:
     filter: str = ""
     raw: bool = False
     ascii: bool = False
+    goes_on: str = ""
+    """Why more may come, '' when not: what is not there is then said to be so for now only."""
 
 
 @runtime_checkable
@@ -166,6 +168,9 @@ class TextDocument:
     anchors: dict[str, int] = field(default_factory=dict)
     section_list: list[Section] = field(default_factory=list)
     result: object | None = None
+    _measured: int = 0
+    """Lines that `_widest` is about."""
+    _widest: int = 0
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -180,7 +185,11 @@ class TextDocument:
         return len(self.lines[n].text)
 
     def width(self) -> int:
-        return max((len(line.text) for line in self.lines), default=0)
+        known, end = self._measured, len(self.lines)
+        if known < end:  # lines are only ever added: a growing page is not measured anew with each slice
+            self._widest = max(self._widest, *(len(self.lines[n].text) for n in range(known, end)))
+            self._measured = end
+        return self._widest
 
     def advance(self, size: int = 0) -> bool:
         return True
@@ -223,7 +232,7 @@ class Builder:
     def __init__(self, ref: str, title: str, options: Options | None = None) -> None:
         self.options = options or Options()
         self._document = TextDocument(ref, sanitize(title))
-        self._open: list[tuple[int, str, bool]] = []
+        self._open: list[tuple[int, str, bool, int]] = []
 
     def add(self, *pieces: Piece, anchor: str | None = None) -> None:
         """Append one line. Every piece is sanitised; line ends inside a piece become visible marks."""
@@ -259,19 +268,19 @@ class Builder:
 
     def open(self, title: str, folded: bool = False) -> None:
         """Start a section whose head is the next line. Sections nest."""
-        self._open.append((len(self._document.lines), sanitize(title), folded))
+        self._open.append((len(self._document.lines), sanitize(title), folded, len(self._document.section_list)))
 
     def close(self, level: int | None = None) -> None:
         """End the innermost open section, or all down to `level`. Empty lines at its end stay outside of it."""
         target = len(self._open) - 1 if level is None else level
         while len(self._open) > max(target, 0):
-            first, title, folded = self._open.pop()
+            first, title, folded, place = self._open.pop()
             last = len(self._document.lines) - 1
             while last > first and not self._document.lines[last].text:
                 last -= 1
             if last > first:
                 section = Section(first, last, len(self._open), title, folded)
-                self._document.section_list.append(section)
+                self._document.section_list.insert(place, section)  # before those in it: they are there already
 
     def growing(self) -> TextDocument:
         """The document that is being built, as it is now."""
@@ -280,7 +289,6 @@ class Builder:
     def document(self, result: object | None = None) -> TextDocument:
         """The finished document; `result` is what `data()` gives."""
         self.close(0)
-        self._document.section_list.sort(key=lambda section: (section.first, section.level))
         self._document.result = result
         return self._document
 

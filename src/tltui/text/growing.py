@@ -54,7 +54,5 @@ class GrowingDocument(TextDocument):
                 self.result = stop.value
                 self.complete = True
                 break
-        else:  # a section is entered when it ends: an outer one after those in it
-            self.section_list.sort(key=lambda section: (section.first, section.level))
         self.version += 1
         return self.complete

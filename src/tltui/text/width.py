@@ -1,42 +1,65 @@
 """How many cells of a terminal a text takes.
 
-A Chinese character takes two, a combining accent none. The standard library's tables decide; what a
-terminal makes of emoji sequences differs from terminal to terminal and is not modelled.
+A Chinese character takes two, a combining accent none, a character that is told to look like an emoji (U+FE0F) two. The tables
+are those of `wcwidth`; what terminals make of sequences of emoji differs from one to the next and is not modelled. Text of
+characters that are known to take one cell never gets there, and the library is loaded for the first one that is not.
 """
 
 from __future__ import annotations
 
-import unicodedata
+import re
 from functools import lru_cache
 
 ELLIPSIS = "…"
 
+_NARROW = re.compile(
+    "[ -~\xa0-\xac\xae-\u02ff\u0370-\u0482\u2010-\u2027\u2030-\u205e\u2190-\u2319\u2400-\u25fc\u2691\u2713\u2717]*"
+).fullmatch
+"""Text of which each character takes one cell: letters of Europe, punctuation, arrows, mathematics, boxes, our own marks."""
+_AS_EMOJI = re.compile("(.)\ufe0f", re.DOTALL)
+
 
 @lru_cache(maxsize=4096)
 def _cells(char: str) -> int:
-    code = ord(char)
-    if unicodedata.category(char) in ("Mn", "Me", "Cf") or 0x1160 <= code <= 0x11FF:
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
+    from wcwidth import wcwidth
+
+    return abs(wcwidth(char))  # -1 for a control character: sanitised text has none
+
+
+@lru_cache(maxsize=256)
+def _widened(char: str) -> int:
+    """By how much U+FE0F widens the character before it."""
+    from wcwidth import wcswidth
+
+    return 1 if _cells(char) == 1 and wcswidth(char + "\ufe0f") == 2 else 0
 
 
 def cells(text: str) -> int:
     """Cells that `text` takes."""
-    return len(text) if text.isascii() else sum(map(_cells, text))
+    if text.isascii() or _NARROW(text):
+        return len(text)
+    return sum(map(_cells, text)) + (sum(map(_widened, _AS_EMOJI.findall(text))) if "\ufe0f" in text else 0)
+
+
+def fitting(text: str, width: int) -> int:
+    """How many characters of `text` fit into a number of cells, accents with their letters."""
+    if width <= 0:
+        return 0
+    if text.isascii():
+        return min(len(text), width)
+    used = 0
+    for n, char in enumerate(text):
+        used += _cells(char)
+        if char == "\ufe0f" and n:
+            used += _widened(text[n - 1])
+        if used > width:
+            return n
+    return len(text)
 
 
 def crop(text: str, width: int) -> str:
     """The longest beginning of `text` that takes at most `width` cells. Accents stay with their letters."""
-    if width <= 0:
-        return ""
-    if text.isascii():
-        return text[:width]
-    used = 0
-    for n, char in enumerate(text):
-        used += _cells(char)
-        if used > width:
-            return text[:n]
-    return text
+    return text[: fitting(text, width)]
 
 
 def fit(text: str, width: int, ellipsis: str = ELLIPSIS) -> str:
@@ -57,9 +80,11 @@ def fit_left(text: str, width: int, ellipsis: str = ELLIPSIS) -> str:
     if room < 0:
         return crop(ellipsis, width)
     first, used = len(text), 0
-    while first and used + _cells(text[first - 1]) <= room:
+    while first:
+        used += _cells(text[first - 1]) + (_widened(text[first - 1]) if text[first : first + 1] == "\ufe0f" else 0)
+        if used > room:
+            break
         first -= 1
-        used += _cells(text[first])
     while first < len(text) and _cells(text[first]) == 0:  # an accent without its letter
         first += 1
     return ellipsis + text[first:]

@@ -137,14 +137,10 @@ class FileBytes:
         if now == self._checked:
             return
         if status.st_size < self._reached:
-            self.gone = CUT_OFF
-        elif (
-            _pread_all(fd, 0, len(self._beginning)) != self._beginning
-            or _pread_all(fd, max(self._reached - PLACE, 0), len(self._place)) != self._place
-        ):
-            self.gone = WRITTEN_ANEW
-        if self.gone:
-            raise Gone(self.gone, self.path)
+            raise Gone(CUT_OFF, self.path)
+        beginning = _pread_all(fd, 0, len(self._beginning))
+        if beginning != self._beginning or _pread_all(fd, self._reached - len(self._place), len(self._place)) != self._place:
+            raise Gone(WRITTEN_ANEW, self.path)
         self._checked = now
 
 

@@ -57,6 +57,8 @@ class Log:
         self.scanned = 0
         self.ended = False
         """Whether the writer has ended: what is there is all that will be."""
+        self.stamp = 0
+        """Changes when it ends."""
         self.tail: Tail | None = None
         """The incomplete record at the end of a log that may still be written."""
         self.waiting = False
@@ -83,8 +85,14 @@ class Log:
         self.contexts.extend(batch.contexts)
         self.damage.extend(batch.damage)
         self.scanned = batch.scanned
-        self.ended = batch.finished
+        if batch.finished:
+            self.end()
         self.tail, self.waiting = batch.tail, batch.waiting
+
+    def end(self) -> None:
+        """Nothing more will come."""
+        self.ended, self.tail = True, None
+        self.stamp += 1
 
     def kind(self, record: int) -> Kind:
         """What the record is."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.app import ComposeResult
@@ -20,6 +19,8 @@ from textual.widget import Widget
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
+from tltui.text.width import cells as cell_len
+from tltui.text.width import crop
 
 LINE_STYLES = (
     tokens.OK, tokens.BREAK, tokens.ERROR, tokens.EMPTY, tokens.MISSING, tokens.RUNNING, tokens.SEEN,
@@ -81,7 +82,7 @@ class Bar(Widget, can_focus=False):
         for piece in self._left:
             segment = self._segment(piece)
             if segment.cell_length > room:
-                segments.append(Segment(_cut(segment.text, room), segment.style))
+                segments.append(Segment(crop(segment.text, room), segment.style))
                 room = 0
                 break
             segments.append(segment)
@@ -97,12 +98,6 @@ class Bar(Widget, can_focus=False):
 
 def _text(piece: Piece) -> str:
     return piece if isinstance(piece, str) else piece[0]
-
-
-def _cut(text: str, cells: int) -> str:
-    while text and cell_len(text) > cells:
-        text = text[:-1]
-    return text
 
 
 class RunBar(Bar):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from typing import ClassVar
 
-from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -21,6 +20,7 @@ from textual.widget import Widget
 
 from tltui.text.document import Document, TextDocument
 from tltui.text.rows import WRAP_CAP, Lines, Row, RowMap
+from tltui.text.width import cells as cell_len
 from tltui.widgets.document_names import Stop, stops
 from tltui.widgets.document_strips import ASCII_MARKS, STYLES, WHOLE, Fragment, Look, Marks, Painter, key_of
 

@@ -7,10 +7,11 @@ from functools import partial
 from typing import Any
 
 from tltui.text.document import Document, Hit
+from tltui.text.pattern import compiled
 from tltui.text.rows import Row, RowMap
 from tltui.widgets.document_folding import FoldingCanvas
 from tltui.widgets.document_names import word_at
-from tltui.widgets.document_search import Search, compiled, counting, seeking
+from tltui.widgets.document_search import Search, counting, seeking
 from tltui.widgets.document_strips import Look
 
 

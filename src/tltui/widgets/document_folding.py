@@ -13,9 +13,10 @@ from functools import partial
 from typing import Any
 
 from tltui.text.document import Document, Hit, Section
+from tltui.text.pattern import compiled
 from tltui.text.rows import WRAP_CAP, WRAP_LIMIT, Lines, Row, RowMap, SectionIndex, Wrapped
 from tltui.widgets.document_background import YIELD, BackgroundCanvas
-from tltui.widgets.document_search import SLICE, Job, compiled
+from tltui.widgets.document_search import SLICE, Job
 from tltui.widgets.document_strips import Look, wrapped
 
 AT_ONCE = 1 << 20

@@ -72,15 +72,6 @@ class Background:
                 self._queue.put((epoch, following))
 
 
-def compiled(source: str) -> re.Pattern[str]:
-    """A search pattern: a regular expression, else literal; in lower case it ignores case."""
-    flags = 0 if any(char.isupper() for char in re.sub(r"\\.", "", source)) else re.IGNORECASE
-    try:
-        return re.compile(source, flags)
-    except re.error:
-        return re.compile(re.escape(source), flags)
-
-
 def _place(hit: Hit) -> tuple[int, int]:
     return (hit.line, hit.start)
 

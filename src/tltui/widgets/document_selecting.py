@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.cells import cell_len
 from textual import events
 
 from tltui.text.rows import Row
+from tltui.text.width import fitting
 from tltui.widgets.document_finding import FindingCanvas
 from tltui.widgets.document_names import Stop
 from tltui.widgets.document_strips import Look
@@ -68,10 +68,7 @@ class SelectingCanvas(FindingCanvas):
         if row.line < 0:
             return None
         fragment = self._fragment(row, self.scroll_offset.x)
-        low, cells = 0, x - self.gutter_width
-        while low < len(fragment.text) and cell_len(fragment.text[: low + 1]) <= cells:
-            low += 1
-        return row.line, fragment.first + min(low, fragment.columns)
+        return row.line, fragment.first + min(fitting(fragment.text, x - self.gutter_width), fragment.columns)
 
     def wheel(self, event: events.MouseEvent, rows: int) -> None:
         """Scroll by the wheel, or leave it to the terminal's owner when the mouse is off."""

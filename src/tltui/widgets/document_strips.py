@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.cache import LRUCache
@@ -20,6 +19,8 @@ from tltui.text import tokens
 from tltui.text.document import Document, Line
 from tltui.text.rows import WRAP_CAP, Row
 from tltui.text.sanitize import sanitize
+from tltui.text.width import cells as cell_len
+from tltui.text.width import fitting
 
 BANDS = 6
 """Colours of bands of lines that belong together (see `MarkedView`)."""
@@ -68,20 +69,6 @@ class Look:
     """A character for the first cell of the gutter, in the style `sign_style`."""
     sign_style: str = "hit-mark"
     tail: str = ""
-
-
-def fitting(text: str, cells: int) -> int:
-    """How many characters of `text` fit into a number of cells."""
-    if text.isascii():
-        return min(len(text), cells)
-    low, high = 0, min(len(text), cells * 2 + 64)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if cell_len(text[:middle]) <= cells:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def wrapped(text: str, width: int) -> Sequence[int]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -27,6 +26,8 @@ from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
+from tltui.text.width import cells as cell_len
+from tltui.text.width import fit
 from tltui.widgets.bars import LINE_STYLES
 from tltui.widgets.bindings import bindings
 
@@ -203,7 +204,7 @@ class TraceTree(ScrollView, can_focus=True, inherit_bindings=False):
         detail = [(sanitize(_text(piece)), _style_of(piece)) for piece in said.detail]
         left = room - right_width - (1 if right else 0)
         for text, style in (*left_pieces, *detail):
-            shown = _fit(text, left, "~" if self._ascii else "…")
+            shown = fit(text, max(left, 0), "~" if self._ascii else "…")
             left -= cell_len(shown)
             segments.append(Segment(shown, self._style(f"tok-{style}") if style else None))
             if left <= 0:
@@ -429,11 +430,3 @@ def _style_of(piece: Piece) -> str:
     return "" if isinstance(piece, str) else piece[1]
 
 
-def _fit(text: str, cells: int, mark: str) -> str:
-    if cell_len(text) <= cells:
-        return text
-    if cells <= 0:
-        return ""
-    while text and cell_len(text) > cells - 1:
-        text = text[: max(cells - 1, 0)] if text.isascii() else text[:-1]
-    return text + mark

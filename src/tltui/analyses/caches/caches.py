@@ -55,23 +55,22 @@ class CacheAnswer:
 
 def caches_of(artifacts: list[Artifact], events: list[Event], reader: Reader) -> tuple[CacheAnswer, ...]:
     """The answers in record order, then the caches that were switched off."""
-    found = [answer_of(artifact, reader)[0] for artifact in artifacts if artifact.name in NAMES]
+    found = [answer_of(a.name, a.record, str(a.ref), reader)[0] for a in artifacts if a.name in NAMES]
     if any(event.name == DISABLED for event in events):
         found.append(CacheAnswer(FX, DISABLED_STATE))
     return tuple(found)
 
 
-def answer_of(artifact: Artifact, reader: Reader, limit: int = JSON_LIMIT) -> tuple[CacheAnswer, list[Any]]:
+def answer_of(name: str, record: int, ref: str, reader: Reader, limit: int = JSON_LIMIT) -> tuple[CacheAnswer, list[Any]]:
     """What a record of a cache says, and the components of its key ([] where it has none, or is larger than `limit`)."""
-    cache, state = (NAMES | OLD_NAMES)[artifact.name]
-    record = artifact.record
+    cache, state = NAMES[name] if name in NAMES else OLD_NAMES[name]
     fields = reader.json(record, limit)
     if not isinstance(fields, dict):
         # too large to be parsed for a line of an overview (`components` holds whole graphs), or cut off
         match = _KEY.search(reader.payload(record, JSON_LIMIT))
         key = match[1].decode("ascii", "replace") if match else None
-        return CacheAnswer(cache, state, key, ref=str(artifact.ref)), []
-    if artifact.name in OLD_NAMES:
+        return CacheAnswer(cache, state, key, ref=ref), []
+    if name in OLD_NAMES:
         state = text_in(fields, "cache_state") or state
     detail = text_in(fields, "cache_status_detailed")
     components = fields.get("components")
@@ -81,7 +80,7 @@ def answer_of(artifact: Artifact, reader: Reader, limit: int = JSON_LIMIT) -> tu
         text_in(fields, "key"),
         text_in(fields, "cache_bypass_reason"),
         _seconds(fields, "time_saved"),
-        str(artifact.ref),
+        ref,
         detail if detail != state else None,
         _seconds(fields, "time_taken"),
         text_in(fields, "cache_status_guard_expr"),

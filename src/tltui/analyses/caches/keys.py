@@ -7,6 +7,8 @@ inverted index from component to keys finds the nearest without comparing all pa
 from __future__ import annotations
 
 import re
+import sys
+import threading
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -99,25 +101,56 @@ class _Entry:
     """Its component `DIRECTION`."""
 
 
+class KeyTable:
+    """Numbers for the components of keys, which keep them small: one for a run, only ever added to."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.texts: list[str] = []
+        self.directions: set[int] = set()
+        """Those of `DIRECTION`."""
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._kept = 0
+        self._lock = threading.Lock()
+
+    def take(self, components: Iterable[Any]) -> array[int]:
+        """The numbers of the components of a key, each once."""
+        with self._lock:
+            return array("I", dict.fromkeys(self._number(*item) for item in parse_components(components)))
+
+    def _number(self, name: str, digest: str, text: str) -> int:
+        number = self._numbers.get((name, digest))
+        if number is None:
+            name = sys.intern(name)
+            number = self._numbers[name, digest] = len(self.names)
+            self.names.append(name)
+            if name == DIRECTION:
+                self.directions.add(number)
+            kept = text[: TEXT_KEPT if self._kept < ALL_KEPT else TEXT_SHORT]
+            self._kept += len(kept)
+            self.texts.append(kept)
+        return number
+
+
 class KeyIndex:
     """All keys of a run. Reads nothing itself."""
 
-    def __init__(self) -> None:
-        self._numbers: dict[tuple[str, str], int] = {}
-        self._names: list[str] = []
-        self._texts: list[str] = []
-        self._kept = 0
+    def __init__(self, table: KeyTable | None = None) -> None:
+        self._table = table or KeyTable()
+        self._names, self._texts = self._table.names, self._table.texts
         self._entries: list[_Entry] = []
         self._by_key: dict[tuple[str, str], _Entry] = {}
         self._postings: dict[int, array[int]] = defaultdict(lambda: array("I"))
 
     def add(
-        self, cache: str, key: str, use: KeyUse, code: object, components: Iterable[Any], process: object = None, record: int = 0
-    ) -> None:
-        """Take in that a compile of a code object asked for a key, in a record of a process."""
+        self, cache: str, key: str, use: KeyUse, code: object, components: Iterable[Any] | array[int],
+        process: object = None, record: int = 0,
+    ) -> None:  # fmt: skip
+        """Take in that a compile of a code object asked for a key, in a record of a process. Its components as torch wrote them, or
+        as numbers of the table."""
         entry = self._by_key.get((cache, key))
         if entry is None:
-            numbers = array("I", dict.fromkeys(self._number(*item) for item in parse_components(components)))
+            numbers = components if isinstance(components, array) else self._table.take(components)
             entry = self._by_key[cache, key] = _Entry(
                 cache, key, code, numbers, [], len(self._entries), process, record, self._direction(numbers)
             )
@@ -126,18 +159,9 @@ class KeyIndex:
             self._entries.append(entry)
         entry.uses.append(use)
 
-    def _number(self, name: str, digest: str, text: str) -> int:
-        number = self._numbers.get((name, digest))
-        if number is None:
-            number = self._numbers[name, digest] = len(self._names)
-            self._names.append(name)
-            kept = text[: TEXT_KEPT if self._kept < ALL_KEPT else TEXT_SHORT]
-            self._kept += len(kept)
-            self._texts.append(kept)
-        return number
-
-    def _direction(self, numbers: Iterable[int]) -> int | None:
-        return next((number for number in numbers if self._names[number] == DIRECTION), None)
+    def _direction(self, numbers: array[int]) -> int | None:
+        known = self._table.directions
+        return None if known.isdisjoint(numbers) else next(number for number in numbers if number in known)
 
     def uses(self, cache: str, key: str) -> tuple[KeyUse, ...]:
         """Who asked for a key, in the order of the run."""

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from tltui.analyses.caches.caches import (
     AOT,
@@ -21,11 +22,12 @@ from tltui.analyses.caches.caches import (
     CacheAnswer,
     answer_of,
 )  # fmt: skip
-from tltui.analyses.caches.keys import KeyUse, Nearest
+from tltui.analyses.caches.keys import KeyTable, KeyUse, Nearest
+from tltui.analyses.parts import part
 from tltui.analyses.records import Reader, json_in, metrics_fields, named, text_in, whole_in
 from tltui.analyses.timing.events import EVENT_LIMIT
-from tltui.model.artifacts import Artifact, artifact_name, artifacts_of
 from tltui.model.nodes import Compile, Process
+from tltui.model.parts import Parts
 
 COUNTED = (
     (AOT, "aotautograd_cache"),
@@ -34,8 +36,8 @@ COUNTED = (
 COMPONENTS_LIMIT = 32 << 20
 """Stored bytes up to which a record of a cache is parsed for the components of its key."""
 Code = tuple["str | None", "str | None", "int | None"]
-LOWERED = ("fx_graph_runnable", "inductor_output_code")
-WANTED = NAMES.keys() | OLD_NAMES.keys() | PROFILES.keys() | BYPASSES.keys() | {"triton_kernel_info"}
+LOWERED = frozenset(("fx_graph_runnable", "inductor_output_code"))
+WANTED = frozenset(NAMES.keys() | OLD_NAMES.keys() | PROFILES.keys() | BYPASSES.keys() | {"triton_kernel_info"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +149,6 @@ def totals_of(compiles: Iterable[Compile]) -> tuple[CacheTotal, ...]:
     return tuple(row for row in rows if row.hits or row.misses or row.bypassed)
 
 
-def wanted_kinds(process: Process) -> set[int]:
-    """The kinds of records of a log that caches wrote."""
-    return {n for n, kind in enumerate(process.log.kinds) if artifact_name(kind) in WANTED}
-
-
 def divergences_of(processes: Iterable[Process]) -> tuple[Divergence, ...]:
     """Compiles that some ranks found in a cache and others did not; of each rank its newest process counts."""
     newest: dict[int | None, Process] = {process.rank: process for process in processes}
@@ -186,27 +183,46 @@ def _state(node: Compile, key: str) -> str:
     return next((state for state in (MISS, BYPASS, HIT) if node.counts[f"{key}_{state}"]), "")
 
 
-def read_compile(node: Compile, reader: Reader, kinds: set[int]) -> tuple[CompileCaches, dict[str, tuple[int, list[Any]]]]:
-    """The caches of a compile; and by the address of a record its number and the components of its key."""
-    column = node.process.log.columns.kind
-    artifacts = artifacts_of(node) if any(column[record] in kinds for record in node.records) else []
+_TABLES: WeakKeyDictionary[Parts, KeyTable] = WeakKeyDictionary()
+
+
+def key_table(process: Process) -> KeyTable:
+    """The numbers that stand for components of keys in the run of a process."""
+    return _TABLES.setdefault(process.parts, KeyTable())
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRecord:
+    """A record with a key."""
+
+    record: int
+    components: bytes
+    """Their numbers in `key_table`, as an array of type I."""
+
+
+@part
+def caches_in(node: Compile, reader: Reader) -> tuple[CompileCaches, dict[str, KeyRecord]]:
+    """The caches of a compile; and by the address of a record the components of its key."""
+    found = list(named(node, WANTED | LOWERED))
+    records = _records(node, [(record, name) for record, name in found if name in WANTED])
     answers: list[CacheAnswer] = []
     profiles: list[CacheAnswer] = []
-    components: dict[str, tuple[int, list[Any]]] = {}
+    components: dict[str, KeyRecord] = {}
     triton: Counter[str] = Counter()
-    for artifact in artifacts:
-        if artifact.name in NAMES or artifact.name in OLD_NAMES:
-            answer, parts = answer_of(artifact, reader, COMPONENTS_LIMIT)
+    table = key_table(node.process)
+    for record, name, ref in records:
+        if name in NAMES or name in OLD_NAMES:
+            answer, written = answer_of(name, record, ref, reader, COMPONENTS_LIMIT)
             answers.append(answer)
-            components[str(artifact.ref)] = artifact.record, parts
-        elif artifact.name in PROFILES:
-            profiles.append(CacheAnswer(*PROFILES[artifact.name], ref=str(artifact.ref)))
-        elif artifact.name in BYPASSES:
-            answers.append(_precompile(artifact, reader))
-        elif artifact.name == "triton_kernel_info":
-            triton.update(_autotuned(reader.json(artifact.record)))
+            components[ref] = KeyRecord(record, table.take(written).tobytes())
+        elif name in PROFILES:
+            profiles.append(CacheAnswer(*PROFILES[name], ref=ref))
+        elif name in BYPASSES:
+            answers.append(_precompile(name, record, ref, reader))
+        elif name == "triton_kernel_info":
+            triton.update(_autotuned(reader.json(record)))
     metrics = [fields for _, fields in metrics_fields(node, reader)]
-    lowered = bool(node.counts["fx_graph_runnable"]) or any(a.name in LOWERED for a in artifacts) or _has(node, LOWERED)
+    lowered = bool(node.counts["fx_graph_runnable"]) or any(name in LOWERED for _, name in found)
     function, file, line = node.frame.code
     taken = [answer.seconds_taken for answer in answers if answer.seconds_taken is not None]
     bundles = [count for fields in metrics if (count := whole_in(fields, "num_triton_bundles"))]
@@ -215,6 +231,20 @@ def read_compile(node: Compile, reader: Reader, kinds: set[int]) -> tuple[Compil
         sum(taken) if taken else None, _off(node, answers, metrics, lowered, reader), lowered, _backends(metrics),
         tuple(triton.most_common()), sum(bundles) or None,
     ), components  # fmt: skip
+
+
+def _records(node: Compile, written: list[tuple[int, str]]) -> list[tuple[int, str, str]]:
+    """(record, name, address) of the artifacts that caches wrote."""
+    log = node.process.log
+    found = [(record, name) for record, name in written if log.has_payload(record)]
+    if not found:
+        return []
+    ref, total, seen = str(node.ref), Counter(name for _, name in found), Counter[str]()
+    records = []
+    for record, name in found:
+        seen[name] += 1
+        records.append((record, name, f"{ref}:{name}" if total[name] == 1 else f"{ref}:{name}#{seen[name]}"))
+    return records
 
 
 def saved_by(answers: Iterable[CacheAnswer]) -> float | None:
@@ -230,13 +260,13 @@ def saved_by(answers: Iterable[CacheAnswer]) -> float | None:
     return saved + inside or None
 
 
-def _precompile(artifact: Artifact, reader: Reader) -> CacheAnswer:
-    fields = reader.json(artifact.record)
+def _precompile(name: str, record: int, ref: str, reader: Reader) -> CacheAnswer:
+    fields = reader.json(record)
     reason = text_in(fields, "_reason")
     if reason is None and (missing := text_in(fields, "missing_backend")):
         reason = f"the compiled graph {missing} is not in the package"
-    cache, state = BYPASSES[artifact.name]
-    return CacheAnswer(cache, state, reason=reason, ref=str(artifact.ref))
+    cache, state = BYPASSES[name]
+    return CacheAnswer(cache, state, reason=reason, ref=ref)
 
 
 def _autotuned(fields: object) -> Iterator[str]:
@@ -245,19 +275,24 @@ def _autotuned(fields: object) -> Iterator[str]:
             yield state
 
 
-def _has(node: Compile, names: Iterable[str]) -> bool:
-    return next(named(node, names), None) is not None
+_COUNTS = {
+    f"{key}_{where}_cache_{state}_count": (cache, where, state)
+    for cache, key in ((AOT, "aotautograd"), (FX, "inductor_fx")) for where in ("local", "remote") for state in (HIT, MISS)
+}  # fmt: skip
 
 
 def _backends(metrics: list[dict[str, Any]]) -> tuple[Backend, ...]:
     """Where answers came from. The local ones are those of the records again, so they count only beside remote ones."""
+    total: Counter[tuple[str, str, str]] = Counter()
+    for fields in metrics:
+        for key in _COUNTS.keys() & fields.keys():
+            total[_COUNTS[key]] += whole_in(fields, key) or 0
+    if not any(total.values()):
+        return ()
     found = []
-    for cache, key in ((AOT, "aotautograd"), (FX, "inductor_fx")):
+    for cache in (AOT, FX):
         for where in ("local", "remote"):
-            hits, misses = (
-                sum(whole_in(fields, f"{key}_{where}_cache_{state}_count") or 0 for fields in metrics)
-                for state in (HIT, MISS)
-            )
+            hits, misses = total[cache, where, HIT], total[cache, where, MISS]
             if hits or misses:
                 found.append(Backend(cache, where, hits, misses))
     return tuple(found)

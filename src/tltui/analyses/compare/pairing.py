@@ -5,6 +5,7 @@ Ids differ between ranks and runs: compiles are paired by code object and ordina
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections import Counter
@@ -13,6 +14,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from tltui.analyses.compare.comparing import Difference, difference
+from tltui.analyses.parts import part
+from tltui.analyses.records import Reader
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
 from tltui.model.nodes import Compile
 
@@ -62,6 +65,20 @@ def _keyed(compile_: Compile, attempt: int | None) -> dict[tuple[object, ...], A
         key = (*name, seen[name])
         keyed[key] = artifact
     return keyed
+
+
+@part
+def digest_of(compile_: Compile, reader: Reader) -> bytes:
+    """Equal for two compiles whose artifacts are all the same; b"" where one has neither an md5 nor fields to tell by."""
+    found = []
+    for key, artifact in _keyed(compile_, None).items():
+        if (declared := artifact.log.md5(artifact.record)) is not None:
+            found.append(f"{key} {declared}")
+        elif artifact.is_metrics:
+            found.append(f"{key} {hashlib.md5(text_of(artifact).encode('utf-8', 'replace'), usedforsecurity=False).hexdigest()}")
+        else:
+            return b""
+    return hashlib.md5("\n".join(sorted(found)).encode("utf-8", "replace"), usedforsecurity=False).digest()
 
 
 def compile_pairs(left: Sequence[Compile], right: Sequence[Compile]) -> list[Pair[Compile]]:

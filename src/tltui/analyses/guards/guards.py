@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
-from tltui.analyses.guards.guard_lines import LIMIT, TREE, GuardText
+from tltui.analyses.guards.guard_lines import LIMIT, TREE
+from tltui.analyses.guards.trees import GuardLines, ordered, tree_of, without_latency
+from tltui.analyses.parts import part, reader_of
 from tltui.analyses.recompiles.causes import cause_of
-from tltui.analyses.recompiles.reasons import RecompileReason, recompile_of
+from tltui.analyses.recompiles.reasons import recompile_of
 from tltui.analyses.records import Reader, address, list_in, named, text_in
 from tltui.analyses.stacks.stacks import frames_of, user_frames
 from tltui.model.nodes import Compile, Frame
 from tltui.text.graphs.guard_tree import GuardNode
+from tltui.text.pattern import compiled
 
+EVERY = 64
 OLD = "dynamo_guards"
 """The record of 2024, beside the tree or in place of it."""
 
@@ -50,8 +55,6 @@ KINDS: dict[str, str] = {
 }
 """What each kind of guard checks."""
 
-_KIND = re.compile(rb"^(?:\| )*\+- (?:(?:Key|Value)Manager: )?(\w+)", re.MULTILINE)
-_LATENCY = re.compile(rb"^Guard (?:eval )?latency = ([\d.]{1,20}) us", re.MULTILINE)
 _BY_CODE = (
     ("check_tensor(", "TENSOR_MATCH"), ("___check_type_id(", "TYPE_MATCH"), ("___check_obj_id(", "ID_MATCH"),
     ("___check_global_state(", "GLOBAL_STATE"), ("utils_device.CURRENT_DEVICE", "DEFAULT_DEVICE"),
@@ -59,6 +62,19 @@ _BY_CODE = (
     ("not hasattr(", "NO_HASATTR"), ("___dict_version(", "DICT_VERSION"),
 )  # fmt: skip
 _SOURCE = re.compile(r"[LG]\['[^']*'\](?:\.\w+|\[[^\]]*\])*")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What a recompile says of an earlier compile: which of its guards failed."""
+
+    earlier: str
+    """The address of the earlier compile."""
+    ref: str
+    """The address of the recompile."""
+    text: str
+    """Torch's words."""
+    hint: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,66 +139,103 @@ def guards_record(compile_: Compile) -> tuple[int, str] | None:
     return None
 
 
-def failures_in(frame: Frame) -> Iterator[tuple[str, Compile, RecompileReason]]:
-    """(earlier compile, recompile, reason) of all recompiles of a frame."""
-    readers: dict[int, Reader] = {}
+@part
+def _blamed(compile_: Compile, reader: Reader) -> tuple[Failure, ...]:
+    """What the reasons of a recompile say of earlier compiles."""
+    process = compile_.process
+    if process.parent is not None:  # a forked child may name compiles of its parent
+        process.parts.reads(process.parent, process.parent.naming)
+    found = recompile_of(compile_, [], reader)
+    ref = str(compile_.ref)
+    return tuple(
+        Failure(reason.earlier, ref, reason.text, reason.hint)
+        for reason in (found.reasons if found else ())
+        if reason.earlier is not None
+    )
+
+
+@part
+def failures_in(frame: Frame, reader: Reader) -> dict[str, tuple[Failure, ...]]:
+    """The address of a compile → what its frame's recompiles say of it, in their order. To be asked for once a frame."""
+    found: dict[str, list[Failure]] = {}
     for compile_ in frame.compiles:
-        if not compile_.is_recompile:
-            continue
-        log = compile_.process.log
-        found = recompile_of(compile_, [], readers.setdefault(id(log), Reader(log)))
-        for reason in found.reasons if found else ():
-            if reason.earlier is not None:
-                yield reason.earlier, compile_, reason
+        if compile_.is_recompile:
+            for failure in _blamed(compile_):
+                found.setdefault(failure.earlier, []).append(failure)
+    return {earlier: tuple(failures) for earlier, failures in found.items()}
 
 
-def counts_of(
-    compile_: Compile, failures: list[tuple[Compile, RecompileReason]], reader: Reader | None = None
-) -> GuardCounts | None:
-    """Count the guards of a compile: a search through the text, which is parsed only for guards that failed."""
+def each_with_failures(compiles: Iterable[Compile]) -> Iterator[tuple[Compile, tuple[Failure, ...]] | None]:
+    """The compiles, each with what later recompiles of its frame say of it; None now and then, so that reading can be left.
+
+    Compiles of a frame have to stand together.
+    """
+    frame: Frame | None = None
+    failures: dict[str, tuple[Failure, ...]] = {}
+    for compile_ in compiles:
+        if frame is not compile_.frame:
+            frame = compile_.frame
+            for n, other in enumerate(frame.compiles):
+                if other.is_recompile:
+                    _blamed(other)
+                if n % EVERY == EVERY - 1:
+                    yield None
+            failures = failures_in(frame) if len(frame.compiles) > 1 else {}
+        yield compile_, failures.get(str(compile_.ref), ()) if failures else ()
+
+
+@part
+def _counted(compile_: Compile, reader: Reader) -> tuple[bytes, GuardCounts] | None:
+    """The guards of a compile, counted by a search through the text, and the md5 of the tree."""
     where = guards_record(compile_)
     if where is None:
         return None
     record, name = where
-    reader = reader or Reader(compile_.process.log)
-    artifact = address(compile_, record, name)
+    ref, artifact = str(compile_.ref), address(compile_, record, name)
     if name == OLD:
-        guards = old_guards(compile_, record, reader)
-        counted = Counter(node.kind for node in guards)
-        return _counts(compile_, artifact, counted, 0, None, failed_in(failures, None))
-    payload = reader.payload(record, LIMIT)
-    kinds = Counter(_KIND.findall(payload))
-    managers = sum(count for kind, count in kinds.items() if kind.endswith(b"Manager"))
-    guards_by_kind = Counter({k.decode("ascii", "replace"): n for k, n in kinds.items() if k.isupper()})
-    latency = _LATENCY.search(payload[-200:])
-    text = GuardText(payload.decode("utf-8", "replace"), artifact) if failures else None
-    measured = _number(latency[1]) if latency else None
-    return _counts(compile_, artifact, guards_by_kind, managers, measured, failed_in(failures, text))
+        counted = Counter(node.kind for node in old_guards(compile_, record, reader))
+        return b"", GuardCounts(ref, artifact, counted.total(), 0, ordered(counted), None, ())
+    text, latency = without_latency(reader.payload(record, LIMIT))
+    tree = tree_of(compile_, text)
+    digest = hashlib.md5(text, usedforsecurity=False).digest()
+    return digest, GuardCounts(ref, artifact, tree.guards, tree.managers, tree.kinds, latency, ())
 
 
-def _counts(
-    compile_: Compile, artifact: str, kinds: Counter[str], managers: int, latency: float | None,
-    failed: tuple[FailedGuard, ...],
-) -> GuardCounts:  # fmt: skip
-    ordered = tuple(sorted(kinds.items(), key=lambda item: (-item[1], item[0])))
-    return GuardCounts(str(compile_.ref), artifact, kinds.total(), managers, ordered, latency, failed)
-
-
-def _number(text: bytes) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
+def counts_of(compile_: Compile, failures: tuple[Failure, ...]) -> GuardCounts | None:
+    """The guards of a compile, counted; None where the log has none. `failures` is what later recompiles say of it."""
+    found = _counted(compile_)
+    if found is None:
         return None
+    digest, counts = found
+    return replace(counts, failed=_failed(compile_, digest, failures)) if failures else counts
 
 
-def failed_in(failures: list[tuple[Compile, RecompileReason]], text: GuardText | None) -> tuple[FailedGuard, ...]:
+def _failed(compile_: Compile, tree: bytes, failures: tuple[Failure, ...]) -> tuple[FailedGuard, ...]:
     """Where the guards stand that later recompiles name."""
     found = []
-    for compile_, reason in failures:
-        cause = cause_of(reason.text, reason.hint)
-        guard = text.failed(cause, reason.text) if text else None
-        found.append(FailedGuard(str(compile_.ref), reason.text, cause.kind, guard.line if guard else None))
+    lines = GuardLines(compile_, tree)
+    for failure in failures:
+        cause = cause_of(failure.text, failure.hint)
+        found.append(FailedGuard(failure.ref, failure.text, cause.kind, lines.of(cause, failure.text, failure.hint)))
     return tuple(found)
+
+
+def old_nodes(compile_: Compile, record: int) -> Iterator[GuardNode]:
+    """The guards of a list of 2024 as a tree: below each source what is said of it."""
+    by_source: dict[str, list[GuardNode]] = {}
+    for guard in old_guards(compile_, record, reader_of(compile_)):
+        by_source.setdefault(guard.source, []).append(guard)
+    yield GuardNode(-1, 0, -1, "RootGuardManager")
+    number = 0
+    for source, guards in sorted(by_source.items()):
+        parent = 0
+        if source:
+            number += 1
+            parent = number
+            yield GuardNode(-1, 1, 0, "GuardManager", source)
+        for guard in guards:
+            number += 1
+            yield guard._replace(depth=2 if source else 1, parent=parent)
 
 
 def old_guards(compile_: Compile, record: int, reader: Reader) -> list[GuardNode]:
@@ -247,12 +300,4 @@ class GuardFilter:
         if not self.text:
             return True
         said = f"{node.kind} {source} {node.expression} {node.code} {node.path}:{node.place} {node.hint}"
-        return _pattern(self.text).search(said) is not None
-
-
-def _pattern(text: str) -> re.Pattern[str]:
-    flags = 0 if any(letter.isupper() for letter in text) else re.IGNORECASE
-    try:
-        return re.compile(text, flags)
-    except re.error:
-        return re.compile(re.escape(text), flags)
+        return compiled(self.text).search(said) is not None

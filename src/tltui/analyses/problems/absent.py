@@ -7,15 +7,19 @@ for one is kept for all like it: ten thousand compiles cost little more than rea
 from __future__ import annotations
 
 import re
+import threading
 from collections import Counter
 from collections.abc import Generator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
 
+from tltui.analyses.parts import part
 from tltui.analyses.problems.missing import outcome_from
-from tltui.analyses.records import Reader, named, torch_version
+from tltui.analyses.records import Reader, named, torch_version, version_pair
 from tltui.model.artifacts import artifact_name
 from tltui.model.expected import LOG_TLPARSE, NOT_YET, PLACES, Outcome, absent, there
 from tltui.model.nodes import Compile, Process
+from tltui.model.parts import Parts
 from tltui.trace.envelope import METRICS
 
 PRESENT, EMPTY = "present", "empty"
@@ -135,13 +139,14 @@ def absence_of(compiles: Iterable[Compile]) -> Absence:
 
 def read_absence(compiles: Iterable[Compile]) -> Generator[None, None, Absence]:
     """What some compiles have and lack. Yields in between."""
-    looker = _Looker()
+    versions: dict[int, str | None] = {}
     found: list[CompileArtifacts] = []
     for number, compile_ in enumerate(compiles):
         # of records outside of any compile nothing can be said to be expected
         if compile_.is_compile or compile_.id.autograd is not None:
-            status = compile_.status
-            found.append(CompileArtifacts(str(compile_.ref), str(status) if status else None, looker.look(compile_)))
+            status, process = compile_.status, compile_.process
+            rows = _sorts(process).rows(_sort_of(compile_), process, versions)
+            found.append(CompileArtifacts(str(compile_.ref), str(status) if status else None, rows))
         if number % SLICE == SLICE - 1:
             yield
     yield
@@ -153,34 +158,54 @@ def state_of(reason: str) -> str:
     return next((state for beginning, state in _BEGINNINGS if reason.startswith(beginning)), NOTHING)
 
 
-class _Looker:
-    """Looks at one compile after the other."""
+class _Sorts:
+    """The sorts of compiles of a run: what was worked out for one is true of all that have the same records. Only ever added to."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[Outcome, tuple[tuple[str, int], ...], frozenset[str]], tuple[Expected, ...]] = {}
-        self._readers: dict[int, Reader] = {}
-        self._versions: dict[int, str | None] = {}
+        self._numbers: dict[tuple[Outcome, tuple[tuple[str, int], ...], frozenset[str], bool], int] = {}
+        self._sorts: list[tuple[Outcome, dict[str, int], frozenset[str], bool]] = []
+        self._rows: dict[tuple[int, str | None], tuple[Expected, ...]] = {}
+        self._lock = threading.Lock()
 
-    def look(self, compile_: Compile) -> tuple[Expected, ...]:
-        process = compile_.process
-        reader = self._readers.setdefault(id(process.log), Reader(process.log))
-        counts, void = _counted(compile_, reader)
-        directions = _directions(compile_) if not _TRAINED.isdisjoint(counts) else frozenset[str]()
-        disabled = _CODE in counts and not any(map(_CACHE_NAMES.match, counts)) and _disabled(compile_, reader)
-        outcome = outcome_from(compile_, counts, directions, disabled, self._version(compile_, process))
-        key = outcome, tuple(sorted(counts.items())), void
-        rows = self._known.get(key)
+    def number(self, outcome: Outcome, counts: dict[str, int], void: frozenset[str], dated: bool) -> int:
+        """Which sort it is. `dated`: its own metrics state the version of torch."""
+        with self._lock:
+            number = self._numbers.setdefault((outcome, tuple(sorted(counts.items())), void, dated), len(self._sorts))
+            if number == len(self._sorts):
+                self._sorts.append((outcome, counts, void, dated))
+            return number
+
+    def rows(self, number: int, process: Process, versions: dict[int, str | None]) -> tuple[Expected, ...]:
+        """What compiles of a sort have and lack. `versions` remembers those of processes."""
+        outcome, counts, void, dated = self._sorts[number]
+        version: str | None = None
+        if not dated:
+            if id(process) not in versions:
+                versions[id(process)] = torch_version(process)
+            version = versions[id(process)]
+        rows = self._rows.get((number, version))
         if rows is None:
-            rows = self._known[key] = _rows(outcome, counts, void)
+            known = outcome if dated else replace(outcome, torch_version=version_pair(version))
+            rows = self._rows[number, version] = _rows(known, counts, void)
         return rows
 
-    def _version(self, compile_: Compile, process: Process) -> str | None:
-        for metrics in compile_.metrics:
-            if metrics.pytorch_version:
-                return metrics.pytorch_version
-        if id(process) not in self._versions:
-            self._versions[id(process)] = torch_version(process)
-        return self._versions[id(process)]
+
+_SORTS: WeakKeyDictionary[Parts, _Sorts] = WeakKeyDictionary()
+
+
+def _sorts(process: Process) -> _Sorts:
+    return _SORTS.setdefault(process.parts, _Sorts())
+
+
+@part
+def _sort_of(compile_: Compile, reader: Reader) -> int:
+    """Which of the sorts of the run a compile is."""
+    counts, void = _counted(compile_, reader)
+    directions = _directions(compile_) if not _TRAINED.isdisjoint(counts) else frozenset[str]()
+    disabled = _CODE in counts and not any(map(_CACHE_NAMES.match, counts)) and _disabled(compile_, reader)
+    version = next((m.pytorch_version for m in compile_.metrics if m.pytorch_version), None)
+    outcome = outcome_from(compile_, counts, directions, disabled, version)
+    return _sorts(compile_.process).number(outcome, counts, void, version is not None)
 
 
 def _counted(compile_: Compile, reader: Reader) -> tuple[dict[str, int], frozenset[str]]:
@@ -241,10 +266,14 @@ def _rows(outcome: Outcome, counts: dict[str, int], void: frozenset[str]) -> tup
 
 def _groups(found: list[CompileArtifacts]) -> tuple[AbsentGroup, ...]:
     refs: dict[Expected, list[str]] = {}
+    lists: dict[int, list[list[str]]] = {}  # compiles of one sort share their rows
     for compile_ in found:
-        for row in compile_.expected:
-            if row.state != PRESENT:
-                refs.setdefault(row, []).append(compile_.ref)
+        own = lists.get(id(compile_.expected))
+        if own is None:
+            own = [refs.setdefault(row, []) for row in compile_.expected if row.state != PRESENT]
+            lists[id(compile_.expected)] = own
+        for each in own:
+            each.append(compile_.ref)
     groups = [
         AbsentGroup(row.name, row.title, row.state, row.reason or "", row.flag, row.routine, tuple(own))
         for row, own in refs.items()
@@ -255,9 +284,10 @@ def _groups(found: list[CompileArtifacts]) -> tuple[AbsentGroup, ...]:
 def _present(found: list[CompileArtifacts]) -> tuple[PresentCount, ...]:
     has: Counter[tuple[str, str]] = Counter()
     wanted: Counter[tuple[str, str]] = Counter()
-    for compile_ in found:
-        for row in compile_.expected:
-            wanted[row.name, row.title] += 1
-            has[row.name, row.title] += row.state == PRESENT
+    sorts = {id(compile_.expected): compile_.expected for compile_ in found}
+    for sort, count in Counter(id(compile_.expected) for compile_ in found).items():
+        for row in sorts[sort]:
+            wanted[row.name, row.title] += count
+            has[row.name, row.title] += count if row.state == PRESENT else 0
     ordered = sorted(wanted.items(), key=lambda item: PLACES[item[0][0]])
     return tuple(PresentCount(*key, has[key], number) for key, number in ordered if has[key])

@@ -8,9 +8,10 @@ torch 2.6 there is no such record: then the restart reasons of the metrics are a
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tltui.analyses.records import Reader, address, named
+from tltui.analyses.parts import parsed, part, reader_of
+from tltui.analyses.records import Reader, addresses, named
 from tltui.analyses.stacks.stacks import StackFrame, traceback_frames
 from tltui.model.nodes import Compile
 
@@ -69,16 +70,32 @@ class GraphBreak:
 def breaks_of(compile_: Compile, reader: Reader | None = None, limit: int | None = None) -> tuple[GraphBreak, ...]:
     """The graph breaks of a compile, at most `limit` of them."""
     log = compile_.process.log
-    reader = reader or Reader(log)
+    reader = reader or reader_of(compile_)
     if not compile_.counts[NAME]:
         if compile_.process.logs_breaks:
             return ()
         return tuple(from_restart(reason) for reason in compile_.facts.restarts[:limit])
     records = [record for record, _ in named(compile_, (NAME,))][:limit]
+    refs, plain = addresses(compile_, (NAME,)), f"{compile_.ref}:{NAME}"
     return tuple(
-        parse_break(reader.text(record, LIMIT), address(compile_, record, NAME), log.context(record).attempt or 0)
+        replace(
+            parsed_break(compile_, reader.payload(record, LIMIT)), ref=refs.get(record, plain),
+            attempt=log.context(record).attempt or 0,
+        )
         for record in records
-    )
+    )  # fmt: skip
+
+
+@part
+def known_breaks(compile_: Compile, reader: Reader, limit: int | None = None) -> tuple[GraphBreak, ...]:
+    """The graph breaks of a compile, kept."""
+    return breaks_of(compile_, reader, limit)
+
+
+@parsed
+def parsed_break(text: bytes) -> GraphBreak:
+    """What the text of a break record says by itself."""
+    return parse_break(text.decode("utf-8", "replace"))
 
 
 def from_restart(reason: str) -> GraphBreak:

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from tltui.analyses.records import Reader, address, named, text_in, whole_in
+from tltui.analyses.parts import part, reader_of
+from tltui.analyses.records import Reader, address, metrics_fields, named, text_in, whole_in
 from tltui.analyses.stacks.stacks import StackFrame, traceback_frames, user_frames
 from tltui.model.nodes import Compile
 
@@ -43,7 +44,7 @@ def failures_of(
     compile_: Compile, metrics: list[tuple[str, dict[str, Any]]], reader: Reader | None = None
 ) -> tuple[Failure, ...]:
     """The failure of the compile, then that of its backward."""
-    reader = reader or Reader(compile_.process.log)
+    reader = reader or reader_of(compile_)
     errors = {name: record for record, name in named(compile_, (ERROR, BACKWARD))}  # the last of each
     found = []
     for event, fields in metrics:
@@ -52,9 +53,15 @@ def failures_of(
             record = errors.pop(BACKWARD if backward else ERROR, None)
             found.append(_failure(compile_, kind, fields, backward, record, reader))
     for name, record in errors.items():  # the log ends before the metrics, or torch went on in eager mode
-        if name == BACKWARD or not compile_.facts.has_metrics:
+        if name == BACKWARD or not (compile_.facts.has_metrics or compile_.facts.waiting):
             found.append(_failure(compile_, "", {}, name == BACKWARD, record, reader))
     return tuple(found)
+
+
+@part
+def known_failures(compile_: Compile, reader: Reader) -> tuple[Failure, ...]:
+    """The failures of a compile, kept."""
+    return failures_of(compile_, metrics_fields(compile_, reader), reader)
 
 
 def _failure(

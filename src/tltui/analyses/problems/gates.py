@@ -209,7 +209,8 @@ def _damage(facts: Facts) -> list[tuple[str, str, str]]:
 
 
 def _unfinished(facts: Facts) -> list[tuple[str, str, str]]:
-    return [(item.ref, f"no metrics: {item.function or '?'}", str(item.function)) for item in facts.problems.unfinished]
+    found = (*facts.problems.unfinished, *facts.problems.running)
+    return [(item.ref, f"no metrics: {item.function or '?'}", str(item.function)) for item in found]
 
 
 def _skipped(facts: Facts) -> list[tuple[str, str, str]]:
@@ -240,7 +241,7 @@ MEASURES: dict[str, Measure] = {
     "empty": Measure(
         "compiles without operations", lambda f: len(_skipped(f)), _skipped, "problems"),
     "unfinished": Measure(
-        "compiles without metrics", lambda f: len(f.problems.unfinished), _unfinished, "problems"),
+        "compiles without metrics", lambda f: len(f.problems.unfinished) + len(f.problems.running), _unfinished, "problems"),
     "damage": Measure(
         "damaged places of the logs", lambda f: f.run.damaged, _damage, "damage"),
 }  # fmt: skip

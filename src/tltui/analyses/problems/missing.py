@@ -48,7 +48,8 @@ def outcome_from(
     compile_: Compile, names: Iterable[str], directions: frozenset[str], disabled: bool, version: str | None
 ) -> Outcome:
     """The same from the names of its artifacts with a payload, the directions of its units, and whether caches are off."""
-    facts, counts = compile_.facts, compile_.counts
+    facts, counts, log = compile_.facts, compile_.counts, compile_.process.log
+    compile_.process.parts.reads(log)
     has = frozenset(names) | ({"dynamo_start"} if compile_.started is not None else frozenset())
     return Outcome(
         has,
@@ -70,5 +71,5 @@ def outcome_from(
         compiled_autograd=compile_.id.autograd is not None,
         directions=directions,
         backward_failed=facts.backward_failed,
-        waiting=not compile_.process.log.ended,
+        waiting=not log.ended,
     )

@@ -13,19 +13,17 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from tltui.analyses.parts import part
 from tltui.analyses.problems.breaks import NAME as BREAK
-from tltui.analyses.problems.breaks import GraphBreak, breaks_of, from_restart
-from tltui.analyses.problems.failures import Failure, failures_of
+from tltui.analyses.problems.breaks import GraphBreak, from_restart, known_breaks
+from tltui.analyses.problems.failures import Failure, known_failures
 from tltui.analyses.problems.registry import Registered, registered
-from tltui.analyses.recompiles.reasons import recompile_of
+from tltui.analyses.recompiles.reasons import known_recompile
 from tltui.analyses.records import Reader, json_in, metrics_fields, whole_in
 from tltui.analyses.stacks.stacks import user_frames
 from tltui.analyses.summary import Code, code_of
 from tltui.model.nodes import Compile
-from tltui.trace.log import Log
 
-AHEAD = 1 << 14
-"""Records of failures and breaks lie far from each other: reading far ahead would be in vain."""
 VARIANTS = 8
 Steps = Generator[None, None, "tuple[T, ...]"]
 T = TypeVar("T")
@@ -127,7 +125,7 @@ class Problems:
     """Failures of the backward compile."""
     limits: tuple[LimitGroup, ...]
     unfinished: tuple[Occurrence, ...]
-    """Compiles without metrics: still running, killed, or cut off."""
+    """Compiles without metrics, of logs that have ended: killed, or cut off."""
     breaks: tuple[BreakGroup, ...]
     """The most frequent first."""
     restarts: tuple[RestartGroup, ...]
@@ -136,28 +134,18 @@ class Problems:
     cudagraphs: tuple[CudagraphGroup, ...]
     breaks_logged: bool
     """False where torch was too old to write records of graph breaks: then they are the restart reasons."""
-
-
-class Readers:
-    """One reader for each log."""
-
-    def __init__(self) -> None:
-        self._readers: dict[int, Reader] = {}
-
-    def of(self, log: Log) -> Reader:
-        """The reader of a log."""
-        return self._readers.setdefault(id(log), Reader(log, AHEAD))
+    running: tuple[Occurrence, ...] = ()
+    """Compiles without metrics, of logs that may go on."""
 
 
 def problems(compiles: Sequence[Compile]) -> Problems:
     """All problems at once."""
-    readers = Readers()
-    errors, backward = run_steps(failed_groups(compiles, readers))
-    limits = run_steps(limit_groups(compiles, readers))
-    breaks, restarts = run_steps(break_groups(compiles, readers))
+    errors, backward = run_steps(failed_groups(compiles))
+    limits = run_steps(limit_groups(compiles))
+    breaks, restarts = run_steps(break_groups(compiles))
     return Problems(
         1, errors, backward, limits, unfinished_of(compiles), breaks, restarts, skipped_groups(compiles),
-        cudagraph_groups(compiles), breaks_logged(compiles),
+        cudagraph_groups(compiles), breaks_logged(compiles), unfinished_of(compiles, waiting=True),
     )  # fmt: skip
 
 
@@ -179,7 +167,7 @@ def _occurrence(compile_: Compile, attempt: int = 0, record: str | None = None) 
 
 
 def failed_groups(
-    compiles: Sequence[Compile], readers: Readers
+    compiles: Sequence[Compile],
 ) -> Generator[None, None, tuple[tuple[FailedGroup, ...], tuple[FailedGroup, ...]]]:
     """Failures of the forward and of the backward compile, in the order of the first of each. Hits of the recompile
     limit are left out: `limit_groups` has them."""
@@ -188,8 +176,7 @@ def failed_groups(
         facts = compile_.facts
         if not (facts.failed or facts.backward_failed or compile_.counts["eager_compile_backwards_failure"]):
             continue
-        reader = readers.of(compile_.process.log)
-        for failure in failures_of(compile_, metrics_fields(compile_, reader), reader):
+        for failure in known_failures(compile_):
             if facts.recompile_limit and not failure.backward:
                 continue
             first = failure.reason.partition("\n")[0]
@@ -209,7 +196,7 @@ def _failed(members: list[tuple[Compile, Failure]]) -> FailedGroup:
     )  # fmt: skip
 
 
-def limit_groups(compiles: Sequence[Compile], readers: Readers) -> Steps[LimitGroup]:
+def limit_groups(compiles: Sequence[Compile]) -> Steps[LimitGroup]:
     """Hits of the recompile limit by code object."""
     groups: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
     for compile_ in compiles:
@@ -218,28 +205,32 @@ def limit_groups(compiles: Sequence[Compile], readers: Readers) -> Steps[LimitGr
             groups[code if code[0] is not None else (id(compile_.frame),)].append(compile_)
     made = []
     for members in groups.values():
-        made.append(_limit(members, readers))
+        made.append(_limit(members))
         yield
     return tuple(made)
 
 
-def _limit(members: list[Compile], readers: Readers) -> LimitGroup:
+def _limit(members: list[Compile]) -> LimitGroup:
     first, last = members[0], members[-1]
-    reader = readers.of(first.process.log)
-    metrics = metrics_fields(first, reader)
-    failure = next(iter(failures_of(first, metrics, reader)), Failure("", ""))
-    dynamo = json_in(metrics[0][1], "dynamo_config") if metrics else {}
-    limit = whole_in(dynamo, "recompile_limit")
-    recompile = recompile_of(last, [], readers.of(last.process.log))
+    failure = next(iter(known_failures(first)), Failure("", ""))
+    recompile = known_recompile(last)
     reason = recompile.reasons[0].text if recompile is not None and recompile.reasons else ""
     return LimitGroup(
-        code_of(first), str(first.frame.ref), failure, whole_in(dynamo, "cache_size_limit") if limit is None else limit,
-        reason, tuple(_occurrence(c) for c in members),
-    )  # fmt: skip
+        code_of(first), str(first.frame.ref), failure, limit_stated(first), reason, tuple(_occurrence(c) for c in members)
+    )
+
+
+@part
+def limit_stated(compile_: Compile, reader: Reader) -> int | None:
+    """The recompile limit as the metrics of a compile state it."""
+    fields = next((f for event, f in metrics_fields(compile_, reader) if event == "compilation_metrics"), None)
+    dynamo = json_in(fields, "dynamo_config")
+    limit = whole_in(dynamo, "recompile_limit")
+    return whole_in(dynamo, "cache_size_limit") if limit is None else limit
 
 
 def break_groups(
-    compiles: Sequence[Compile], readers: Readers
+    compiles: Sequence[Compile],
 ) -> Generator[None, None, tuple[tuple[BreakGroup, ...], tuple[RestartGroup, ...]]]:
     """Graph breaks by kind and user line, the most frequent first; restarts that no record of a break explains."""
     groups: dict[tuple[Any, ...], list[tuple[Compile, GraphBreak]]] = defaultdict(list)
@@ -248,7 +239,7 @@ def break_groups(
         if not compile_.tally.breaks and not compile_.facts.restarts:
             continue
         kinds = set()
-        for found in breaks_of(compile_, readers.of(compile_.process.log)):
+        for found in known_breaks(compile_):
             own = _user_place(found)
             groups[found.gb or found.headline, found.file, found.line, own].append((compile_, found))
             kinds |= {found.gb, found.headline}
@@ -281,9 +272,12 @@ def _break(members: list[tuple[Compile, GraphBreak]]) -> BreakGroup:
     )  # fmt: skip
 
 
-def unfinished_of(compiles: Sequence[Compile]) -> tuple[Occurrence, ...]:
-    """Compiles whose metrics were not written."""
-    return tuple(_occurrence(c) for c in compiles if c.is_compile and not c.facts.has_metrics and not c.facts.failed)
+def unfinished_of(compiles: Sequence[Compile], waiting: bool = False) -> tuple[Occurrence, ...]:
+    """Compiles whose metrics were not written; `waiting`: those whose log may go on."""
+    return tuple(
+        _occurrence(c) for c in compiles
+        if c.is_compile and not c.facts.has_metrics and not c.facts.failed and c.facts.waiting == waiting
+    )  # fmt: skip
 
 
 def skipped_groups(compiles: Sequence[Compile]) -> tuple[SkippedGroup, ...]:

@@ -23,6 +23,8 @@ _OF_UNIT = (
     *POST_GRAPHS, OUTPUT_CODE, WRAPPER, KERNELS, mapping.NODE_MAPPINGS, mapping.KERNEL_STACKS, mapping.KERNEL_NODES,
     mapping.POST_NODES,
 )  # fmt: skip
+TEXTS = frozenset((*_OF_UNIT, *PRE_GRAPHS, DYNAMO_GRAPH))
+"""Artifacts whose texts provenance reads."""
 _AOT_ID = re.compile(rb"# AOT ID: \['(\d+)_(\w+)'\]")
 
 

@@ -19,13 +19,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 
+from tltui.analyses.content import content_key
+from tltui.analyses.parts import part, reader_of, shared
 from tltui.analyses.provenance import mapping, result
 from tltui.analyses.provenance.code import CodeText, parse_code
 from tltui.analyses.provenance.graph import COMPUTED, GraphText, NodeFacts, facts_at, facts_of, parse_graph
 from tltui.analyses.provenance.groups import Woven, born_of, groups_of, maps_of, weave
 from tltui.analyses.provenance.links import KernelLink, Links, Texts, links_of
-from tltui.analyses.provenance.parts import KERNELS, WRAPPER, Parts, parts_of
+from tltui.analyses.provenance.parts import KERNELS, TEXTS, WRAPPER, Parts, parts_of
 from tltui.analyses.provenance.places import Places, places_of
 from tltui.analyses.provenance.result import (
     CPP,
@@ -59,13 +62,16 @@ __all__ = [
     "SOURCE",
     "Born",
     "Coverage",
+    "Covered",
     "Kernel",
     "NodeFacts",
     "Pane",
     "Place",
     "Provenance",
     "UnitProvenance",
+    "content_of",
     "correspondence",
+    "covered_by",
     "facts_at",
     "facts_of",
     "graph_at",
@@ -82,7 +88,7 @@ class _Loader:
     """Reads and parses every text once: units share the pre-grad graph, a backward needs its forward's."""
 
     def __init__(self, compile_: Compile) -> None:
-        self.reader = Reader(compile_.process.log)
+        self.reader = reader_of(compile_)
         self._graphs: dict[int, GraphText] = {}
 
     def lines(self, artifact: Artifact) -> list[str]:
@@ -124,6 +130,33 @@ def provenance_of(compile_: Compile) -> Provenance:
         forwards[parts.unit.number] = texts
         units.append(_unit(parts, texts, panes))
     return Provenance(1, str(compile_.ref), tuple(units))
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """How much is known of one unit."""
+
+    unit: str
+    source: str
+    recorded: bool
+    coverage: Coverage
+
+
+def covered_by(compile_: Compile) -> tuple[Covered, ...]:
+    """How much is known of each unit of a compile. Made once for compiles with the same texts."""
+    content = content_of(compile_)
+    return shared(compile_, covered_by, content, lambda: _covered(provenance_of(compile_))) if content else ()
+
+
+def _covered(found: Provenance) -> tuple[Covered, ...]:
+    return tuple(Covered(unit.unit, unit.source, unit.recorded, unit.coverage) for unit in found.units)
+
+
+@part
+def content_of(compile_: Compile, reader: Reader) -> bytes:
+    """What the provenance of a compile rests on: its artifacts in their order, and the texts of graphs, code and mappings.
+    Where it is the same, all but the address of the compile is the same."""
+    return content_key(compile_, reader, TEXTS, LIMIT)
 
 
 def graph_at(compile_: Compile, ref: str) -> GraphText | None:

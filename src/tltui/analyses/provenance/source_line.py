@@ -8,18 +8,18 @@ and every other `train.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from tltui.analyses.problems.breaks import breaks_of
-from tltui.analyses.problems.failures import failures_of
+from tltui.analyses.parts import part, shared
+from tltui.analyses.problems.breaks import known_breaks
+from tltui.analyses.problems.failures import known_failures
 from tltui.analyses.provenance.parts import DYNAMO_GRAPH, POST_GRAPHS, PRE_GRAPHS
-from tltui.analyses.provenance.provenance import PANES, PRE, provenance_of
+from tltui.analyses.provenance.provenance import PANES, PRE, content_of, provenance_of
 from tltui.analyses.provenance.result import Born, UnitProvenance
-from tltui.analyses.recompiles.reasons import recompile_of
-from tltui.analyses.records import Reader, address, metrics_fields, named
+from tltui.analyses.recompiles.reasons import known_recompile
+from tltui.analyses.records import Reader, addresses, named
 from tltui.analyses.shapes.inputs import inputs_of
 from tltui.analyses.stacks.stacks import StackFrame, callers_of
-from tltui.analyses.timing.events import events_of
 from tltui.model.nodes import Compile
 from tltui.model.ref import at_line
 from tltui.text.graphs.guard_tree import parse as parse_guards
@@ -129,10 +129,10 @@ def source_line_steps(compiles: Sequence[Compile], file: str, line: int) -> Gene
     """Search the compiles, one after another; yields what each of them made of the line, None for nothing."""
     search = _Search(file, line)
     found: list[CompileTrails] = []
-    readers: dict[int, Reader] = {}
     for compile_ in compiles:
-        reader = readers.setdefault(id(compile_.process), Reader(compile_.process.log))
-        trails = tuple(_trails(search, compile_, reader))
+        trails, files, code = trails_of(compile_, file, line)
+        search.files.update(dict.fromkeys(files))
+        search.code = search.code or code
         own = CompileTrails(str(compile_.ref), compile_.frame.code[0] or "", trails) if trails else None
         if own is not None:
             found.append(own)
@@ -154,9 +154,20 @@ def source_line(compiles: Sequence[Compile], file: str, line: int) -> SourceLine
 Finder = Callable[[_Search, Compile, Reader], Iterator[Trail]]
 
 
-def _trails(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
-    for find in (_functions, _failures, _breaks, _recompiles, _born, _guards, _symbols):
-        yield from find(search, compile_, reader)
+Found = tuple[tuple[Trail, ...], tuple[str, ...], str]
+"""What was born of the line, the files that were meant, and its code."""
+NOTHING: Found = ((), (), "")
+
+
+@part
+def trails_of(compile_: Compile, reader: Reader, file: str, line: int) -> Found:
+    """What one compile made of a line."""
+    search = _Search(file, line)
+    trails = tuple(
+        trail for find in (_functions, _failures, _breaks, _recompiles, _born, _guards, _symbols)
+        for trail in find(search, compile_, reader)
+    )  # fmt: skip
+    return (trails, tuple(search.files), search.code) if trails or search.files else NOTHING
 
 
 def _functions(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
@@ -175,13 +186,13 @@ def _functions(search: _Search, compile_: Compile, reader: Reader) -> Iterator[T
 def _failures(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
     if not compile_.facts.failed and not compile_.facts.backward_failed:
         return
-    for failure in failures_of(compile_, metrics_fields(compile_, reader), reader):
+    for failure in known_failures(compile_):
         if search.here(failure.file, failure.line, failure.code) or any(map(search.frame, failure.stack)):
             yield Trail("failure", failure.type, failure.ref or str(compile_.ref), failure.reason)
 
 
 def _breaks(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
-    for found in breaks_of(compile_, reader):
+    for found in known_breaks(compile_):
         ref = found.ref or str(compile_.ref)
         if search.here(found.file, found.line, found.code):
             yield Trail("graph break", found.headline, ref, found.gb or "")
@@ -192,7 +203,7 @@ def _breaks(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trai
 def _recompiles(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
     if not compile_.is_recompile:
         return
-    found = recompile_of(compile_, events_of(compile_, reader), reader)
+    found = known_recompile(compile_)
     for reason in found.reasons if found is not None else ():
         if search.here(reason.file, reason.line, reason.code) or any(map(search.frame, reason.stack)):
             yield Trail("recompile", reason.text, (found and found.ref) or str(compile_.ref))
@@ -209,26 +220,43 @@ def _symbols(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Tra
 
 def _guards(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
     """Guards whose comment names the line."""
+    refs: dict[int, str] = {}
     for record, _ in named(compile_, (GUARDS,)):
         payload = reader.payload(record, LIMIT)
         if not search.maybe_in(payload):
             continue
-        base = address(compile_, record, GUARDS)
+        refs = refs or addresses(compile_, (GUARDS,))
         for node in parse_guards(payload.decode("utf-8", "replace").split("\n")).nodes:
             if node.place == search.line and search.here(node.path, node.place, node.code):
                 said = f"{node.kind}: {node.expression or node.source}"
-                yield Trail("guard", said, at_line(base, node.line + 1), node.hint)
+                yield Trail("guard", said, at_line(refs[record], node.line + 1), node.hint)
 
 
 def _born(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
-    """Nodes and kernels; a graph that was never lowered has nodes too."""
+    """Nodes and kernels; a graph that was never lowered has nodes too. Of equal texts equal things are born."""
     if not any(search.maybe_in(reader.payload(record, LIMIT)) for record, _ in named(compile_, TEXTS)):
         return
+    base = str(compile_.ref)
+    question = ("born", search.file, search.line)
+    trails, files, code = shared(compile_, question, content_of(compile_), lambda: _born_in(search, compile_))
+    search.files.update(dict.fromkeys(files))
+    search.code = search.code or code
+    for trail in trails:
+        yield replace(trail, ref=f"{base}{trail.ref}" if trail.ref else "")
+
+
+def _born_in(asked: _Search, compile_: Compile) -> Found:
+    """The same for all compiles with these texts: addresses without that of the compile."""
+    search, base = _Search(asked.file, asked.line), str(compile_.ref)
     seen: set[str] = set()
-    for unit in provenance_of(compile_).units:
-        for born in unit.lines:
-            if born.file and search.here(born.file, born.line, born.code):
-                yield from _of_unit(unit, born, seen)
+    trails = [
+        replace(trail, ref=trail.ref.removeprefix(base))
+        for unit in provenance_of(compile_).units
+        for born in unit.lines
+        if born.file and search.here(born.file, born.line, born.code)
+        for trail in _of_unit(unit, born, seen)
+    ]
+    return tuple(trails), tuple(search.files), search.code
 
 
 def _of_unit(unit: UnitProvenance, born: Born, seen: set[str]) -> Iterator[Trail]:

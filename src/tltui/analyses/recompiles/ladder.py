@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from tltui.analyses.parts import part
 from tltui.analyses.recompiles.remedies import Settings, Variation, variations_of
 from tltui.analyses.recompiles.rungs import Rung
-from tltui.analyses.records import address, json_in, metrics_fields, number_in, text_in, whole_in
+from tltui.analyses.records import Reader, address, json_in, metrics_fields, number_in, text_in, whole_in
 from tltui.model.nodes import Compile, Frame
 
 UNLIMITED = 100_000
@@ -63,31 +64,49 @@ def recompiles_of(frame: Frame) -> list[Compile]:
 def ladder_of(frame: Frame, every: Sequence[Rung], asked: Sequence[Rung]) -> Ladder:
     """What all rungs of a frame amount to, and those of them that were asked for."""
     name, file, line = frame.code
-    settings, limit, left, told = _settings(frame)
+    told = _settings(frame)
     hit = any(c.facts.recompile_limit for c in frame.compiles)
     spent = sum(rung.seconds or 0.0 for rung in every)
     return Ladder(
         str(frame.ref), name, file, line, str(frame.compiles[0].ref), len(frame.compiles), frame.tally.seconds, len(every),
-        spent, limit, 0 if hit else left, told, hit, tuple(asked), variations_of(every, settings),
+        spent, told.limit, 0 if hit else told.left, told.ref, hit, tuple(asked), variations_of(every, told.settings),
     )  # fmt: skip
 
 
-def _settings(frame: Frame) -> tuple[Settings, int | None, int | None, str | None]:
-    """What the newest metrics say of the configuration; the limit, how far off it is, and the address of the metrics."""
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the metrics of a compile say of the configuration."""
+
+    settings: Settings
+    limit: int | None
+    left: int | None
+    ref: str | None
+    """The address of the metrics."""
+
+
+def _settings(frame: Frame) -> Told:
+    """What the newest metrics say of the configuration."""
     for compile_ in sorted(frame.compiles, key=lambda c: c.id.compile or 0, reverse=True):
-        fields = next((f for event, f in metrics_fields(compile_) if event == "compilation_metrics"), None)
-        if fields is None:
-            continue
-        config = json_in(fields, "dynamo_config")
-        limit = next((n for k in ("recompile_limit", "cache_size_limit") if (n := whole_in(config, k)) is not None), None)
-        if limit is None and (said := _SET_TO.search(text_in(fields, "fail_reason") or "")):
-            limit = int(said[1])
-        limit = None if limit is None or limit >= UNLIMITED else limit
-        entries = number_in(fields, "cache_size")
-        left = None
-        if limit is not None and entries is not None:
-            facts = compile_.facts
-            left = max(limit - int(entries) - int(not facts.failed and not facts.skipped), 0)
-        record = next(m.record for m in compile_.metrics if m.event == "compilation_metrics" and not m.is_runtime)
-        return Settings.of(config), limit, left, address(compile_, record, "compilation_metrics")
-    return Settings(), None, None, None
+        if compile_.metrics and (told := told_by(compile_)) is not None:
+            return told
+    return Told(Settings(), None, None, None)
+
+
+@part
+def told_by(compile_: Compile, reader: Reader) -> Told | None:
+    """What the metrics of a compile say; None where only those of its backward are there."""
+    fields = next((f for event, f in metrics_fields(compile_, reader) if event == "compilation_metrics"), None)
+    if fields is None:
+        return None
+    config = json_in(fields, "dynamo_config")
+    limit = next((n for k in ("recompile_limit", "cache_size_limit") if (n := whole_in(config, k)) is not None), None)
+    if limit is None and (said := _SET_TO.search(text_in(fields, "fail_reason") or "")):
+        limit = int(said[1])
+    limit = None if limit is None or limit >= UNLIMITED else limit
+    entries = number_in(fields, "cache_size")
+    left = None
+    if limit is not None and entries is not None:
+        facts = compile_.facts
+        left = max(limit - int(entries) - int(not facts.failed and not facts.skipped), 0)
+    record = next(m.record for m in compile_.metrics if m.event == "compilation_metrics" and not m.is_runtime)
+    return Told(Settings.of(config), limit, left, address(compile_, record, "compilation_metrics"))

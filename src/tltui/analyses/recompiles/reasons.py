@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
+from tltui.analyses.parts import part, reader_of, reads
 from tltui.analyses.records import Reader, address, named, text_in, whole_in
 from tltui.analyses.stacks.stacks import StackFrame, traceback_frames, user_frames
 from tltui.analyses.timing.events import Event
-from tltui.model.nodes import Compile
-from tltui.model.ref import BadAddress, parse_ref
+from tltui.model.nodes import Compile, frame_key
+from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.trace.grammar import parse_json
 
 NAME = "recompile_reasons"
 GUARDS = "dynamo_cpp_guards_str"
+INSTANT = 4096
+"""Stored bytes above which a timing event is none of the short ones that tell what became dynamic."""
 _EARLIER = re.compile(r"^\[?(!?\d+(?:/\d+){1,2})(?:_\d+)?\]?:\s*(.*)$", re.DOTALL)
 _STACK = re.compile(r"\n\s*User stack trace:\s*\n")
 _COMMENT = re.compile(r"\s{2,}# (.*)$", re.DOTALL)
@@ -67,18 +71,35 @@ class Recompile:
 
 def recompile_of(compile_: Compile, events: list[Event], reader: Reader | None = None) -> Recompile | None:
     """Why this compile was needed; None for the first of its frame without recorded reasons."""
-    reader = reader or Reader(compile_.process.log)
+    reader = reader or reader_of(compile_)
     became = tuple(became_of(event) for event in events if event.name == "automatic_dynamic")
     record = next((n for n, _ in named(compile_, (NAME,)) if compile_.process.log.has_payload(n)), None)
     if record is not None:
         texts = parse_payload(reader.payload(record))
-        reasons = tuple(parse_reason(text, compile_, reader) for text in texts)
+        reasons = tuple(parse_reason(text, compile_) for text in texts)
         cut = compile_.process.log.columns.size[record] > 1 << 20
         return Recompile(reasons, "artifact", address(compile_, record, NAME), became, cut)
     texts = [m.recompile_reason for m in compile_.metrics if m.recompile_reason]
     if texts:
         return Recompile(tuple(parse_reason(text, compile_) for text in texts), "metrics", None, became)
     return Recompile((), "", None, became) if compile_.is_recompile else None
+
+
+@part
+def known_recompile(compile_: Compile, reader: Reader) -> Recompile | None:
+    """Why this compile was needed, kept."""
+    return recompile_of(compile_, instants_of(compile_, reader), reader)
+
+
+def instants_of(compile_: Compile, reader: Reader) -> list[Event]:
+    """The `automatic_dynamic` events; the many others are not parsed."""
+    found = []
+    for record, _ in named(compile_, ("chromium_event",)):
+        if reader.log.columns.size[record] <= INSTANT and b'"automatic_dynamic"' in reader.payload(record):
+            value = reader.json(record)
+            args = value.get("args") if isinstance(value, dict) else None
+            found.append(Event("automatic_dynamic", "i", 0.0, args if isinstance(args, dict) else {}))
+    return found
 
 
 def parse_payload(payload: bytes) -> list[str]:
@@ -96,12 +117,12 @@ def parse_payload(payload: bytes) -> list[str]:
     return [payload.decode("utf-8", "replace")] if stripped else []
 
 
-def parse_reason(text: str, compile_: Compile | None = None, reader: Reader | None = None) -> RecompileReason:
+def parse_reason(text: str, compile_: Compile | None = None) -> RecompileReason:
     """One reason: `0/1: n == 2     # return x * n  # models/f.py:4 in f`, maybe with the user's stack below it."""
     earlier = guards = None
     if match := _EARLIER.match(text.strip()):
         text = match[2]
-        earlier, guards = _resolve(match[1], compile_, reader)
+        earlier, guards = _resolve(match[1], compile_)
     head, *rest = _STACK.split(text, maxsplit=1)
     stack = user_frames(traceback_frames(rest[0])) if rest else ()
     code = file = line = None
@@ -118,31 +139,41 @@ def parse_reason(text: str, compile_: Compile | None = None, reader: Reader | No
     return RecompileReason(head.strip(), earlier, guards, code, file, line, stack, hint)
 
 
-def _resolve(name: str, compile_: Compile | None, reader: Reader | None) -> tuple[str, str | None]:
+def _resolve(name: str, compile_: Compile | None) -> tuple[str, str | None]:
     """The addresses of an earlier compile and of its guard tree."""
-    memo = reader.memo if reader else {}
-    key = (NAME, name, id(compile_.process) if compile_ else 0)
-    if key not in memo:
-        memo[key] = _look_up(name, compile_)
-    found: tuple[str, str | None] = memo[key]
-    return found
-
-
-def _look_up(name: str, compile_: Compile | None) -> tuple[str, str | None]:
-    try:
-        ref = parse_ref(name)
-    except BadAddress:
+    ref = ref_named(name)
+    if ref is None:
         return name, None
     if compile_ is None or ref.id is None:
         return str(ref), None
     process = compile_.process
     earlier = process.compiles.get(ref.id)
+    if earlier is None:  # it may still come: with the frame that it is of
+        own = process.frames.get(frame_key(ref.id))
+        reads(compile_, own if own is not None else process)
     if earlier is None and process.parent is not None:  # a forked child has the compiles of its parent
         earlier = process.parent.compiles.get(ref.id)
+        if earlier is None:
+            reads(compile_, process.parent)
     if earlier is None:
         return str(process.ref_of(ref.id)), None
-    trees = [record for record, _ in named(earlier, (GUARDS,))]
-    return str(earlier.ref), address(earlier, trees[-1], GUARDS) if trees else None
+    return guards_at(earlier)
+
+
+@lru_cache(maxsize=4096)
+def ref_named(name: str) -> Ref | None:
+    """An address as reasons have it: the recompiles of a frame name the same few again and again."""
+    try:
+        return parse_ref(name)
+    except BadAddress:
+        return None
+
+
+@part
+def guards_at(compile_: Compile, reader: Reader) -> tuple[str, str | None]:
+    """The addresses of a compile and of its guard tree (the last one), if the log has it."""
+    trees = [record for record, _ in named(compile_, (GUARDS,))]
+    return str(compile_.ref), address(compile_, trees[-1], GUARDS) if trees else None
 
 
 def became_of(event: Event) -> Became:

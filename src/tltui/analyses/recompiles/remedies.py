@@ -83,10 +83,14 @@ class _Seen:
 def variations_of(rungs: Iterable[Rung], settings: Settings) -> tuple[Variation, ...]:
     """What varied: first what stands alone most often, then the most frequent."""
     seen: dict[tuple[str, str, int | None], _Seen] = {}
+    about: dict[tuple[str, int | None], list[_Seen]] = {}
     for rung in rungs:
         keys = rung.keys
         for reason in reversed(rung.reasons):  # the oldest compile first: values in the order in which they were met
-            found = seen.setdefault(reason.key, _Seen(reason))
+            found = seen.get(reason.key)
+            if found is None:
+                found = seen[reason.key] = _Seen(reason)
+                about.setdefault(reason.key[1:], []).append(found)
             found.take(reason)
         for key in keys:
             found = seen[key]
@@ -95,9 +99,8 @@ def variations_of(rungs: Iterable[Rung], settings: Settings) -> tuple[Variation,
                 found.alone.append(rung.ref)
                 found.seconds += rung.seconds or 0.0
         for change in rung.became:
-            for (_, source, dim), found in seen.items():
-                if source == change.source and dim == change.dim:
-                    found.became = found.became or rung.ref
+            for found in about.get((change.source, change.dim), ()):
+                found.became = found.became or rung.ref
     ordered = sorted(seen.values(), key=lambda found: (-len(found.alone), -len(found.refs)))
     return tuple(_variation(found, settings) for found in ordered)
 

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tltui.analyses.guards.guard_lines import GuardText, guard_text
+from tltui.analyses.parts import part, reader_of, reads
 from tltui.analyses.recompiles import causes
 from tltui.analyses.recompiles.causes import Cause, cause_of, strip_local
-from tltui.analyses.recompiles.reasons import Became, Recompile, RecompileReason, recompile_of
+from tltui.analyses.recompiles.reasons import Became, Recompile, RecompileReason, instants_of, recompile_of, ref_named
 from tltui.analyses.records import Reader, named, text_in
 from tltui.analyses.stacks.stacks import StackFrame
-from tltui.analyses.timing.events import Event
 from tltui.model.nodes import Compile, Frame
 from tltui.model.ref import at_line
-from tltui.text.lru import Lru
-
-INSTANT = 4096
-"""Stored bytes above which a timing event is none of the short ones that tell what became dynamic."""
-TEXTS = 96 << 20
-"""Characters of guard trees that are kept while a frame is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,51 +86,11 @@ class Rung:
         return frozenset(reason.key for reason in self.reasons)
 
 
-def rungs_of(recompiles: list[Compile]) -> Iterator[Rung]:
-    """The rungs of one frame, one after another."""
-    texts = _Texts(recompiles)
-    for compile_ in recompiles:
-        yield _rung(compile_, texts)
-
-
-class _Texts:
-    """The guard trees of a frame's compiles, each read once."""
-
-    def __init__(self, recompiles: list[Compile]) -> None:
-        self._by_ref: dict[str, Compile] = {}
-        frames = {id(c.frame): c.frame for c in recompiles}
-        for frame in frames.values():
-            parent = frame.process.parent  # a forked child has the compiles of its parent
-            inherited = parent.frames.get(frame.key) if parent is not None else None
-            for compile_ in [*(inherited.compiles if inherited else ()), *frame.compiles]:
-                self._by_ref[str(compile_.ref)] = compile_
-        self._kept: Lru[str, GuardText | None] = Lru(TEXTS)
-        self._readers: dict[int, Reader] = {}
-
-    def reader(self, compile_: Compile) -> Reader:
-        log = compile_.process.log
-        return self._readers.setdefault(id(log), Reader(log))
-
-    def of(self, compile_: Compile) -> GuardText | None:
-        key = str(compile_.ref)
-        kept = self._kept.get(key)
-        if kept is None:
-            kept = guard_text(compile_, self.reader(compile_))
-            self._kept.put(key, kept, kept.size if kept else 1)
-        return kept
-
-    def has(self, ref: str | None) -> bool:
-        return ref in self._by_ref
-
-    def at(self, ref: str | None) -> GuardText | None:
-        """That of an earlier compile."""
-        earlier = self._by_ref.get(ref) if ref else None
-        return self.of(earlier) if earlier is not None else None
-
-
-def _rung(compile_: Compile, texts: _Texts) -> Rung:
-    reader = texts.reader(compile_)
-    found = recompile_of(compile_, _instants(compile_, reader), reader) or Recompile((), "")
+@part
+def rung_of(compile_: Compile, reader: Reader) -> Rung:
+    """The rung of a recompile. It rests on the guards of the earlier compiles that its reasons name."""
+    texts = _Texts(compile_)
+    found = recompile_of(compile_, instants_of(compile_, reader), reader) or Recompile((), "")
     symbols = _symbols(compile_, reader)
     reasons = tuple(_reason(reason, compile_, texts, symbols, found.became) for reason in found.reasons)
     became = tuple(dynamic for change in found.became if (dynamic := _dynamic(change, symbols)) is not None)
@@ -148,15 +101,48 @@ def _rung(compile_: Compile, texts: _Texts) -> Rung:
     )  # fmt: skip
 
 
-def _instants(compile_: Compile, reader: Reader) -> list[Event]:
-    """The `automatic_dynamic` events; the many others are not parsed."""
-    found = []
-    for record, _ in named(compile_, ("chromium_event",)):
-        if reader.log.columns.size[record] <= INSTANT and b'"automatic_dynamic"' in reader.payload(record):
-            value = reader.json(record)
-            args = value.get("args") if isinstance(value, dict) else None
-            found.append(Event("automatic_dynamic", "i", 0.0, args if isinstance(args, dict) else {}))
-    return found
+class _Texts:
+    """The guard trees of a compile and of those that it could not use. Most recompiles of a frame ask for the same few: the
+    reader of the log keeps them for a while."""
+
+    def __init__(self, compile_: Compile) -> None:
+        self._compile = compile_
+        self._earlier: dict[str, Compile | None] = {}
+
+    def of(self, compile_: Compile) -> GuardText | None:
+        reads(self._compile, compile_)
+        kept = reader_of(compile_).kept
+        found = kept.get(compile_)
+        if found is None or found[0] != (compile_.stamp, compile_.process.naming.stamp):
+            text = guard_text(compile_, reader_of(compile_))
+            found = (compile_.stamp, compile_.process.naming.stamp), text
+            kept.put(compile_, found, text.size if text else 1)
+        tree: GuardText | None = found[1]
+        return tree
+
+    def earlier(self, ref: str | None) -> Compile | None:
+        """The compile at an address that a reason names: of the frame, or of the same frame of the process that this one was
+        forked from."""
+        if not ref:
+            return None
+        if ref not in self._earlier:
+            self._earlier[ref] = self._find(ref)
+        return self._earlier[ref]
+
+    def _find(self, ref: str) -> Compile | None:
+        named_by = ref_named(ref)
+        wanted = named_by.id if named_by is not None else None
+        process, key = self._compile.process, self._compile.frame.key
+        for owner in (process, process.parent):
+            found = owner.compiles.get(wanted) if owner is not None and wanted is not None else None
+            if found is not None and found.frame.key == key and str(found.ref) == ref:
+                return found
+        return None
+
+    def at(self, ref: str | None) -> GuardText | None:
+        """That of an earlier compile."""
+        earlier = self.earlier(ref)
+        return self.of(earlier) if earlier is not None else None
 
 
 def _symbols(compile_: Compile, reader: Reader) -> dict[str, tuple[str, str]]:
@@ -199,7 +185,7 @@ def _reason(
     if file is not None and not reason.stack:
         file = _whole(file, compile_.frame)
     return Reason(
-        reason.earlier, texts.has(reason.earlier), reason.text,
+        reason.earlier, texts.earlier(reason.earlier) is not None, reason.text,
         cause.kind, cause.source, cause.dim, cause.expected, cause.actual, cause.value,
         at_line(earlier.ref, guard.line) if earlier and guard else None, guard.node.kind if guard else "",
         file, line, code, reason.stack, hint,

@@ -3,11 +3,37 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
-from tltui.analyses.shapes.shapes import CompileShapes, Dim, SymbolShape, readable_dim
+from tltui.analyses.parts import part
+from tltui.analyses.records import Reader, named
+from tltui.analyses.shapes.shape_env import EVENTS
+from tltui.analyses.shapes.shapes import CompileShapes, Dim, SymbolShape, has_marks, readable_dim, shapes_of
+from tltui.model.nodes import Compile
+
+FIXED, GUARDED, SYMBOLS, MARKED, PLAIN = range(5)
+"""What a compile has to show, the most interesting first."""
 
 _ARGUMENT = re.compile(r"^[LG]\['(?P<name>\w+)'\](?P<rest>[^\n]*)$")
 _MODULE_PART = re.compile(r"\._(?:modules|parameters|buffers)\['([^'\]]+)'\]")
+
+
+@part
+def interest(compile_: Compile, reader: Reader) -> int:
+    """FIXED, GUARDED, SYMBOLS, MARKED or PLAIN, as far as the kinds of its records tell."""
+    names = {name for _, name in named(compile_, EVENTS)}
+    if compile_.counts["symbolic_shape_specialization"] or (compile_.tally.errors and names):
+        return FIXED
+    if names:
+        return GUARDED if any(name.startswith("guard_added") for name in names) else SYMBOLS
+    return MARKED if has_marks(compile_, reader) else PLAIN
+
+
+@part
+def shapes_in(compile_: Compile, reader: Reader) -> CompileShapes:
+    """What a compile logged about shapes, and what may be done."""
+    shapes = shapes_of(compile_, reader)
+    return replace(shapes, advice=advice_of(shapes))
 
 
 def python_name(source: str) -> str:

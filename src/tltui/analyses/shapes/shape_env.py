@@ -112,17 +112,6 @@ class ShapeRecords:
     real: tuple[RealValue, ...]
 
 
-def has_shapes(compile_: Compile, kinds: set[int]) -> bool:
-    """Whether a compile has any of these records; `kinds` is `shape_kinds` of its log."""
-    column = compile_.process.log.columns.kind
-    return bool(kinds) and any(column[record] in kinds for record in compile_.records)
-
-
-def shape_kinds(process: Process) -> set[int]:
-    """The kinds of records of a log that are about symbols."""
-    return {n for n, kind in enumerate(process.log.kinds) if kind.event in EVENTS}
-
-
 def shape_records(compile_: Compile, reader: Reader) -> ShapeRecords:
     """The shape records of the last attempt: what an earlier one found out, it finds out again."""
     log = compile_.process.log

@@ -131,11 +131,11 @@ def shapes_of(compile_: Compile, reader: Reader | None = None) -> CompileShapes:
     tensors = _tensors(inputs.tensors, records, guarded, graph)
     became = tuple(became_of(event) for event in automatic(compile_, reader))
     users = _users(records)
-    sources = [symbol.source for symbol in records.symbols if symbol.source]
+    sources = _by_length(symbol.source for symbol in records.symbols if symbol.source)
     kept = tuple(
-        replace(guard, user=whole_path(guard.user, users))
+        replace(guard, user=whole_path(guard.user, users.get(guard.user.line, {}).values()) if guard.user else None)
         for guard in guarded.kept
-        if _OF_SIZES.search(guard.expr) or any(source in guard.expr for source in sources)
+        if _OF_SIZES.search(guard.expr) or _holds(guard.expr, sources)
     )
     symbols = _symbols(records, kept, tensors, became)
     function, file, line = compile_.frame.code
@@ -163,8 +163,26 @@ def automatic(compile_: Compile, reader: Reader) -> list[Event]:
     return found
 
 
-def _users(records: ShapeRecords) -> list[StackFrame | None]:
-    return [item.user for group in (records.symbols, records.guards, records.fixed) for item in group]
+def _users(records: ShapeRecords) -> dict[int | None, dict[str, StackFrame]]:
+    """The places in the user's code that records name: by line, then by file."""
+    found: dict[int | None, dict[str, StackFrame]] = defaultdict(dict)
+    for group in (records.symbols, records.guards, records.fixed):
+        for item in group:
+            if item.user is not None:
+                found[item.user.line].setdefault(item.user.file, item.user)
+    return found
+
+
+def _by_length(sources: Iterable[str]) -> dict[int, set[str]]:
+    found: dict[int, set[str]] = defaultdict(set)
+    for source in sources:
+        found[len(source)].add(source)
+    return found
+
+
+def _holds(expr: str, sources: dict[int, set[str]]) -> bool:
+    """Whether one of the sources stands in an expression. There may be thousands, but of few lengths."""
+    return any(expr[at : at + size] in some for size, some in sources.items() for at in range(len(expr) - size + 1))
 
 
 def has_marks(compile_: Compile, reader: Reader) -> bool:
@@ -195,11 +213,14 @@ def _tensors(
     """The tensors with what became of each dim."""
     by_source = {symbol.source: symbol for symbol in records.symbols if symbol.source}
     fixed = {item.symbol for item in records.fixed}
+    by_input: dict[str | None, list[NewSymbol]] = defaultdict(list)
+    for symbol in records.symbols:
+        by_input[symbol.input].append(symbol)
     found = []
     for tensor in inputs:
         in_graph = graph.get(plain_name(tensor.source), ())
         checked = guarded.sizes.get(tensor.source, ())
-        unbacked = [symbol for symbol in records.symbols if symbol.input == tensor.source]
+        unbacked = list(by_input.get(tensor.source, ()))
         parameter = tensor.is_parameter or bool(_PARAMETER.search(tensor.source))
         dims = []
         for n, size in enumerate(tensor.size or ()):
@@ -237,6 +258,12 @@ def _symbols(
             dims[dim.symbol].append(dim)
         elif dim.state == "static":
             static[dim.size].append(dim)
+    by_source: dict[str | None, list[KeptGuard]] = defaultdict(list)
+    for kept_guard in kept:
+        by_source[kept_guard.source].append(kept_guard)
+    changes: dict[str | None, list[Became]] = defaultdict(list)
+    for change in became:
+        changes[change.source].append(change)
     found = []
     for made in _known(records):
         tensor, number = dim_of(made.source)
@@ -249,11 +276,14 @@ def _symbols(
             SymbolShape(
                 made.name, source, tensor, number, made.hint, made.range, made.hint is None and made.source is None,
                 own.mark if own else "", made.user, made.by, made.ref, at, tuple(guards[made.name]),
-                tuple(guard for guard in kept if guard.source is not None and guard.source == source),
+                tuple(by_source.get(source, ())) if source is not None else (),
                 _equal(made.name, guards[made.name]),
                 tuple(f"{d.tensor}.size()[{d.dim}]" for d in dims[made.name] if d is not own and made.source),
                 tuple(d for d in static[at.value] if d.tensor != tensor) if at is not None else (),
-                tuple(b for b in became if (b.source, b.dim) == (tensor, number) or b.source == made.source),
+                tuple(
+                    b for name in dict.fromkeys((tensor, made.source)) for b in changes.get(name, ())
+                    if (b.source, b.dim) == (tensor, number) or b.source == made.source
+                ),
             )
         )  # fmt: skip
     return tuple(sorted(found, key=lambda symbol: (symbol.fixed is None, not symbol.guards)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from tltui.analyses.parts import reader_of
 from tltui.analyses.records import Reader, list_in, named, text_in, whole_in
 from tltui.model.nodes import Compile, Process
 
@@ -78,7 +79,7 @@ def callers_of(compile_: Compile, reader: Reader | None = None) -> tuple[StackFr
     Torch 2.13 often leaves the callers out of `dynamo_start`. Then those of the first symbol or guard are taken: its
     stack goes from the caller through Dynamo.
     """
-    reader = reader or Reader(compile_.process.log)
+    reader = reader or reader_of(compile_)
     if callers := start_stack(compile_, reader)[:-1]:
         return callers
     for record, _ in named(compile_, _WITH_STACK):
@@ -92,5 +93,5 @@ def start_stack(compile_: Compile, reader: Reader | None = None) -> tuple[StackF
     """The stack at which Dynamo began with this compile, outermost first; the last frame is the compiled function."""
     if compile_.started is None:
         return ()
-    reader = reader or Reader(compile_.process.log)
+    reader = reader or reader_of(compile_)
     return frames_of(compile_.process, list_in(reader.event(compile_.started.record), "stack"))

@@ -8,11 +8,12 @@ stack. The tree comes as a list, parents before children: a stack may be a thous
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tltui.analyses.records import Reader, address, list_in
+from tltui.analyses.parts import part, reader_of
+from tltui.analyses.records import Reader, addresses, list_in
 from tltui.analyses.stacks.stacks import StackFrame, frames_of
 from tltui.model.artifacts import artifact_name
 from tltui.model.nodes import Compile, Process
@@ -94,6 +95,23 @@ class Trie:
     def __init__(self) -> None:
         self.root = Branch()
         self.size = 0
+        self._at: dict[Link, Branch] = {}
+
+    def place(self, process: Process, link: Link) -> Branch:
+        """The node of the last frame of a stack that was read before."""
+        above: list[Link] = []
+        at: Link | None = link
+        while at is not None and at.frame is not None and at not in self._at:
+            above.append(at)
+            at = at.parent
+        node = self._at[at] if at is not None and at.frame is not None else self.root
+        for own in reversed(above):
+            child = node.children.get(own.key)
+            if child is None:
+                self.size += 1
+                child = node.children[own.key] = Branch(self.size, own.frame, process=process, parent=node)
+            node = self._at[own] = child
+        return node
 
     def insert(self, process: Process, stack: Sequence[Any]) -> Branch:
         """The node of the last frame of a stack, outermost first."""
@@ -108,6 +126,54 @@ class Trie:
                 child = node.children[key] = Branch(self.size, frames_of(process, [raw])[0], process=process, parent=node)
             node = child
         return node
+
+
+class Link:
+    """A frame of a stack, and the frames above it: stacks that begin with the same frames share them."""
+
+    __slots__ = ("below", "frame", "key", "parent")
+
+    def __init__(self, key: Key, frame: StackFrame | None, parent: Link | None) -> None:
+        self.key = key
+        self.frame = frame
+        self.parent = parent
+        self.below: dict[Key, Link] | None = None
+
+    def child(self, key: Key, process: Process, raw: Any) -> Link:
+        """The same stack with one frame more."""
+        if self.below is None:
+            self.below = {}
+        found = self.below.get(key)
+        if found is None:
+            found = self.below[key] = Link(key, frames_of(process, [raw])[0], self)
+        return found
+
+
+@part
+def start_of(compile_: Compile, reader: Reader) -> tuple[tuple[int, Link], ...]:
+    """(record, stack) of each `dynamo_start` of a compile that has a stack; as the last frame of it."""
+    process, log = compile_.process, compile_.process.log
+    numbers = {n for n, kind in enumerate(log.kinds) if kind.event == "dynamo_start"}
+    column = log.columns.kind
+    found = []
+    for record in compile_.records if numbers else ():
+        if column[record] in numbers and (stack := list_in(reader.event(record), "stack")):
+            found.append((record, linked(process, without_suffix(process, stack))))
+    return tuple(found)
+
+
+def linked(process: Process, stack: Sequence[Any]) -> Link:
+    """The last frame of a stack, outermost first."""
+    kept = reader_of(process).kept
+    link = kept.get((Link, process))
+    if link is None:
+        link = Link((), None, None)
+        kept.put((Link, process), link)
+    assert isinstance(link, Link)
+    for raw in stack:
+        if (key := _key(process, raw)) is not None:
+            link = link.child(key, process, raw)
+    return link
 
 
 def _key(process: Process, raw: Any) -> Key | None:
@@ -146,34 +212,22 @@ def simplified(path: str) -> str:
     return path[match.end() :] if match else path
 
 
-def starts_of(process: Process, wanted: Iterable[Compile] | None = None) -> Iterator[tuple[int, Compile]]:
-    """(record, compile) of the `dynamo_start` records in file order."""
-    compiles = process.compiles.values() if wanted is None else wanted
-    log = process.log
-    numbers = {n for n, kind in enumerate(log.kinds) if kind.event == "dynamo_start"}
-    column = log.columns.kind
-    found = []
-    for compile_ in list(compiles):
-        if compile_.process is process:
-            records = compile_.records
-            found += [(record, compile_) for record in records if column[record] in numbers]
-    return iter(sorted(found, key=lambda pair: pair[0]))
-
-
 def known_stacks(
     processes: Iterable[Process], compiles: Iterable[Compile], trie: Trie
 ) -> Generator[None, None, set[int]]:
-    """Insert the stacks of the compiles; the `id`s of those that have one."""
-    everything = list(compiles)
-    having = set()
+    """Insert the stacks of the compiles, in the order in which they were logged; the `id`s of those that have one."""
+    by_process: dict[Process, list[tuple[int, Link, Compile]]] = {}
+    having: set[int] = set()
+    for number, compile_ in enumerate(compiles):
+        for record, link in start_of(compile_):
+            by_process.setdefault(compile_.process, []).append((record, link, compile_))
+            having.add(id(compile_))
+        if number % 50 == 49:
+            yield
     for process in processes:
-        reader = Reader(process.log, AHEAD)
-        for number, (record, compile_) in enumerate(starts_of(process, everything)):
-            stack = list_in(reader.event(record), "stack")
-            if stack:
-                trie.insert(process, without_suffix(process, stack)).compiles.append(compile_)
-                having.add(id(compile_))
-            if number % 50 == 49:
+        for number, (_, link, compile_) in enumerate(sorted(by_process.get(process, ()), key=lambda start: start[0])):
+            trie.place(process, link).compiles.append(compile_)
+            if number % 500 == 499:
                 yield
     return having
 
@@ -201,8 +255,8 @@ def unknown_stacks(processes: Iterable[Process], trie: Trie) -> Generator[None, 
 RECORDS = 8
 
 
-def flat(trie: Trie, dumps: Dumps | None = None) -> tuple[TrieNode, ...]:
-    """The tree as a list."""
+def flat(trie: Trie, dumps: Dumps | None = None) -> Generator[None, None, tuple[TrieNode, ...]]:
+    """The tree as a list. Yields while it is made."""
     nodes: list[TrieNode] = []
     waiting = _below(trie.root, -1, 0, 0)
     while waiting:
@@ -218,6 +272,8 @@ def flat(trie: Trie, dumps: Dumps | None = None) -> tuple[TrieNode, ...]:
             )
         )  # fmt: skip
         waiting += _below(branch, place, depth + 1, inner)
+        if place % 500 == 499:
+            yield
     return tuple(nodes)
 
 
@@ -277,15 +333,20 @@ class Dumps:
 
     @staticmethod
     def _read(process: Process) -> dict[str, str]:
-        log = process.log
-        names = {n: kind.name for n, kind in enumerate(log.kinds) if kind.event == "dump_file" and kind.name}
-        found = {}
-        for compile_ in list(process.compiles.values()) if names else ():
-            for record in compile_.records:
-                number = log.columns.kind[record]
-                if number in names:
-                    found[names[number]] = address(compile_, record, artifact_name(log.kinds[number]))
-        return found
+        if not any(kind.event == "dump_file" and kind.name for kind in process.log.kinds):
+            return {}
+        return {name: ref for compile_ in list(process.compiles.values()) for name, ref in dumps_of(compile_)}
+
+
+@part
+def dumps_of(compile_: Compile, reader: Reader) -> tuple[tuple[str, str], ...]:
+    """(file, address) of the sources that a compile logged."""
+    kinds, column = compile_.process.log.kinds, compile_.process.log.columns.kind
+    names = {n: kind.name for n, kind in enumerate(kinds) if kind.event == "dump_file" and kind.name}
+    dumped = [(record, column[record]) for record in compile_.records if column[record] in names]
+    called = {number: artifact_name(kinds[number]) for _, number in dumped}
+    refs = addresses(compile_, called.values()) if dumped else {}
+    return tuple((names[n] or "", refs.get(record, f"{compile_.ref}:{called[n]}")) for record, n in dumped)
 
 
 def stacks(processes: Sequence[Process], compiles: Sequence[Compile]) -> Generator[None, None, Stacks]:
@@ -295,4 +356,5 @@ def stacks(processes: Sequence[Process], compiles: Sequence[Compile]) -> Generat
     if any(not compile_.is_compile for compile_ in compiles):
         yield from unknown_stacks(processes, unknown)
     without = tuple(placed(c) for c in compiles if c.is_compile and id(c) not in having)
-    return Stacks(1, flat(trie, dumps), flat(unknown, dumps), sum(c.is_compile for c in compiles), without)
+    known, others = (yield from flat(trie, dumps)), (yield from flat(unknown, dumps))
+    return Stacks(1, known, others, sum(c.is_compile for c in compiles), without)

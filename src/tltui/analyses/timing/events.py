@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tltui.analyses.parts import reader_of
 from tltui.analyses.records import Reader, named, number_in, text_in
 from tltui.model.nodes import Compile
 
@@ -34,7 +35,7 @@ class Interval:
 
 def events_of(compile_: Compile, reader: Reader | None = None) -> list[Event]:
     """The events of a compile in the order in which they were written."""
-    reader = reader or Reader(compile_.process.log)
+    reader = reader or reader_of(compile_)
     found = []
     for record, _ in named(compile_, ("chromium_event",)):
         value = reader.json(record, EVENT_LIMIT)

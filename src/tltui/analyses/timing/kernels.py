@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Iterable
 from typing import Any
 
-from tltui.analyses.records import Reader, address, named, number_in, text_in, whole_in
+from tltui.analyses.parts import part
+from tltui.analyses.records import Reader, addresses, named, number_in, text_in, whole_in
 from tltui.analyses.timing.results import Kernels, KernelTime
 from tltui.analyses.timing.spans import record_page
-from tltui.analyses.timing.sums import NameSum, Sums
-from tltui.model.nodes import Compile
+from tltui.analyses.timing.sums import NameSum
+from tltui.model.nodes import Compile, Process
 from tltui.trace.grammar import number, parse_json
 
 INFO = "triton_kernel_info"
 FILE, WAIT = "compile_file", "async_compile.wait"
 KEPT = 200
+Names = dict[str, NameSum]
 TUNING = (
     ("triton_compile_time_us", "of compiling kernels or waiting for them, as the metrics state it"),
     ("compile_time_autotune_time_us", "of autotuning at compile time"),
@@ -23,44 +25,41 @@ TUNING = (
 )
 
 
-def kernels_of(compiles: Sequence[Compile], sums: Sums, single: Compile | None) -> Generator[None, None, Kernels]:
-    """The kernels of some compiles; for a single one its metrics are read too."""
-    triton: list[KernelTime] = []
-    for compile_ in compiles:
-        found = _stated(compile_)
-        if found:
-            triton += found
-            yield
-    tuning: list[tuple[str, float, str]] = []
+def kernels_of(
+    triton: list[KernelTime], processes: Iterable[tuple[Process, Names, Names]], single: Compile | None
+) -> Kernels:
+    """The kernels of some compiles, from what their artifacts state and from the sums of the events of each process (its own,
+    and those of threads beside it); of a single compile its metrics are read too."""
+    tuning: tuple[tuple[str, float, str], ...] = ()
     if single is not None:
         tuning, listed = _from_metrics(single)
-        triton = triton or listed
+        triton = triton or list(listed)
     file, files_of = NameSum(0), None
     wait = 0.0
-    for process in sums.processes.values():
-        for names in (process.names, process.beside):
-            if FILE in names:
-                if names[FILE].longest > file.longest:
-                    files_of = process.process
-                file.add(names[FILE])
-        if WAIT in process.names:
-            wait += process.names[WAIT].total
-    triton.sort(key=lambda kernel: -kernel.seconds)
+    for process, names, beside in processes:
+        for found in (names, beside):
+            if FILE in found:
+                if found[FILE].longest > file.longest:
+                    files_of = process
+                file.add(found[FILE])
+        if WAIT in names:
+            wait += names[WAIT].total
+    triton = sorted(triton, key=lambda kernel: -kernel.seconds)
     return Kernels(
         tuple(triton[:KEPT]), sum(kernel.seconds for kernel in triton), file.count, file.work / 1e6,
         max(file.longest, 0.0) / 1e6, record_page(files_of, file.record) if files_of is not None else None,
-        wait / 1e6, tuple(tuning),
+        wait / 1e6, tuning,
     )  # fmt: skip
 
 
-def _stated(compile_: Compile) -> list[KernelTime]:
+def stated_by(compile_: Compile, reader: Reader) -> list[KernelTime]:
     """From the artifacts `triton_kernel_info`: `{kernel: {autotune_cache_state, num_configs, compile_time_us}}`."""
-    found = []
-    reader: Reader | None = None
+    found: list[KernelTime] = []
+    refs: dict[int, str] = {}
     for record, name in named(compile_, (INFO,)):
-        reader = reader or Reader(compile_.process.log)
+        refs = refs or addresses(compile_, (INFO,))
         value = reader.json(record)
-        ref = address(compile_, record, name)
+        ref = refs.get(record, f"{compile_.ref}:{name}")
         for kernel, fields in value.items() if isinstance(value, dict) else ():
             micros = number_in(fields, "compile_time_us")
             if micros is not None:
@@ -69,11 +68,11 @@ def _stated(compile_: Compile) -> list[KernelTime]:
     return found
 
 
-def _from_metrics(compile_: Compile) -> tuple[list[tuple[str, float, str]], list[KernelTime]]:
+@part
+def _from_metrics(compile_: Compile, reader: Reader) -> tuple[tuple[tuple[str, float, str], ...], tuple[KernelTime, ...]]:
     """(what, seconds, address) of tuning, and the kernels that the metrics list."""
     tuning: list[tuple[str, float, str]] = []
     kernels: list[KernelTime] = []
-    reader = Reader(compile_.process.log)
     for metrics in compile_.metrics:
         fields = reader.event(metrics.record)
         ref = f"@metrics:{compile_.ref}"
@@ -82,7 +81,7 @@ def _from_metrics(compile_: Compile) -> tuple[list[tuple[str, float, str]], list
             if micros:
                 tuning.append((what, micros / 1e6, ref))
         kernels += _listed(fields, ref)
-    return tuning, kernels
+    return tuple(tuning), tuple(kernels)
 
 
 def _listed(fields: dict[str, Any], ref: str) -> list[KernelTime]:

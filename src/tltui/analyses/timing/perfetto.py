@@ -7,15 +7,12 @@ thread closes the last begin, whatever its name. Nothing else is changed; an end
 
 from __future__ import annotations
 
-import errno
 import json
 import math
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -36,36 +33,10 @@ TRACKS = 4096
 class Written:
     """What a file got."""
 
-    path: str = ""
     events: int = 0
     lanes: int = 0
     """Compiles, and one for the records without an id of each process."""
     unreadable: int = 0
-    size: int = 0
-
-
-def write(path: str, compiles: Sequence[Compile], force: bool = False) -> Written:
-    """Write the file; it takes its name when it is complete. Raises FileExistsError without `force`, and OSError."""
-    target = Path(path).expanduser()
-    if target.exists():
-        if not target.is_file():
-            raise OSError(errno.EINVAL, "is no regular file", str(target))
-        if not force:
-            raise FileExistsError(errno.EEXIST, "exists", str(target))
-    written = Written(str(target))
-    handle, name = tempfile.mkstemp(prefix=".tltui-", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            for chunk in chunks(compiles, written):
-                written.size += file.write(chunk)
-        umask = os.umask(0o077)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
-        os.replace(name, target)
-    finally:
-        if os.path.exists(name):
-            os.unlink(name)
-    return written
 
 
 def chunks(compiles: Sequence[Compile], written: Written) -> Iterator[bytes]:

@@ -34,6 +34,8 @@ class NameSum:
     """Of the begin of the longest one."""
     owner: Compile | None = None
     """The compile with the longest one."""
+    ref: str = ""
+    """Its address, where only that is known any more."""
 
     def add(self, other: NameSum) -> None:
         """Take over what another process took."""
@@ -42,7 +44,7 @@ class NameSum:
         self.own += other.own
         self.work += other.work
         if other.longest > self.longest:
-            self.longest, self.record, self.owner = other.longest, other.record, other.owner
+            self.longest, self.record, self.owner, self.ref = other.longest, other.record, other.owner, other.ref
 
 
 @dataclass(slots=True, eq=False)

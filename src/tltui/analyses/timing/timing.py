@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass, field
 
-from tltui.analyses.records import Reader, metrics_fields
+from tltui.analyses.timing.blocks import Block, NameTotal, Waiting, block_from, stretches_of, time_of, together
 from tltui.analyses.timing.flame import flames_of
 from tltui.analyses.timing.kernels import kernels_of
-from tltui.analyses.timing.phases import ORDER, PRIORITY, Phase, ordered, timing_of
+from tltui.analyses.timing.phases import ORDER, PRIORITY
 from tltui.analyses.timing.results import (
     CompileTime,
     FunctionTime,
     Gap,
+    KernelTime,
     NameTime,
     Outlier,
     ProcessTime,
@@ -21,7 +23,7 @@ from tltui.analyses.timing.results import (
     Timing,
 )
 from tltui.analyses.timing.spans import Group, Seen, read_groups, record_page
-from tltui.analyses.timing.sums import NameSum, ProcessSum, Sums, add_names, is_beside
+from tltui.analyses.timing.sums import NameSum, Sums, add_names, is_beside
 from tltui.model.nodes import Compile, Process
 from tltui.model.ref import NO_ID, Ref
 
@@ -30,38 +32,132 @@ LEAST_GAP = 0.1
 """Seconds."""
 SLOW, FAST = 1.5, 0.5
 """How many times the median of the other ranks an outlier takes, at least or at most."""
-METRICS_AT_ONCE = 8
-
-Phases = dict[str, float]
-"""Phase → seconds."""
+FUNCTIONS_AT_ONCE = 500
+"""Functions that are added up between two moments at which a reader may leave."""
 
 
 def timing_steps(ref: str, compiles: Sequence[Compile]) -> Generator[None, None, Timing]:
-    """The timing of some compiles. Yields after each block of events that was read."""
-    seen, sums = Seen(), Sums()
+    """The timing of some compiles. Yields after each block of them."""
     single = single_of(compiles)
     groups: list[Group] = []
-    for found in read_groups(compiles, seen):
-        for group in found:
-            sums.add(group)
-        groups += [group for group in found if group.owner is single and not is_beside(group)]
-        yield
-    if single is not None and len(compiles) == 1:
-        _add_beside(single, groups, sums)
-    known = {key: {p.name: p.seconds for p in ordered(o.micros(), o.aot)} for key, o in sums.owners.items()}
-    from_metrics = yield from _without_events(compiles, sums)
-    kernels = yield from kernels_of(compiles, sums, single)
-    times = compile_times(compiles, sums, known | from_metrics)
-    processes = _processes(compiles, sums, times)
+    blocks = _Joined()
+    if single is not None:
+        yield from _alone(compiles, single, groups, blocks)
+    else:
+        for stretch in stretches_of(compiles):
+            blocks.add(stretch.process, stretch.members, stretch.block())
+            yield
+    times = {id(compile_): time for compile_ in compiles if (time := blocks.times.get(id(compile_))) is not None}
+    yield
+    functions = yield from function_times(compiles, times)
+    processes = process_times(compiles, times, {key: _busy(own.walls) for key, own in blocks.processes.items() if own.walls})
+    yield
+    both = (("events", blocks.with_events), ("metrics", blocks.with_metrics))
+    everyone = [(own.process, own.names, own.beside) for own in blocks.processes.values()]
     return Timing(
-        1, ref, " and ".join(word for word, has in (("events", known), ("metrics", from_metrics)) if has),
-        seen.events, seen.unreadable, seen.lone_ends,
-        sum(time.seconds for time in times.values()), _together(time.phases for time in times.values()),
-        _names([p.names for p in sums.processes.values()]), _names([p.beside for p in sums.processes.values()]),
+        1, ref, " and ".join(word for word, has in both if has), blocks.events, blocks.unreadable, blocks.lone_ends,
+        sum(time.seconds for time in times.values()), together(time.phases for time in times.values()),
+        _names((process, names) for process, names, _ in everyone), _names((process, beside) for process, _, beside in everyone),
         tuple(sorted((t for t in times.values() if t.seconds > 0), key=lambda time: -time.seconds)),
-        function_times(compiles, times), processes, outliers_of(processes), _open(sums, seen), _gaps(sums), kernels,
-        flames_of(groups),
+        functions, processes, outliers_of(processes), blocks.open(), blocks.gaps(),
+        kernels_of(blocks.kernels, everyone, single), flames_of(groups),
     )  # fmt: skip
+
+
+@dataclass(slots=True)
+class _Process:
+    """What the blocks of one process amount to."""
+
+    process: Process
+    names: dict[str, NameSum] = field(default_factory=dict)
+    beside: dict[str, NameSum] = field(default_factory=dict)
+    walls: list[tuple[float, float, Compile]] = field(default_factory=list)
+    waiting: list[Waiting] = field(default_factory=list)
+    last: float = float("-inf")
+
+
+class _Joined:
+    """Blocks, added up."""
+
+    def __init__(self) -> None:
+        self.processes: dict[int, _Process] = {}
+        self.times: dict[int, CompileTime] = {}
+        """Compile (its `id`) → its time."""
+        self.kernels: list[KernelTime] = []
+        self.events = self.unreadable = self.lone_ends = 0
+        self.with_events = self.with_metrics = False
+
+    def add(self, process: Process, members: Sequence[Compile], block: Block) -> None:
+        """One more block."""
+        own = self.processes.setdefault(id(process), _Process(process))
+        for compile_, time in zip(members, block.times, strict=True):
+            if time is not None:
+                self.times[id(compile_)] = time
+        for totals, names in ((block.names, own.names), (block.beside, own.beside)):
+            for total in totals:
+                if total.name not in names:
+                    names[total.name] = NameSum(total.rank)
+                names[total.name].add(_sum(total))
+        own.walls += [(start, end, members[place]) for start, end, place in block.walls]
+        own.waiting += block.waiting
+        own.last = max(own.last, block.last if block.last is not None else own.last)
+        self.kernels += block.kernels
+        self.events += block.events
+        self.unreadable += block.unreadable
+        self.lone_ends += block.lone_ends
+        self.with_events = self.with_events or block.with_events
+        self.with_metrics = self.with_metrics or block.with_metrics
+
+    def open(self) -> tuple[StillOpen, ...]:
+        """The newest first."""
+        found = []
+        for own in self.processes.values():
+            for item in own.waiting:
+                since, (start, record, _, _) = item.spans[0][0], item.spans[-1]
+                last = max(own.last, item.last)
+                found.append(StillOpen(
+                    item.ref, tuple(span[3] for span in item.spans), record_page(own.process, record), since,
+                    max(last - since, 0.0) / 1e6, max(last - start, 0.0) / 1e6, last, item.finished,
+                ))  # fmt: skip
+        return tuple(sorted(found, key=lambda item: -item.since))
+
+    def gaps(self) -> tuple[Gap, ...]:
+        """When a process compiled nothing, the longest first."""
+        found: list[tuple[float, float, Compile, Compile]] = []
+        for own in self.processes.values():
+            upto, before = None, None
+            for start, end, owner in sorted(own.walls, key=lambda wall: wall[:2]):
+                if upto is not None and before is not None and start - upto >= LEAST_GAP * 1e6:
+                    found.append(((start - upto) / 1e6, upto, before, owner))
+                if upto is None or end > upto:
+                    upto, before = end, owner
+        found.sort(key=lambda gap: -gap[0])
+        return tuple(Gap(seconds, at, str(a.ref), str(b.ref)) for seconds, at, a, b in found[:GAPS_KEPT])
+
+
+def _sum(total: NameTotal) -> NameSum:
+    return NameSum(
+        total.rank, total.count, total.total, total.own, total.work, total.longest, total.record, None, total.owner
+    )
+
+
+def _alone(
+    compiles: Sequence[Compile], single: Compile, groups: list[Group], blocks: _Joined
+) -> Generator[None, None, None]:
+    """The only compile, and records without an id: their events are read as they are, for the flame view of the compile."""
+    by_process: dict[int, list[Compile]] = defaultdict(list)
+    for compile_ in compiles:
+        by_process[id(compile_.process)].append(compile_)
+    for members in by_process.values():
+        seen, sums = Seen(), Sums()
+        for found in read_groups(members, seen):
+            for group in found:
+                sums.add(group)
+            groups += [group for group in found if group.owner is single and not is_beside(group)]
+            yield
+        if len(compiles) == 1:
+            _add_beside(single, groups, sums)
+        blocks.add(members[0].process, members, block_from(members, sums, seen))
 
 
 def single_of(compiles: Sequence[Compile]) -> Compile | None:
@@ -94,60 +190,15 @@ def _last_record(compile_: Compile, begun: int) -> int:
     return later[min(len(later) - 1, 200)] if later else begun
 
 
-def _without_events(compiles: Sequence[Compile], sums: Sums) -> Generator[None, None, dict[int, Phases]]:
-    """Phases of compiles that have metrics and no events."""
-    found: dict[int, Phases] = {}
-    for compile_ in compiles:
-        if id(compile_) in sums.owners or not compile_.metrics:
-            continue
-        timing = timing_of([], metrics_fields(compile_, Reader(compile_.process.log)))
-        phases: Phases = defaultdict(float)
-        for phase in timing.phases + timing.backward:
-            phases[phase.name] += phase.seconds
-        if phases:
-            found[id(compile_)] = phases
-        if len(found) % METRICS_AT_ONCE == 0:
-            yield
-    return found
+def compile_times(compiles: Iterable[Compile]) -> dict[int, CompileTime]:
+    """Compile (its `id`) → its time, from the index alone."""
+    return {id(compile_): time for compile_ in compiles if (time := time_of(compile_)) is not None}
 
 
-def compile_times(
-    compiles: Iterable[Compile], sums: Sums | None = None, phases: dict[int, Phases] | None = None
-) -> dict[int, CompileTime]:
-    """Compile (its `id`) → its time; without sums from the index alone."""
-    found: dict[int, CompileTime] = {}
-    for compile_ in compiles:
-        own = sums.owners.get(id(compile_)) if sums is not None else None
-        seconds, source = compile_.tally.seconds, "metrics"
-        if not seconds and own is not None:
-            seconds, source = own.wall / 1e6, "events"
-        if not seconds and not compile_.is_compile:
-            continue
-        name, file, line = compile_.frame.code
-        status = compile_.status
-        parts = (phases or {}).get(id(compile_), {})
-        start = own.start if own is not None else compile_.facts.start_us
-        found[id(compile_)] = CompileTime(
-            str(compile_.ref), name, file, line, str(status) if status else None, seconds, source, start, _phases(parts)
-        )
-    return found
-
-
-def _phases(seconds: Phases) -> tuple[Phase, ...]:
-    return tuple(Phase(name, seconds[name]) for name in ORDER if seconds.get(name, 0) > 0)
-
-
-def _together(parts: Iterable[tuple[Phase, ...]]) -> tuple[Phase, ...]:
-    """The sums of phases."""
-    seconds: Phases = defaultdict(float)
-    for phases in parts:
-        for phase in phases:
-            seconds[phase.name] += phase.seconds
-    return _phases(seconds)
-
-
-def function_times(compiles: Iterable[Compile], times: dict[int, CompileTime]) -> tuple[FunctionTime, ...]:
-    """By code object, the most expensive first. Frames whose code is unknown stay apart."""
+def function_times(
+    compiles: Iterable[Compile], times: dict[int, CompileTime]
+) -> Generator[None, None, tuple[FunctionTime, ...]]:
+    """By code object, the most expensive first. Frames whose code is unknown stay apart. Yields while it adds up."""
     groups: dict[tuple[object, ...], list[Compile]] = defaultdict(list)
     for compile_ in compiles:
         time = times.get(id(compile_))
@@ -155,19 +206,22 @@ def function_times(compiles: Iterable[Compile], times: dict[int, CompileTime]) -
             key = (time.function, time.file, time.line) if time.function else (id(compile_.frame),)
             groups[key].append(compile_)
     found = []
-    for members in groups.values():
-        slowest = max(members, key=lambda c: times[id(c)].seconds)
-        first = times[id(slowest)]
+    for number, members in enumerate(groups.values(), 1):
+        if number % FUNCTIONS_AT_ONCE == 0:
+            yield
+        if len(members) == 1:
+            first, slowest, ranks, phases = times[id(members[0])], members[0], 1, times[id(members[0])].phases
+            seconds = first.seconds
+        else:
+            own = [times[id(c)] for c in members]
+            slowest, first = max(zip(members, own, strict=True), key=lambda pair: pair[1].seconds)
+            seconds, ranks = sum(time.seconds for time in own), len({c.process.rank for c in members})
+            phases = together(time.phases for time in own)
         found.append(FunctionTime(
-            first.function, first.file, first.line, str(slowest.frame.ref),
-            sum(times[id(c)].seconds for c in members), len(members), len({c.process.rank for c in members}),
-            first.ref, first.seconds, _together(times[id(c)].phases for c in members),
+            first.function, first.file, first.line, str(slowest.frame.ref), seconds, len(members), ranks, first.ref,
+            first.seconds, phases,
         ))  # fmt: skip
     return tuple(sorted((f for f in found if f.seconds > 0), key=lambda function: -function.seconds))
-
-
-def _processes(compiles: Iterable[Compile], sums: Sums, times: dict[int, CompileTime]) -> tuple[ProcessTime, ...]:
-    return process_times(compiles, times, {key: _busy(own) for key, own in sums.processes.items() if own.walls})
 
 
 def process_times(
@@ -183,18 +237,31 @@ def process_times(
         compiled, span = (busy or {}).get(id(process), (None, None))
         found.append(ProcessTime(
             str(process.ref), process.rank, process.pid, sum(t.seconds for t in known), sum(c.is_compile for c in own),
-            _together(t.phases for t in known), compiled, span,
+            together(t.phases for t in known), compiled, span,
         ))  # fmt: skip
     return tuple(found)
 
 
-def _busy(process: ProcessSum) -> tuple[float, float]:
+def index_process_times(compiles: Iterable[Compile]) -> tuple[ProcessTime, ...]:
+    """The same from the index alone: seconds, no phases."""
+    found: dict[int, tuple[Process, list[float], int]] = {}
+    for compile_ in compiles:
+        process, seconds, count = found.get(id(compile_.process)) or (compile_.process, [], 0)
+        seconds.append(compile_.tally.seconds)
+        found[id(process)] = (process, seconds, count + compile_.is_compile)
+    return tuple(
+        ProcessTime(str(process.ref), process.rank, process.pid, sum(seconds), count, (), None, None)
+        for process, seconds, count in found.values()
+    )
+
+
+def _busy(walls: Sequence[tuple[float, float, Compile]]) -> tuple[float, float]:
     total, upto = 0.0, float("-inf")
-    walls = sorted(process.walls, key=lambda wall: wall[:2])
-    for start, end, _ in walls:
+    ordered = sorted(wall[:2] for wall in walls)
+    for start, end in ordered:
         total += max(end - max(start, upto), 0.0)
         upto = max(upto, end)
-    return total / 1e6, (upto - walls[0][0]) / 1e6
+    return total / 1e6, (upto - ordered[0][0]) / 1e6
 
 
 def outliers_of(processes: Sequence[ProcessTime]) -> tuple[Outlier, ...]:
@@ -206,62 +273,47 @@ def outliers_of(processes: Sequence[ProcessTime]) -> tuple[Outlier, ...]:
         if process.rank is not None:
             by_rank[process.rank].append(process)
     seconds = {rank: sum(p.seconds for p in own) for rank, own in by_rank.items()}
-    phases = {rank: {p.name: p.seconds for p in _together(q.phases for q in own)} for rank, own in by_rank.items()}
+    phases = {rank: {p.name: p.seconds for p in together(q.phases for q in own)} for rank, own in by_rank.items()}
+    if len(seconds) < 2:
+        return ()
+    typical_of = _typical(seconds)
+    names = {name: _typical({rank: phases[rank].get(name, 0.0) for rank in seconds}) for name in ORDER}
     found = []
-    for rank, own in seconds.items() if len(seconds) > 1 else ():
-        others = [other for other in seconds if other != rank or len(seconds) > 2]
-        typical = statistics.median(seconds[other] for other in others)
-        if FAST * typical < own < SLOW * typical or abs(own - typical) < LEAST_GAP or (len(others) == 1 and own < typical):
+    for rank, own in seconds.items():
+        typical = typical_of(rank)
+        if FAST * typical < own < SLOW * typical or abs(own - typical) < LEAST_GAP or (len(seconds) == 2 and own < typical):
             continue
-        apart = {
-            name: phases[rank].get(name, 0.0) - statistics.median(phases[other].get(name, 0.0) for other in others)
-            for name in ORDER
-        }
+        apart = {name: phases[rank].get(name, 0.0) - names[name](rank) for name in ORDER}
         name = max(apart, key=lambda name: apart[name] * (1 if own > typical else -1))
         found.append(Outlier(str(Ref(rank)), rank, own, typical, name if apart[name] else None, apart[name]))
     return tuple(sorted(found, key=lambda outlier: -abs(outlier.seconds - outlier.typical_s)))
 
 
-def _names(parts: Iterable[dict[str, NameSum]]) -> tuple[NameTime, ...]:
+def _typical(values: dict[int, float]) -> Callable[[int], float]:
+    """What a rank is compared with: of two ranks the other one, of more the median of all."""
+    if len(values) == 2:
+        (a, first), (b, second) = values.items()
+        other = {a: second, b: first}
+        return other.__getitem__
+    median = statistics.median(values.values())
+    return lambda rank: median
+
+
+def _names(parts: Iterable[tuple[Process, dict[str, NameSum]]]) -> tuple[NameTime, ...]:
     sums: dict[str, NameSum] = {}
-    for part in parts:
-        for name, found in part.items():
+    longest: dict[str, Process] = {}
+    for process, own in parts:
+        for name, found in own.items():
             if name not in sums:
                 sums[name] = NameSum(found.rank)
+            if found.longest > sums[name].longest:
+                longest[name] = process
             sums[name].add(found)
     rows = []
     for name, found in sums.items():
-        owner = found.owner
         rows.append(NameTime(
             name, PRIORITY[found.rank], max(found.own, 0.0) / 1e6, found.total / 1e6, found.work / 1e6, found.count,
-            max(found.longest, 0.0) / 1e6, str(owner.ref) if owner is not None else None,
-            record_page(owner.process, found.record) if owner is not None else None,
+            max(found.longest, 0.0) / 1e6, found.ref or None,
+            record_page(longest[name], found.record) if name in longest else None,
         ))  # fmt: skip
     return tuple(sorted(rows, key=lambda row: (-row.self_s, row.name)))
-
-
-def _open(sums: Sums, seen: Seen) -> tuple[StillOpen, ...]:
-    """The newest first."""
-    found = []
-    for own in sums.owners.values():
-        if not own.open:
-            continue
-        compile_, since, (start, record, _, _) = own.owner, own.open[0][0], own.open[-1]
-        last = seen.last.get(id(compile_.process), own.last)
-        found.append(StillOpen(
-            str(compile_.ref), tuple(span[3] for span in own.open), record_page(compile_.process, record), since,
-            max(last - since, 0.0) / 1e6, max(last - start, 0.0) / 1e6, last, bool(compile_.metrics),
-        ))  # fmt: skip
-    return tuple(sorted(found, key=lambda item: -item.since))
-
-
-def _gaps(sums: Sums) -> tuple[Gap, ...]:
-    found = []
-    for process in sums.processes.values():
-        upto, before = None, None
-        for start, end, owner in sorted(process.walls, key=lambda wall: wall[:2]):
-            if upto is not None and before is not None and start - upto >= LEAST_GAP * 1e6:
-                found.append(Gap((start - upto) / 1e6, upto, str(before.ref), str(owner.ref)))
-            if upto is None or end > upto:
-                upto, before = end, owner
-    return tuple(sorted(found, key=lambda gap: -gap.seconds)[:GAPS_KEPT])

@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator
 from functools import partial
 
 from tltui.analyses.compare.compared import CHANGED, ONLY_LEFT, ONLY_RIGHT, OUTCOMES, SAME, CompareResult, CompareRow
-from tltui.analyses.compare.pairing import Pair, artifact_pairs, compile_pairs
+from tltui.analyses.compare.pairing import Pair, artifact_pairs, compile_pairs, digest_of
 from tltui.documents.compare.artifacts import artifact_page, compared, diff_ref, patch_lines, row_pieces
 from tltui.documents.compare.compiles import fill_compiles
 from tltui.documents.format import plural
@@ -117,6 +117,8 @@ def _compile_row(pair: Pair[Compile]) -> CompareRow:
     if left is None or right is None:
         refs = str(left.ref) if left else None, str(right.ref) if right else None
         return CompareRow(label, *refs, ONLY_LEFT if left else ONLY_RIGHT)
+    if _surely_same(left, right):
+        return CompareRow(label, str(left.ref), str(right.ref), SAME)
     rows = [compared(artifacts) for artifacts in artifact_pairs(left, right)]
     changed = [row for row in rows if row.outcome != SAME]
     same = not changed and left.status is right.status
@@ -124,6 +126,17 @@ def _compile_row(pair: Pair[Compile]) -> CompareRow:
         label, str(left.ref), str(right.ref), SAME if same else CHANGED,
         sum(row.added for row in changed), sum(row.removed for row in changed), sum(row.hidden for row in rows),
     )  # fmt: skip
+
+
+def _surely_same(left: Compile, right: Compile) -> bool:
+    """Whether nothing need be compared: most compiles of a run are those of the other one."""
+    if left.status is not right.status:
+        return False
+    try:
+        digest = digest_of(left)
+        return bool(digest) and digest == digest_of(right)
+    except (OSError, ValueError, RecursionError):
+        return False
 
 
 def _compile_pieces(pair: Pair[Compile], row: CompareRow, linked: bool) -> list[Piece]:

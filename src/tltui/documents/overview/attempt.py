@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tltui.analyses.problems.breaks import breaks_of
-from tltui.analyses.records import Reader
+from tltui.analyses.parts import reader_of
+from tltui.analyses.problems.breaks import known_breaks
 from tltui.analyses.shapes.inputs import inputs_of
 from tltui.analyses.study import Part, parts_of
 from tltui.documents import format as fmt
@@ -33,8 +33,7 @@ def attempt_document(run: Run, node: Compile, attempt: int, options: Options) ->
         page.say("The last one: its graphs and code are those of the compile.", "", tokens.DIM)
     else:
         page.say(f"Given up: the analysis started again as attempt {attempt + 1}.", "", tokens.DIM)
-    reader = Reader(node.process.log)
-    breaks = [found for found in breaks_of(node, reader, 50) if found.attempt == attempt]
+    breaks = [found for found in known_breaks(node, 50) if found.attempt == attempt]
     if node.counts["dynamo_graph_break_reason"] and breaks:
         page.heading("Graph break" if attempt == last else "Why it started again")
         for found in breaks:
@@ -43,7 +42,7 @@ def attempt_document(run: Run, node: Compile, attempt: int, options: Options) ->
     elif attempt != last:
         page.heading("Why it started again")
         _restarts(page, node)
-    inputs = inputs_of(node, reader, attempt)
+    inputs = inputs_of(node, reader_of(node), attempt)
     add_inputs(page, inputs, None)
     add_symbols(page, inputs.symbols)
     parts: tuple[Part, ...] = tuple(part for part in parts_of(node) if part.attempt == attempt)

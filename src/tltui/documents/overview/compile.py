@@ -82,12 +82,14 @@ def _outcome(run: Run, node: Compile, known: Study) -> list[str]:
             return [f"failed after {fmt.seconds(facts.duration_s)}" if facts.duration_s is not None else "failed"]
         return [f"compiled{took}, but its backward failed"]
     if status is Status.MISSING:
-        return ["not finished: the log goes on" if not run.finished else "not finished when the log ends"]
+        return ["not finished when the log ends"]
+    if status is Status.RUNNING:
+        return [f"running: no metrics yet, {run.goes_on}"]
     if status is Status.EMPTY:
         return [f"nothing to compile: no operation was captured{took}"]
     what = "compiled" if facts.graph_op_count else "traced; nothing was left to compile"
     if not facts.has_metrics:
-        what = "not finished when the log ends"
+        what = "running" if facts.waiting else "not finished when the log ends"
     breaks = [fmt.plural(facts.breaks, "graph break")] if facts.breaks else []
     backward = []
     if facts.backward_s is not None:

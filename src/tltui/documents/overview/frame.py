@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tltui.analyses.recompiles.reasons import parse_reason, recompile_of
-from tltui.analyses.records import Reader, json_in, metrics_fields, whole_in
+from tltui.analyses.problems.problems import limit_stated
+from tltui.analyses.recompiles.reasons import known_recompile, parse_reason
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.summary import add_counts
@@ -59,16 +59,8 @@ def frame_document(run: Run, node: Frame, options: Options) -> TextDocument:
 
 def limit_of(node: Frame) -> int | None:
     """The recompile limit as the newest metrics state it."""
-    for compile_ in reversed(node.compiles):
-        for event, fields in metrics_fields(compile_):
-            if event == "compilation_metrics":
-                config = json_in(fields, "dynamo_config")
-                limit = whole_in(config, "recompile_limit")
-                if limit is None:
-                    limit = whole_in(config, "cache_size_limit")
-                if limit is not None:
-                    return limit
-    return None
+    stated = (limit_stated(compile_) for compile_ in reversed(node.compiles) if compile_.metrics)
+    return next((limit for limit in stated if limit is not None), None)
 
 
 def _ladder(page: Page, node: Frame) -> None:
@@ -88,7 +80,7 @@ def _reasons(compile_: Compile, may_read: bool) -> tuple[list[str], bool]:
     if not compile_.is_recompile:
         return [], False
     if may_read:
-        found = recompile_of(compile_, [], Reader(compile_.process.log, 1 << 12))
+        found = known_recompile(compile_)
         if found is not None and found.reasons:
             return [f"[{r.earlier}] {r.text}" if r.earlier else r.text for r in found.reasons], True
     texts = [m.recompile_reason for m in compile_.metrics if m.recompile_reason]

@@ -63,7 +63,7 @@ def _head(page: Page, run: Run, summary: Summary, processes: list[Process]) -> N
         what = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"
         page.say(what, "", tokens.DIM)
     if not all(process.log.ended for process in processes):
-        page.say("still reading: everything below is preliminary", "", tokens.WARN)
+        page.more("everything below is preliminary")
     if summary.tally.compiles:
         add_counts(page, summary.tally)
 

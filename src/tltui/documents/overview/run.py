@@ -29,10 +29,12 @@ def run_document(run: Run, options: Options) -> TextDocument:
     page = Page("", run.title, options)
     page.add((fmt.clip_middle(run.title, page.width), tokens.TITLE))
     _head(page, run, summary)
-    if not run.finished:
+    if not run.is_read:
         share = fmt.percent(min(run.scanned, run.size), run.size)
         what = f"still reading: {share} of {fmt.size_of(run.size)} so far, everything below is preliminary"
         page.say(what, "", tokens.WARN)
+    elif page.goes_on:
+        page.more("everything below is preliminary")
     if summary.tally.compiles:
         add_counts(page, summary.tally)
     elif run.finished:

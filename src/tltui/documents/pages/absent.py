@@ -59,10 +59,10 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         absence = yield from read_absence(scope.compiles)
         if not absence.compiles:
             _nothing(page, bool(scope.compiles))
-        elif len(absence.compiles) == 1:
+        elif len(absence.compiles) == 1 and (run.finished or len(scope.compiles) == 1):
             _compile(page, absence.compiles[0], run.finished)
         else:
-            _many(page, absence, run.finished)
+            _many(page, absence)
         return absence
 
     return GrowingDocument(scope.page("absent"), f"absent artifacts{scope.title}", options, fill, Page)
@@ -76,11 +76,6 @@ def _nothing(page: Page, records: bool) -> None:
         page.say("There is no compile here.", "", tokens.DIM)
 
 
-def _still(page: Page, finished: bool) -> None:
-    if not finished:
-        page.say("The log is still being read: what is absent now may yet come.", "", tokens.WARN)
-
-
 def _compile(page: Page, compile_: CompileArtifacts, finished: bool) -> None:
     """All of one compile, in the order of the compiler's work."""
     rows = compile_.expected
@@ -88,7 +83,7 @@ def _compile(page: Page, compile_: CompileArtifacts, finished: bool) -> None:
     page.row([(f"[{compile_.ref}]", tokens.LINK, compile_.ref), f"  {compile_.status or 'no compile'}: ",
               (f"{there} of {fmt.plural(len(rows), 'artifact')} that one would look for "
                f"{'is' if there == 1 else 'are'} there{'' if finished else ' so far'}", tokens.STRONG)], "")  # fmt: skip
-    _still(page, finished)
+    page.more("what is not there may yet come.")
     for routine, members in groupby(sorted(rows, key=lambda row: row.routine), key=lambda row: row.routine):
         shown = list(members)
         title = f"Nothing to miss ({len(shown)})" if routine else "In the order of the compiler's work"
@@ -112,7 +107,7 @@ def _row(page: Page, ref: str, row: Expected) -> None:
         _setting(page, row.flag, row.reason, " " * 13)
 
 
-def _many(page: Page, absence: Absence, finished: bool) -> None:
+def _many(page: Page, absence: Absence) -> None:
     """Grouped: by state, then by reason, with the compiles that it is true of."""
     wanted = sum(len(compile_.expected) for compile_ in absence.compiles)
     missing = sum(len(group.refs) for group in absence.groups)
@@ -122,7 +117,7 @@ def _many(page: Page, absence: Absence, finished: bool) -> None:
         f"{fmt.count(wanted - missing)} are there and {fmt.count(missing)} are not"
         + (f", {fmt.count(routine)} of them nothing to miss." if routine else "."), "", tokens.STRONG,
     )  # fmt: skip
-    _still(page, finished)
+    page.more("what is not there may yet come.")
     told = [group for group in absence.groups if not group.routine]
     for state, members in groupby(told, key=lambda group: group.state):
         page.heading(HEADINGS[state])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Generator
 
 from tltui.analyses.caches.caches import MISS
@@ -10,17 +11,16 @@ from tltui.analyses.caches.report import (
     CacheMiss,
     CachesReport,
     CompileCaches,
+    caches_in,
     divergences_of,
-    read_compile,
+    key_table,
     totals_of,
-    wanted_kinds,
 )  # fmt: skip
-from tltui.analyses.records import Reader
 from tltui.documents.page import Page
 from tltui.documents.parts import caches as parts
 from tltui.documents.parts.cache_misses import add_misses
 from tltui.documents.scope import Scope
-from tltui.model.nodes import Compile, Process
+from tltui.model.nodes import Compile
 from tltui.model.run import Run
 from tltui.text.document import Document, Options
 from tltui.text.growing import GrowingDocument
@@ -43,19 +43,20 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesRep
     """Counts first, which need no reading; then what the records say."""
     single = len(scope.compiles) == 1
     totals = totals_of(scope.compiles)
-    within = {str(node.ref) for node in scope.compiles}
-    different = tuple(
-        one for one in divergences_of(run.processes()) if any(answer.compile in within for answer in one.answers)
-    )
+    within = {id(node) for node in scope.compiles}
+    different = divergences_of(run.processes())
+    if different:
+        refs = {str(node.ref) for node in scope.compiles}
+        different = tuple(one for one in different if any(answer.compile in refs for answer in one.answers))
     parts.add_totals(page, totals, sum(node.is_compile for node in scope.compiles))
     parts.add_divergences(page, different)
     yield
-    study = _Study()
+    study = _Study(run)
     yield from study.read(scope.compiles)
     if single:
         parts.add_answers(page, study.compiles)
     if study.missed_with_components():
-        yield from study.index_rest([node for node in run.compiles() if str(node.ref) not in within])
+        yield from study.index_rest([node for node in run.compiles() if id(node) not in within])
     misses = yield from study.misses()
     compiles = tuple(
         own for own in study.compiles if own.answers or own.profiles or own.off or own.backends or own.triton
@@ -75,7 +76,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesRep
     parts.add_triton(page, report)
     yield
     if not single:
-        parts.add_compiles(page, report)
+        yield from parts.add_compiles(page, report)
     parts.add_silent(page, report, study.compiles)
     return report
 
@@ -83,27 +84,22 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesRep
 class _Study:
     """What was read so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, run: Run) -> None:
         self.compiles: list[CompileCaches] = []
-        self._index = KeyIndex()
-        self._code: dict[str, object] = {}
-        self._kinds: dict[int, set[int]] = {}
-        self._readers: dict[int, Reader] = {}
-
-    def _of(self, process: Process) -> tuple[Reader, set[int]]:
-        key = id(process)
-        if key not in self._readers:
-            self._readers[key], self._kinds[key] = Reader(process.log), wanted_kinds(process)
-        return self._readers[key], self._kinds[key]
+        process = next(iter(run.processes()), None)
+        self._index = KeyIndex(key_table(process) if process else None)
 
     def _take(self, node: Compile) -> CompileCaches:
-        own, components = read_compile(node, *self._of(node.process))
-        code = node.frame.code if node.frame.code[0] is not None else id(node.frame)
+        own, components = caches_in(node)
         for answer in own.answers:
             if answer.key and answer.ref:
                 use = KeyUse(own.ref, answer.state, answer.ref)
-                record, parts_of_key = components.get(answer.ref, (0, []))
-                self._index.add(answer.cache, answer.key, use, code, parts_of_key, id(node.process), record)
+                code = node.frame.code if own.function is not None else id(node.frame)
+                found = components.get(answer.ref)
+                numbers = array("I", found.components) if found else array("I")
+                self._index.add(
+                    answer.cache, answer.key, use, code, numbers, id(node.process), found.record if found else 0
+                )  # fmt: skip
         return own
 
     def read(self, compiles: tuple[Compile, ...]) -> Generator[None, None, None]:

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
 from dataclasses import dataclass
 
+from tltui.analyses.problems.damaged import LAST, wrong_payloads
 from tltui.documents.format import plural, size_of
+from tltui.documents.page import Page
 from tltui.documents.pages.records import record_ref
+from tltui.documents.parts.many import ROWS_SHOWN, add_named
 from tltui.model.artifacts import artifact_name
 from tltui.model.nodes import LogModel
 from tltui.model.run import Run
 from tltui.text import tokens
-from tltui.text.document import Builder, Options, TextDocument
+from tltui.text.document import Document, Options
+from tltui.text.growing import GrowingDocument
 from tltui.trace.batch import Damage
 from tltui.trace.log import Check, Log
 from tltui.trace.scan import NO_PAYLOAD
 
+EVERY = 64
+FIRST = 10
+"""Records of one reason that have a line of their own where there are very many."""
 CHECK_UP_TO = 256 << 20
 """Bytes of logs up to which the page compares all md5s by itself."""
 
@@ -55,39 +63,64 @@ class DamageReport:
 
 
 def damage_report(run: Run, check: bool) -> DamageReport:
-    """Collect what the scan noticed; with `check` read every payload and compare its md5 as well."""
+    """What the scan noticed; with `check` every payload is read and compared with its md5 as well."""
+    work = read_damage(run, check)
+    while True:
+        try:
+            next(work)
+        except StopIteration as stop:
+            return stop.value  # type: ignore[no-any-return]
+
+
+def read_damage(run: Run, check: bool) -> Generator[None, None, DamageReport]:
+    """The same in pieces: yields in between."""
     found: list[DamagedRecord] = []
     for model in run.models:
         places = list(model.log.damage)
         if check:
-            places = _checked(model.log, places)
-        found += [_damaged(model, place) for place in sorted(places)]
+            yield from _check(model, places)
+        for n, place in enumerate(sorted(places)):
+            found.append(_damaged(model, place))
+            if n % EVERY == EVERY - 1:
+                yield
     skipped = [SkippedFile(item.path, item.reason) for item in run.found.skipped]
     skipped += [SkippedFile(path, f"could not be read to its end: {reason}") for path, reason in run.failures.items()]
     skipped += [SkippedFile("", note) for note in run.found.notes]
     return DamageReport(1, tuple(found), tuple(skipped), run.found.others, check)
 
 
-def _checked(log: Log, places: list[Damage]) -> list[Damage]:
-    """The places that the scan noticed and those of payloads that do not match their md5s."""
-    known = {place.record: number for number, place in enumerate(places)}
-    for record in log.records():
-        if not log.has_payload(record):
-            continue
-        try:
-            checked = log.check(record)
-        except OSError as error:
-            places.append(Damage(log.columns.offset[record], record, f"cannot be read: {error.strerror or error}"))
-            continue
-        good = checked is not None and checked.check is not Check.BAD
-        if good and record in known and places[known[record]].reason == NO_PAYLOAD:
+def _check(model: LogModel, places: list[Damage]) -> Generator[None, None, None]:
+    """Add the places of payloads that do not match their md5s to those that the scan noticed."""
+    log = model.log
+    known = {place.record for place in places if place.record >= 0}
+    for n, place in enumerate(places):
+        if place.reason == NO_PAYLOAD and log.has_payload(place.record) and _is_good(log, place.record):
             reason = "two writers interleaved: its payload stands behind the next record's first line"
-            places[known[record]] = places[known[record]]._replace(reason=reason)
-        elif not good and record not in known:
-            last = record == len(log) - 1
-            reason = "its payload does not match its md5" + ": the log may end inside of it" * last
-            places.append(Damage(log.columns.offset[record], record, reason))
-    return places
+            places[n] = place._replace(reason=reason)
+        if n % EVERY == EVERY - 1:
+            yield
+    asked = 0
+    for process in model.processes:
+        for compile_ in process.compiles.values():
+            for record, why in wrong_payloads(compile_):
+                if record in known and not why.startswith("cannot"):
+                    continue
+                if why == LAST and _is_good(log, record):
+                    continue
+                last = record == len(log) - 1
+                said = "its payload does not match its md5" + ": the log may end inside of it" * last
+                places.append(Damage(log.columns.offset[record], record, said if why in ("", LAST) else why))
+            asked += 1
+            if asked % EVERY == 0:
+                yield
+
+
+def _is_good(log: Log, record: int) -> bool:
+    try:
+        checked = log.check(record)
+    except OSError:
+        return False
+    return checked is not None and checked.check is not Check.BAD
 
 
 def _damaged(model: LogModel, place: Damage) -> DamagedRecord:
@@ -99,40 +132,68 @@ def _damaged(model: LogModel, place: Damage) -> DamagedRecord:
     return DamagedRecord(log.path, place.offset, record + 1, name, place.reason, str(record_ref(owner, record)))
 
 
-def damage_document(run: Run, options: Options, check: bool | None = None) -> TextDocument:
+def damage_document(run: Run, options: Options, check: bool | None = None) -> Document:
     """The page. `check` None: compare md5s if the logs are not too large for that."""
     checking = run.size <= CHECK_UP_TO if check is None else check
-    report = damage_report(run, checking)
-    builder = Builder("@damage", "damage", options)
+
+    def fill(page: Page) -> Generator[None, None, DamageReport]:
+        report = yield from read_damage(run, checking)
+        yield from _fill(page, run, report)
+        return report
+
+    return GrowingDocument("@damage", "damage", options, fill, Page)
+
+
+def _fill(page: Page, run: Run, report: DamageReport) -> Generator[None, None, None]:
     if not report.damaged and not report.skipped:
-        builder.add(("Nothing is damaged.", tokens.OK))
+        page.add(("Nothing is damaged.", tokens.OK))
     else:
         damaged = plural(len(report.damaged), "damaged record")
-        builder.add((damaged, tokens.STRONG), " in ", plural(len(run.models), "log"))
+        page.add((damaged, tokens.STRONG), " in ", plural(len(run.models), "log"))
     if report.md5_checked:
-        builder.add(("Every payload was read and compared with its md5.", tokens.DIM))
+        page.add(("Every payload was read and compared with its md5.", tokens.DIM))
     else:
         unread = f"The payloads ({size_of(run.size)}) were not compared with their md5s: tltui damage PATH does that."
-        builder.add((unread, tokens.DIM))
+        page.add((unread, tokens.DIM))
     by_file: dict[str, list[DamagedRecord]] = {}
     for item in report.damaged:
         by_file.setdefault(item.file, []).append(item)
     for path, items in by_file.items():
-        builder.heading(os.path.basename(path))
-        builder.add((f"  {path}", tokens.DIM))
-        for item in items:
-            number = f"record {item.record}" if item.record else "—"
-            builder.add(
-                (f"  byte {item.offset:>12,}  ", tokens.DIM),
-                (f"{number:<14}", tokens.LINK, item.ref) if item.ref else f"{number:<14}",
-                f"{item.name}  ",
-                (item.reason, tokens.WARN),
-            )
+        page.heading(os.path.basename(path))
+        page.add((f"  {path}", tokens.DIM))
+        if len(items) <= ROWS_SHOWN:
+            for item in items:
+                _row(page, item)
+        else:
+            yield from _by_reason(page, items)
     if report.skipped or report.others:
-        builder.heading("Not opened")
+        page.heading("Not opened")
         for skipped in report.skipped:
-            builder.add("  ", f"{skipped.file}  " if skipped.file else "", (skipped.reason, tokens.WARN))
+            page.add("  ", f"{skipped.file}  " if skipped.file else "", (skipped.reason, tokens.WARN))
         if report.others:
             are = "file is" if report.others == 1 else "files are"
-            builder.add((f"  {report.others} further {are} no log", tokens.DIM))
-    return builder.document(report)
+            page.add((f"  {report.others} further {are} no log", tokens.DIM))
+
+
+def _row(page: Page, item: DamagedRecord, indent: str = "  ") -> None:
+    number = f"record {item.record}" if item.record else "—"
+    page.add(
+        (f"{indent}byte {item.offset:>12,}  ", tokens.DIM),
+        (f"{number:<14}", tokens.LINK, item.ref) if item.ref else f"{number:<14}",
+        f"{item.name}  ",
+        (item.reason, tokens.WARN),
+    )
+
+
+def _by_reason(page: Page, items: list[DamagedRecord]) -> Generator[None, None, None]:
+    """Very many damaged records of one file: the first few of each reason with a line, all of them as links."""
+    groups: dict[str, list[DamagedRecord]] = {}
+    for item in items:
+        groups.setdefault(item.reason, []).append(item)
+    for reason, members in sorted(groups.items(), key=lambda group: -len(group[1])):
+        page.add("  ", (f"{len(members):,}×  ", tokens.STRONG), (reason, tokens.WARN))
+        for item in members[:FIRST]:
+            _row(page, item, "    ")
+        if rest := members[FIRST:]:
+            named = [(f"{item.record or item.offset}", tokens.LINK, item.ref) for item in rest]
+            yield from add_named(page, plural(len(rest), "more record"), [], named, "    ")

@@ -25,6 +25,7 @@ from tltui.text import tokens
 from tltui.text.clean import decode
 from tltui.text.document import Builder, Document, Options, Piece
 from tltui.text.growing import GrowingDocument
+from tltui.text.pattern import flags_of
 from tltui.text.search.byte_search import BadPattern, Finder, finder, first_hits
 from tltui.trace.batch import ORPHAN
 from tltui.trace.log import Log
@@ -297,8 +298,7 @@ def _everything(run: Run, query: Query, options: Options) -> Iterator[GrepHit | 
     yield from hits(run, query)
     yield None
     if not query.is_filtered:
-        flags = 0 if any(letter.isupper() for letter in query.pattern) else re.IGNORECASE
-        yield from page_hits(run, re.compile(query.pattern, flags), replace(options, filter=""))
+        yield from page_hits(run, re.compile(query.pattern, flags_of(query.pattern)), replace(options, filter=""))
 
 
 def _add(builder: Builder, hit: GrepHit, shown: int) -> None:

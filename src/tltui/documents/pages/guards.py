@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 
-from tltui.analyses.guards.guard_lines import LIMIT
 from tltui.analyses.guards.guards import (
     KINDS,
     OLD,
@@ -16,28 +15,31 @@ from tltui.analyses.guards.guards import (
     GuardCounts,
     GuardFilter,
     counts_of,
+    each_with_failures,
     failures_in,
     guards_record,
-    old_guards,
+    old_nodes,
 )
-from tltui.analyses.recompiles.reasons import RecompileReason
-from tltui.analyses.records import Reader
+from tltui.analyses.guards.trees import tree_nodes
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.documents.parts.guard_groups import GuardGroups
 from tltui.documents.parts.guards import TreeWriter
+from tltui.documents.parts.many import ROWS_SHOWN
 from tltui.documents.scope import Scope
-from tltui.model.nodes import Compile, Frame
+from tltui.model.nodes import Compile
 from tltui.model.ref import at_line
 from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.document import Document, Options, Piece
-from tltui.text.graphs.guard_tree import GuardNode, walk
 from tltui.text.growing import GrowingDocument
 from tltui.text.sanitize import sanitize
 
 NAME = "guards"
-Failures = dict[str, list[tuple[Compile, RecompileReason]]]
 HELP = "a filter has kind:WORD, source:WORD, is:failed and any other text"
+NAMED = 400
+"""Compiles without guards that are named."""
+EVERY = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +83,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--filter", metavar="TEXT", default="", help=what)
 
 
-def _failures(frame: Frame) -> Failures:
-    found: Failures = {}
-    for earlier, compile_, reason in failures_in(frame):
-        found.setdefault(earlier, []).append((compile_, reason))
-    return found
-
-
 class _Table:
     """One line a compile."""
 
@@ -98,21 +93,34 @@ class _Table:
         self._refs = max((len(str(c.ref)) for c in compiles), default=0) + 2
 
     def fill(self, page: Page) -> Generator[None, None, object]:
-        total: Counter[str] = Counter()
         found: list[GuardCounts] = []
         without: list[Compile] = []
         if self._compiles:
             page.say("Guards are checked at each call: when one fails, the next compile of the frame is tried.", "", tokens.DIM)
             page.add()
-        for compile_, reader, failures in _each(self._compiles):
-            counts = counts_of(compile_, failures, reader)
+        groups = GuardGroups() if len(self._compiles) > ROWS_SHOWN else None
+        for n, each in enumerate(each_with_failures(self._compiles)):
+            if each is None:
+                yield
+                continue
+            compile_, failures = each
+            counts = counts_of(compile_, failures)
             if counts is None:
                 without.append(compile_)
             else:
                 found.append(counts)
-                total.update(dict(counts.kinds))
-                self._row(page, compile_, counts)
-            yield
+                if groups is None:
+                    self._row(page, compile_, counts)
+                else:
+                    groups.take(compile_, counts)
+            if n % EVERY == EVERY - 1:
+                yield
+        if groups is not None:
+            yield from groups.write(page)
+        total: Counter[str] = Counter()
+        for kinds, times in Counter(counts.kinds for counts in found).items():
+            for kind, number in kinds:
+                total[kind] += number * times
         self._rest(page, found, without, total)
         ordered = tuple(sorted(total.items(), key=lambda item: (-item[1], item[0])))
         return GuardTable(1, str(self._scope.ref), tuple(found), tuple(str(c.ref) for c in without), ordered)
@@ -134,16 +142,19 @@ class _Table:
     def _rest(self, page: Page, found: list[GuardCounts], without: list[Compile], total: Counter[str]) -> None:
         if without:
             page.blank()
-            what = f"{fmt.plural(len(without), 'compile')} without guards in the log"
+            what = page.so_far(f"{fmt.plural(len(without), 'compile')} without guards in the log")
             page.open(what, folded=True)
             page.add(("  " + what, tokens.DIM))
-            for compile_ in without:
+            for compile_ in without[:NAMED]:
                 ref = str(compile_.ref)
                 why = fmt.clip(_why_none(compile_), page.width - self._refs - 6)
                 page.add("    ", (f"[{ref}]".ljust(self._refs), tokens.LINK, ref), f"  {why}")
+            if len(without) > NAMED:
+                page.add("    ", (f"and {fmt.count(len(without) - NAMED)} more", tokens.DIM))
             page.close()
         if not self._compiles:
-            page.say(f"No guards: there are no compiles{' in ' + str(self._scope.ref) if str(self._scope.ref) else ''}.")
+            where = f" in {self._scope.ref}" if str(self._scope.ref) else ""
+            page.say(page.so_far(f"No guards: there are no compiles{where}."))
         elif found:
             page.heading(f"By kind: {fmt.plural(total.total(), 'guard')} of {fmt.plural(len(found), 'compile')}")
             _kinds(page, sorted(total.items(), key=lambda item: (-item[1], item[0])))
@@ -154,19 +165,7 @@ class _Table:
                     f"To check the guards of a compile takes {min(times):,.0f} to {max(times):,.0f} µs, as torch measured it once "
                     "after each compile.", "  ", tokens.DIM,
                 )  # fmt: skip
-        if not self._run.finished:
-            page.add("  ", ("The log is still being read.", tokens.DIM))
-
-
-def _each(compiles: list[Compile]) -> Iterator[tuple[Compile, Reader, list[tuple[Compile, RecompileReason]]]]:
-    """The compiles, each with a reader and the later recompiles that name it."""
-    readers: dict[int, Reader] = {}
-    of: tuple[Frame | None, Failures] = None, {}  # compiles of a frame stand together
-    for compile_ in compiles:
-        if of[0] is not compile_.frame:
-            of = compile_.frame, _failures(compile_.frame)
-        log = compile_.process.log
-        yield compile_, readers.setdefault(id(log), Reader(log)), of[1].get(str(compile_.ref), [])
+        page.more()
 
 
 class _Found:
@@ -179,13 +178,14 @@ class _Found:
     def fill(self, page: Page) -> Generator[None, None, object]:
         found: list[CompileGuards] = []
         total = 0
-        for compile_, reader, failures in _each(self._compiles):
-            counts = counts_of(compile_, failures, reader)
-            if counts is None:
+        for each in each_with_failures(self._compiles):
+            if each is None or (counts := counts_of(*each)) is None:
+                yield
                 continue
+            compile_ = each[0]
             total += counts.guards
             tree = _Tree(compile_, self._typed)
-            guards = yield from tree.body(page, counts, reader, tree.title())
+            guards = yield from tree.body(page, counts, tree.title())
             if guards:
                 found.append(CompileGuards(1, counts, self._typed, guards))
             yield
@@ -218,15 +218,14 @@ class _Tree:
 
     def fill(self, page: Page) -> Generator[None, None, object]:
         compile_ = self._compile
-        reader = Reader(compile_.process.log)
-        failures = _failures(compile_.frame).get(str(compile_.ref), [])
-        counts = counts_of(compile_, failures, reader)
+        failures = failures_in(compile_.frame).get(str(compile_.ref), ()) if len(compile_.frame.compiles) > 1 else ()
+        counts = counts_of(compile_, failures)
         self._head(page, counts)
         if counts is None:
             return CompileGuards(1, None, self._typed, ())
         yield
         what = "Guards by source" + (f", only those with {self._typed!r}" if self._filter else "")
-        guards = yield from self.body(page, counts, reader, [(what, tokens.HEADING)])
+        guards = yield from self.body(page, counts, [(what, tokens.HEADING)])
         if self._filter:
             page.blank()
             page.add("  ", (f"{fmt.count(len(guards))} of {fmt.plural(counts.guards, 'guard')}", tokens.DIM))
@@ -234,9 +233,7 @@ class _Tree:
                 page.say(HELP, "  ", tokens.DIM)
         return CompileGuards(1, counts, self._typed, guards)
 
-    def body(
-        self, page: Page, counts: GuardCounts, reader: Reader, head: list[Piece]
-    ) -> Generator[None, None, tuple[Guard, ...]]:
+    def body(self, page: Page, counts: GuardCounts, head: list[Piece]) -> Generator[None, None, tuple[Guard, ...]]:
         """The tree, below a head that is written with the first guard."""
         where = guards_record(self._compile)
         if where is None:
@@ -246,31 +243,14 @@ class _Tree:
             if guard.line is not None:
                 failed.setdefault(guard.line, []).append(guard.ref)
         writer = TreeWriter(page, head, counts.artifact, self._compile.frame.code[1], failed, self._filter)
-        yield from writer.write(self._nodes(reader, *where))
+        record, name = where
+        yield from writer.write(old_nodes(self._compile, record) if name == OLD else tree_nodes(self._compile, record))
         return tuple(writer.guards)
-
-    def _nodes(self, reader: Reader, record: int, name: str) -> Iterator[object]:
-        if name != OLD:
-            yield from walk(reader.text(record, LIMIT).split("\n"))
-            return
-        guards = old_guards(self._compile, record, reader)
-        yield GuardNode(-1, 0, -1, "RootGuardManager")
-        number = 0
-        for source in sorted({guard.source for guard in guards}):
-            parent = 0
-            if source:
-                number += 1
-                parent = number
-                yield GuardNode(-1, 1, 0, "GuardManager", source)
-            for guard in guards:
-                if guard.source == source:
-                    number += 1
-                    yield guard._replace(depth=2 if source else 1, parent=parent)
 
     def _head(self, page: Page, counts: GuardCounts | None) -> None:
         page.row(self.title(), "")
         if counts is None:
-            page.say(f"No guards: {_why_none(self._compile)}.", "  ")
+            page.say(page.so_far(f"No guards: {_why_none(self._compile)}."), "  ")
             return
         words: list[Piece] = [(fmt.plural(counts.guards, "guard"), tokens.LINK, counts.artifact)]
         if counts.latency_us is not None:
@@ -314,6 +294,8 @@ def _kinds(page: Page, kinds: Iterable[tuple[str, int]]) -> None:
 def _why_none(compile_: Compile) -> str:
     """Why a compile has no guards in the log."""
     facts = compile_.facts
+    if facts.waiting:
+        return "the compile is still running"
     if facts.recompile_limit:
         return "the recompile limit was reached"
     if facts.failed:

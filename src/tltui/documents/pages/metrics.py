@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from tltui.analyses.metrics.metrics import CompileMetrics, RunMetrics, metrics_of, run_metrics
+from tltui.analyses.metrics.metrics import CompileMetrics, RunMetrics, metrics_of
+from tltui.analyses.metrics.sums import run_metrics
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.pages.table import BY_NAME
@@ -44,7 +45,7 @@ def _compile(page: Page, run: Run, compile_: Compile) -> CompileMetrics:
     page.joined(words)
     if not found.records:
         page.blank()
-        page.say(_no_metrics(compile_, run.finished))
+        page.say(_no_metrics(compile_, page.goes_on))
     for record in found.records:
         add_record(page, found, record)
     _symbols(page, found)
@@ -52,11 +53,11 @@ def _compile(page: Page, run: Run, compile_: Compile) -> CompileMetrics:
     return found
 
 
-def _no_metrics(compile_: Compile, finished: bool) -> str:
+def _no_metrics(compile_: Compile, goes_on: str) -> str:
     if not compile_.is_compile:
         return "Records without the id of a frame have no metrics: torch writes them when the compile of a frame ends."
-    if not finished:
-        return "There are none yet: torch writes the metrics when a compile ends, and the log is still being read."
+    if goes_on:
+        return f"There are none yet: torch writes the metrics when a compile ends, and {goes_on}."
     return (
         "torch writes the metrics when a compile ends, as the last record. This one has none: it is still running, it was "
         "killed, or the log was cut off."
@@ -91,12 +92,12 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, RunMetric
     real = sum(compile_.is_compile for compile_ in scope.compiles)
     words: list[Piece] = [f"{fmt.count(len(measured))} of {fmt.plural(real, 'compile')} have metrics"]
     page.joined([*words, fmt.plural(sum(len(c.metrics) for c in measured), "record")])
-    if not run.finished:
-        page.say("still reading the logs: everything below is preliminary", "", tokens.WARN)
+    page.more("everything below is preliminary")
     if not measured:
         page.blank()
-        page.say("torch writes the metrics when the compile of a frame ends. No compile here has ended, or the log is of a "
-                 "run that compiles no frames, such as torch.export or AOTInductor.")  # fmt: skip
+        page.say("torch writes the metrics when the compile of a frame ends. " + page.so_far(
+                 "No compile here has ended, or the log is of a run that compiles no frames, such as torch.export or "
+                 "AOTInductor."))  # fmt: skip
     else:
         add_list(page, measured)
     yield
@@ -106,6 +107,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, RunMetric
         add_texts(page, found)
         add_totals(page, found)
         add_configs(page, found)
-        add_empty(page, found.empty, "without a value in any record")
+        if not page.goes_on:
+            add_empty(page, found.empty, "without a value in any record")
         add_meanings(page, [total.name for total in found.totals])
     return found

@@ -2,45 +2,105 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
+from dataclasses import replace
 
 from tltui.analyses.compare.node_changes import ADDED, KINDS, REMOVED, RETARGETED, RETYPED, GraphChange, NodeChange
-from tltui.analyses.compare.passes import CompilePasses, Passes, Step, read_passes
+from tltui.analyses.compare.passes import (
+    FULL,
+    Alike,
+    CompilePasses,
+    Outline,
+    Passes,
+    Step,
+    alike_of,
+    counts_of,
+    outline_of,
+    passes_of,
+)
+from tltui.documents import format as fmt
 from tltui.documents.compare.artifacts import diff_ref
 from tltui.documents.format import clip, plural
 from tltui.documents.page import Page
+from tltui.documents.parts.alike import add_alike
 from tltui.documents.scope import Scope
 from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.document import Document, Options, Piece
 from tltui.text.growing import GrowingDocument
+from tltui.text.sanitize import sanitize
 
 SHOWN = 8
 """Changed nodes of a step; more are folded."""
 NODES_LISTED = 400
+AT_ONCE = 64
+"""Compiles that are looked at between two moments at which a reader may leave."""
 WORDS = {ADDED: "added", REMOVED: "removed", RETARGETED: "call something else", RETYPED: "of another dtype or shape"}
 REWIRES = "read something else"
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The steps of the compiles of the scope."""
+    """The steps of the compiles of the scope: each kind of them once."""
 
     def fill(page: Page) -> Generator[None, None, Passes]:
         page.add((f"From pass to pass{scope.title}", tokens.TITLE))
         page.say("What each step of the compiler changed in the graph. A node is known by its operation, dtype and shape, line of "
                  "source and by what it reads: renumbering is no change.", "", tokens.DIM)  # fmt: skip
-        found: list[CompilePasses] = []
-        for passes in read_passes(scope.compiles):
-            if passes is not None:
-                found.append(passes)
-                _compile(page, passes, len(scope.compiles) > 1)
-            yield
-        if not found:
-            page.blank()
-            page.say(_nothing(scope))
-        return Passes(1, tuple(found))
+        if len(scope.compiles) == 1:
+            found = yield from passes_of(scope.compiles[0])
+            if found.units:
+                _compile(page, found, several=False)
+                return Passes(1, (found,), (alike_of(scope.compiles[0], outline_of(scope.compiles[0])),))
+        else:
+            passes = yield from _several(page, scope)
+            if passes.alike:
+                return passes
+        page.blank()
+        page.say(page.so_far(_nothing(scope)))
+        return Passes()
 
     return GrowingDocument(scope.page("passes"), f"passes{scope.title}", options, fill, Page)
+
+
+def _several(page: Page, scope: Scope) -> Generator[None, None, Passes]:
+    """The first compile of each kind in full; of many kinds the sums; then which compiles have the same steps."""
+    kinds: dict[Outline, tuple[Alike, list[str]]] = {}
+    told: list[CompilePasses] = []
+    for number, compile_ in enumerate(scope.compiles):
+        outline = outline_of(compile_)
+        if number % AT_ONCE == 0:
+            yield
+        if not outline:
+            continue
+        known = kinds.get(outline)
+        if known is not None:
+            known[1].append(str(compile_.ref))
+            continue
+        kinds[outline] = alike_of(compile_, outline), [str(compile_.ref)]
+        if len(kinds) <= FULL:
+            told.append((yield from passes_of(compile_)))
+            _compile(page, told[-1], several=True)
+        else:
+            if len(kinds) == FULL + 1:
+                page.heading("Further compiles, by the sums of their steps")
+            _sums(page, kinds[outline][0])
+        yield
+    alike = tuple(replace(kind, refs=tuple(refs)) for kind, refs in kinds.values())
+    several = [kind for kind in alike if len(kind.refs) > 1]
+    what = "The same graphs in the same order, and as many nodes changed by each step. The page of a compile has them all."
+    said = [plural(kind.steps, "step") for kind in several]
+    yield from add_alike(page, "The same steps", [kind.refs for kind in several], lambda ref: f"@passes:{ref}", what, said)
+    return Passes(1, tuple(told), alike)
+
+
+def _sums(page: Page, kind: Alike) -> None:
+    """`[7/0] block7   10 steps   44 → 46 nodes  +3  −1`"""
+    pieces: list[Piece] = [(f"[{kind.first}]", tokens.LINK, f"@passes:{kind.first}"), " "]
+    name = fmt.clip_middle(sanitize(kind.function or ""), 40)
+    pieces += [(name, tokens.FUNCTION), (f"   {plural(kind.steps, 'step')}", tokens.DIM)]
+    if any(kind.changes):
+        pieces += [f"   {kind.left} → {plural(kind.right, 'node')}", *_counts(kind.changes)]
+    page.row(pieces)
 
 
 def _nothing(scope: Scope) -> str:
@@ -98,15 +158,21 @@ def _said(step: Step) -> list[Piece]:
     if not change.changes:
         what = _quiet(change)
         return [(f"   no node changed{what}", tokens.DIM)]
-    pieces: list[Piece] = [f"   {change.left} → {plural(change.right, 'node')}"]
-    for kind in KINDS:
-        if count := change.count(kind):
+    pieces: list[Piece] = [f"   {change.left} → {plural(change.right, 'node')}", *_counts(counts_of(change))]
+    if step.made_anew:
+        pieces.append(("  traced anew", tokens.DIM))
+    return pieces
+
+
+def _counts(counts: Sequence[int]) -> list[Piece]:
+    """`+3  −1  2 read something else`"""
+    pieces: list[Piece] = []
+    for kind, count in zip(KINDS, counts, strict=True):
+        if count:
             style = {ADDED: tokens.ADDED, REMOVED: tokens.REMOVED}.get(kind, tokens.CHANGED)
             sign = {ADDED: "+", REMOVED: "−"}.get(kind, "")
             word = "" if sign else f" {WORDS.get(kind, REWIRES)}"
             pieces += ["  ", (f"{sign}{count}{word}", style)]
-    if step.made_anew:
-        pieces.append(("  traced anew", tokens.DIM))
     return pieces
 
 

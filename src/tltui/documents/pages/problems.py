@@ -11,7 +11,6 @@ from tltui.analyses.problems.problems import (
     LimitGroup,
     Occurrence,
     Problems,
-    Readers,
     RestartGroup,
     SkippedGroup,
     break_groups,
@@ -52,28 +51,30 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 
 def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]:
-    compiles, readers = scope.compiles, Readers()
+    compiles = scope.compiles
     unfinished, skipped, cudagraphs = unfinished_of(compiles), skipped_groups(compiles), cudagraph_groups(compiles)
-    _head(page, run, scope, len(unfinished), len(skipped))
+    running = unfinished_of(compiles, waiting=True)
+    _head(page, run, scope, len(running), len(unfinished), len(skipped))
     yield
-    errors, backward = yield from failed_groups(compiles, readers)
+    errors, backward = yield from failed_groups(compiles)
     yield from _add_failed(page, "Errors", errors)
     yield from _add_failed(page, "Backward failures", backward)
-    limits = yield from limit_groups(compiles, readers)
+    limits = yield from limit_groups(compiles)
     _add_limits(page, limits)
-    _add_unfinished(page, unfinished, run.finished)
+    _add_unfinished(page, unfinished, "Not finished", "No metrics: still compiling, killed, or the log is cut off.")
+    _add_unfinished(page, running, "Running", f"No metrics yet: {page.goes_on}.")
     yield
-    breaks, restarts = yield from break_groups(compiles, readers)
+    breaks, restarts = yield from break_groups(compiles)
     logged = breaks_logged(compiles)
     yield from _add_breaks(page, breaks, logged)
     _add_restarts(page, restarts)
     yield
     _add_skipped(page, skipped)
     _add_cudagraphs(page, cudagraphs)
-    return Problems(1, errors, backward, limits, unfinished, breaks, restarts, skipped, cudagraphs, logged)
+    return Problems(1, errors, backward, limits, unfinished, breaks, restarts, skipped, cudagraphs, logged, running)
 
 
-def _head(page: Page, run: Run, scope: Scope, unfinished: int, skipped: int) -> None:
+def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, skipped: int) -> None:
     """What there is, in numbers of the index; or that there is nothing."""
     tally = sum((c.tally for c in scope.compiles), Tally())
     limits = sum(c.facts.recompile_limit for c in scope.compiles)
@@ -84,6 +85,8 @@ def _head(page: Page, run: Run, scope: Scope, unfinished: int, skipped: int) -> 
         words.append((f"{page.status(Status.ERROR)[0]} recompile limit reached {times(limits)}", tokens.ERROR))
     if unfinished:
         words.append((f"{page.status(Status.MISSING)[0]} {fmt.count(unfinished)} not finished", tokens.MISSING))
+    if running:
+        words.append((f"{page.status(Status.RUNNING)[0]} {fmt.count(running)} running", tokens.RUNNING))
     if tally.breaks:
         words.append((f"{page.status(Status.BREAK)[0]} {fmt.plural(tally.breaks, 'graph break')}", tokens.BREAK))
     if tally.restarts:
@@ -133,14 +136,11 @@ def _add_limits(page: Page, groups: Sequence[LimitGroup]) -> None:
         add_limit(page, group)
 
 
-def _add_unfinished(page: Page, found: Sequence[Occurrence], finished: bool) -> None:
+def _add_unfinished(page: Page, found: Sequence[Occurrence], title: str, why: str) -> None:
     if not found:
         return
-    page.heading(f"Not finished ({fmt.count(len(found))})")
-    if finished:
-        page.say("No metrics: still compiling, killed, or the log is cut off.", "  ", tokens.DIM)
-    else:
-        page.say("No metrics yet: the log is still being read.", "  ", tokens.DIM)
+    page.heading(f"{title} ({fmt.count(len(found))})")
+    page.say(why, "  ", tokens.DIM)
     add_occurrences(page, found, "  ")
 
 

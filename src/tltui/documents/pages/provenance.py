@@ -10,10 +10,11 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tltui.analyses.provenance.provenance import Provenance, provenance_json, provenance_of
+from tltui.analyses.provenance.provenance import Covered, Provenance, covered_by, provenance_json, provenance_of
 from tltui.analyses.provenance.result import POST, PRE, SOURCES, Coverage, Kernel, Node, UnitProvenance
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.documents.parts.alike import add_alike
 from tltui.documents.scope import Scope
 from tltui.model.ref import BadAddress, at_line
 from tltui.model.run import Run
@@ -36,6 +37,10 @@ SAID = {
 NAMES_SHOWN = 12
 LABEL = 10
 PANE_LABEL = 12
+LISTED = 200
+"""Compiles up to which each has its own lines."""
+AT_ONCE = 32
+"""Compiles that are looked at between two moments at which a reader may leave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,8 @@ class Coverages:
     schema: int
     ref: str
     units: tuple[UnitCoverage, ...]
+
+NOTHING = "Nothing was lowered here: there is no graph of Inductor, no code and no mapping."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,7 +91,7 @@ def _compile(page: Page, found: Provenance, unit: str) -> Provenance:
             raise BadAddress(f"[{found.ref}] has no unit {unit!r}. It has: {names}")
         units = (one,)
     if not units:
-        page.say("Nothing was lowered here: there is no graph of Inductor, no code and no mapping.", "", tokens.DIM)
+        page.say(page.so_far(NOTHING), "", tokens.DIM)
     if len(units) > 1:
         page.row([("units: ", tokens.LABEL), ", ".join(known.unit for known in units)], "")
     for known in units:
@@ -106,8 +113,8 @@ def _coverage(page: Page, unit: UnitProvenance) -> None:
     if unit.sources:
         page.labelled("by", ", ".join(SAID[source] for source in unit.sources), gap=PANE_LABEL)
     else:
-        page.say("Nothing in the trace tells where these kernels and nodes come from.", "  ", tokens.WARN)
-    if not unit.recorded:
+        page.say(page.so_far("Nothing in the trace tells where these kernels and nodes come from."), "  ", tokens.WARN)
+    if not unit.recorded and not page.goes_on:
         said = "torch did not record provenance here. INDUCTOR_PROVENANCE=1 in the environment of the job makes it write"
         page.say(said + " node mappings" + ("; what follows comes from comments." if unit.sources else "."), "  ", tokens.WARN)
     _unmapped(page, "kernel", unit.coverage.kernels_unmapped)
@@ -143,9 +150,9 @@ def _panes(page: Page, unit: UnitProvenance) -> None:
             lines = (f"  {fmt.plural(pane.lines, 'line')}", tokens.DIM)
             page.row([(TITLES[pane.kind].ljust(PANE_LABEL), tokens.LABEL), (pane.ref, tokens.LINK, pane.ref), lines])
             if pane.why:
-                page.say(pane.why, " " * (PANE_LABEL + 2), tokens.DIM)
+                page.say(page.so_far(pane.why), " " * (PANE_LABEL + 2), tokens.DIM)
         elif pane.kind in ("source", "pre", "post") and pane.why:
-            page.add("  ", (TITLES[pane.kind].ljust(PANE_LABEL), tokens.LABEL), (pane.why, tokens.DIM))
+            page.add("  ", (TITLES[pane.kind].ljust(PANE_LABEL), tokens.LABEL), (page.so_far(pane.why), tokens.DIM))
 
 
 def _lines(page: Page, unit: UnitProvenance) -> None:
@@ -160,7 +167,7 @@ def _lines(page: Page, unit: UnitProvenance) -> None:
                      (f" in {born.function}" if born.function else "", tokens.DIM))  # fmt: skip
             page.code(born.code, "    ")
         else:
-            page.add("  ", ("No line of source is known of these", tokens.LABEL))
+            page.add("  ", (page.so_far("No line of source is known of these"), tokens.LABEL))
         _nodes(page, "pre-grad", unit.panes[PRE].ref, born.pre)
         _nodes(page, "post-grad", unit.panes[POST].ref, born.post)
         _born_kernels(page, unit, [keys[key] for key in born.kernels if key in keys])
@@ -234,7 +241,7 @@ def _kernels(page: Page, unit: UnitProvenance) -> None:
             if names:
                 page.labelled(label, sanitize(", ".join(names)), "      ", LABEL)
         if not kernel.mapped:
-            page.add("      ", ("nothing in the trace tells where it comes from", tokens.DIM))
+            page.add("      ", (page.so_far("nothing in the trace tells where it comes from"), tokens.DIM))
     page.close()
 
 
@@ -244,20 +251,31 @@ def _short(places: Sequence[str]) -> list[str]:
 
 
 def _many(page: Page, scope: Scope) -> Generator[None, None, Coverages]:
-    """A line for each unit of each compile."""
+    """A line for each unit of each compile; of very many compiles those that have the same lines together."""
     units: list[UnitCoverage] = []
-    for compile_ in scope.compiles:
-        yield
-        found = provenance_of(compile_)
-        for unit in found.units:
-            units.append(UnitCoverage(found.ref, unit.unit, unit.source, unit.recorded, unit.coverage))
-            _unit_line(page, units[-1])
+    kinds: dict[tuple[Covered, ...], list[str]] = {}
+    for number, compile_ in enumerate(scope.compiles):
+        if number % AT_ONCE == 0:
+            yield
+        found, ref = covered_by(compile_), str(compile_.ref)
+        if not found:
+            continue
+        own = [UnitCoverage(ref, c.unit, c.source, c.recorded, c.coverage) for c in found]
+        units += own
+        same = kinds.setdefault(found, [])
+        same.append(ref)
+        if len(same) == 1 or len(scope.compiles) <= LISTED:
+            for unit in own:
+                _unit_line(page, unit)
     if not units:
-        page.say("Nothing was lowered here: there is no graph of Inductor, no code and no mapping.", "", tokens.DIM)
+        page.say(page.so_far(NOTHING), "", tokens.DIM)
     elif not all(unit.recorded for unit in units):
         page.blank()
         page.say("Where provenance was not recorded, INDUCTOR_PROVENANCE=1 in the environment of the job makes torch write it.",
                  "", tokens.DIM)  # fmt: skip
+    if len(scope.compiles) > LISTED:
+        several = [refs for refs in kinds.values() if len(refs) > 1]
+        yield from add_alike(page, "The same coverage", several, lambda ref: f"@provenance:{ref}")
     return Coverages(1, str(scope.ref), tuple(units))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tltui.analyses.recompiles.causes import CAUSES
 from tltui.analyses.recompiles.ladder import Ladder, frames_of, ladder_of, recompiles_of
-from tltui.analyses.recompiles.rungs import Rung, rungs_of
+from tltui.analyses.recompiles.rungs import Rung, rung_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.ladder import Rungs, add_variations, storms_of
@@ -102,8 +102,8 @@ class _View:
         page.open(f"{frame.ref} {name}", folded=twin is not None)
         self._frame_head(page, frame, name, twin)
         every: list[Rung] = []  # also those outside of the scope: what varied is a question about the frame
-        for rung in rungs_of(recompiles_of(frame)):
-            every.append(rung)
+        for compile_ in recompiles_of(frame):
+            every.append(rung_of(compile_))
             yield
         wanted = {str(c.ref) for c in own}
         rungs = [rung for rung in every if rung.ref in wanted]
@@ -117,7 +117,7 @@ class _View:
             if len(run) == 1:
                 writer.add(run[0])
             else:
-                writer.add_storm(run)
+                yield from writer.add_storm(run)
             yield
         if ladder.variations:
             page.blank()
@@ -166,11 +166,12 @@ class _View:
 def _nothing(page: Page, run: Run, scope: Scope, compiles: list[Compile]) -> None:
     """Why there is no ladder."""
     if not compiles:
-        page.say(f"No recompiles: there are no compiles{' in ' + str(scope.ref) if str(scope.ref) else ''}.", "", tokens.STRONG)
+        where = f" in {scope.ref}" if str(scope.ref) else ""
+        page.say(page.so_far(f"No recompiles: there are no compiles{where}."), "", tokens.STRONG)
         page.say("Recompiles are told by compiles of torch.compile; exports and AOTInductor have none.", "  ", tokens.DIM)
     elif len(compiles) == 1:
-        page.say(f"No recompile: [{compiles[0].ref}] is the first compile of its frame.", "", tokens.STRONG)
+        page.say(page.so_far(f"No recompile: [{compiles[0].ref}] is the first compile of its frame."), "", tokens.STRONG)
     else:
-        page.say(f"No recompiles: each of {fmt.plural(len(compiles), 'frame')} was compiled once.", "", tokens.STRONG)
-    if not run.finished:
-        page.add("  ", ("The log is still being read.", tokens.DIM))
+        what = f"No recompiles: each of {fmt.plural(len(compiles), 'frame')} was compiled once."
+        page.say(page.so_far(what), "", tokens.STRONG)
+    page.more()

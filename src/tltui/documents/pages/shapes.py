@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from tltui.analyses.records import Reader
-from tltui.analyses.shapes.advice import advice_of
-from tltui.analyses.shapes.shape_env import has_shapes, shape_kinds
-from tltui.analyses.shapes.shapes import CompileShapes, has_marks, shapes_of, signature
+from tltui.analyses.shapes.advice import FIXED, GUARDED, MARKED, PLAIN, SYMBOLS, interest, shapes_in
+from tltui.analyses.shapes.shapes import CompileShapes, signature
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.documents.parts.many import add_named, functions
 from tltui.documents.parts.shapes import add_compile
 from tltui.documents.scope import Scope
-from tltui.model.nodes import Compile, Process
+from tltui.model.nodes import Compile
 from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.document import Document, Options
 from tltui.text.growing import GrowingDocument
 
+BLOCKS = 200
+"""Compiles of a run that have a block."""
 SHOWN = 40
 """Compiles of a run whose blocks are open at first."""
 NAMED = 200
@@ -47,42 +48,53 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 
 def _fill(page: Page, scope: Scope) -> Generator[None, None, ShapesReport]:
-    with_symbols, plain = yield from _sorted(scope)
+    with_symbols, marked, plain = yield from _sorted(scope)
     single = len(scope.compiles) == 1
     if not single:
-        _head(page, with_symbols, plain)
+        _head(page, with_symbols, [*marked, *plain])
         yield
     found: list[CompileShapes] = []
     like: list[tuple[str, str]] = []
+    more: list[CompileShapes] = []
     seen: dict[tuple[object, ...], str] = {}
     said: set[str] = set()
+    lacking: set[int] = set()
     without: list[Compile] = []
-    readers: dict[int, Reader] = {}
-    for n, node in enumerate(with_symbols + plain):
-        reader = readers.setdefault(id(node.process), Reader(node.process.log))
-        if not single and n >= len(with_symbols) and not has_marks(node, reader):
-            without.append(node)
-            if n % EVERY == 0:
-                yield
-            continue
-        shapes = shapes_of(node, reader)
+    for node in [*with_symbols, *marked, *(plain if single else ())]:
+        shapes = shapes_in(node)
         if not (shapes.symbols or shapes.real or shapes.stuck or shapes.guards or single):
-            without.append(node)
+            lacking.add(id(node))
             continue
-        shapes = replace(shapes, advice=advice_of(shapes))
         found.append(shapes)
         first = seen.setdefault(signature(shapes), shapes.ref)
         if first != shapes.ref:
             like.append((shapes.ref, first))
+        elif len(seen) > BLOCKS:
+            more.append(shapes)
         else:
             add_compile(page, shapes, single, len(seen) > SHOWN, said)
         yield
     if not single:
+        without = [node for node in with_symbols if id(node) in lacking]
+        rest = {id(node) for node in plain} | lacking.difference(id(node) for node in with_symbols)
+        without += [node for node in scope.compiles if id(node) in rest]
         page.close(0)
+        yield from _further(page, more)
         _like(page, like)
         _plain(page, without, bool(found))
     found.sort(key=lambda shapes: shapes.weight, reverse=True)
     return ShapesReport(1, tuple(found), tuple(str(node.ref) for node in without if node.is_compile or single))
+
+
+def _further(page: Page, more: list[CompileShapes]) -> Generator[None, None, None]:
+    """Compiles that are too many for a block each: those above are the most interesting."""
+    if not more:
+        return
+    page.blank()
+    what = f"{fmt.plural(len(more), 'more compile')} with symbols"
+    named = [(shapes.ref, tokens.LINK, f"@shapes:{shapes.ref}") for shapes in more]
+    yield from add_named(page, what, [functions([shapes.function for shapes in more], page.width - len(what) - 4)], named, "")
+    page.close(0)
 
 
 def _like(page: Page, like: list[tuple[str, str]]) -> None:
@@ -100,31 +112,14 @@ def _like(page: Page, like: list[tuple[str, str]]) -> None:
     page.close()
 
 
-def _sorted(scope: Scope) -> Generator[None, None, tuple[list[Compile], list[Compile]]]:
-    """The compiles with shape records, those in which something was fixed first; and those without."""
-    kinds: dict[int, set[int]] = {}
-    fixed: list[Compile] = []
-    guarded: list[Compile] = []
-    other: list[Compile] = []
-    plain: list[Compile] = []
+def _sorted(scope: Scope) -> Generator[None, None, tuple[list[Compile], list[Compile], list[Compile]]]:
+    """The compiles with shape records, those in which something was fixed first; those with dims that were marked; the others."""
+    sorts: tuple[list[Compile], ...] = ([], [], [], [], [])
     for n, node in enumerate(scope.compiles):
-        process = node.process
-        own = kinds.get(id(process))
-        if own is None:
-            own = kinds[id(process)] = shape_kinds(process)
-        if node.counts["symbolic_shape_specialization"] or (node.tally.errors and has_shapes(node, own)):
-            fixed.append(node)
-        elif has_shapes(node, own):
-            (guarded if has_shapes(node, _guards(process)) else other).append(node)
-        else:
-            plain.append(node)
+        sorts[interest(node)].append(node)
         if n % EVERY == EVERY - 1:
             yield
-    return fixed + guarded + other, plain
-
-
-def _guards(process: Process) -> set[int]:
-    return {n for n, kind in enumerate(process.log.kinds) if kind.event.startswith("guard_added")}
+    return sorts[FIXED] + sorts[GUARDED] + sorts[SYMBOLS], sorts[MARKED], sorts[PLAIN]
 
 
 def _head(page: Page, with_symbols: list[Compile], plain: list[Compile]) -> None:
@@ -144,7 +139,7 @@ def _plain(page: Page, plain: list[Compile], some: bool) -> None:
     real = [node for node in plain if node.is_compile]
     if not some:
         what = "No compile has a symbol: every size that torch saw was static, or this torch does not log symbols."
-        page.say(what)
+        page.say(page.so_far(what))
         page.say("A dim becomes dynamic when its size varies between calls, or by torch._dynamo.mark_dynamic.", "", tokens.DIM)
     if not real:
         return

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable
+from dataclasses import replace
 from itertools import groupby
 
 from tltui.analyses.provenance.source_line import BadPlace, CompileTrails, SourceLine, Trail, parse_place, source_line_steps
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.documents.parts.alike import add_alike
 from tltui.documents.scope import scope_of
 from tltui.model.ref import BadAddress, Ref
 from tltui.model.run import Run
@@ -21,6 +23,8 @@ HEADINGS = {
     "recompile": "recompiles", "node": "nodes", "kernel": "kernels", "guard": "guards", "symbol": "symbols",
 }  # fmt: skip
 SHOWN = 12
+LISTED = 200
+"""Compiles up to which each is told by itself; of more, those that are alike are told once."""
 STYLES = {"failure": tokens.ERROR, "graph break": tokens.BREAK, "recompile": tokens.RECOMPILE}
 
 
@@ -35,6 +39,7 @@ def source_document(run: Run, ref: Ref, options: Options) -> Document:
     def fill(page: Page) -> Generator[None, None, SourceLine]:
         page.add(("What became of ", tokens.TITLE), (f"{file}:{line}", tokens.TITLE), (scope.title, tokens.TITLE))
         steps = source_line_steps(scope.compiles, file, line)
+        kinds: dict[tuple[object, ...], list[str]] = {}
         while True:
             try:
                 found = next(steps)
@@ -42,13 +47,23 @@ def source_document(run: Run, ref: Ref, options: Options) -> Document:
                 answer: SourceLine = stop.value
                 break
             if found is not None:
-                _compile(page, found)
+                same = kinds.setdefault(_kind(found) if len(scope.compiles) > LISTED else (found.ref,), [])
+                same.append(found.ref)
+                if len(same) == 1:
+                    _compile(page, found)
             yield
+        several = [refs for refs in kinds.values() if len(refs) > 1]
+        yield from add_alike(page, "The same", several, lambda ref: f"@source:{ref}:{file}:{line}")
         _end(page, answer)
         return answer
 
     address = str(Ref(ref.rank, ref.process, ref.id, artifact=ref.artifact, view="source"))
     return GrowingDocument(address, f"{fmt.file_name(file)}:{line}", options, fill, Page)
+
+
+def _kind(found: CompileTrails) -> tuple[object, ...]:
+    """What compiles share of which the page says the same."""
+    return found.function, *(replace(trail, ref=trail.ref.removeprefix(found.ref)) for trail in found.trails)
 
 
 def _compile(page: Page, found: CompileTrails) -> None:

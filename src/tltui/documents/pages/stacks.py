@@ -26,10 +26,15 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     """The stack trie of the scope."""
 
     def fill(page: Page) -> Generator[None, None, Stacks]:
+        started = sum(c.started is not None and c.started.name is not None for c in scope.compiles)
+        if started and scope.n is None:  # there at once, before a stack is read
+            _begun(page, started)
+            yield
         found = yield from stacks(scope.processes, scope.compiles)
         if scope.n is not None:
             found = replace(found, nodes=part_of(found.nodes, scope.n), unknown=(), without=())
-        _head(page, found, run.finished)
+        if not started or scope.n is not None or not found.nodes:
+            _head(page, found, run.finished)
         yield from add_trie(page, found.nodes)
         _add_without(page, found.without)
         if found.unknown:
@@ -53,9 +58,12 @@ def _head(page: Page, found: Stacks, finished: bool) -> None:
         else:
             page.say(f"There is no compile{why}.")
         return
-    ends = len({(c.rank, c.ref) for node in found.nodes for c in node.compiles})
+    _begun(page, len({(c.rank, c.ref) for node in found.nodes for c in node.compiles}))
+
+
+def _begun(page: Page, count: int) -> None:
     page.say(
-        f"Where {fmt.plural(ends, 'compile')} began: the outermost call first. A compile stands before the function that it"
+        f"Where {fmt.plural(count, 'compile')} began: the outermost call first. A compile stands before the function that it"
         " compiles.",
         style=tokens.DIM,
     )
@@ -65,9 +73,10 @@ def _head(page: Page, found: Stacks, finished: bool) -> None:
 def _add_without(page: Page, found: Sequence[TrieCompile]) -> None:
     if not found:
         return
-    page.heading(f"Without a stack ({fmt.count(len(found))})")
-    what = "No dynamo_start was logged for them: so it is where the recompile limit was reached, or the log is cut off."
-    page.say(what, "  ", tokens.DIM)
+    page.heading(page.so_far(f"Without a stack ({fmt.count(len(found))})"))
+    if not page.goes_on:
+        what = "No dynamo_start was logged for them: so it is where the recompile limit was reached, or the log is cut off."
+        page.say(what, "  ", tokens.DIM)
     _add_groups(page, _marks(page, found, apart=True), "  ", "  ")
 
 

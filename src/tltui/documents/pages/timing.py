@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Generator, Iterator
+import heapq
+from collections import defaultdict
+from collections.abc import Generator, Sequence
 
-from tltui.analyses.timing import perfetto
 from tltui.analyses.timing.results import Timing
 from tltui.analyses.timing.spans import count_events
-from tltui.analyses.timing.timing import compile_times, function_times, outliers_of, process_times, timing_steps
+from tltui.analyses.timing.timing import (
+    compile_times,
+    function_times,
+    index_process_times,
+    outliers_of,
+    timing_steps,
+)
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.flame import add_flames
 from tltui.documents.parts.reports import add_time
 from tltui.documents.parts.timing import (
+    ROWS,
     add_beside,
     add_compiles,
     add_functions,
@@ -25,6 +33,7 @@ from tltui.documents.parts.timing import (
     add_processes,
 )
 from tltui.documents.scope import Scope
+from tltui.model.nodes import Compile
 from tltui.model.run import Run
 from tltui.model.status import Tally
 from tltui.text import tokens
@@ -51,29 +60,13 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command has beside the options of every view."""
     parser.add_argument("--sort", choices=SORTS, default="self", help="the order of the tables (default: self)")
-    parser.add_argument("--perfetto", metavar="FILE", help="write the events as JSON for ui.perfetto.dev instead")
-    parser.add_argument("--force", action="store_true", help="with --perfetto: replace FILE if it exists")
-
-
-def instead(run: Run, scope: Scope, options: argparse.Namespace) -> Iterator[bytes] | None:
-    """What the command does where an option asks for something other than the page."""
-    if not options.perfetto:
-        return None
-    written = perfetto.write(options.perfetto, scope.compiles, options.force)
-    return iter([f"{written.path}  {_written(written)}\n".encode("utf-8", "backslashreplace")])
-
-
-def _written(written: perfetto.Written) -> str:
-    text = f"{fmt.plural(written.events, 'event')} in {fmt.plural(written.lanes, 'lane')}, {fmt.size_of(written.size)}"
-    if written.unreadable:
-        text += f"; {fmt.plural(written.unreadable, 'event')} left out: no JSON, or without name and time"
-    return text
 
 
 def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Generator[None, None, Timing]:
     compiles = scope.compiles
     events = count_events(compiles)
     _head(page, run, scope, events)
+    yield
     if events > AT_ONCE or (not events and len(compiles) > COMPILES_AT_ONCE):
         return (yield from _large(page, scope, sort))
     timing = yield from timing_steps(str(scope.ref), compiles)
@@ -98,14 +91,7 @@ def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Generator[None, None
 
 def _large(page: Page, scope: Scope, sort: str) -> Generator[None, None, Timing]:
     """What the index knows is there at once; the events are read behind it."""
-    times = {key: time for key, time in compile_times(scope.compiles).items() if time.seconds > 0}
-    total = sum(time.seconds for time in times.values())
-    add_functions(page, function_times(scope.compiles, times), total, sort)
-    add_compiles(page, sorted(times.values(), key=lambda time: -time.seconds), total, sort)
-    if times:
-        processes = process_times(scope.compiles, times)
-        add_processes(page, processes, outliers_of(processes))
-    yield
+    times = yield from _index_tables(page, scope.compiles, sort)
     timing = yield from timing_steps(str(scope.ref), scope.compiles)
     page.heading("Where it went")
     add_time(page, timing.phases, "  ")
@@ -118,6 +104,32 @@ def _large(page: Page, scope: Scope, sort: str) -> Generator[None, None, Timing]
         add_processes(page, timing.processes, timing.outliers)
     _rest(page, timing)
     return timing
+
+
+def _index_tables(page: Page, compiles: Sequence[Compile], sort: str) -> Generator[None, None, bool]:
+    """The tables by function, compile and rank, as far as the index knows; whether it knows anything. Only the rows that are
+    shown are made, unless another order asks for all of them."""
+    timed = [compile_ for compile_ in compiles if compile_.tally.seconds > 0]
+    total, most = sum(compile_.tally.seconds for compile_ in timed), ROWS if sort in ("self", "total") else len(timed)
+    codes = {id(c.frame): c.frame.code for c in timed}
+    groups: dict[object, list[Compile]] = defaultdict(list)
+    for compile_ in timed:
+        code = codes[id(compile_.frame)] if compile_.is_compile else None
+        if code is not None:
+            groups[code if code[0] else id(compile_.frame)].append(compile_)
+    yield
+    dear = heapq.nlargest(most, groups.values(), key=lambda own: sum(c.tally.seconds for c in own))
+    members = [compile_ for own in dear for compile_ in own]
+    functions = yield from function_times(members, compile_times(members))
+    add_functions(page, functions, total, sort, len(groups))
+    slow = heapq.nlargest(most, timed, key=lambda c: c.tally.seconds)
+    add_compiles(page, list(compile_times(slow).values()), total, sort, len(timed))
+    yield
+    if timed:
+        processes = index_process_times(timed)
+        add_processes(page, processes, outliers_of(processes))
+    yield
+    return bool(timed)
 
 
 def _rest(page: Page, timing: Timing) -> None:
@@ -139,8 +151,7 @@ def _head(page: Page, run: Run, scope: Scope, events: int) -> None:
         words.append(f"{fmt.seconds(tally.seconds)} of compiling")
     words.append((fmt.plural(events, "timing event"), tokens.LINK, scope.page("records")))
     page.joined(words)
-    if not run.finished:
-        page.say("still reading the logs: everything below is preliminary", "", tokens.WARN)
+    page.more("everything below is preliminary")
 
 
 def _of(scope: Scope) -> list[Piece]:
@@ -150,8 +161,9 @@ def _of(scope: Scope) -> list[Piece]:
 def _nothing(page: Page, events: int) -> None:
     page.blank()
     if events:
-        page.say("None of the timing events could be read, and there are no metrics with times.")
+        page.say(page.so_far("None of the timing events could be read, and there are no metrics with times."))
     else:
-        page.say("Nothing here tells how long anything took: there are no timing events (chromium_event), and no metrics.")
+        what = "Nothing here tells how long anything took: there are no timing events (chromium_event), and no metrics."
+        page.say(page.so_far(what))
 
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from tltui.analyses.caches.caches import AOT, BYPASS, DISABLED_STATE, FX, HIT, MISS, STORED
 from tltui.analyses.caches.report import CachesReport, CacheTotal, CompileCaches, Divergence
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.documents.parts.many import GROUPS_SHOWN, add_named, functions
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
 
 REFS_SHOWN, ROWS_SHOWN, NAMED = 8, 10, 400
+MANY = 400
+"""Compiles up to which the list of all has a line for each."""
 STYLES = {HIT: tokens.OK, MISS: tokens.WARN, BYPASS: tokens.WARN, DISABLED_STATE: tokens.DIM, STORED: tokens.DIM}
 
 
@@ -21,7 +25,7 @@ def add_totals(page: Page, totals: Sequence[CacheTotal], compiles: int) -> None:
     """Hits, misses and bypasses of each cache."""
     if not totals:
         what = f"{fmt.plural(compiles, 'compile')}, and no hit, miss or bypass of a cache was logged"
-        page.add((what if compiles else "no compile here, so no cache was asked", tokens.STRONG))
+        page.add((page.so_far(what if compiles else "no compile here, so no cache was asked"), tokens.STRONG))
     for total in totals:
         words: list[Piece] = [(fmt.plural(total.hits, "hit"), tokens.OK if total.hits else tokens.DIM)]
         words.append((fmt.plural(total.misses, "miss", "misses"), tokens.WARN if total.misses else tokens.DIM))
@@ -170,7 +174,12 @@ def _rows(page: Page, compiles: Sequence[CompileCaches], indent: str) -> None:
 
 def _said(own: CompileCaches) -> str:
     """`AOTAutograd hit · FX graph 2 hits`"""
-    counts = Counter((answer.cache.removesuffix(" cache"), answer.state) for answer in own.answers)
+    return _counted(tuple([(answer.cache, answer.state) for answer in own.answers]))
+
+
+@lru_cache(1024)
+def _counted(answers: tuple[tuple[str, str], ...]) -> str:
+    counts = Counter((cache.removesuffix(" cache"), state) for cache, state in answers)
     words = [f"{cache} {state}" if count == 1 else f"{cache} {count}× {state}" for (cache, state), count in counts.items()]
     return " · ".join(words)
 
@@ -222,8 +231,8 @@ def add_triton(page: Page, report: CachesReport) -> None:
         page.add("  ", f"{fmt.plural(bundles, 'bundle')} of compiled kernels with cached graphs")
 
 
-def add_compiles(page: Page, report: CachesReport) -> None:
-    """Every compile with its answers, folded."""
+def add_compiles(page: Page, report: CachesReport) -> Iterator[None]:
+    """Every compile with its answers, folded; very many by their answers."""
     found = [own for own in report.compiles if own.answers]
     if len(found) < 2:
         return
@@ -231,8 +240,26 @@ def add_compiles(page: Page, report: CachesReport) -> None:
     page.close(0)
     page.open("Every compile", folded=True)
     page.add((f"Every compile that asked a cache ({fmt.count(len(found))})", tokens.HEADING))
-    _rows(page, found[: NAMED * 10], "  ")
+    if len(found) <= MANY:
+        _rows(page, found, "  ")
+    else:
+        groups: dict[str, list[CompileCaches]] = {}
+        for own in found:
+            groups.setdefault(_said(own), []).append(own)
+        ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
+        for said, members in ordered[:GROUPS_SHOWN]:
+            yield from _alike(page, said, members)
+        if rest := [own for _, members in ordered[GROUPS_SHOWN:] for own in members]:
+            yield from _alike(page, f"in {len(ordered) - GROUPS_SHOWN:,} smaller groups", rest)
     page.close(0)
+
+
+def _alike(page: Page, said: str, members: Sequence[CompileCaches]) -> Iterator[None]:
+    """`312 compiles  FX graph miss  f, g, h …`"""
+    what = fmt.plural(len(members), "compile")
+    names = functions([own.function for own in members], page.width - len(what) - len(said) - 8)
+    named = [(own.ref, tokens.LINK, f"@caches:{own.ref}") for own in members]
+    yield from add_named(page, what, [(fmt.clip(said, page.width // 2), tokens.DIM), "  ", names], named)
 
 
 def add_silent(page: Page, report: CachesReport, everyone: Sequence[CompileCaches]) -> None:
@@ -241,11 +268,11 @@ def add_silent(page: Page, report: CachesReport, everyone: Sequence[CompileCache
     if strange:
         page.blank()
         what = f"{fmt.plural(len(strange), 'compile')} lowered a graph without a record of any cache"
-        page.say(f"{what}: torch before 2.5 writes none, and the log may be cut.", "", tokens.DIM)
+        page.say(page.so_far(f"{what}: torch before 2.5 writes none, and the log may be cut."), "", tokens.DIM)
     if report.silent:
         page.blank()
         what = f"{fmt.plural(len(report.silent), 'compile')} asked no cache: Inductor lowered nothing in them"
-        page.add((fmt.clip(what, page.width), tokens.DIM))
+        page.add((fmt.clip(page.so_far(what), page.width), tokens.DIM))
         refs: list[Piece] = [(f"[{ref}] ", tokens.LINK, ref) for ref in report.silent[:REFS_SHOWN]]
         more = f"and {fmt.count(len(report.silent) - REFS_SHOWN)} more" if len(report.silent) > REFS_SHOWN else ""
         page.row([*refs, (more, tokens.DIM)], "  ")

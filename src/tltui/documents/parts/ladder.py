@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tltui.analyses.recompiles import causes
 from tltui.analyses.recompiles.reasons import Recompile
@@ -11,12 +11,17 @@ from tltui.analyses.recompiles.rungs import Reason, Rung
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.reports import add_stack, no_reason
+from tltui.model.ref import parse_ref
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
 
 STORM = 3
 """Recompiles in a row for the same cause, from which on they are one line."""
+BRIEF = 200
+"""Recompiles of one storm, from which on each of them is one line: its own page says the rest."""
+AT_ONCE = 50
+"""Recompiles that are written between two moments at which a reader may leave."""
 CLASS = 17
 """Columns of the class of a cause."""
 TIME = 8
@@ -76,6 +81,16 @@ class Rungs:
         self._deep = indent + (" " * lead if self._beside else "    ")
         self._last: Reason | None = None  # whose place was written last
 
+    def add_brief(self, rung: Rung) -> None:
+        """Its first reason in a line, and a link to the others."""
+        reason, head, more = rung.reasons[0], self._head(rung), len(rung.reasons) - 1
+        link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
+        if more:
+            link += ["  ", (f"{fmt.count(more)} more", tokens.LINK, str(parse_ref(rung.ref).at("recompiles")))]
+        used = sum(len(piece if isinstance(piece, str) else piece[0]) for piece in (*head, *link))
+        said = change_of(reason) or _said(reason)
+        self.page.add(*head, (fmt.clip(fmt.one_line(sanitize(said)), max(self.page.width - used, 8)), tokens.VALUE), *link)
+
     def add(self, rung: Rung) -> None:
         """`[0/0] → [0/1]   1.42 s   tensor size   x dim 0   3 → 5   guard`, and what else there is."""
         page, deep = self.page, self._deep
@@ -83,7 +98,7 @@ class Rungs:
         head = self._head(rung)
         if not shown:
             page.add(*head)
-            page.say(no_reason(Recompile((), rung.logged)), deep, tokens.DIM)
+            page.say(page.so_far(no_reason(Recompile((), rung.logged))), deep, tokens.DIM)
         for n, reason in enumerate(shown):
             if n:
                 head = self._older(reason)
@@ -151,8 +166,8 @@ class Rungs:
             self.page.add(*lead, (fmt.clip(said, room), tokens.VALUE), *link)
         self.page.close()
 
-    def add_storm(self, rungs: Sequence[Rung]) -> None:
-        """Many recompiles for one cause as one line; each of them in a folded section."""
+    def add_storm(self, rungs: Sequence[Rung]) -> Iterator[None]:
+        """Many recompiles for one cause as one line; each of them in a folded section. Yields while it writes."""
         page, indent = self.page, self.indent
         first, last = rungs[0], rungs[-1]
         reason, deep = first.reasons[0], indent + "    "
@@ -177,18 +192,19 @@ class Rungs:
         page.open(what, folded=True)
         page.add(deep, (what, tokens.DIM))
         inner = Rungs(page, rungs, deep)
-        for rung in rungs:
-            inner.add(rung)
+        write = inner.add if len(rungs) < BRIEF else inner.add_brief
+        for number, rung in enumerate(rungs, 1):
+            write(rung)
+            if number % AT_ONCE == 0:
+                yield
         page.close()
 
 
 def _differing(reasons: Sequence[Reason]) -> tuple[list[Reason], list[Reason]]:
     """The reasons that name a cause for the first time, and the others."""
-    shown: list[Reason] = []
-    same: list[Reason] = []
-    for reason in reasons:
-        (same if any(reason.key == other.key for other in shown) else shown).append(reason)
-    return shown, same
+    first: dict[tuple[str, str, int | None], Reason] = {}
+    same = [reason for reason in reasons if first.setdefault(reason.key, reason) is not reason]
+    return list(first.values()), same
 
 
 def _said(reason: Reason) -> str:

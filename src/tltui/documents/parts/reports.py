@@ -141,7 +141,7 @@ def add_advice(page: Page, found: GraphBreak, indent: str) -> None:
 def add_recompile(page: Page, found: Recompile, indent: str = "  ", shown: int = 4) -> None:
     """Why it recompiled; with many earlier compiles only the newest ones stay unfolded."""
     if not found.reasons:
-        page.say(no_reason(found), indent, tokens.DIM)
+        page.say(page.so_far(no_reason(found)), indent, tokens.DIM)
     for n, reason in enumerate(found.reasons[:shown]):
         add_reason(page, reason, indent, same_place=n > 0 and _same_place(reason, found.reasons[n - 1]))
     if len(found.reasons) > shown:

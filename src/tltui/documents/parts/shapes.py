@@ -21,6 +21,8 @@ GUARDS_SHOWN = 4
 KEPT_SHOWN = 8
 REASON = 240
 """Characters of the reason of a failure that are shown."""
+Names = dict[str, tuple[int, SymbolShape]]
+"""The symbols of a compile by name, each with its place."""
 
 
 def add_compile(page: Page, shapes: CompileShapes, single: bool, folded: bool, said: set[str]) -> None:
@@ -41,11 +43,14 @@ def add_compile(page: Page, shapes: CompileShapes, single: bool, folded: bool, s
     if shapes.fail_reason:
         page.say(fmt.clip(shapes.fail_reason, REASON), "  ", tokens.DIM)
     told: set[str] = set()
+    names: Names = {}
+    for n, symbol in enumerate(shapes.symbols):
+        names.setdefault(symbol.name, (n, symbol))
     for symbol in shapes.symbols[:SYMBOLS_SHOWN]:
-        _symbol(page, symbol, shapes, told)
+        _symbol(page, symbol, names, told)
     for dim in shapes.stuck:
         _stuck(page, dim)
-    _more(page, shapes, told)
+    _more(page, shapes, names, told)
     _automatic(page, shapes)
     _real(page, shapes)
     _kept(page, shapes, said)
@@ -54,16 +59,17 @@ def add_compile(page: Page, shapes: CompileShapes, single: bool, folded: bool, s
     _advice(page, shapes.advice)
     _inputs(page, shapes)
     if not shapes.symbols and not shapes.stuck and not shapes.real:
-        page.say("No symbols: every size that torch saw here was static, or this torch does not log symbols.", "  ")
+        what = "No symbols: every size that torch saw here was static, or this torch does not log symbols."
+        page.say(page.so_far(what), "  ")
 
 
-def _symbol(page: Page, symbol: SymbolShape, shapes: CompileShapes, told: set[str]) -> None:
+def _symbol(page: Page, symbol: SymbolShape, names: Names, told: set[str]) -> None:
     """`dim 0 of L['x']` and what became of it. `told` holds the guards that were shown before."""
     what = _name(symbol)
     page.open(what)
     style = tokens.WARN if symbol.fixed is not None else tokens.STRONG
     title: Piece = (fmt.clip_middle(what, page.width - 4), style, "" if symbol.source else symbol.ref)
-    page.joined([title, *((words, style) for words in _state(symbol, shapes))], "  ")
+    page.joined([title, *((words, style) for words in _state(symbol, names))], "  ")
     notes: list[Piece] = [(symbol.name, tokens.NAME, symbol.ref)] if symbol.source else []
     if symbol.hint is not None:
         notes.append(f"was {symbol.hint} at this compile")
@@ -103,7 +109,7 @@ def _at(label: str, frame: StackFrame) -> Piece:
     return (label + fmt.place(frame.file, frame.line), tokens.LINK, fmt.place_target(frame.file, frame.line))
 
 
-def _state(symbol: SymbolShape, shapes: CompileShapes) -> list[str]:
+def _state(symbol: SymbolShape, names: Names) -> list[str]:
     """`marked dynamic, but fixed to 5`; `marked dynamic`, `this compile is for 2 to 9`"""
     mark = {"dynamic": "marked dynamic", "maybe dynamic": "marked with maybe_mark_dynamic", "unbacked": "marked unbacked"}
     words = mark.get(symbol.mark, "")
@@ -114,12 +120,11 @@ def _state(symbol: SymbolShape, shapes: CompileShapes) -> list[str]:
     if symbol.unbacked and not words:
         words = "unbacked: its value depends on data"
     found = [words or "dynamic"]
-    same = [other for other in shapes.symbols if other.name in symbol.equal]
+    same = min((names[name] for name in symbol.equal if name in names), key=lambda item: item[0], default=None)
     low, high = bounds(symbol)
     what = "sizes" if symbol.dim is not None else "values"
-    if (low, high) == (None, None) and same:
-        other = same[0]
-        found.append(f"has to equal {_name(other)}")
+    if (low, high) == (None, None) and same is not None:
+        found.append(f"has to equal {_name(same[1])}")
     elif high is not None:
         found.append(f"this compile is for {what} {low or 0} to {high}")
     elif low is not None:
@@ -240,14 +245,14 @@ def _stuck(page: Page, dim: Dim) -> None:
         page.say("torch makes no symbol for a size of 0 or 1 (0/1 specialisation).", "    ")
 
 
-def _more(page: Page, shapes: CompileShapes, told: set[str]) -> None:
+def _more(page: Page, shapes: CompileShapes, names: Names, told: set[str]) -> None:
     rest = shapes.symbols[SYMBOLS_SHOWN:]
     if rest:
         what = fmt.plural(len(rest), "more symbol")
         page.open(what, folded=True)
         page.add("  ", (what, tokens.DIM))
         for symbol in rest:
-            _symbol(page, symbol, shapes, told)
+            _symbol(page, symbol, names, told)
         page.close()
     if shapes.more_guards:
         page.add("  ", (f"{fmt.plural(shapes.more_guards, 'more guard')} on symbols not read", tokens.DIM))

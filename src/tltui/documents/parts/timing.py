@@ -26,6 +26,8 @@ SHOWN = 8
 RANKS_SHOWN = 16
 NAMES_SHOWN = 15
 FOLDED = 200
+ROWS = SHOWN + FOLDED
+"""Rows of a table of functions or compiles."""
 GAPS_SHOWN = 3
 
 
@@ -53,12 +55,16 @@ def add_open(page: Page, timing: Timing) -> None:
             _open(page, item)
         if len(waiting) > SHOWN:
             page.add("  ", (f"and {fmt.count(len(waiting) - SHOWN)} more", tokens.DIM))
-        page.say("A process is still at it, or it ended in the middle: the log does not tell which.", "  ", tokens.DIM)
+        if page.goes_on:
+            page.more()
+        else:
+            page.say("A process is still at it, or it ended in the middle: the log does not tell which.", "  ", tokens.DIM)
     if cut:
-        page.heading(f"Without an end ({fmt.count(len(cut))})")
+        page.heading(page.so_far(f"Without an end ({fmt.count(len(cut))})"))
         for item in cut[:SHOWN]:
             _open(page, item)
-        page.say("These compiles have metrics, so they did end: only the end events are missing in the log.", "  ", tokens.DIM)
+        what = "These compiles have metrics, so they did end: only the end events are missing in the log."
+        page.say(page.so_far(what), "  ", tokens.DIM)
 
 
 def _open(page: Page, item: StillOpen) -> None:
@@ -121,8 +127,8 @@ def _mostly(phases: Sequence[Phase]) -> Piece:
     return (f"{most.name} {fmt.percent(most.seconds, total)}", tokens.DIM)
 
 
-def add_functions(page: Page, functions: Sequence[FunctionTime], total: float, sort: str) -> None:
-    """Functions by what all their compiles took."""
+def add_functions(page: Page, functions: Sequence[FunctionTime], total: float, sort: str, count: int = 0) -> None:
+    """Functions by what all their compiles took; `count` where there are more than are given."""
     if not functions:
         return
     page.heading("By function")
@@ -132,7 +138,7 @@ def add_functions(page: Page, functions: Sequence[FunctionTime], total: float, s
         functions = sorted(functions, key=lambda f: -f.compiles)
     ranks = any(function.ranks > 1 for function in functions)
     rows: list[list[Piece]] = []
-    for function in functions[: SHOWN + FOLDED]:
+    for function in functions[:ROWS]:
         rows.append([
             (fmt.seconds(function.seconds), tokens.NUMBER, _timing(function.frame)),
             (fmt.percent(function.seconds, total), tokens.DIM),
@@ -143,22 +149,22 @@ def add_functions(page: Page, functions: Sequence[FunctionTime], total: float, s
             _mostly(function.phases),
         ])  # fmt: skip
     labels = _labels("total", "", "compiles", *(["ranks"] if ranks else []), "function", "", "mostly")
-    _table(page, labels, rows, len(functions), SHOWN, "functions", (0, 1, 2, *((3,) if ranks else ())))
+    _table(page, labels, rows, max(count, len(functions)), SHOWN, "functions", (0, 1, 2, *((3,) if ranks else ())))
 
 
 def _place(file: str | None, line: int | None) -> Piece:
     return (fmt.place(file, line), tokens.LINK, fmt.place_target(file, line)) if file else ""
 
 
-def add_compiles(page: Page, compiles: Sequence[CompileTime], total: float, sort: str) -> None:
-    """The slowest compiles over all ranks."""
+def add_compiles(page: Page, compiles: Sequence[CompileTime], total: float, sort: str, count: int = 0) -> None:
+    """The slowest compiles over all ranks; `count` where there are more than are given."""
     if len(compiles) < 2:
         return
     page.heading("By compile" if sort == "name" else "Slowest compiles")
     if sort == "name":
         compiles = sorted(compiles, key=lambda c: (c.function or "", c.file or "", c.ref))
     rows: list[list[Piece]] = []
-    for time in compiles[: SHOWN + FOLDED]:
+    for time in compiles[:ROWS]:
         least = "≥" if time.source == "events" and time.status == "missing" else ""
         rows.append([
             (least + fmt.seconds(time.seconds), tokens.NUMBER, _timing(time.ref)),
@@ -168,7 +174,7 @@ def add_compiles(page: Page, compiles: Sequence[CompileTime], total: float, sort
             _place(time.file, time.line),
             _mostly(time.phases),
         ])  # fmt: skip
-    _table(page, _labels("total", "", "compile", "", "", "mostly"), rows, len(compiles), SHOWN, "compiles", (0, 1))
+    _table(page, _labels("total", "", "compile", "", "", "mostly"), rows, max(count, len(compiles)), SHOWN, "compiles", (0, 1))
 
 
 def add_processes(page: Page, processes: Sequence[ProcessTime], outliers: Sequence[Outlier]) -> None:

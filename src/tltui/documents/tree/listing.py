@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from typing import Any
 
@@ -12,14 +13,15 @@ from tltui.documents.tree.outline import Node, children, label, root
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
 from tltui.model.nodes import Compile, Process
 from tltui.model.run import Run
-from tltui.model.status import MEANING, glyph, tlparse_status
+from tltui.model.status import MEANING, Facts, glyph, tlparse_status
 from tltui.text import tokens
 from tltui.text.document import Builder, Options, Piece, TextDocument
-from tltui.text.width import cells
+from tltui.text.width import cells, fit
 from tltui.trace.grammar import parse_json
 from tltui.trace.log import Check
 
 SCHEMA = 1
+FACTS = tuple(each.name for each in fields(Facts))
 
 
 def listing_document(run: Run, options: Options) -> TextDocument:
@@ -57,11 +59,8 @@ def _fitted(pieces: list[Piece], width: int) -> Iterator[Piece]:
     """The pieces, cut or padded to `width` columns."""
     left = width
     for piece in pieces:
-        text = _text(piece)
-        room = cells(text)
-        if room > left:
-            text, room = text[: max(left - 1, 0)] + "…", left
-        left -= room
+        text = fit(_text(piece), left)
+        left -= cells(text)
         yield text if isinstance(piece, str) else (text, *piece[1:])
         if left <= 0:
             break
@@ -82,8 +81,9 @@ def listing_data(run: Run, check: bool = False) -> dict[str, Any]:
 
     With `check` every payload is read: sizes and lines as torch wrote them, and whether the md5 matches.
     """
+    damaged = _damaged(run)
     ranks = [
-        {"rank": rank.number, "processes": [_process(process, check) for process in rank.processes]}
+        {"rank": rank.number, "processes": [_process(process, damaged[process], check) for process in rank.processes]}
         for rank in run.ranks
     ]
     return {
@@ -94,13 +94,20 @@ def listing_data(run: Run, check: bool = False) -> dict[str, Any]:
     }
 
 
-def _process(process: Process, check: bool) -> dict[str, Any]:
+def _damaged(run: Run) -> Counter[Process]:
+    """How many damaged records each process has. One log may be that of very many processes."""
+    return Counter(
+        model.owner(damage.record).process for model in run.models for damage in model.log.damage if damage.record >= 0
+    )
+
+
+def _process(process: Process, damaged: int, check: bool) -> dict[str, Any]:
     return {
         "pid": process.pid,
         "file": process.log.path,
         "started": _iso(process),
         "torch_version": torch_version(process),
-        "damaged": sum(process.owns(damage.record) for damage in process.log.damage),
+        "damaged": damaged,
         "compiles": [_compile(compile_, check) for compile_ in process.ordered()],
     }
 
@@ -139,10 +146,10 @@ def _compile(compile_: Compile, check: bool) -> dict[str, Any]:
         "ref": str(compile_.ref),
         "status": str(compile_.status) if compile_.status else None,
         "tlparse_status": tlparse_status(compile_),
-        "frame": asdict(code) if code.name else None,
+        "frame": {"name": code.name, "file": code.file, "line": code.line} if code.name else None,
         "duration_s": compile_.facts.duration_s,
         "attempts": sorted(compile_.attempts),
-        "facts": asdict(compile_.facts),
+        "facts": {name: getattr(compile_.facts, name) for name in FACTS},
         "artifacts": [_artifact(artifact, units, check) for artifact in artifacts],
     }
 

@@ -7,6 +7,7 @@ compile that is open (the first line of an output code states its direction).
 from __future__ import annotations
 
 import os
+from collections import Counter
 from dataclasses import dataclass, replace
 
 from tltui.analyses.stacks.stacks import StackFrame
@@ -128,8 +129,8 @@ def children(node: Node) -> list[Node]:
     if isinstance(target, UnitGroup):
         return _phases(target.owner, list(target.artifacts), target.unit)
     if isinstance(target, PhaseGroup):
-        names = [artifact.name for artifact in target.artifacts]
-        return [_artifact_node(a, names.count(a.name) > 1 or target.unit is None) for a in target.artifacts]
+        names = Counter(artifact.name for artifact in target.artifacts)
+        return [_artifact_node(a, names[a.name] > 1 or target.unit is None) for a in target.artifacts]
     return []
 
 

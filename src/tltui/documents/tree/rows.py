@@ -6,7 +6,6 @@ that of the visible rows, not that of the run.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from tltui.documents.tree.outline import Label, Node, Target, children, label
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile
 from tltui.model.status import Status
+from tltui.text.pattern import compiled
 
 if TYPE_CHECKING:
     from tltui.documents.tree.stacks import StackOrder
@@ -210,15 +210,6 @@ class OutlineRows:
         return self.row_of(last)
 
 
-def compiled(text: str) -> re.Pattern[str]:
-    """A search pattern: smart case, and text that is no regular expression is taken literally."""
-    flags = 0 if any(letter.isupper() for letter in text) else re.IGNORECASE
-    try:
-        return re.compile(text, flags)
-    except re.error:
-        return re.compile(re.escape(text), flags)
-
-
 def text_of(node: Node) -> str:
     """What the line of a node says, and its address: what a filter looks at."""
     said: Label = label(node)
@@ -227,4 +218,4 @@ def text_of(node: Node) -> str:
     return "".join(piece if isinstance(piece, str) else piece[0] for piece in pieces) + f" {node.ref} {status}"
 
 
-__all__ = ["Filter", "OutlineRow", "OutlineRows", "Target", "compiled", "text_of"]
+__all__ = ["Filter", "OutlineRow", "OutlineRows", "Target", "text_of"]

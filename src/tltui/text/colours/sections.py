@@ -12,10 +12,9 @@ from dataclasses import dataclass
 
 from tltui.text.colours.line_styles import is_framework
 from tltui.text.document import Section
-from tltui.text.graphs.fx_sections import fx_sections
+from tltui.text.graphs.fx_sections import fx_sections, short_title
 from tltui.text.graphs.guard_tree import parse as parse_guards
 
-TITLE = 160
 FOLD_FRAMES = 2
 """Frames of a framework in a row from which on they are shown closed."""
 
@@ -26,10 +25,6 @@ _HEADER = re.compile(
     r"^\s*(?:Traceback \(most recent call last\):|User code traceback:|User stack trace:|from user code:)\s*$"
 )
 _JSON_KEY = re.compile(r'^\s*"((?:[^"\\]|\\.)*)"\s*:')
-
-
-def _short(title: str) -> str:
-    return title if len(title) <= TITLE else title[: TITLE - 1] + "…"
 
 
 def nested(sections: Iterable[Section]) -> list[Section]:
@@ -75,7 +70,7 @@ def _definitions(lines: Sequence[str], first: int, stop: int, level: int) -> lis
             end += 1
         last = _last_text(lines, n, end - 1)
         if last > n:
-            found.append(Section(n, last, level, _short(line.strip().rstrip(":"))))
+            found.append(Section(n, last, level, short_title(line.strip().rstrip(":"))))
             if line.startswith("class ", len(margin)) and level < 4:
                 found += _definitions(lines, n + 1, end, level + 1)
         n = end
@@ -94,7 +89,7 @@ def _output_code(lines: Sequence[str]) -> list[Section]:
         found += _definitions(lines, done, n, 0)
         last = _kernel_end(lines, n)
         if last > n:
-            found.append(Section(n, last, 0, _short(f"{kernel[1]}  ({kernel[2]} kernel)")))
+            found.append(Section(n, last, 0, short_title(f"{kernel[1]}  ({kernel[2]} kernel)")))
         n = done = last + 1
     found += _definitions(lines, done, len(lines), 0)
     return found
@@ -128,7 +123,7 @@ def _cpp(lines: Sequence[str]) -> list[Section]:
             if opened:
                 first = opened.pop()
                 title = lines[first].strip().rstrip("{( ")
-                found.append(Section(first, n, len(opened), _short(title)))
+                found.append(Section(first, n, len(opened), short_title(title)))
             continue
         at_margin = not text[0].isspace() and not text.startswith(("#", "//", "/*", "*"))
         if at_margin and (head < 0 or text[0] not in "{):"):
@@ -154,7 +149,7 @@ def _guards(lines: Sequence[str]) -> list[Section]:
         last = tree.nodes[ends[n]].line
         if last > node.line:
             title = " ".join(filter(None, (node.side, node.kind, node.source or node.expression)))
-            found.append(Section(node.line, last, node.depth, _short(title)))
+            found.append(Section(node.line, last, node.depth, short_title(title)))
     return found
 
 
@@ -168,7 +163,7 @@ def _traceback(lines: Sequence[str]) -> list[Section]:
         level = 0
         if first in headers[:1] or first > 0:
             if last > first:
-                found.append(Section(first, last, 0, _short(lines[first].strip())))
+                found.append(Section(first, last, 0, short_title(lines[first].strip())))
             level = 1
         found += _frame_runs(lines, first, last, level)
     return found
@@ -211,7 +206,7 @@ def _run_section(run: _Run, level: int) -> Section:
         title, folded = f"{what}: {run.frames[0]}", len(run.frames) >= FOLD_FRAMES
     else:
         title, folded = "user: " + " › ".join(run.frames), False
-    return Section(run.first, run.last, level, _short(title), folded)
+    return Section(run.first, run.last, level, short_title(title), folded)
 
 
 def _json(lines: Sequence[str]) -> list[Section]:
@@ -228,7 +223,7 @@ def _json(lines: Sequence[str]) -> list[Section]:
                 found.append(Section(first, n, len(opened) - 1, title))
         if text.endswith(("{", "[")):
             key = _JSON_KEY.match(line)
-            opened.append((n, _short(key[1]) if key else f"[{counts[-1]}]"))
+            opened.append((n, short_title(key[1]) if key else f"[{counts[-1]}]"))
             counts[-1] += 1
             counts.append(0)
         elif text[:1] not in ("}", "]", ""):

@@ -50,13 +50,14 @@ def fx_sections(lines: Sequence[str]) -> list[Section]:
         level = 0 if sub.parent < 0 else depth[sub.parent] + 1
         depth.append(level)
         if sub.last > sub.first:
-            sections.append(Section(sub.first, sub.last, level, _short(lines[sub.first].strip().rstrip(":"))))
+            sections.append(Section(sub.first, sub.last, level, short_title(lines[sub.first].strip().rstrip(":"))))
         sections += _head(lines, sub, level + 1)
         sections += _passes(_blocks(lines, sub, origins, stops), level + 1)
     return sections
 
 
-def _short(title: str) -> str:
+def short_title(title: str) -> str:
+    """The title of a section, not longer than a screen is wide."""
     return title if len(title) <= TITLE else title[: TITLE - 1] + "…"
 
 
@@ -65,7 +66,7 @@ def _head(lines: Sequence[str], sub: SubGraph, level: int) -> list[Section]:
     first = next((n for n in range(sub.first, sub.inputs_end) if lines[n].lstrip().startswith("def ")), sub.inputs_end)
     inputs = sub.inputs_end - first - 1
     title = f"{lines[first].strip().split('(')[0]} ({inputs} lines)" if inputs > 0 else ""
-    return [Section(first, sub.inputs_end, level, _short(title))] if inputs > 0 else []
+    return [Section(first, sub.inputs_end, level, short_title(title))] if inputs > 0 else []
 
 
 def _stops(graph: FxGraph) -> dict[int, int]:
@@ -119,7 +120,7 @@ def _plain(blocks: list[Block], level: int) -> list[Section]:
 
 
 def _title(origin: Origin) -> str:
-    return _short(f"{origin.function}  {origin.path.rpartition('/')[2]}:{origin.place}  {origin.code}".rstrip())
+    return short_title(f"{origin.function}  {origin.path.rpartition('/')[2]}:{origin.place}  {origin.code}".rstrip())
 
 
 def _place(group: list[Block]) -> str:
@@ -127,7 +128,7 @@ def _place(group: list[Block]) -> str:
     origin = group[0].origin
     places = [block.origin.place for block in group if block.origin.path == origin.path]
     lines = f"{min(places)}–{max(places)}" if min(places) < max(places) else str(places[0])
-    return _short(f"{origin.path.rpartition('/')[2]}:{lines} ({origin.function})")
+    return short_title(f"{origin.path.rpartition('/')[2]}:{lines} ({origin.function})")
 
 
 def find_repeats(keys: Sequence[object]) -> list[Repeat]:

@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tltui.text.pattern import heeds_case
 from tltui.text.search.needles import needles
 
 FREQUENT = 400
 """Bytes for each needle, on average, below which the expression itself is quicker than looking at so many lines."""
-_ESCAPE = re.compile(r"\\.")
 _SPECIAL = re.compile(r"[\\.^$*+?{}\[\]|()]")
 
 
@@ -37,7 +37,7 @@ class BadPattern(ValueError):
 
 def finder(pattern: str) -> Finder:
     """Prepare a search. Raises `BadPattern`."""
-    cased = any(letter.isupper() for letter in _ESCAPE.sub("", pattern))
+    cased = heeds_case(pattern)
     if not _SPECIAL.search(pattern):
         text = pattern if cased else pattern.lower()
         # an envelope is JSON in ASCII: there the same text has escapes

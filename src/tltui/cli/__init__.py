@@ -1,0 +1,60 @@
+"""The command line: `tltui PATH` opens the terminal UI, every other command prints a document and needs no terminal.
+
+A command is a module: `registry.py` has the table. Textual is imported only when the UI starts.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from tltui.cli.failure import Failure, tell
+from tltui.cli.registry import COMMANDS, command, parser_of
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; the exit code: 0, that of the command, or 2 with a message on stderr."""
+    try:
+        return _run(list(sys.argv[1:] if argv is None else argv))
+    except Failure as failure:
+        tell(f"tltui: {failure}")
+    except BrokenPipeError:
+        # `| head` closed our output: not an error, and nothing may be written any more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        more = "; --force replaces it" if isinstance(error, FileExistsError) and error.strerror == "exists" else ""
+        tell(f"tltui: {error.filename or 'input or output'}: {error.strerror or error}{more}")
+    except KeyboardInterrupt:
+        return 130
+    return 2
+
+
+def _run(arguments: list[str]) -> int:
+    if arguments and arguments[0] in COMMANDS:
+        name, *rest = arguments
+        parser = parser_of(name)
+    else:
+        from tltui.cli.ui import ui_parser
+
+        name, rest, parser = "", arguments, ui_parser()
+    options = parser.parse_intermixed_args(rest)
+
+    # not before: `--help` ends above
+    from tltui.cli.loading import take
+    from tltui.cli.printing import write
+    from tltui.model.ref import BadAddress
+
+    if sys.stdout is None:
+        raise Failure("standard output is closed")
+    take(options)
+    if not name:
+        from tltui.cli.ui import open_ui
+
+        return open_ui(options)
+    try:
+        write(command(name).run(options))
+    except BadAddress as bad:
+        raise Failure(f"{bad}{options.hint}") from None
+    return int(getattr(options, "exit_code", 0))

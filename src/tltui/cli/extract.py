@@ -1,0 +1,32 @@
+"""`tltui extract`: payloads as files."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from tltui.cli.loading import load
+from tltui.cli.parser import Parser, add_force, add_paths, add_refs
+from tltui.cli.printing import message
+
+EXAMPLES = """\
+examples:
+  tltui extract /tmp/tracedir -o out
+  tltui extract /tmp/tracedir -o out 0/1 0/2:inductor_output_code
+"""
+
+
+def add_arguments(parser: Parser) -> None:
+    """PATH, what of it, and where to."""
+    add_paths(parser)
+    add_refs(parser, "what to extract (default: everything)", several=True)
+    parser.add_argument("-o", "--output", metavar="DIR", required=True, help="directory to write into")
+    add_force(parser)
+
+
+def run(options: argparse.Namespace) -> Iterator[bytes]:
+    """The files that were written."""
+    from tltui.documents.shown import extract
+
+    for path, size in extract(load(options), options.refs, options.output, options.force):
+        yield message(f"{path}  {size:,} bytes")

@@ -1,0 +1,70 @@
+"""From the paths that were given to the run."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from tltui.cli.arguments import told_apart
+from tltui.cli.failure import Failure
+from tltui.cli.parser import RECORD_HELP
+
+if TYPE_CHECKING:
+    from tltui.model.run import Run
+    from tltui.sources.discover import Found
+
+DEMO = Path(__file__).parent.parent / "demo"
+
+
+def take(options: argparse.Namespace) -> None:
+    """Tell paths from addresses; `--demo` stands in place of PATH, and without either TORCH_TRACE does."""
+    refs = getattr(options, "refs", None)
+    place = getattr(options, "place", None)
+    given = [*options.paths, *([place] if place else ()), *([refs] if isinstance(refs, str) else refs or ())]
+    default = str(DEMO) if options.demo else os.environ.get("TORCH_TRACE", "")
+    found = told_apart(given, getattr(options, "takes_refs", False), hasattr(options, "place"), bool(default))
+    if options.demo and found.paths:
+        raise Failure(f"--demo stands in place of PATH, and {found.paths[0]} is one")
+    options.paths, options.refs, options.place = list(found.paths) or ([default] if default else []), list(found.refs), found.place
+    options.hint = found.hint
+
+
+def no_path(command: str = "", hint: str = "") -> NoReturn:
+    """There is nothing to open: say how to record a trace, and what of this name could have been meant."""
+    if command and os.path.lexists(command):
+        hint = f"\n{command} is a command; the file of that name is opened by tltui ./{command}" + hint
+    raise Failure(f"no PATH given, and TORCH_TRACE is not set.{hint}\n\n{RECORD_HELP}")
+
+
+def look(paths: Sequence[str], latest: bool) -> Found:
+    """What the paths hold."""
+    from tltui.sources.discover import NothingFound, discover
+
+    try:
+        return discover(paths, latest)
+    except NothingFound as nothing:
+        raise Failure(str(nothing)) from None
+
+
+def load(options: argparse.Namespace) -> Run:
+    """The run that a command is about."""
+    if not options.paths:
+        no_path(options.command, options.hint)
+    return load_other(options.paths, options.latest)
+
+
+def load_other(paths: Sequence[str], latest: bool) -> Run:
+    """A run that is compared with."""
+    from tltui.model.follow import open_run
+
+    return open_run(look(paths, latest))
+
+
+def one_ref(options: argparse.Namespace) -> str:
+    """The only address that was given, '' for none."""
+    if len(options.refs) > 1:
+        raise Failure(f"one address at a time, not {' '.join(options.refs)}")
+    return options.refs[0] if options.refs else ""

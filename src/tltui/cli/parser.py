@@ -1,0 +1,72 @@
+"""What the parsers of all commands share.
+
+Paths and addresses stand in any order, and there may be several of each: `arguments.py` tells them apart. argparse puts all of
+them into `paths`; it is told of the others so that the help names them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import NoReturn
+
+from tltui.cli.failure import safe
+
+RECORD_HELP = """\
+tltui reads what torch.compile wrote into a directory. To record one, run your job with
+
+    TORCH_TRACE=/tmp/tracedir python train.py
+
+(add INDUCTOR_PROVENANCE=1 to see later which line became which kernel), then
+
+    tltui /tmp/tracedir          look at it, also while the job runs
+    tltui ls /tmp/tracedir       print what is in it
+    tltui --demo                 look at a trace that comes with tltui
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are two lines, whatever was typed."""
+
+    def __init__(self, command: str, description: str, epilog: str) -> None:
+        super().__init__(prog=f"tltui {command}".rstrip(), description=description, epilog=epilog,
+                         formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+        self.command = command
+        """Its name, '' for the terminal UI."""
+        self.set_defaults(command=command)
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and how the command is used."""
+        self.print_usage(sys.stderr)
+        self.exit(2, f"{self.prog}: {safe(message)}\n")
+
+
+def add_paths(parser: argparse.ArgumentParser) -> None:
+    """What is opened, and how it is printed: the same for every command."""
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="logs or directories of logs, as one run (default: $TORCH_TRACE)")
+    parser.add_argument("--demo", action="store_true", help="use the built-in demo trace instead of PATH")
+    parser.add_argument("--latest", action="store_true", help="only the newest run in the directory")
+    parser.add_argument("--ascii", action="store_true", default=None, help="draw with ASCII characters only")
+    parser.add_argument("--color", action="store_true", help="colours even when the output is not a terminal")
+
+
+def add_refs(parser: argparse.ArgumentParser, help_: str, several: bool = False) -> None:
+    """The addresses that a command takes."""
+    parser.add_argument("refs", nargs="*" if several else "?", metavar="REF",
+                        help=f"{help_}; a path that looks like an address is written ./0/1")  # fmt: skip
+    parser.set_defaults(takes_refs=True)
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """The result instead of the page."""
+    parser.add_argument("--json", action="store_true", help="print JSON (documented in docs/json.md)")
+
+
+def add_markdown(parser: argparse.ArgumentParser) -> None:
+    """The page to paste."""
+    parser.add_argument("--markdown", action="store_true", help="print markdown, to paste into an issue")
+
+
+def add_force(parser: argparse.ArgumentParser, help_: str = "replace files that exist") -> None:
+    """Files that exist are never replaced without it."""
+    parser.add_argument("--force", action="store_true", help=help_)

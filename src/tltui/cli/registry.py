@@ -1,0 +1,65 @@
+"""The commands: names, what each is good for, and the module that does it.
+
+A module is imported when its command is used. It has `add_arguments(parser)`, `run(options)`, and `EXAMPLES` for the help.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Protocol, cast
+
+from tltui.cli.parser import Parser
+from tltui.documents.pages.table import VIEWS
+
+
+class Command(Protocol):
+    """What the module of a command has."""
+
+    EXAMPLES: str
+    """What stands below the options in the help; '' for the examples of any view."""
+
+    def add_arguments(self, parser: Parser) -> None:
+        """The arguments of the command `parser.command`."""
+
+    def run(self, options: argparse.Namespace) -> Iterator[bytes]:
+        """What it prints, piece by piece: `| head` ends it early. Another exit code than 0 it leaves in `options.exit_code`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of the table."""
+
+    help: str
+    module: str
+
+
+COMMANDS: dict[str, Entry] = {
+    **{view.name: Entry(view.help, "timing" if view.name == "timing" else "view") for view in VIEWS},
+    "ls": Entry("list ranks, frames and compiles with status and time", "ls"),
+    "show": Entry("print what an address shows: an overview, or an artifact", "show"),
+    "source": Entry("what became of a line of source: nodes, kernels, guards, graph breaks, recompiles", "source"),
+    "records": Entry("list every record in file order, with time, site and size", "records"),
+    "grep": Entry("search every payload, envelope and page", "grep"),
+    "diff": Entry("compare two artifacts, compiles, ranks or runs", "diff"),
+    "damage": Entry("check every payload and list what is damaged", "damage"),
+    "check": Entry("fail when a run has more errors, breaks, recompiles … than allowed (for CI)", "check"),
+    "extract": Entry("write payloads to files", "extract"),
+    "bundle": Entry("write a small log of some compiles to share, on request redacted", "bundle"),
+}
+
+
+def command(name: str) -> Command:
+    """The module of a command."""
+    return cast(Command, import_module(f"tltui.cli.{COMMANDS[name].module}"))
+
+
+def parser_of(name: str) -> Parser:
+    """The parser of a command."""
+    module, help_ = command(name), COMMANDS[name].help
+    examples = module.EXAMPLES or f"examples:\n  tltui {name} /tmp/tracedir\n  tltui {name} /tmp/tracedir 0/1 --json\n"
+    parser = Parser(name, help_[0].upper() + help_[1:] + ".", examples)
+    module.add_arguments(parser)
+    return parser

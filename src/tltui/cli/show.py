@@ -1,0 +1,44 @@
+"""`tltui show`: the document of an address."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from tltui.cli.loading import load, one_ref
+from tltui.cli.parser import Parser, add_json, add_paths, add_refs
+from tltui.cli.printing import as_json, as_text, layout
+from tltui.model.ref import parse_ref
+
+EXAMPLES = """\
+examples:
+  tltui show /tmp/tracedir                    the whole run
+  tltui show /tmp/tracedir 0/1                one compile
+  tltui show /tmp/tracedir 0/0:inductor_output_code --unit backward
+  tltui show --demo 0:0/0:dynamo_output_graph --raw > graph.py
+"""
+
+
+def add_arguments(parser: Parser) -> None:
+    """PATH and REF, and what of the artifact."""
+    add_paths(parser)
+    add_json(parser)
+    add_refs(parser, "an address, e.g. 0/1 or 0/1:inductor_output_code")
+    parser.add_argument("--unit", metavar="U", help="which unit is meant: forward, backward, inference …")
+    parser.add_argument("--raw", action="store_true", help="the bytes as torch wrote them")
+
+
+def run(options: argparse.Namespace) -> Iterator[bytes]:
+    """The document, its result, or the bytes."""
+    from tltui.documents.build import build
+    from tltui.documents.shown import in_unit, raw_bytes, shown_data
+
+    found = load(options)
+    ref = parse_ref(one_ref(options))
+    if options.unit:
+        ref = in_unit(found, ref, options.unit)
+    if options.raw:
+        yield from raw_bytes(found, ref)
+        return
+    document = build(found, ref, layout(options))
+    yield from as_json(shown_data(found, ref, document)) if options.json else as_text(document, options)

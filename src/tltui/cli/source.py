@@ -1,0 +1,39 @@
+"""`tltui source`: what became of a line."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from tltui.cli.failure import Failure
+from tltui.cli.loading import load, one_ref
+from tltui.cli.parser import Parser, add_json, add_markdown, add_paths, add_refs
+from tltui.cli.printing import layout, printed
+from tltui.model.ref import Ref, parse_ref
+
+EXAMPLES = """\
+examples:
+  tltui source /tmp/tracedir train.py:42
+  tltui source /tmp/tracedir models/block.py:7 0/1 --json
+"""
+
+
+def add_arguments(parser: Parser) -> None:
+    """PATH, FILE:LINE and REF."""
+    add_paths(parser)
+    add_json(parser)
+    parser.add_argument("place", nargs="?", metavar="FILE:LINE", help="the line; the end of a path is enough: train.py:42")
+    add_refs(parser, "the part of the run (default: all)")
+    add_markdown(parser)
+
+
+def run(options: argparse.Namespace) -> Iterator[bytes]:
+    """The page of the line."""
+    from tltui.documents.build import build
+
+    if not options.place:
+        raise Failure("which line? FILE:LINE is meant, for example train.py:42")
+    found = load(options)
+    part = parse_ref(one_ref(options))
+    ref = Ref(part.rank, part.process, part.id, artifact=options.place, view="source")
+    yield from printed(build(found, ref, layout(options)), options)

@@ -1,0 +1,48 @@
+"""`tltui timing`: a view that can also be written for Perfetto."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from tltui.cli import view
+from tltui.cli.loading import load
+from tltui.cli.parser import Parser, add_force
+from tltui.cli.printing import message
+
+EXAMPLES = """\
+examples:
+  tltui timing /tmp/tracedir
+  tltui timing /tmp/tracedir 0/1
+  tltui timing /tmp/tracedir --perfetto trace.json        open it in ui.perfetto.dev
+"""
+
+
+def add_arguments(parser: Parser) -> None:
+    """Those of the view, and the file."""
+    view.add_arguments(parser)
+    parser.add_argument("--perfetto", metavar="FILE", help="write the events as JSON for ui.perfetto.dev instead")
+    add_force(parser, "with --perfetto: replace FILE if it exists")
+
+
+def run(options: argparse.Namespace) -> Iterator[bytes]:
+    """The page, or what the file got."""
+    return _perfetto(options) if options.perfetto else view.run(options)
+
+
+def _perfetto(options: argparse.Namespace) -> Iterator[bytes]:
+    from tltui.analyses.timing.perfetto import Written, chunks
+    from tltui.documents.format import plural, size_of
+    from tltui.documents.scope import scope_of
+    from tltui.text.atomic import replacing
+
+    compiles = scope_of(load(options), view.part(options)).compiles
+    target, written, size = Path(options.perfetto).expanduser(), Written(), 0
+    with replacing(target, force=options.force) as file:
+        for chunk in chunks(compiles, written):
+            size += file.write(chunk)
+    said = f"{plural(written.events, 'event')} in {plural(written.lanes, 'lane')}, {size_of(size)}"
+    if written.unreadable:
+        said += f"; {plural(written.unreadable, 'event')} left out: no JSON, or without name and time"
+    yield message(f"{target}  {said}")

@@ -1,0 +1,72 @@
+"""`tltui PATH`: the terminal UI, or what `tltui ls` prints where there is no terminal for it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from tltui import __version__
+from tltui.cli.failure import tell
+from tltui.cli.parser import Parser, add_paths
+from tltui.cli.registry import COMMANDS, command
+
+EXAMPLES = """\
+examples:
+  tltui /tmp/tracedir                                 the terminal UI
+  tltui --demo                                        the same on a small built-in trace
+  tltui /tmp/traces --latest                          only the newest run in a directory
+  tltui summary /tmp/tracedir                         what happened, and what to look at first
+  tltui problems /tmp/tracedir                        errors and graph breaks, with what to try
+  tltui ls /tmp/tracedir                              compiles with status and time
+  tltui show /tmp/tracedir 0/1                        what happened in [0/1], and why
+  tltui show /tmp/tracedir 0/1:inductor_output_code   an artifact
+  tltui records rank_0.log rank_3.log 3:0/1           every record of [0/1] on rank 3
+  tltui damage /tmp/tracedir                          what is broken in the logs
+  tltui extract /tmp/tracedir -o out 0/1              payloads as files
+
+addresses: [RANK[.PROCESS]:]FRAME/COMPILE[_ATTEMPT][:ARTIFACT[#N]], for example 0/1, 3:0/1_1, none:torch_version
+What parses as an address is one, and a command's name is a command: files of such names are written ./0/1 and ./ls.
+"""
+
+
+def ui_parser() -> Parser:
+    """The parser without a command."""
+    listed = "\n".join(f"  {name:<10} {entry.help}" for name, entry in COMMANDS.items())
+    what = "The terminal workbench for torch.compile. PATH is a directory of TORCH_TRACE logs, or such logs."
+    parser = Parser("", what, f"commands (tltui COMMAND --help):\n{listed}\n\n{EXAMPLES}")
+    add_paths(parser)
+    parser.add_argument("--theme", metavar="NAME", help="auto, dark, light, ansi-dark, ansi-light or mono")
+    parser.add_argument("--no-mouse", action="store_true", default=None, help="leave the mouse to the terminal")
+    parser.add_argument("--version", action="version", version=f"tltui {__version__}")
+    return parser
+
+
+def open_ui(options: argparse.Namespace) -> int:
+    """Start it; the exit code."""
+    from tltui.cli.loading import look, no_path
+
+    if not options.paths:
+        no_path()
+    why = _no_terminal()
+    if why:
+        from tltui.cli.printing import write
+
+        tell(f"tltui: {why}; printing what `tltui ls` prints")
+        options.json = options.check = False
+        write(command("ls").run(options))
+        return 0
+    found = look(options.paths, options.latest)
+    from tltui.app import start
+
+    return start(found, options)
+
+
+def _no_terminal() -> str:
+    """Why the UI cannot run here; '' when it can."""
+    for stream, name in ((sys.stdin, "input"), (sys.stdout, "output"), (sys.stderr, "error")):
+        if stream is None or not stream.isatty():
+            return f"standard {name} is not a terminal" + (", and the UI is drawn there" if name == "error" else "")
+    if os.environ.get("TERM", "dumb") in ("dumb", ""):
+        return "TERM=dumb: this terminal cannot draw"
+    return ""

@@ -1,0 +1,56 @@
+"""The views: a page about the run or a part of it. One command each, all alike but for options of their own."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from importlib import import_module
+
+from tltui.cli.loading import load, one_ref
+from tltui.cli.parser import Parser, add_json, add_markdown, add_paths, add_refs
+from tltui.cli.printing import as_json, as_text, layout, result_of
+from tltui.documents.pages.table import BY_NAME
+from tltui.model.ref import NORANK, CompileId, Ref, parse_ref
+
+EXAMPLES = ""
+
+
+def add_arguments(parser: Parser) -> None:
+    """What all views take, and what the page's module adds with an `add_arguments` of its own."""
+    add_paths(parser)
+    add_refs(parser, "a rank, process, frame or compile (default: the run)")
+    parser.add_argument("--rank", metavar="N", type=rank, help="only this rank; `none` for processes without one")
+    parser.add_argument("--frame", metavar="F", type=int, help="only this frame")
+    add_markdown(parser)
+    own = getattr(import_module(f"tltui.documents.pages.{parser.command}"), "add_arguments", None)
+    if own is not None:
+        own(parser)
+    add_json(parser)
+
+
+def rank(text: str) -> int:
+    """The number of a rank. Raises ValueError."""
+    return NORANK if text == "none" else int(text)
+
+
+def part(options: argparse.Namespace) -> Ref:
+    """The part of the run that REF, --rank and --frame name together."""
+    ref = parse_ref(one_ref(options))
+    if options.rank is not None:
+        ref = Ref(options.rank, ref.process, ref.id)
+    if options.frame is not None and ref.id is None:
+        ref = Ref(ref.rank, ref.process, CompileId(None, options.frame, None))
+    return ref
+
+
+def run(options: argparse.Namespace) -> Iterator[bytes]:
+    """The page, or its result."""
+    from tltui.documents.scope import view_document
+
+    document = view_document(load(options), BY_NAME[options.command], part(options), layout(options))
+    if not options.json:
+        yield from as_text(document, options)
+        return
+    found = result_of(document)
+    whole = isinstance(found, dict) and "schema" in found  # a view with a shape of its own
+    yield from as_json(found if whole else {"schema": 1, "view": options.command, "result": found})

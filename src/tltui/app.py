@@ -6,7 +6,6 @@ import argparse
 import gc
 import os
 import sys
-import traceback
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
@@ -16,13 +15,15 @@ from textual.binding import BindingType
 from textual.dom import DOMNode
 
 from tltui.commands import BY_ID, Command, Where
-from tltui.config import THEMES, Config, cache_path, read_config
-from tltui.documents.format import home
+from tltui.config import THEMES, Config, read_config
 from tltui.model.run import Run
 from tltui.screens.browser import Browser
+from tltui.screens.faults import Surviving, crash_log
+from tltui.screens.workbench import Surroundings
 from tltui.sources.discover import Found
-from tltui.text import tokens
 from tltui.widgets.type_ahead import TypeAhead
+from tltui.work.gate import Gate
+from tltui.work.scheduler import Scheduler
 
 if TYPE_CHECKING:
     from textual.command import Provider
@@ -43,7 +44,7 @@ def _palette() -> type[Provider]:
     return Palette
 
 
-class TltuiApp(TypeAhead):
+class TltuiApp(Surviving, TypeAhead):
     """The program."""
 
     CSS_PATH = "styles.tcss"
@@ -55,7 +56,9 @@ class TltuiApp(TypeAhead):
     def __init__(self, run: Run, config: Config, *, theme: str, ascii_only: bool, mouse: bool) -> None:
         super().__init__(ansi_color=theme in TERMINAL_COLORS or None)
         self.animation_level = "none"
-        self.browser = Browser(run, config, ascii_only=ascii_only, mouse=mouse)
+        self.scheduler = Scheduler(Gate(run.reading), self.report)
+        """Does what no key waits for."""
+        self.browser = Browser(Surroundings(run, config, self.scheduler, ascii_only, mouse), self.report)
         self._theme_name = TEXTUAL_THEMES.get(theme, "textual-dark")
         self._config = config
 
@@ -92,9 +95,7 @@ class TltuiApp(TypeAhead):
         try:
             return await super().run_action(action, default_namespace, namespaces)
         except Exception as error:
-            path = _crash_log()
-            where = f"; where it happened is in {path}" if path else ""
-            self.browser.tell(f"{type(error).__name__}: this is a fault of tltui{where}", tokens.ERROR)
+            self.report(error)
             return True
 
     def action_help_quit(self) -> None:
@@ -135,22 +136,8 @@ def start(found: Found, options: argparse.Namespace) -> int:
     app = TltuiApp(Run(found), config, theme=theme, ascii_only=ascii_only, mouse=mouse)
     try:
         app.run(mouse=mouse)
-    except Exception:
-        if path := _crash_log():
+    except Exception as error:
+        if path := crash_log(error):
             print(f"tltui: this is a fault of tltui; where it happened is in {path}", file=sys.stderr)
         raise
     return app.return_code or 0
-
-
-def _crash_log() -> str:
-    """Write where it happened, without the texts of the trace (the log may be sent to us); the path, '' where that failed."""
-    path = cache_path() / "crash.log"
-    kind, _, trace = sys.exc_info()
-    frames = "".join(f"{f.filename}:{f.lineno} in {f.name}\n" for f in traceback.extract_tb(trace))
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            file.write(f"{kind.__name__ if kind else 'unknown'}\n{frames}")
-    except OSError:
-        return ""
-    return home(str(path))

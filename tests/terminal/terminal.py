@@ -22,9 +22,12 @@ from typing import TYPE_CHECKING
 
 import pyte
 
+import tltui
+
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+SOURCES = Path(tltui.__file__).parents[1]
 TIMEOUT = 20.0
 """Seconds that a test waits for what must happen."""
 KEYS = {
@@ -72,6 +75,7 @@ class Terminal:
         self._stream = pyte.ByteStream(self.screen)
         self._carry = b""
         clean = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(home), "TERM": term, "LANG": "C.UTF-8"}
+        clean["PYTHONPATH"] = str(SOURCES)  # the program under test, whatever is installed
         clean.update(environment or {})
         size = struct.pack("HHHH", rows, columns, 0, 0)
         self.started = time.perf_counter()

@@ -84,8 +84,9 @@ async def opened(
     ascii_only: bool = False,
     mouse: bool = True,
     wait: bool = True,
+    faults: bool = False,
 ) -> AsyncIterator[Driver]:
-    """tltui on these paths."""
+    """tltui on these paths. `faults`: a fault of ours is what the test is about; else there must be none."""
     found = discover([str(path) for path in paths or (BREAKS,)])
     app = TltuiApp(Run(found), config or Config(), theme=theme, ascii_only=ascii_only, mouse=mouse)
     async with app.run_test(size=size) as pilot:
@@ -95,6 +96,8 @@ async def opened(
             await driver.until(lambda: not _is_reading(driver))
             await driver.rest()
         yield driver
+    if not faults:
+        assert app.faults == []
 
 
 def _is_reading(driver: Driver) -> bool:

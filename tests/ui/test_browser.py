@@ -16,8 +16,8 @@ from tltui.config import Config, read_config
 from tltui.marks import Mark, write_marks
 from tltui.model.nodes import Compile
 from tltui.screens.goto import GoTo
-from tltui.screens.loading import Scan
 from tltui.widgets.bars import RunBar
+from tltui.work.scanning import Scan
 
 MAIN = [command for command in COMMANDS if command.where in (Where.EVERYWHERE, Where.TREE, Where.DOCUMENT)]
 
@@ -471,7 +471,7 @@ async def test_marks_are_exported_with_where_they_are(tmp_path: Path) -> None:
 
 async def test_marks_that_lead_nowhere(tmp_path: Path) -> None:
     async with opened(BREAKS) as driver:
-        file = driver.browser._marks_file
+        file = driver.browser.marking.file
         write_marks(file, [Mark("77/0", 0, "[77/0]", "was here"), Mark("0/0:inductor_output_code", 9_000_000, "code", "old line")])
         await driver.press("apostrophe")
         await driver.shown("@marks")
@@ -535,7 +535,7 @@ async def test_a_builder_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ZeroDivisionError("ours")
 
     monkeypatch.setattr(build, "compile_document", broken)
-    async with opened(BREAKS) as driver:
+    async with opened(BREAKS, faults=True) as driver:
         assert "ZeroDivisionError: ours" in screen_text(driver.app)
         assert "fault of tltui" in screen_text(driver.app)
         await driver.press("right_square_bracket")
@@ -550,7 +550,7 @@ async def test_an_action_that_fails(monkeypatch: pytest.MonkeyPatch, home: Path)
         raise ZeroDivisionError("ours")
 
     monkeypatch.setattr(Browser, "action_next_error", broken)
-    async with opened(BREAKS) as driver:
+    async with opened(BREAKS, faults=True) as driver:
         await driver.press("e")
         assert "ZeroDivisionError" in driver.said
         await driver.press("b")

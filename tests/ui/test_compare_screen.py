@@ -8,7 +8,9 @@ import pytest
 from opened import TRACES, Driver, opened
 from screen import screen_lines
 
-from tltui.screens.compare import Compared, CompareScreen
+from tltui.analyses.compare.comparing import Difference
+from tltui.documents.compare.sides import Memo, Sides
+from tltui.screens.compare import CompareScreen
 
 RECOMPILES = TRACES / "torch-2.13" / "recompiles"
 
@@ -134,13 +136,13 @@ async def test_marking_two_artifacts_of_two_ranks() -> None:
 async def test_a_large_one_is_shown_as_stored_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tltui.screens.compare.LARGE", 0)
     firsts: list[bool] = []
-    original = CompareScreen.on_compared
+    original = CompareScreen._compared
 
-    def heard(self: CompareScreen, message: Compared) -> None:
-        firsts.append(message.is_first)
-        original(self, message)
+    def heard(self: CompareScreen, found: Difference, sides: Sides, memo: Memo, is_first: bool) -> None:
+        firsts.append(is_first)
+        original(self, found, sides, memo, is_first)
 
-    monkeypatch.setattr(CompareScreen, "on_compared", heard)
+    monkeypatch.setattr(CompareScreen, "_compared", heard)
     async with opened(RECOMPILES, size=(160, 30)) as driver:
         await compare(driver, "0/1:dynamo_cpp_guards_str")
         await driver.until(lambda: len(firsts) == 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from tltui.text.document import Builder, Document, Hit, Line, Section, Span, Tex
 from tltui.text.payload import Payload
 from tltui.text.rows import Aligned
 from tltui.widgets.document_view import DocumentView
+from tltui.work.gate import Gate
+from tltui.work.scheduler import Scheduler
 
 
 class Probe(App[None]):
@@ -29,6 +32,7 @@ class Probe(App[None]):
     def __init__(self, document: Document, **options: Any) -> None:
         super().__init__()
         self.animation_level = "none"
+        self.scheduler = Scheduler(Gate(threading.RLock()), lambda error: self.told.append(repr(error)))
         self.view = DocumentView(**options)
         self.first = document
         self.told: list[str] = []
@@ -39,6 +43,9 @@ class Probe(App[None]):
 
     def compose(self) -> ComposeResult:
         yield self.view
+
+    def on_unmount(self) -> None:
+        self.scheduler.stop()
 
     def on_mount(self) -> None:
         self.view.focus()
@@ -552,6 +559,7 @@ async def test_keys_while_the_index_is_built_and_searched() -> None:
 async def test_shown_before_it_is_mounted_at_a_line_that_is_not_indexed_yet() -> None:
     class Early(App[None]):
         CSS_PATH = Probe.CSS_PATH
+        scheduler = Scheduler(Gate(threading.RLock()), print)
 
         def compose(self) -> ComposeResult:
             self.view = DocumentView()

@@ -102,7 +102,7 @@ def recompiles(path: Path, n: int) -> Run:
 
 
 @pytest.mark.parametrize(
-    "ref", ["", "0/-", "@problems", "@recompiles", "@timing", "@stacks", "@passes", "@provenance", "@source::f.py:4"]
+    "ref", ["", "0/", "@problems", "@recompiles", "@timing", "@stacks", "@passes", "@provenance", "@source::f.py:4"]
 )
 def test_recompiles_of_one_frame(ref: str, path: Path) -> None:
     assert_linear(pages(lambda n: recompiles(path, n), ref), 50)

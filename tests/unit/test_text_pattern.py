@@ -40,7 +40,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_all_that_search_and_filter_agree(run: Run, pattern: str, matches: bool) -> None:
     payload = [hit for hit in hits(run, Query(pattern)) if hit is not None and hit.name == NAME and hit.line]
     document = build(run, f"0/0:{NAME}", Options())
-    in_page = list(page_hits(run, re.compile(pattern, flags_of(pattern)), Options()))
+    in_page = [hit for hit in page_hits(run, re.compile(pattern, flags_of(pattern)), Options()) if hit is not None]
     compile_ = run.resolve("0/0")
     assert isinstance(compile_, Compile)
     phases = outline.children(outline.compile_node(compile_))
@@ -65,3 +65,5 @@ def test_text_that_is_no_expression_is_looked_for_as_it_stands() -> None:
     assert compiled("f(x").search("y = F(X)")
     assert not compiled("F(x").search("y = f(x)")
     assert not compiled("\\S(").search("\\s("), "here it is a letter"
+    for strange in ("x{99999999999}", "(" * 5000 + ")" * 5000):
+        assert compiled(strange).search(strange)

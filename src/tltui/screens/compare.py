@@ -5,68 +5,44 @@ Below `WIDE` columns the browser shows the same comparison as one page (`documen
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
-from textual.message import Message
-from textual.screen import Screen
 
 from tltui.analyses.compare.comparing import Difference
 from tltui.analyses.compare.pairing import artifact_difference
-from tltui.commands import FOOTER_COMPARE, Where, of
-from tltui.config import Config, cache_path
+from tltui.commands import FOOTER_COMPARE, Where
 from tltui.documents.compare.artifacts import artifact_page, diff_ref, verdict
 from tltui.documents.compare.sides import Memo, Sides, sides_of
-from tltui.export import WouldOverwrite, write
 from tltui.model.artifacts import Artifact
-from tltui.screens.browser_compare import WIDE
-from tltui.screens.clipboard import copy
-from tltui.screens.help import Help
-from tltui.screens.prompt import Confirm, Prompt
+from tltui.screens.workbench import Output, Surroundings, Workbench
 from tltui.text import tokens
-from tltui.text.document import Document, Options, TextDocument, error_document
+from tltui.text.document import Options, error_document
 from tltui.text.filename import safe_name
 from tltui.text.rows import Aligned
 from tltui.widgets.bars import RunBar, StatusBar
 from tltui.widgets.bindings import bindings
 from tltui.widgets.compare_side import CompareSide
 from tltui.widgets.document_view import DocumentView
+from tltui.work.scheduler import Place, Steps
 
 LARGE = 1 << 20
 """Stored bytes of both above which the comparison as stored is shown while that by structure is made."""
 
 
-@dataclass
-class Compared(Message):
-    """The two have been compared, or `error` says why not."""
-
-    found: Difference | None
-    sides: Sides | None
-    memo: Memo
-    raw: bool
-    error: Exception | None = None
-    is_first: bool = False
-    """As stored, to look at while the structure is being compared."""
-
-
-class CompareScreen(Screen[str]):
+class CompareScreen(Workbench[str]):
     """Gives the address of the page to show in its place when the screen became narrow, else ''."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.COMPARE)
 
-    def __init__(self, left: Artifact, right: Artifact, config: Config, *, ascii_only: bool, mouse: bool) -> None:
-        super().__init__()
+    def __init__(self, around: Surroundings, left: Artifact, right: Artifact, least: int) -> None:
+        """`least`: columns below which the page is better."""
+        super().__init__(around)
         self.artifacts = (left, right)
-        self._config = config
-        self._ascii = ascii_only
-        self._mouse = mouse
+        self._least = least
         self._raw = False
         self._found: Difference | None = None
         self.sides: Sides | None = None
@@ -80,20 +56,15 @@ class CompareScreen(Screen[str]):
 
     def compose(self) -> ComposeResult:
         """A line above, two halves, a line below."""
-        by_id = {command.id: command for command in of(Where.COMPARE)}
-        hints = []
-        for name in FOOTER_COMPARE:
-            keys = self._config.keys.get(name, by_id[name].keys)[:1]
-            hints.append((by_id[name].keys_shown(keys), by_id[name].hint))
         yield RunBar(id="compare-bar")
         with Horizontal(id="compare-panes"):
             for is_left, name in ((True, "left"), (False, "right")):
-                view = CompareSide(is_left=is_left, mouse=self._mouse, ascii_only=self._ascii, id=f"side-{name}")
+                view = CompareSide(is_left=is_left, mouse=self.mouse, ascii_only=self.ascii_only, id=f"side-{name}")
                 view.numbers = False
                 view.on_position = partial(self._moved, view)
                 view.asked = self._asked
                 yield view
-        yield StatusBar(hints, id="compare-status")
+        yield StatusBar(self.hints(Where.COMPARE, FOOTER_COMPARE), id="compare-status")
 
     def on_mount(self) -> None:
         """Compare off the UI thread."""
@@ -109,14 +80,9 @@ class CompareScreen(Screen[str]):
         """The half that has the focus."""
         return self.view(not self.view(False).has_focus)
 
-    @property
-    def status(self) -> StatusBar:
-        """The line below."""
-        return self.query_one(StatusBar)
-
     def on_resize(self) -> None:
         """Too narrow for two halves: the page is better."""
-        if self.is_mounted and self.is_current and self.size.width < WIDE and not self._is_left:
+        if self.is_mounted and self.is_current and self.size.width < self._least and not self._is_left:
             self._is_left = True  # a second resize may come before this one has had its effect
             self.dismiss(self.ref)
 
@@ -129,38 +95,42 @@ class CompareScreen(Screen[str]):
 
     def _load(self) -> None:
         self._say("comparing …")
-        threading.Thread(target=self._compare, args=(self._raw,), name="compare", daemon=True).start()
+        self.scheduler.drop(self)
+        self.scheduler.do(self._compare(self._raw), place=Place.LONG, owner=self, fault=self._failed)
 
-    def _compare(self, raw: bool) -> None:
-        """On a thread of its own."""
+    def _compare(self, raw: bool) -> Steps:
+        """Texts are read and compared: nothing that the run could change."""
         is_large = sum(a.log.columns.size[a.record] for a in self.artifacts) > LARGE
-        try:
-            for as_stored in (True, False) if is_large and not raw else (raw,):
-                found = artifact_difference(*self.artifacts, raw=as_stored)
-                memo: Memo = {}
-                sides = sides_of(found, self._refs, set(), memo, self._ascii)
-                self.post_message(Compared(found, sides, memo, raw, is_first=as_stored != raw))
-        except Exception as error:
-            self.post_message(Compared(None, None, {}, raw, error))
+        for as_stored in (True, False) if is_large and not raw else (raw,):
+            found = artifact_difference(*self.artifacts, raw=as_stored)
+            memo: Memo = {}
+            sides = sides_of(found, self._refs, set(), memo, self.ascii_only)
+            self.answer(partial(self._compared, found, sides, memo, as_stored != raw))
+            yield None
+
+    def _failed(self, error: BaseException) -> None:
+        self.answer(partial(self._not_compared, error))
+
+    def on_unmount(self) -> None:
+        """Nobody waits any more."""
+        self.scheduler.drop(self)
 
     @property
     def _refs(self) -> tuple[str, str]:
         return str(self.artifacts[0].ref), str(self.artifacts[1].ref)
 
-    def on_compared(self, message: Compared) -> None:
-        """Show what came out, unless something else is wanted by now."""
-        if message.raw != self._raw:
-            return
-        if message.found is None:
-            error = message.error or ValueError("nothing was compared")
-            self.view(True).show(error_document(self.ref, "compare", self.ref, error))
-            self._say("not compared")
-            return
+    def _not_compared(self, error: BaseException) -> None:
+        fault = error if isinstance(error, Exception) else RuntimeError(repr(error))
+        self.view(True).show(error_document(self.ref, "compare", self.ref, fault))
+        self._say("not compared")
+
+    def _compared(self, found: Difference, sides: Sides, memo: Memo, is_first: bool) -> None:
+        """Show what came out. `is_first`: as stored, to look at while the structure is being compared."""
         hunk = self._hunk if self.sides is not None else 0
-        self._found, self._memo, self._opened = message.found, message.memo, set()
-        self._lay_out(message.sides)
-        said = "comparing by structure … as stored: " if message.is_first else "as stored: " if self._raw else ""
-        self._say(said + verdict(message.found))
+        self._found, self._memo, self._opened = found, memo, set()
+        self._lay_out(sides)
+        said = "comparing by structure … as stored: " if is_first else "as stored: " if self._raw else ""
+        self._say(said + verdict(found))
         if self.sides is not None and self.sides.hunks:
             self._go(self.sides.hunks[min(hunk, len(self.sides.hunks) - 1)][0])
 
@@ -173,7 +143,7 @@ class CompareScreen(Screen[str]):
     def _lay_out(self, sides: Sides | None = None) -> None:
         """Show both halves, made anew where they are not given."""
         assert self._found is not None
-        self.sides = sides = sides or sides_of(self._found, self._refs, self._opened, self._memo, self._ascii)
+        self.sides = sides = sides or sides_of(self._found, self._refs, self._opened, self._memo, self.ascii_only)
         changed = _changed_lines(sides)
         self._is_following = True
         try:
@@ -186,7 +156,7 @@ class CompareScreen(Screen[str]):
 
     def _say(self, text: str) -> None:
         left, right = self.artifacts
-        names = f" {left.ref} {'=' if self._ascii else '↔'} {right.ref}  "
+        names = f" {left.ref} {'=' if self.ascii_only else '↔'} {right.ref}  "
         self.query_one(RunBar).set([(names, tokens.TITLE), (text, tokens.STRONG)])
 
     # both halves
@@ -242,7 +212,7 @@ class CompareScreen(Screen[str]):
         if found:
             self._go(found[0])
         else:
-            self.status.tell(f" no {'earlier' if back else 'further'} change")
+            self.tell(f"no {'earlier' if back else 'further'} change")
 
     # folds
 
@@ -250,7 +220,7 @@ class CompareScreen(Screen[str]):
         """Show the equal lines that are folded at the cursor."""
         change = self.sides.folds.get(self.focused_side.row) if self.sides is not None else None
         if self.sides is None or change is None or self._opened is None:
-            self.status.tell(" no folded lines here")
+            self.tell("no folded lines here")
             return
         self._opened.add(change)
         self._lay_out()
@@ -282,71 +252,19 @@ class CompareScreen(Screen[str]):
     def action_export(self) -> None:
         """To a file: the page, or the patch."""
         left, right = self.artifacts
-        document = artifact_page(self.ref, f"{left.ref} ↔ {right.ref}", left, right, Options(raw=self._raw, ascii=self._ascii))
-
-        def named(path: str | None) -> None:
-            if path and path.strip():
-                self._write(document, path.strip(), False)
-
+        options = Options(raw=self._raw, ascii=self.ascii_only)
+        output = Output(partial(artifact_page, self.ref, f"{left.ref} ↔ {right.ref}", left, right, options))
         name = safe_name(f"{left.ref}_{right.ref}", ".patch" if self._raw else ".txt")
-        what = "write the patch to" if self._raw else "write the comparison to"
-        self.app.push_screen(Prompt(what, name, ".txt .ansi .md"), named)
-
-    def _write(self, document: TextDocument, path: str, force: bool) -> None:
-        try:
-            count = write(document, path, force=force)
-        except WouldOverwrite as exists:
-
-            def answered(yes: bool | None) -> None:
-                if yes:
-                    self._write(document, path, True)
-
-            self.app.push_screen(Confirm(f"{exists} exists: replace it?"), answered)
-        except OSError as error:
-            self.status.tell(f" could not write {path}: {error.strerror or error}", tokens.ERROR)
-        else:
-            self.status.tell(f" wrote {count} lines to {path}")
+        self.ask_where("write the patch to" if self._raw else "write the comparison to", output, name)
 
     def action_copy(self) -> None:
         """The selected lines, or the line."""
-        view = self.focused_side
-        lo, hi = view.selected_lines() or (view.current_line(), view.current_line() + 1)
-        text = "\n".join(_document(view).text(lo, hi))
-        self.status.tell(f" {copy(text, self.app.copy_to_clipboard, cache_path() / 'yank.txt')}")
-
-    def action_help(self) -> None:
-        """Keys and marks."""
-        self.app.push_screen(Help(self._ascii, self._config))
+        self.copy_lines(self.focused_side)
 
     def action_leave(self) -> None:
         """Back, unless something in the half is to be closed first."""
         if not self.focused_side.close_innermost():
             self.dismiss("")
-
-    # what the halves ask
-
-    @on(DocumentView.Told)
-    def _told(self, message: DocumentView.Told) -> None:
-        self.status.tell(f" {message.text}")
-
-    @on(DocumentView.AskSearch)
-    def _ask_search(self, message: DocumentView.AskSearch) -> None:
-        self._ask("/", message.view.search)
-
-    @on(DocumentView.AskLine)
-    def _ask_line(self, message: DocumentView.AskLine) -> None:
-        self._ask("line", lambda text: message.view.goto_line(int(text)) if text.strip().isdigit() else None)
-
-    def _ask(self, question: str, answer: Callable[[str], object]) -> None:
-        def answered(text: str | None) -> None:
-            if text is not None:
-                answer(text)
-
-        self.app.push_screen(Prompt(question), answered)
-
-
-def _document(view: CompareSide) -> Document:
-    return view.document
 
 
 def _changed_lines(sides: Sides) -> tuple[set[int], set[int]]:

@@ -3,9 +3,9 @@ is named in the document that is shown. Or type an address."""
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from typing import ClassVar
 
@@ -13,7 +13,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
@@ -21,15 +20,17 @@ from textual.widgets.option_list import Option
 from tltui.commands import COMMANDS, Where
 from tltui.documents.names import Names
 from tltui.documents.tree.places import BLOCK, SHOWN, Place, Places, everything
+from tltui.messages import Answer
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, parse_ref
-from tltui.model.run import Run
 from tltui.model.walk import in_order
+from tltui.screens.workbench import Surroundings
 from tltui.text.sanitize import sanitize
 from tltui.text.width import fit
+from tltui.work.scheduler import Lane, Steps
 
 AT_ONCE = 0.03
-"""Seconds of collecting names before the screen opens; a thread goes on with the rest."""
+"""Seconds of collecting names before the screen opens; the scheduler goes on with the rest."""
 SMALL = 500
 """Names that are collected between two looks at the clock."""
 COMMAND = "command:"
@@ -51,23 +52,14 @@ class GoTo(ModalScreen[str | None]):
         Binding("up", "move(-1)", "up", show=False, priority=True),
     ]
 
-    class Collected(Message):
-        """There are more names."""
-
-        def __init__(self, places: list[Place]) -> None:
-            super().__init__()
-            self.places = places
-
-    def __init__(
-        self, run: Run, current: Compile | None, names: Names | None = None, ref: str = "", ascii_only: bool = False
-    ) -> None:
+    def __init__(self, around: Surroundings, current: Compile | None, names: Names | None = None, ref: str = "") -> None:
         """`names` are those of the document at `ref`, which is shown."""
         super().__init__()
-        self._run = run
-        self._ascii = ascii_only
+        self._run = run = around.run
+        self._scheduler = around.scheduler
+        self._ascii = around.ascii_only
         self._places = Places()
-        self._is_closed = threading.Event()
-        self._more: Iterator[Place] | None = everything(run, list(in_order(run)), current, names, ref, ascii_only)
+        self._more: Iterator[Place] | None = everything(run, list(in_order(run)), current, names, ref, around.ascii_only)
         end = time.monotonic() + AT_ONCE
         first: list[Place] = []
         while time.monotonic() < end and self._more is not None:
@@ -78,21 +70,24 @@ class GoTo(ModalScreen[str | None]):
         self._places.add([*first, *commands()])
         self._matches: list[Place] = []
 
-    def _collect(self) -> None:
-        """Runs in a thread of its own."""
-        more = self._more
-        assert more is not None
+    def _collect(self, more: Iterator[Place]) -> Steps:
+        """Collect the rest. A log that goes away, or a run that grows meanwhile, leaves what there is."""
+        waiting: list[Place] = []
         try:
-            while not self._is_closed.is_set():
-                some: list[Place] = []
-                while len(some) < BLOCK and not self._is_closed.is_set() and (few := list(islice(more, SMALL))):
-                    some += few
-                    time.sleep(0)
-                if not some or self._is_closed.is_set():
-                    return
-                self.post_message(self.Collected(some))
+            while some := list(islice(more, SMALL)):
+                waiting += some
+                if len(waiting) >= BLOCK:
+                    self.post_message(Answer(partial(self._collected, waiting)))
+                    waiting = []
+                yield None
         except (OSError, RuntimeError):
-            return  # a log that went away, or a run that grew meanwhile: what there is remains
+            pass
+        if waiting:
+            self.post_message(Answer(partial(self._collected, waiting)))
+
+    def on_answer(self, message: Answer) -> None:
+        """More names."""
+        message.apply()
 
     def compose(self) -> ComposeResult:
         """Input and list."""
@@ -105,17 +100,17 @@ class GoTo(ModalScreen[str | None]):
         self.query_one("#goto-list", OptionList).can_focus = False
         self.query_one(Input).focus()
         if self._more is not None:
-            threading.Thread(target=self._collect, name="goto", daemon=True).start()
+            self._scheduler.do(self._collect(self._more), lane=Lane.GROW, owner=self)
         # each line is cut to the width, which is known after the first layout
         self.call_after_refresh(lambda: self._fill(self.query_one(Input).value))
 
     def on_unmount(self) -> None:
         """Stop collecting."""
-        self._is_closed.set()
+        self._scheduler.drop(self)
 
-    def on_go_to_collected(self, event: Collected) -> None:
+    def _collected(self, places: list[Place]) -> None:
         """More names: they may be what is being looked for. A line that was chosen stays chosen."""
-        self._places.add(event.places)
+        self._places.add(places)
         query = self.query_one(Input).value
         listing = self.query_one("#goto-list", OptionList)
         if query and len(self._matches) < SHOWN and not listing.highlighted:

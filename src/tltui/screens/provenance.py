@@ -7,8 +7,6 @@ says what is known of the line.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
@@ -18,8 +16,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
-from textual.message import Message
-from textual.screen import Screen
 
 from tltui.analyses.provenance.provenance import (
     CPP,
@@ -34,19 +30,14 @@ from tltui.analyses.provenance.provenance import (
     provenance_of,
 )
 from tltui.analyses.provenance.result import correspondence
-from tltui.commands import FOOTER_PROVENANCE, Where, of
-from tltui.config import Config, cache_path
+from tltui.commands import FOOTER_PROVENANCE, Where
 from tltui.documents.build import build
 from tltui.documents.names import Names, names_of
 from tltui.documents.parts.provenance import coverage_line, selection_document
 from tltui.documents.parts.source_lines import source_lines
-from tltui.export import WouldOverwrite, write
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile
-from tltui.model.run import Run
-from tltui.screens.clipboard import copy
-from tltui.screens.help import Help
-from tltui.screens.prompt import Confirm, Prompt
+from tltui.screens.workbench import Output, Surroundings, Workbench
 from tltui.text import tokens
 from tltui.text.correspondence import LineGroups
 from tltui.text.document import Builder, Document, Options, Piece, TextDocument, error_document
@@ -55,6 +46,7 @@ from tltui.widgets.bars import RunBar, StatusBar
 from tltui.widgets.bindings import bindings
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.marked_view import MarkedView
+from tltui.work.scheduler import Place, Steps
 
 WIDTHS = ((100, 2), (180, 3), (10_000, 4))
 """Columns below which so many panes are shown."""
@@ -62,9 +54,9 @@ FIRST_CHOICE = {2: (SOURCE, PY, CPP), 3: (PRE, POST, PY, CPP), 4: (SOURCE, PRE, 
 CODE = (PY, CPP, KERNEL)
 
 
-@dataclass
-class UnitReady(Message):
-    """The texts of a unit have been read and parsed."""
+@dataclass(frozen=True, slots=True)
+class ReadUnit:
+    """The texts of a unit, read and parsed."""
 
     number: int
     provenance: Provenance
@@ -73,21 +65,15 @@ class UnitReady(Message):
     groups: LineGroups | None
 
 
-class ProvenanceScreen(Screen[None]):
+class ProvenanceScreen(Workbench[None]):
     """The mode, for one compile."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.PROVENANCE)
 
-    def __init__(
-        self, run: Run, compile_: Compile, start: Artifact | None, config: Config, *, ascii_only: bool, mouse: bool
-    ) -> None:
-        super().__init__()
-        self.trace = run
+    def __init__(self, around: Surroundings, compile_: Compile, start: Artifact | None) -> None:
+        super().__init__(around)
         self.compile_ = compile_
         self._start = start
-        self._config = config
-        self._ascii = ascii_only
-        self._mouse = mouse
         self._found: Provenance | None = None
         self._number = 0
         self._chosen: tuple[int, ...] = ()
@@ -101,18 +87,15 @@ class ProvenanceScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """A line above, the panes, a line below."""
-        by_id = {command.id: command for command in of(Where.PROVENANCE)}
-        keys = [self._config.keys.get(name, by_id[name].keys)[:1] for name in FOOTER_PROVENANCE]
-        hints = [(by_id[n].keys_shown(k), by_id[n].hint) for n, k in zip(FOOTER_PROVENANCE, keys, strict=True)]
         yield RunBar(id="provenance-bar")
         with Horizontal(id="provenance-panes"):
             for pane, name in enumerate(PANES):
-                view = MarkedView(mouse=self._mouse, ascii_only=self._ascii, id=f"pane-{name}")
+                view = MarkedView(mouse=self.mouse, ascii_only=self.ascii_only, id=f"pane-{name}")
                 view.display = False
                 view.on_position = partial(self._moved, pane)
                 view.on_hover = partial(self._hovered, pane)
                 yield view
-        yield StatusBar(hints, id="provenance-status")
+        yield StatusBar(self.hints(Where.PROVENANCE, FOOTER_PROVENANCE), id="provenance-status")
 
     def on_mount(self) -> None:
         """Read the compile off the UI thread."""
@@ -128,10 +111,6 @@ class ProvenanceScreen(Screen[None]):
         return self.query_one(RunBar)
 
     @property
-    def _status(self) -> StatusBar:
-        return self.query_one(StatusBar)
-
-    @property
     def unit(self) -> UnitProvenance | None:
         """The unit that is shown."""
         return self._found.units[self._number] if self._found and self._found.units else None
@@ -144,37 +123,47 @@ class ProvenanceScreen(Screen[None]):
     # loading
 
     def _load(self, number: int, wanted: int | None = None) -> None:
-        options = Options(width=max(self.size.width // max(self._count(), 1) - 8, 40), ascii=self._ascii)
-        job = partial(self._read, number, wanted, self._found, options)
-        threading.Thread(target=job, name="provenance", daemon=True).start()
+        options = Options(width=max(self.size.width // max(self._count(), 1) - 8, 40), ascii=self.ascii_only)
+        self.scheduler.drop(self)
+        self.scheduler.do(self._read(number, wanted, self._found, options), owner=self, fault=self._failed)
 
-    def _read(self, number: int, wanted: int | None, found: Provenance | None, options: Options) -> None:
-        """On a thread of its own: analyse the compile, make the documents of one unit."""
+    def on_unmount(self) -> None:
+        """Nobody waits any more."""
+        self.scheduler.drop(self)
+
+    def _failed(self, error: BaseException) -> None:
+        found = self._found or Provenance(1, str(self.compile_.ref), ())
+        fault = error if isinstance(error, Exception) else RuntimeError(repr(error))
+        said = error_document("", "provenance", f"the provenance of {self.compile_.ref}", fault)
+        self.answer(partial(self._show, ReadUnit(0, found, {PRE: said}, {}, None)))
+
+    def _read(self, number: int, wanted: int | None, found: Provenance | None, options: Options) -> Steps:
+        """Analyse the compile, make the documents of one unit, and find out what their names mean."""
         documents: dict[int, Document] = {}
         groups = None
-        try:
-            found = found or provenance_of(self.compile_)
-            if wanted is not None:
-                number = next((n for n, unit in enumerate(found.units) if unit.number == wanted), number)
-            if found.units:
-                unit = found.units[number]
-                source = source_lines(f"@source:{self.compile_.ref}", "your source", unit.places, options)
-                documents[SOURCE] = source.document
-                for pane in (PRE, POST, *CODE):
-                    if unit.panes[pane].ref:
-                        documents[pane] = build(self.trace, unit.panes[pane].ref, options)
-                groups = correspondence(unit, source.lines)
-        except Exception as error:
-            found = found or Provenance(1, str(self.compile_.ref), ())
-            documents = {PRE: error_document("", "provenance", f"the provenance of {self.compile_.ref}", error)}
+        found = found or provenance_of(self.compile_)
+        yield None
+        if wanted is not None:
+            number = next((n for n, unit in enumerate(found.units) if unit.number == wanted), number)
+        if found.units:
+            unit = found.units[number]
+            source = source_lines(f"@source:{self.compile_.ref}", "your source", unit.places, options)
+            documents[SOURCE] = source.document
+            for pane in (PRE, POST, *CODE):
+                if unit.panes[pane].ref:
+                    yield None
+                    documents[pane] = build(self.trace, unit.panes[pane].ref, options)
+            yield Place.LONG
+            groups = correspondence(unit, source.lines)
+        yield Place.LONG
         names = {pane: known for pane, document in documents.items() if (known := names_of(document)) is not None}
-        self.post_message(UnitReady(number, found, documents, names, groups))
+        self.answer(partial(self._show, ReadUnit(number, found, documents, names, groups)))
 
-    def on_unit_ready(self, message: UnitReady) -> None:
+    def _show(self, read: ReadUnit) -> None:
         """Show what was read."""
-        self._found, self._number = message.provenance, message.number
-        self._documents, self._names, self._groups = message.documents, message.names, message.groups
-        if not message.documents:
+        self._found, self._number = read.provenance, read.number
+        self._documents, self._names, self._groups = read.documents, read.names, read.groups
+        if not read.documents:
             why = f"{self.compile_.ref} has no lowered graph: nothing became code"
             self._documents = {PRE: _said(f"@provenance:{self.compile_.ref}", why)}
         if not set(self._chosen) <= self._documents.keys() or not self._chosen:
@@ -238,7 +227,7 @@ class ProvenanceScreen(Screen[None]):
         self._chosen = choices[(place + 1) % len(choices)]
         self._arrange()
         self.view(self._chosen[0]).focus()
-        self._status.tell(f" panes: {' · '.join(PANES[pane] for pane in self._chosen)}")
+        self.tell(f"panes: {' · '.join(PANES[pane] for pane in self._chosen)}")
 
     def action_next_pane(self) -> None:
         """The pane to the right."""
@@ -273,7 +262,7 @@ class ProvenanceScreen(Screen[None]):
         self._line = (pane, moved.line)
         self._follow(pane, moved.line)
         self._say_line(pane, moved.line)
-        self._status.place([(f"{moved.hits}  " if moved.hits else "", tokens.BREAK), (f"{moved.position} ", tokens.DIM)])
+        self.status.place([(f"{moved.hits}  " if moved.hits else "", tokens.BREAK), (f"{moved.position} ", tokens.DIM)])
 
     def _hovered(self, pane: int, line: int) -> None:
         if not self._is_following:
@@ -300,7 +289,7 @@ class ProvenanceScreen(Screen[None]):
         pinned = any(self.view(other).has_pinned for other in self._chosen)
         for other in range(len(PANES)):
             self.view(other).set_pinned(() if pinned else self._lines(pane, line, other))
-        self._status.tell(" unpinned" if pinned else " pinned: P lets it go")
+        self.tell("unpinned" if pinned else " pinned: P lets it go")
 
     def action_next_match(self) -> None:
         """The next line of this pane that belongs to the same."""
@@ -316,7 +305,7 @@ class ProvenanceScreen(Screen[None]):
         starts = [first for first, _ in self._groups.matches(pane, line, pane)] if self._groups else []
         later = [start for start in starts if start < line] if back else [start for start in starts if start > line]
         if not later:
-            self._status.tell(f" no {'earlier' if back else 'further'} match in this pane")
+            self.tell(f"no {'earlier' if back else 'further'} match in this pane")
         else:
             self.view(pane).move_to(later[-1] if back else later[0], 0)
 
@@ -333,14 +322,14 @@ class ProvenanceScreen(Screen[None]):
         line = self.view(pane).current_line()
         found = self._groups.next_line(pane, line, back) if self._groups else None
         if found is None:
-            self._status.tell(f" no {'earlier' if back else 'further'} line of this pane is mapped")
+            self.tell(f"no {'earlier' if back else 'further'} line of this pane is mapped")
         else:
             self.view(pane).move_to(found, 0)
 
     def action_next_unit(self) -> None:
         """The next unit: forward, backward …"""
         if self._found is None or len(self._found.units) < 2:
-            self._status.tell(" this compile has one unit only")
+            self.tell("this compile has one unit only")
         else:
             self._load((self._number + 1) % len(self._found.units))
 
@@ -363,9 +352,9 @@ class ProvenanceScreen(Screen[None]):
         if not said and self._groups is not None and not self._groups.groups(pane, line):
             said = "this line is not mapped: . and , go to the next and previous one that is"
         if said:
-            self._status.tell(f" {said}", tokens.DIM)
+            self.tell(f"{said}", tokens.DIM)
         else:
-            self._status.quiet()
+            self.status.quiet()
 
     # out
 
@@ -374,41 +363,16 @@ class ProvenanceScreen(Screen[None]):
         pane, line = self._line
         unit = self.unit
         if unit is None or self._groups is None:
-            self._status.tell(" there is nothing to export")
+            self.tell("there is nothing to export")
             return
         chosen = selection_document(unit, self._groups, self._documents, pane, line)
 
-        def named(path: str | None) -> None:
-            if path and path.strip():
-                self._write(chosen, path.strip(), False)
-
         name = safe_name(f"{self.compile_.ref}_{unit.unit}_{PANES[pane]}_{line + 1}", ".txt")
-        self.app.push_screen(Prompt("write this line and what it maps to", name, ".txt .ansi .md"), named)
-
-    def _write(self, document: TextDocument, path: str, force: bool) -> None:
-        try:
-            count = write(document, path, force=force)
-        except WouldOverwrite as exists:
-            def answered(yes: bool | None) -> None:
-                if yes:
-                    self._write(document, path, True)
-
-            self.app.push_screen(Confirm(f"{exists} exists: replace it?"), answered)
-        except OSError as error:
-            self._status.tell(f" could not write {path}: {error.strerror or error}", tokens.ERROR)
-        else:
-            self._status.tell(f" wrote {count} lines to {path}")
+        self.ask_where("write this line and what it maps to", Output(lambda: chosen), name)
 
     def action_copy(self) -> None:
         """The selected lines, or the line."""
-        view = self.view(self.pane)
-        lo, hi = view.selected_lines() or (view.current_line(), view.current_line() + 1)
-        text = "\n".join(view.document.text(lo, hi))
-        self._status.tell(f" {copy(text, self.app.copy_to_clipboard, cache_path() / 'yank.txt')}")
-
-    def action_help(self) -> None:
-        """Keys and marks."""
-        self.app.push_screen(Help(self._ascii, self._config))
+        self.copy_lines(self.view(self.pane))
 
     def action_leave(self) -> None:
         """Back to the browser, unless something in the pane is to be closed first."""
@@ -416,10 +380,6 @@ class ProvenanceScreen(Screen[None]):
             self.dismiss(None)
 
     # what the panes ask
-
-    @on(DocumentView.Told)
-    def _told(self, message: DocumentView.Told) -> None:
-        self._status.tell(f" {message.text}")
 
     @on(DocumentView.NameFollowed)
     def _name_followed(self, message: DocumentView.NameFollowed) -> None:
@@ -432,26 +392,7 @@ class ProvenanceScreen(Screen[None]):
 
     @on(DocumentView.Followed)
     def _followed(self, message: DocumentView.Followed) -> None:
-        self._status.tell(f" {message.target.removeprefix('file:')}")
-
-    @on(DocumentView.AskSearch)
-    def _ask_search(self, message: DocumentView.AskSearch) -> None:
-        self._ask("/", message.view.search)
-
-    @on(DocumentView.AskLine)
-    def _ask_line(self, message: DocumentView.AskLine) -> None:
-        self._ask("line", lambda text: message.view.goto_line(int(text)) if text.strip().isdigit() else None)
-
-    @on(DocumentView.AskFilter)
-    def _ask_filter(self, message: DocumentView.AskFilter) -> None:
-        self._ask("show only lines with", message.view.set_filter)
-
-    def _ask(self, question: str, answer: Callable[[str], object]) -> None:
-        def answered(text: str | None) -> None:
-            if text is not None:
-                answer(text)
-
-        self.app.push_screen(Prompt(question), answered)
+        self.tell(f"{message.target.removeprefix('file:')}")
 
 
 def _said(ref: str, text: str) -> TextDocument:

@@ -1,12 +1,13 @@
 """A stored payload of any size as a document.
 
 What is kept is the line index (eight bytes per line) and a few bounded caches; lines are read when somebody looks at
-them.
+them. Any thread may do so at any time: a lock is held for as long as one line takes, or one step of the line index.
 """
 
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator, Sequence
 
 from tltui.text.clean import LEXED, LONG, SHORT, decode, decode_bytewise, decode_lines, is_plain
@@ -51,18 +52,20 @@ class BytesDocument:
         self._long: Lru[int, str] = Lru(16 << 20)
         self._plain: Lru[int, bool] = Lru(4096)
         self._widest = 0
+        self._lock = threading.RLock()
         self._sections: Sequence[Section] | None = None
 
     def __len__(self) -> int:
         return len(self._index)
 
     def advance(self, size: int = 4 << 20) -> bool:
-        if not self.complete:
-            done = self._index.advance(size)
-            self._highlighter.advance()
-            self.complete = done
-            self.version += 1
-        return self.complete
+        with self._lock:
+            if not self.complete:
+                done = self._index.advance(size)
+                self._highlighter.advance()
+                self.complete = done
+                self.version += 1
+            return self.complete
 
     def _stored(self, n: int) -> int:
         """Stored bytes of line `n`, its prefix included: says without reading what kind of line it is."""
@@ -71,18 +74,23 @@ class BytesDocument:
         return self._index.end(n) - self._index.start(n)
 
     def line(self, n: int, lo: int = 0, hi: int | None = None) -> Line:
-        if self._stored(n) > SHORT:
-            return self._window(n, lo, hi)
-        whole = self._lines.get(n)
-        if whole is None:
-            text = decode(self._index.stored(n))
-            spans = self._highlighter.spans(n, n + 1)[0]
-            whole = Line(text, spans, links(text))
-            self._lines.put(n, whole, len(text) + 64 * len(spans) + 64)
-            self._widest = max(self._widest, len(text))
+        with self._lock:
+            if self._stored(n) > SHORT:
+                return self._window(n, lo, hi)
+            whole = self._lines.get(n)
+            if whole is None:
+                whole = self._read(n)
         if lo == 0 and (hi is None or hi >= len(whole.text)):
             return whole
         return Line(whole.text[lo:hi], whole.spans, whole.links, lo)
+
+    def _read(self, n: int) -> Line:
+        text = decode(self._index.stored(n))
+        spans = self._highlighter.spans(n, n + 1)[0]
+        whole = Line(text, spans, links(text))
+        self._lines.put(n, whole, len(text) + 64 * len(spans) + 64)
+        self._widest = max(self._widest, len(text))
+        return whole
 
     def _window(self, n: int, lo: int, hi: int | None) -> Line:
         """Part of a line that is too long to be handed out whole."""
@@ -125,9 +133,10 @@ class BytesDocument:
         stored = self._stored(n)
         if stored <= SHORT:
             return len(self.line(n).text)
-        if stored > LONG or self._is_plain(n):
-            return self._index.size(n)
-        return len(self._long_text(n))
+        with self._lock:
+            if stored > LONG or self._is_plain(n):
+                return self._index.size(n)
+            return len(self._long_text(n))
 
     def width(self) -> int:
         """A line of many tabs may be wider; the number grows when such a line is looked at."""
@@ -141,21 +150,24 @@ class BytesDocument:
             self._sections = find_sections(self.language, list(self.text())) if small else ()
         return self._sections
 
-    def find(self, pattern: re.Pattern[str], start: int = 0, back: bool = False) -> Iterator[Hit]:
+    def find(self, pattern: re.Pattern[str], start: int = 0, back: bool = False) -> Iterator[Hit | None]:
         """Lines that are not known yet are indexed on the way, also backwards up to line `start`."""
         finder = Finder(self._index, pattern)
-        if back:
-            while start >= len(self) and not self.advance():
-                pass
-            yield from finder.backward(0, min(start + 1, len(self)))
-            return
-        while True:
-            known = len(self)
-            yield from finder.forward(start, known)
-            start = max(start, known)
-            if self.complete and start >= len(self):
+        try:
+            if back:
+                while start >= len(self) and not self.advance():
+                    yield None
+                yield from finder.backward(0, min(start + 1, len(self)))
                 return
-            self.advance()
+            while True:
+                known = len(self)
+                yield from finder.forward(start, known)
+                start = max(start, known)
+                if self.complete and start >= len(self):
+                    return
+                self.advance()
+        finally:
+            finder.close()
 
     def anchor(self, n: int) -> str:
         return str(n + 1)

@@ -62,7 +62,7 @@ class Chain:
             for section in part.sections()
         ]
 
-    def find(self, pattern: re.Pattern[str], start: int = 0, back: bool = False) -> Iterator[Hit]:
+    def find(self, pattern: re.Pattern[str], start: int = 0, back: bool = False) -> Iterator[Hit | None]:
         pairs = list(zip(self._parts, self._starts, strict=True))
         for part, first in reversed(pairs) if back else pairs:
             own = start - first
@@ -72,7 +72,7 @@ class Chain:
                 continue
             begin = min(own, len(part) - 1) if back and part is not self._parts[-1] else max(own, 0)
             for hit in part.find(pattern, begin, back):
-                yield replace(hit, line=hit.line + first)
+                yield None if hit is None else replace(hit, line=hit.line + first)
 
     def anchor(self, n: int) -> str:
         return str(n + 1)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from tltui.text.sanitize import sanitize
+from tltui.text.search.child import in_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +135,10 @@ class Document(Protocol):
     def sections(self) -> Sequence[Section]:
         """Sections in the order of their first lines, properly nested. May take long for a large document."""
 
-    def find(self, pattern: re.Pattern[str], start: int = 0, back: bool = False) -> Iterator[Hit]:
-        """Hits from line `start` on to the end (`back`: from the end of line `start` back to the first line)."""
+    def find(self, pattern: re.Pattern[str], start: int = 0, back: bool = False) -> Iterator[Hit | None]:
+        """Hits from line `start` on to the end (`back`: from the end of line `start` back to the first line).
+
+        None now and then, for a pattern that is matched in another process: nothing yet. What is closed ends the process."""
 
     def anchor(self, n: int) -> str:
         """A name of line `n` that survives width, sorting and growth."""
@@ -197,11 +200,10 @@ class TextDocument:
     def sections(self) -> Sequence[Section]:
         return self.section_list
 
-    def find(self, pattern: re.Pattern[str], start: int = 0, back: bool = False) -> Iterator[Hit]:
+    def find(self, pattern: re.Pattern[str], start: int = 0, back: bool = False) -> Iterator[Hit | None]:
         order = range(start, -1, -1) if back else range(start, len(self.lines))
-        for n in order:
-            hits = [Hit(n, m.start(), m.end()) for m in pattern.finditer(self.lines[n].text) if m.end() > m.start()]
-            yield from reversed(hits) if back else hits
+        for found in in_lines(pattern, ((n, self.lines[n].text) for n in order), back):
+            yield None if found is None else Hit(*found)
 
     def anchor(self, n: int) -> str:
         return next((name for name, line in self.anchors.items() if line == n), str(n + 1))

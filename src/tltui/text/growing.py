@@ -6,12 +6,11 @@ import time
 from collections.abc import Callable, Generator
 from typing import TypeVar
 
+from tltui.text import tokens
 from tltui.text.document import Builder, Options, TextDocument
 
 SLICE = 0.02
 """Seconds of work in one `advance`."""
-FIRST = 0.15
-"""Seconds of work before the page is shown."""
 
 B = TypeVar("B", bound=Builder)
 
@@ -39,7 +38,16 @@ class GrowingDocument(TextDocument):
         super().__init__(ref, made.title, complete=False)
         self.lines, self.anchors, self.section_list = made.lines, made.anchors, made.section_list
         self._pieces = fill(builder)
-        self._work(FIRST)
+        self._work(SLICE)
+
+    def stop(self) -> None:
+        """Nobody wants the rest: end what is at work, and say that there would be more."""
+        if not self.complete:
+            self._pieces.close()
+            self._builder.close(0)
+            self._builder.blank()
+            self._builder.add(("Stopped here: this page is not complete.", tokens.WARN))
+            self._end(None)
 
     def advance(self, size: int = 0) -> bool:
         return self.complete or self._work(SLICE)
@@ -50,9 +58,13 @@ class GrowingDocument(TextDocument):
             try:
                 next(self._pieces)
             except StopIteration as stop:
-                self._builder.document()
-                self.result = stop.value
-                self.complete = True
-                break
+                self._end(stop.value)
+                return True
         self.version += 1
-        return self.complete
+        return False
+
+    def _end(self, result: object) -> None:
+        self._builder.document()
+        self.result = result
+        self.complete = True
+        self.version += 1

@@ -33,5 +33,5 @@ def compiled(text: str) -> re.Pattern[str]:
     """The regular expression that `text` is; text that is none is looked for as it stands."""
     try:
         return re.compile(text, flags_of(text))
-    except re.error:
+    except (re.error, OverflowError, RecursionError):
         return re.compile(re.escape(text), 0 if any(letter.isupper() for letter in text) else re.IGNORECASE)

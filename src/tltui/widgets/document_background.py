@@ -1,6 +1,6 @@
-"""A canvas with a helper thread, so that no key waits for a document.
+"""A canvas that has work done elsewhere, so that no key waits for a document.
 
-What the thread finds comes back as a message and is applied on the UI thread, unless another document is shown by then.
+What the scheduler's threads find comes back as a message and is applied on the UI thread, unless another document is shown by then.
 """
 
 from __future__ import annotations
@@ -9,29 +9,37 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, cast
 
 from textual.message import Message
 
 from tltui.text.document import Document
+from tltui.text.growing import GrowingDocument
 from tltui.text.rows import Wrapped
 from tltui.widgets.document_canvas import DocumentCanvas
-from tltui.widgets.document_search import SLICE, TELL_EVERY, Background, Job
+from tltui.widgets.document_search import SLICE, TELL_EVERY
 from tltui.widgets.document_strips import WHOLE
+from tltui.work.scheduler import Lane, Place, Scheduler, Steps, Task
 
 YIELD = 0.0005
-"""Seconds that the helper thread sleeps after reading, so that a key that waits for the lock gets it."""
+"""Seconds of sleep after reading, so that a key that waits for the lock of the document gets it."""
 
 ADVANCE = 1 << 20
-"""Bytes of a line index that are built while the lock is held."""
+"""Bytes of a line index that are built while that lock is held."""
+
+
+class Busy(Protocol):
+    """The app, as far as a view knows it."""
+
+    scheduler: Scheduler
 
 
 class BackgroundCanvas(DocumentCanvas):
-    """A canvas that builds a document's line index, and has the next page read, on its helper thread."""
+    """A canvas that has a document's line index built, and the next page read, by the scheduler of the app."""
 
     @dataclass
     class Answer(Message, bubble=False):
-        """What the helper thread has to say: `apply` runs on the UI thread, if `document` is still shown."""
+        """What another thread has to say: `apply` runs on the UI thread, if `document` is still shown."""
 
         document: Document
         apply: Callable[[], None]
@@ -42,7 +50,8 @@ class BackgroundCanvas(DocumentCanvas):
         """Lines and version of the document that the screen is up to date with."""
         self._told_growth = 0.0
         self._wanted: list[int] = []
-        self._background = Background(self._failed, self._after_job)
+        self._scheduler: Scheduler | None = None
+        self._growth: Task | None = None
 
     def post(self, document: Document, apply: Callable[[], None]) -> None:
         """From any thread: run `apply` on the UI thread if the document is still shown then."""
@@ -52,20 +61,46 @@ class BackgroundCanvas(DocumentCanvas):
             return
 
     def on_background_canvas_answer(self, message: Answer) -> None:
-        """Apply what the helper thread found, unless it is about a document of before."""
+        """Apply what was found, unless it is about a document of before."""
         message.stop()
         if message.document is self._document:
             message.apply()
 
     def on_unmount(self) -> None:
-        """End the helper thread."""
-        self._background.stop()
+        """Nobody waits any more."""
+        self.drop_work()
 
-    def _failed(self, error: Exception) -> None:
-        self.post(self._document, partial(self.tell, f"tltui failed here: {type(error).__name__}: {error}"))
+    # work
 
-    def _after_job(self) -> None:
-        """Runs on the helper thread: tell the UI thread that the document grew, a few times a second."""
+    def work(self, steps: Steps, place: Place = Place.BYTES) -> Task:
+        """Have something done for the document that is shown. It is dropped with the document."""
+        self._scheduler = cast(Busy, self.app).scheduler
+        return self._scheduler.do(self._followed_up(steps), lane=Lane.GROW, place=place, owner=self)
+
+    def _work_on(self, steps: Steps) -> None:
+        self.work(steps)
+
+    def drop_work(self) -> None:
+        """Forget all that is being done."""
+        if self._scheduler is not None:
+            self._scheduler.drop(self)
+
+    def _drop_task(self, task: Task) -> None:
+        if self._scheduler is not None:
+            self._scheduler.cancel(task)
+
+    def _followed_up(self, steps: Steps) -> Steps:
+        """The same steps; after each one the screen is told what the document has become."""
+        try:
+            for place in steps:
+                self._after_step()
+                yield place
+        finally:
+            steps.close()
+            self._after_step()
+
+    def _after_step(self) -> None:
+        """On the thread that works: tell the UI thread that the document grew, a few times a second."""
         document, now = self._document, time.monotonic()
         if (len(document), document.version) == self._known:
             return
@@ -73,25 +108,26 @@ class BackgroundCanvas(DocumentCanvas):
             self._told_growth = now
             self.post(document, self.document_grown)
 
-    def after_paint(self, document: Document, job: Job) -> None:
-        """Have a job done once the screen is painted: the page that somebody waits for comes first."""
+    def after_paint(self, document: Document, work: Callable[[], None]) -> None:
+        """Begin with work once the screen is painted: the page that somebody waits for comes first."""
 
         def begin() -> None:
             if document is self._document:
-                self._background.do(job)
+                work()
 
         self.call_after_refresh(begin)
 
-    def _advancing(self, document: Document) -> Job:
-        """A job that completes the line index in slices."""
+    def _grow(self, document: Document) -> None:
+        """Have the lines found that are not known yet. Pages are made from nodes, payloads from bytes."""
+        is_page = isinstance(document, GrowingDocument)
+        self._growth = self.work(_advancing(document), Place.NODES if is_page else Place.BYTES)
 
-        def advance() -> Job | None:
-            with self._reading:
-                done = document.advance(ADVANCE)
-            time.sleep(YIELD)
-            return None if done else advance
-
-        return advance
+    def stop_growing(self) -> bool:
+        """Have the page that is being made end where it is. False where none is being made."""
+        if self._growth is None or self._document.complete or not isinstance(self._document, GrowingDocument):
+            return False
+        self._drop_task(self._growth)
+        return True
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Have the next page read while this one is looked at: lexing it takes longer than drawing it."""
@@ -102,24 +138,37 @@ class BackgroundCanvas(DocumentCanvas):
         first = top + height if new_value > old_value else top - height
         rows = range(max(first, 0), min(first + height, len(self._rows)))
         self._wanted = wanted = [self._rows.at(row).line for row in rows]
-        self.after_paint(self._document, partial(self._read_ahead, self._document, wanted, 0))
+        document = self._document
+        self.after_paint(document, partial(self._work_on, self._read_ahead(document, wanted)))
 
-    def _read_ahead(self, document: Document, lines: list[int], place: int) -> Job | None:
-        """A job: have the document lex some lines, which it keeps. Ends when another page is wanted."""
+    def _read_ahead(self, document: Document, lines: list[int]) -> Steps:
+        """Have the document lex some lines, which it keeps. Ends when another page is wanted."""
         end = time.monotonic() + SLICE / 4
-        while place < len(lines) and lines is self._wanted:
-            if lines[place] >= 0:
-                with self._reading:
-                    if document.length(lines[place]) <= WHOLE:
-                        document.line(lines[place])
+        for line in lines:
+            if lines is not self._wanted:
+                return
+            if line >= 0:
+                if document.length(line) <= WHOLE:
+                    document.line(line)
                 time.sleep(YIELD)
-            place += 1
             if time.monotonic() > end:
-                return partial(self._read_ahead, document, lines, place)
-        return None
+                yield None
+                end = time.monotonic() + SLICE / 4
 
     def document_grown(self) -> None:
         """Call this when the document has more lines, sections or another badge."""
 
     def tell(self, text: str) -> None:
         """Say something in the status bar."""
+
+
+def _advancing(document: Document) -> Steps:
+    """Complete a document in slices. A page that is left before it is complete ends where it is."""
+    try:
+        while not document.advance(ADVANCE):
+            if not isinstance(document, GrowingDocument):
+                time.sleep(YIELD)
+            yield None
+    finally:
+        if isinstance(document, GrowingDocument):
+            document.stop()

@@ -6,7 +6,6 @@ A cursor move repaints two rows, a scroll one page, growth of the document what 
 
 from __future__ import annotations
 
-import threading
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -57,10 +56,8 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
         self._cursor_column = 0
         self._wide = 0
         self._drawn_size = Size(0, 0)
-        self._reading = threading.RLock()
-        """Held while lines are read: the helper thread reads some too."""
         self._rich_styles: dict[str, Style] = {}
-        self._painter = Painter(self._component, self._reading, self.marks.cut)
+        self._painter = Painter(self._component, self.marks.cut)
         self._is_following = False
         self._offset_wanted: int | None = None
 
@@ -185,16 +182,14 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
         line = self._cursor_line
         if self._cursor_column <= 0 or not 0 <= line < len(self._document):
             return 0
-        with self._reading:
-            return min(self._cursor_column, self._document.length(line))
+        return min(self._cursor_column, self._document.length(line))
 
     def stops_in(self, line: int, lo: int, hi: int) -> list[Stop]:
         """Links and names that begin in columns `lo` to `hi` of a line."""
-        with self._reading:
-            if self._document.length(line) <= WHOLE:
-                part = self._document.line(line)
-            else:
-                part = self._document.line(line, max(lo - 256, 0), hi + 256)
+        if self._document.length(line) <= WHOLE:
+            part = self._document.line(line)
+        else:
+            part = self._document.line(line, max(lo - 256, 0), hi + 256)
         return [stop for stop in stops(part, bool(self._document.language)) if lo <= stop.start < hi]
 
     def stop_at_caret(self) -> Stop | None:
@@ -334,10 +329,9 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
             return 0
         stop = self.stop_at_caret()
         start, end = (stop.start, stop.end) if stop else (column, column + 1)
-        with self._reading:
-            if self._document.length(self._cursor_line) <= WHOLE:
-                text = self._document.line(self._cursor_line).text
-                start, end = cell_len(text[:start]), cell_len(text[:end])
+        if self._document.length(self._cursor_line) <= WHOLE:
+            text = self._document.line(self._cursor_line).text
+            start, end = cell_len(text[:start]), cell_len(text[:end])
         self._wide = max(self._wide, end)
         if end <= width - MARGIN:
             return 0

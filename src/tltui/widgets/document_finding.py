@@ -13,6 +13,7 @@ from tltui.widgets.document_folding import FoldingCanvas
 from tltui.widgets.document_names import word_at
 from tltui.widgets.document_search import Search, counting, seeking
 from tltui.widgets.document_strips import Look
+from tltui.work.scheduler import Task
 
 
 class FindingCanvas(FoldingCanvas):
@@ -22,6 +23,8 @@ class FindingCanvas(FoldingCanvas):
         super().__init__(**options)
         self._search: Search | None = None
         self._hit: Hit | None = None
+        self._searching: list[Task] = []
+        """What is being done for the search."""
         self._is_stale = False
         """The hits on the screen are those of the search before: repainted with the jump to the first hit."""
 
@@ -33,6 +36,7 @@ class FindingCanvas(FoldingCanvas):
     def search(self, pattern: str, back: bool = False) -> None:
         """Search from the caret on, and once more from the other end if there is nothing. '' ends the search."""
         self._hit = None
+        self._drop_search()
         if not pattern:
             self._search = None
             self.refresh()
@@ -43,6 +47,12 @@ class FindingCanvas(FoldingCanvas):
         self._is_stale = True
         self._seek(line, column + 1 if back else column - 1, back, is_first=True)
         self._count()
+
+    def _drop_search(self) -> None:
+        """End what is being done for a search that nobody wants any more, whatever it does."""
+        for task in self._searching:
+            self._drop_task(task)
+        self._searching.clear()
 
     def _begin(self, document: Document, folded: set[int] | None) -> RowMap:
         rows = super()._begin(document, folded)
@@ -60,12 +70,14 @@ class FindingCanvas(FoldingCanvas):
         def found(hits: list[Hit], counted: bool, capped: bool) -> None:
             self.post(search.document, partial(self._counted, search, hits, counted, capped))
 
-        self._background.do(counting(search, found))
+        self._searching.append(self.work(counting(search, found)))
 
     def _counted(self, search: Search, hits: list[Hit], counted: bool, capped: bool) -> None:
         search.hits.extend(hits)
         search.counted, search.capped = counted, capped
         if search is self._search:
+            if hits and not search.is_simple:  # what was not found yet could not be painted
+                self.refresh()
             self._moved()
 
     def _seek(self, line: int, column: int, back: bool, is_first: bool = False) -> None:
@@ -80,7 +92,8 @@ class FindingCanvas(FoldingCanvas):
         def found(hit: Hit | None) -> None:
             self.post(search.document, partial(self._sought, search, back, is_first, hit))
 
-        self._background.do(seeking(search, line, column, back, found))
+        self._searching = [task for task in self._searching if not task.ended.is_set()]
+        self._searching.append(self.work(seeking(search, line, column, back, found)))
 
     def _sought(self, search: Search, back: bool, is_first: bool, hit: Hit | None) -> None:
         if search is not self._search:
@@ -130,11 +143,11 @@ class FindingCanvas(FoldingCanvas):
             word = stop.text
         else:
             line, column = self._cursor_line, self._caret_column
-            with self._reading:
-                word = word_at(self._document.line(line, 0, column + 256), column) if len(self._document) else ""
+            word = word_at(self._document.line(line, 0, column + 256), column) if len(self._document) else ""
         if not word:
             self.tell("no word here")
             return
+        self._drop_search()
         self._search = Search(word, re.compile(rf"\b{re.escape(word)}\b"), self._document)
         self._hit, self._is_stale = None, True
         self._seek(self._cursor_line, self._caret_column, back=False, is_first=True)
@@ -149,7 +162,7 @@ class FindingCanvas(FoldingCanvas):
         at = self._hit.start if self._hit and self._hit.line == row.line else -1
         hits = [
             (start, end, "hit-current" if start == at else "hit")
-            for start, end in search.spans(fragment.source.text, fragment.source.first)
+            for start, end in search.spans(row.line, fragment.source.text, fragment.source.first)
         ]
         look.is_hit = bool(hits) or search.hit_at(row.line)
         last = fragment.first + fragment.columns

@@ -1,23 +1,24 @@
 """Which rows a document has: folds, filter, wrapping; and how it grows while its line index is being built.
 
-Everything that could take long runs on the view's helper thread: a key that starts it answers at once, and what it
-finds arrives as a message.
+Everything that could take long is done by the scheduler: a key that starts it answers at once, and what is found arrives as a
+message.
 """
 
 from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from tltui.text.document import Document, Hit, Section
+from tltui.text.document import Document, Section
 from tltui.text.pattern import compiled
 from tltui.text.rows import WRAP_CAP, WRAP_LIMIT, Lines, Row, RowMap, SectionIndex, Wrapped
 from tltui.widgets.document_background import YIELD, BackgroundCanvas
-from tltui.widgets.document_search import SLICE, Job
+from tltui.widgets.document_search import SLICE, close
 from tltui.widgets.document_strips import Look, wrapped
+from tltui.work.scheduler import Place, Steps, Task
 
 AT_ONCE = 1 << 20
 """Characters (lines × longest line) up to which sections are asked for on the UI thread."""
@@ -42,12 +43,13 @@ class FoldingCanvas(BackgroundCanvas):
         self._is_wrapped = False
         self._lengths: dict[int, int] = {}
         self._fixed: RowMap | None = None
+        self._filtering: Task | None = None
 
     # documents
 
     def _begin(self, document: Document, folded: set[int] | None) -> RowMap:
         """Make the rows of another document; `folded` is what was folded when it was left."""
-        self._background.drop()
+        self.drop_work()
         self._filter, self._filtered, self._fixed = "", None, None
         self._lengths = {}
         self._known = (len(document), document.version)
@@ -56,17 +58,18 @@ class FoldingCanvas(BackgroundCanvas):
         if self._is_quick(document):
             self._take_sections(SectionIndex(document.sections()))
         if not document.complete:
-            self.after_paint(document, self._advancing(document))
+            self.after_paint(document, partial(self._grow, document))
         elif not self._is_quick(document):
-            self.after_paint(document, partial(self._read_sections, document))
+            self.after_paint(document, partial(self._work_on, self._read_sections(document)))
         return self._made_rows(document)
 
     @staticmethod
     def _is_quick(document: Document) -> bool:
         return document.complete and (not document.language or len(document) * document.width() <= AT_ONCE)
 
-    def _read_sections(self, document: Document) -> None:
-        """A job: sections of a large document."""
+    def _read_sections(self, document: Document) -> Steps:
+        """Sections of a large document."""
+        yield Place.LONG
         if document.complete and (sections := document.sections()):
             self.post(document, partial(self._sections_read, SectionIndex(sections)))
 
@@ -93,7 +96,7 @@ class FoldingCanvas(BackgroundCanvas):
         if self._is_quick(document):
             self._take_sections(SectionIndex(document.sections()))
         elif document.complete:
-            self._background.do(partial(self._read_sections, document))
+            self.work(self._read_sections(document))
         if self._fixed is None and self._filtered is None:
             self._rows = self._made_rows(document)
         self._resized_rows()
@@ -137,7 +140,7 @@ class FoldingCanvas(BackgroundCanvas):
         missing = [line for line in shown if line not in self._lengths]
         if len(missing) > MEASURED_AT_ONCE:
             self.tell(f"measuring {len(missing):,} lines to wrap them")
-            self._background.do(self._measuring(document, iter(missing), {}))
+            self.work(self._measuring(document, missing))
             return lines
         for line in missing:
             self._lengths[line] = document.length(line)
@@ -145,24 +148,21 @@ class FoldingCanvas(BackgroundCanvas):
         return Wrapped(lines, self.text_width, self._lengths.__getitem__, parts)
 
     def _parts(self, document: Document, width: int, line: int) -> Any:
-        with self._reading:
-            return wrapped(document.line(line, 0, WRAP_CAP).text[:WRAP_CAP], width)
+        return wrapped(document.line(line, 0, WRAP_CAP).text[:WRAP_CAP], width)
 
-    def _measuring(self, document: Document, lines: Iterator[int], lengths: dict[int, int]) -> Job:
-        """A job that asks for the lengths of many lines, in slices."""
-
-        def measure() -> Job | None:
-            end = time.monotonic() + SLICE / 4
-            for line in lines:
-                with self._reading:
-                    lengths[line] = document.length(line)
-                if time.monotonic() > end:
-                    time.sleep(YIELD)
-                    return measure if self._is_wrapped else None
-            self.post(document, partial(self._measured, lengths))
-            return None
-
-        return measure
+    def _measuring(self, document: Document, lines: Sequence[int]) -> Steps:
+        """Ask for the lengths of many lines."""
+        lengths: dict[int, int] = {}
+        end = time.monotonic() + SLICE / 4
+        for line in lines:
+            lengths[line] = document.length(line)
+            if time.monotonic() > end:
+                time.sleep(YIELD)
+                if not self._is_wrapped:
+                    return
+                yield None
+                end = time.monotonic() + SLICE / 4
+        self.post(document, partial(self._measured, lengths))
 
     def _measured(self, lengths: dict[int, int]) -> None:
         self._lengths.update(lengths)
@@ -285,29 +285,32 @@ class FoldingCanvas(BackgroundCanvas):
     def set_filter(self, text: str) -> None:
         """Show only the lines with a hit of a pattern, and the heads of their sections. '' shows all again."""
         self._filter = text
+        if self._filtering is not None:
+            self._drop_task(self._filtering)
+            self._filtering = None
         if text:
-            hits = self._document.find(compiled(text))
-            self._background.do(self._filtering(self._document, text, hits, array("q")))
+            self._filtering = self.work(self._filtered_by(self._document, text))
         elif self._filtered is not None:
             self._filtered = None
             self._renew_rows()
 
-    def _filtering(self, document: Document, text: str, hits: Iterator[Hit], lines: array[int]) -> Job:
-        """A job that collects the lines with hits, in slices."""
-
-        def collect() -> Job | None:
-            end = time.monotonic() + SLICE
+    def _filtered_by(self, document: Document, text: str) -> Steps:
+        """Collect the lines with hits."""
+        lines: array[int] = array("q")
+        hits = document.find(compiled(text))
+        end = time.monotonic() + SLICE
+        try:
             for hit in hits:
-                if not lines or lines[-1] != hit.line:
+                if hit is not None and (not lines or lines[-1] != hit.line):
                     lines.append(hit.line)
                 if len(lines) >= FILTER_CAP:
                     break
-                if time.monotonic() > end:
-                    return collect
-            self.post(document, partial(self._filter_found, text, lines))
-            return None
-
-        return collect
+                if hit is None or time.monotonic() > end:
+                    yield None
+                    end = time.monotonic() + SLICE
+        finally:
+            close(hits)
+        self.post(document, partial(self._filter_found, text, lines))
 
     def _filter_found(self, text: str, lines: array[int]) -> None:
         if text != self._filter:

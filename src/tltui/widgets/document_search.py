@@ -1,76 +1,28 @@
-"""Searching a document without ever making a key wait: one helper thread for a view, and what is known of a search.
+"""Searching a document without ever making a key wait: what is known of a search, and the work of finding out more.
 
-The thread never touches a widget: it posts what it found. It alone calls the methods of a document that take long
-(`advance`, `sections`, `find`); those that read lines are called under the view's lock, in slices of milliseconds.
+The work never touches a widget: it posts what it found.
 """
 
 from __future__ import annotations
 
 import re
-import threading
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from queue import SimpleQueue
-from typing import Optional
 
 from tltui.text.document import Document, Hit
+from tltui.text.search.pattern import is_simple
+from tltui.work.scheduler import Steps
 
 HITS_CAP = 10_000
 """Hits that are kept and counted; beyond it the count says `10,000+` and the next hit is looked for when asked."""
 
 SLICE = 0.02
-"""Seconds that a job works before the next one in the queue has its turn."""
+"""Seconds of work before something else has its turn."""
 
 TELL_EVERY = 0.25
 """Seconds between two reports of progress: faster is bytes over SSH that nobody reads."""
-
-Job = Callable[[], Optional["Job"]]
-"""Work for the helper thread; what it returns is queued behind all others."""
-
-
-class Background:
-    """One helper thread; runs jobs in turn. Jobs of a document that is no longer shown are dropped."""
-
-    def __init__(self, failed: Callable[[Exception], None], after: Callable[[], None]) -> None:
-        self._failed = failed
-        self._after = after
-        self._queue: SimpleQueue[tuple[int, Job] | None] = SimpleQueue()
-        self._epoch = 0
-        self._thread: threading.Thread | None = None
-
-    def do(self, job: Job) -> None:
-        """Run a job after those that wait already."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="document", daemon=True)
-            self._thread.start()
-        self._queue.put((self._epoch, job))
-
-    def drop(self) -> None:
-        """Forget all jobs that wait."""
-        self._epoch += 1
-
-    def stop(self) -> None:
-        """End the thread after the job it is in."""
-        self.drop()
-        self._queue.put(None)
-        self._thread = None
-
-    def _run(self) -> None:
-        while (item := self._queue.get()) is not None:
-            epoch, job = item
-            if epoch != self._epoch:
-                continue
-            try:
-                following = job()
-                self._after()
-            except Exception as error:  # a failure of one document must not end the thread
-                self._failed(error)
-                continue
-            if following is not None:
-                self._queue.put((epoch, following))
-
 
 def _place(hit: Hit) -> tuple[int, int]:
     return (hit.line, hit.start)
@@ -78,7 +30,7 @@ def _place(hit: Hit) -> tuple[int, int]:
 
 @dataclass(slots=True)
 class Search:
-    """A pattern and the hits known so far, ascending. Filled on the UI thread by what the helper thread posts."""
+    """A pattern and the hits known so far, ascending. Filled on the UI thread by what is found elsewhere."""
 
     source: str
     pattern: re.Pattern[str]
@@ -119,49 +71,66 @@ class Search:
             return f"{place + 1:,}/{total}"
         return f"?/{total}"
 
-    def spans(self, text: str, first: int) -> list[tuple[int, int]]:
-        """Hits in a decoded piece of a line that begins at column `first`."""
-        return [(m.start() + first, m.end() + first) for m in self.pattern.finditer(text) if m.end() > m.start()]
+    @property
+    def is_simple(self) -> bool:
+        """Whether the pattern may be tried on the UI thread."""
+        return is_simple(self.pattern)
+
+    def spans(self, line: int, text: str, first: int) -> list[tuple[int, int]]:
+        """Hits in a decoded piece of a line that begins at column `first`. Of a pattern that could hold the interpreter those
+        that were found by now."""
+        if self.is_simple:
+            return [(m.start() + first, m.end() + first) for m in self.pattern.finditer(text) if m.end() > m.start()]
+        found = []
+        for hit in self.hits[bisect_left(self.hits, (line, 0), key=_place) :]:
+            if hit.line != line:
+                break
+            if hit.end > first and hit.start < first + len(text):
+                found.append((hit.start, hit.end))
+        return found
 
 
-def counting(search: Search, found: Callable[[list[Hit], bool, bool], None]) -> Job:
-    """A job that finds all hits up to `HITS_CAP`, in slices; `found(more hits, counted, capped)` now and then."""
+def counting(search: Search, found: Callable[[list[Hit], bool, bool], None]) -> Steps:
+    """Find all hits up to `HITS_CAP`; `found(more hits, counted, capped)` now and then."""
     hits = search.document.find(search.pattern)
     waiting: list[Hit] = []
-    total = 0
-    told = 0.0
-
-    def slice_() -> Job | None:
-        nonlocal total, told, waiting
-        end = time.monotonic() + SLICE
+    total, told, end = 0, 0.0, time.monotonic() + SLICE
+    try:
         for hit in hits:
-            waiting.append(hit)
-            total += 1
             now = time.monotonic()
-            if total >= HITS_CAP:
-                found(waiting, True, next(hits, None) is not None)
-                return None
-            if now - told > TELL_EVERY:
+            if hit is not None:
+                waiting.append(hit)
+                total += 1
+                if total >= HITS_CAP:
+                    found(waiting, True, next(hits, None) is not None)
+                    return
+            if waiting and now - told > TELL_EVERY:
                 found(waiting, False, False)
                 waiting, told = [], now
-            if now > end:
-                return slice_
+            if hit is None or now > end:
+                yield None
+                end = time.monotonic() + SLICE
         found(waiting, True, False)
-        return None
-
-    return slice_
-
-
-def seeking(search: Search, line: int, column: int, back: bool, found: Callable[[Hit | None], None]) -> Job:
-    """A job that finds the hit after (`back`: before) a place."""
-
-    def seek() -> None:
-        found(next(_beyond(search, line, column, back), None))
-
-    return seek
+    finally:
+        close(hits)
 
 
-def _beyond(search: Search, line: int, column: int, back: bool) -> Iterator[Hit]:
-    for hit in search.document.find(search.pattern, line, back):
-        if (_place(hit) < (line, column)) if back else (_place(hit) > (line, column)):
-            yield hit
+def seeking(search: Search, line: int, column: int, back: bool, found: Callable[[Hit | None], None]) -> Steps:
+    """Find the hit after (`back`: before) a place."""
+    hits = search.document.find(search.pattern, line, back)
+    try:
+        for hit in hits:
+            if hit is None:
+                yield None
+            elif (_place(hit) < (line, column)) if back else (_place(hit) > (line, column)):
+                found(hit)
+                return
+        found(None)
+    finally:
+        close(hits)
+
+
+def close(hits: object) -> None:
+    """End a search in another process with the search."""
+    if isinstance(hits, Generator):
+        hits.close()

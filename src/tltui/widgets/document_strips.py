@@ -7,7 +7,6 @@ copies. Only the columns in sight are decoded of a long line, and only they are 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from rich.segment import Segment
@@ -103,16 +102,10 @@ class Fragment:
 
 
 class Painter:
-    """Makes strips. `style(name)` gives what the component class `document--NAME` sets, and nothing else.
+    """Makes strips. `style(name)` gives what the component class `document--NAME` sets, and nothing else."""
 
-    `reading` is held while a line is read.
-    """
-
-    def __init__(
-        self, style: Callable[[str], Style], reading: AbstractContextManager[object], mark: str = "…"
-    ) -> None:
+    def __init__(self, style: Callable[[str], Style], mark: str = "…") -> None:
         self._style = style
-        self._reading = reading
         self._mark = mark
         self._fragments: LRUCache[Key, Fragment] = LRUCache(2048)
         self._strips: LRUCache[Key, Strip] = LRUCache(2048)
@@ -132,8 +125,7 @@ class Painter:
         fragment = self._fragments.get(key)
         if fragment is None:
             try:
-                with self._reading:
-                    fragment = self._cut(document, row, x, width)
+                fragment = self._cut(document, row, x, width)
             except Exception as error:
                 line = Line(sanitize(f"tltui could not show this line: {type(error).__name__}: {error}"))
                 fragment = self._made(line, line.text[: max(width, 0)], 0, 0, width)

@@ -340,13 +340,15 @@ class DocumentView(SelectingCanvas):
     # the end of things
 
     def close_innermost(self) -> bool:
-        """End selection, else filter, else search. False when there was none of them."""
+        """End selection, else filter, else search, else a page in the making. False when there was none of them."""
         if self._selected_from is not None:
             self._end_selection()
         elif self.filter_text:
             self.set_filter("")
         elif self._search is not None:
             self.search("")
+        elif self.stop_growing():
+            self.tell("stopped: this page is not complete")
         else:
             return False
         return True

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tltui.analyses.parts import part
 from tltui.analyses.recompiles.remedies import Settings, Variation, variations_of
-from tltui.analyses.recompiles.rungs import Rung
+from tltui.analyses.recompiles.rungs import Rung, rung_of
 from tltui.analyses.records import Reader, address, json_in, metrics_fields, number_in, text_in, whole_in
 from tltui.model.nodes import Compile, Frame
 
@@ -61,6 +61,18 @@ def recompiles_of(frame: Frame) -> list[Compile]:
     return sorted((c for c in frame.compiles if c.is_compile and c.is_recompile), key=lambda c: c.id.compile or 0)
 
 
+def seconds_of(frame: Frame) -> float:
+    """What all compiles of a frame took."""
+    return sum(compile_.tally.seconds for compile_ in frame.compiles)
+
+
+@part
+def whole_ladder(frame: Frame, reader: Reader) -> Ladder:
+    """The ladder of a frame with all its recompiles, kept."""
+    rungs = [rung_of(compile_) for compile_ in recompiles_of(frame)]
+    return ladder_of(frame, rungs, rungs)
+
+
 def ladder_of(frame: Frame, every: Sequence[Rung], asked: Sequence[Rung]) -> Ladder:
     """What all rungs of a frame amount to, and those of them that were asked for."""
     name, file, line = frame.code
@@ -68,7 +80,7 @@ def ladder_of(frame: Frame, every: Sequence[Rung], asked: Sequence[Rung]) -> Lad
     hit = any(c.facts.recompile_limit for c in frame.compiles)
     spent = sum(rung.seconds or 0.0 for rung in every)
     return Ladder(
-        str(frame.ref), name, file, line, str(frame.compiles[0].ref), len(frame.compiles), frame.tally.seconds, len(every),
+        str(frame.ref), name, file, line, str(frame.compiles[0].ref), len(frame.compiles), seconds_of(frame), len(every),
         spent, told.limit, 0 if hit else told.left, told.ref, hit, tuple(asked), variations_of(every, told.settings),
     )  # fmt: skip
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
@@ -25,8 +26,9 @@ from tltui.text import tokens
 from tltui.text.clean import decode
 from tltui.text.document import Builder, Document, Options, Piece
 from tltui.text.growing import GrowingDocument
-from tltui.text.pattern import flags_of
-from tltui.text.search.byte_search import BadPattern, Finder, finder, first_hits
+from tltui.text.pattern import compiled
+from tltui.text.search.byte_search import BadPattern, Finder, child_for, finder, first_hits
+from tltui.text.search.child import Child
 from tltui.trace.batch import ORPHAN
 from tltui.trace.log import Log
 
@@ -93,11 +95,12 @@ def hits(run: Run, query: Query) -> Iterator[GrepHit | None]:
     """The hits in file order, log by log, at most one for each line; None after each piece without one, so that the search can
     be left. Raises `BadPattern`, OSError."""
     found = finder(query.pattern)
-    for model in run.models:
-        yield from _in_log(model, query, found)
+    with child_for(found) or nullcontext() as child:
+        for model in run.models:
+            yield from _in_log(model, query, found, child)
 
 
-def _in_log(model: LogModel, query: Query, wanted: Finder) -> Iterator[GrepHit | None]:
+def _in_log(model: LogModel, query: Query, wanted: Finder, child: Child | None) -> Iterator[GrepHit | None]:
     log = model.log
     places = _Places(model, query)
     at, carry, size = 0, b"", log.scanned
@@ -109,7 +112,11 @@ def _in_log(model: LogModel, query: Query, wanted: Finder) -> Iterator[GrepHit |
         data = carry + data
         cut = len(data) if at >= size else data.rfind(b"\n") + 1
         data, carry = data[:cut], data[cut:]
-        for line, end, start, stop in first_hits(data if wanted.cased else data.lower(), wanted):
+        for found in first_hits(data if wanted.cased else data.lower(), wanted, child):
+            if found is None:
+                yield None
+                continue
+            line, end, start, stop = found
             hit = places.hit(begin + line, data[line:end], start - line, stop - start)
             if hit is not None:
                 yield hit
@@ -230,15 +237,18 @@ def _decoded(line: bytes, column: int) -> tuple[str, int]:
     return head + tail, len(head)
 
 
-def page_hits(run: Run, pattern: re.Pattern[str], options: Options) -> Iterator[GrepHit]:
-    """Hits in the pages about the run."""
+def page_hits(run: Run, pattern: re.Pattern[str], options: Options) -> Iterator[GrepHit | None]:
+    """Hits in the pages about the run; None where the search may be left."""
     for name in PAGES:
         if name not in BY_NAME:
             continue
         document = view_document(run, BY_NAME[name], Ref(), options)
         while not document.advance():
-            pass
+            yield None
         for hit in document.find(pattern):
+            if hit is None:
+                yield None
+                continue
             line = document.line(hit.line)
             yield GrepHit(f"@{name}", name, hit.line + 1, hit.start, hit.end - hit.start, line.text)
 
@@ -298,7 +308,7 @@ def _everything(run: Run, query: Query, options: Options) -> Iterator[GrepHit | 
     yield from hits(run, query)
     yield None
     if not query.is_filtered:
-        yield from page_hits(run, re.compile(query.pattern, flags_of(query.pattern)), replace(options, filter=""))
+        yield from page_hits(run, compiled(query.pattern), replace(options, filter=""))
 
 
 def _add(builder: Builder, hit: GrepHit, shown: int) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from tltui.analyses.recompiles.causes import CAUSES
-from tltui.analyses.recompiles.ladder import Ladder, frames_of, ladder_of, recompiles_of
-from tltui.analyses.recompiles.rungs import Rung, rung_of
+from tltui.analyses.recompiles.ladder import Ladder, frames_of, ladder_of, recompiles_of, seconds_of, whole_ladder
+from tltui.analyses.recompiles.rungs import rung_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.ladder import Rungs, add_variations, storms_of
@@ -21,6 +21,8 @@ from tltui.text.growing import GrowingDocument
 from tltui.text.sanitize import sanitize
 
 NAME = "recompiles"
+LISTED = 50
+"""Frames up to which each has its ladder; of more, those with the same code and the same causes are told once."""
 FEW_LEFT = 2
 """Compiles left before the limit, from which on that is a warning."""
 
@@ -64,9 +66,15 @@ class _View:
         yield
         ladders: list[Ladder] = []
         seen: dict[tuple[object, ...], str] = {}
+        kinds: dict[tuple[object, ...], str] = {}
         for frame, own in frames:
-            ladder = yield from self._frame(page, frame, own, seen)
-            ladders.append(ladder)
+            like = (yield from _like(frame, kinds)) if len(frames) > LISTED else None
+            if like is None:
+                ladders.append((yield from self._frame(page, frame, own, seen)))
+            else:
+                ladders.append(self._ladder(frame, own))
+                _alike(page, frame, like)
+            yield
         if self._causes:
             self._by_cause(page)
         found = tuple(self._ordered())
@@ -101,15 +109,12 @@ class _View:
         page.blank()
         page.open(f"{frame.ref} {name}", folded=twin is not None)
         self._frame_head(page, frame, name, twin)
-        every: list[Rung] = []  # also those outside of the scope: what varied is a question about the frame
-        for compile_ in recompiles_of(frame):
-            every.append(rung_of(compile_))
+        every = recompiles_of(frame)
+        for compile_ in every:
+            rung_of(compile_)
             yield
-        wanted = {str(c.ref) for c in own}
-        rungs = [rung for rung in every if rung.ref in wanted]
-        for rung in rungs:
-            self._causes.update({reason.cause for reason in rung.reasons})
-        ladder = ladder_of(frame, every, rungs)
+        ladder = self._ladder(frame, own)
+        rungs = ladder.rungs
         self._limit(page, ladder)
         page.blank()
         writer = Rungs(page, rungs)
@@ -125,6 +130,19 @@ class _View:
         yield
         return ladder
 
+    def _ladder(self, frame: Frame, own: list[Compile]) -> Ladder:
+        """What varied is a question about the frame: also about its recompiles outside of the scope."""
+        every = recompiles_of(frame)
+        if len(own) == len(every):
+            ladder = whole_ladder(frame)
+        else:
+            wanted = set(map(id, own))
+            rungs = [(compile_, rung_of(compile_)) for compile_ in every]
+            ladder = ladder_of(frame, [rung for _, rung in rungs], [rung for c, rung in rungs if id(c) in wanted])
+        for rung in ladder.rungs:
+            self._causes.update({reason.cause for reason in rung.reasons})
+        return ladder
+
     def _frame_head(self, page: Page, frame: Frame, name: str, twin: str | None) -> None:
         ref = str(frame.ref)
         pieces: list[Piece] = [(ref, tokens.LINK, ref), " ", (fmt.clip_middle(name, page.width // 2), tokens.FUNCTION)]
@@ -133,7 +151,7 @@ class _View:
         if twin is not None:
             pieces.append(f"  the same code as {twin}")
         page.row(pieces, "")
-        words: list[Piece] = [f"{fmt.plural(len(frame.compiles), 'compile')} in {fmt.seconds(frame.tally.seconds)}"]
+        words: list[Piece] = [f"{fmt.plural(len(frame.compiles), 'compile')} in {fmt.seconds(seconds_of(frame))}"]
         every = recompiles_of(frame)
         spent = sum(c.tally.seconds for c in every)
         words.append((f"{fmt.plural(len(every), 'recompile')} ({fmt.seconds(spent)})", tokens.RECOMPILE))
@@ -161,6 +179,29 @@ class _View:
         ]
         page.table(rows, right=(0,))
         page.add("  ", ("how many recompiles named it; one can name several", tokens.DIM))
+
+
+def _like(frame: Frame, kinds: dict[tuple[object, ...], str]) -> Generator[None, None, str | None]:
+    """The address of the first frame with the same code that was compiled again for the same causes; None for the first."""
+    causes: list[object] = []
+    for compile_ in recompiles_of(frame):
+        rung = rung_of(compile_)
+        causes.append((rung.limit_hit, *((r.cause, r.source, r.dim, r.expected, r.actual) for r in rung.reasons)))
+        yield
+    if frame.code[1] is None:
+        return None
+    first = kinds.setdefault((frame.code, *causes), str(frame.ref))
+    return None if first == str(frame.ref) else first
+
+
+def _alike(page: Page, frame: Frame, like: str) -> None:
+    """A frame of which another one tells everything, in a line."""
+    ref, name = str(frame.ref), fmt.clip_middle(sanitize(frame.code[0] or ""), page.width // 2)
+    page.close(0)
+    page.row([
+        (ref, tokens.LINK, f"@{NAME}:{ref}"), " ", (name, tokens.FUNCTION), f"  the same causes as {like}",
+        (f"  {fmt.plural(len(frame.compiles), 'compile')} in {fmt.seconds(seconds_of(frame))}", tokens.DIM),
+    ], "")  # fmt: skip
 
 
 def _nothing(page: Page, run: Run, scope: Scope, compiles: list[Compile]) -> None:

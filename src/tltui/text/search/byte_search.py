@@ -1,7 +1,8 @@
 """The lines of a block of bytes that match a pattern.
 
 A literal is found with `find`, on text in small letters when case does not matter: a flag of a regular expression would be
-five times slower. A regular expression runs on the lines that hold what it must hold (`needles`), or on the whole block.
+five times slower. A regular expression runs on the lines that hold what it must hold (`needles`), or on the whole block;
+one that could hold the interpreter does so in a process of its own (`child`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tltui.text.pattern import heeds_case
+from tltui.text.search.child import BLOCK, Child
+from tltui.text.search.matcher import first_in, in_bytes
 from tltui.text.search.needles import needles
+from tltui.text.search.pattern import is_by_line, is_simple
 
 FREQUENT = 400
 """Bytes for each needle, on average, below which the expression itself is quicker than looking at so many lines."""
@@ -27,6 +31,8 @@ class Finder:
     """Every hit holds one of them; () where that is not known."""
     pattern: re.Pattern[bytes] | None
     """None: the needles are the pattern."""
+    is_whole: bool
+    """Whether the pattern may see more than one line at a time."""
     cased: bool
     """Whether case matters; if not, needles and pattern are for the text in small letters."""
 
@@ -42,7 +48,7 @@ def finder(pattern: str) -> Finder:
         text = pattern if cased else pattern.lower()
         # an envelope is JSON in ASCII: there the same text has escapes
         texts = dict.fromkeys((text, json.dumps(text, ensure_ascii=True)[1:-1]))
-        return Finder(tuple(t.encode("utf-8", "surrogateescape") for t in texts if t), None, cased)
+        return Finder(tuple(t.encode("utf-8", "surrogateescape") for t in texts if t), None, True, cased)
     try:
         re.compile(pattern)
         data = pattern.encode("utf-8", "surrogateescape")
@@ -51,42 +57,72 @@ def finder(pattern: str) -> Finder:
     except re.error as error:
         raise BadPattern(f"{pattern!r} is no regular expression: {error}") from None
     held = needles(pattern) if pattern.isascii() else None
-    return Finder(tuple(text.encode() for text in held or ()), expression, cased)
+    return Finder(tuple(text.encode() for text in held or ()), expression, not is_by_line(pattern), cased)
 
 
-def first_hits(text: bytes, wanted: Finder) -> Iterator[tuple[int, int, int, int]]:
-    """(begin of line, its end, begin of hit, its end): the first hit of each line that has one."""
+Found = tuple[int, int, int, int]
+"""Begin of a line, its end, begin of the hit, its end."""
+
+
+def child_for(wanted: Finder) -> Child | None:
+    """The process that the pattern needs; None for one that is sure to be quick."""
+    if wanted.pattern is None or is_simple(wanted.pattern):
+        return None
+    return Child(wanted.pattern, wanted.pattern if wanted.is_whole else None)
+
+
+def first_hits(text: bytes, wanted: Finder, child: Child | None) -> Iterator[Found | None]:
+    """The first hit of each line that has one. None now and then, while `child` is at work."""
     if not wanted.needles or (wanted.pattern and sum(map(text.count, wanted.needles)) > len(text) // FREQUENT):
-        yield from _matches(text, wanted.pattern)
-        return
-    ahead = [text.find(needle) for needle in wanted.needles]
+        assert wanted.pattern is not None
+        yield from in_bytes(text, wanted.pattern, wanted.is_whole) if child is None else _outside(text, child)
+    elif wanted.pattern is None:
+        for at, needle, line, end in _held(text, wanted.needles):
+            yield line, end, at, at + len(needle)
+    elif child is None:
+        for _, _, line, end in _held(text, wanted.needles):
+            if (match := first_in(wanted.pattern, text, line, end)) is not None:
+                yield line, end, match.start(), match.end()
+    else:
+        yield from _outside_in(text, [(line, end) for _, _, line, end in _held(text, wanted.needles)], child)
+
+
+def _held(text: bytes, needles: tuple[bytes, ...]) -> Iterator[tuple[int, bytes, int, int]]:
+    """(place, needle, begin of line, its end) for the first needle of each line that holds one."""
+    ahead = [text.find(needle) for needle in needles]
     while (at := min((place for place in ahead if place >= 0), default=-1)) >= 0:
         line = text.rfind(b"\n", 0, at) + 1
         end = text.find(b"\n", at)
         end = len(text) if end < 0 else end
-        if wanted.pattern is None:
-            yield line, end, at, at + len(wanted.needles[ahead.index(at)])
-        elif (match := _first(wanted.pattern, text, line, end)) is not None:
-            yield line, end, match.start(), match.end()
-        ahead = [text.find(needle, end) if 0 <= place < end else place for needle, place in zip(wanted.needles, ahead, strict=True)]
+        yield at, needles[ahead.index(at)], line, end
+        ahead = [text.find(needle, end) if 0 <= place < end else place for needle, place in zip(needles, ahead, strict=True)]
 
 
-def _matches(text: bytes, pattern: re.Pattern[bytes] | None) -> Iterator[tuple[int, int, int, int]]:
-    """The same by running the expression over the whole text."""
-    assert pattern is not None
+def _outside(text: bytes, child: Child) -> Iterator[Found | None]:
+    """The whole text, block by block, in another process."""
     at = 0
-    while (found := pattern.search(text, at)) is not None:
-        line = text.rfind(b"\n", 0, found.start()) + 1
-        end = text.find(b"\n", found.start())
-        end = len(text) if end < 0 else end
-        # what runs over the end of a line, or is empty, may still be a hit within the line
-        is_good = found.start() < found.end() <= end
-        if (match := found if is_good else _first(pattern, text, line, end)) is not None:
-            yield line, end, match.start(), match.end()
-        at = end + 1
-        if at > len(text):
-            return
+    while at < len(text):
+        cut = len(text) if len(text) - at <= BLOCK else text.rfind(b"\n", at, at + BLOCK) + 1
+        if cut <= at:  # a line that is longer than a block
+            cut = text.find(b"\n", at) + 1 or len(text)
+        answer = yield from child.ask(text[at:cut])
+        for n in range(0, len(answer), 4):
+            line = at + answer[n + 1]
+            end = text.find(b"\n", line)
+            yield line, len(text) if end < 0 else end, line + answer[n + 2], line + answer[n + 3]
+        at = cut
 
 
-def _first(pattern: re.Pattern[bytes], text: bytes, start: int, end: int) -> re.Match[bytes] | None:
-    return next((match for match in pattern.finditer(text, start, end) if match.end() > match.start()), None)
+def _outside_in(text: bytes, lines: list[tuple[int, int]], child: Child) -> Iterator[Found | None]:
+    """Some lines of the text, in another process."""
+    place = 0
+    while place < len(lines):
+        stop, size = place, 0
+        while stop < len(lines) and size < BLOCK:
+            size += lines[stop][1] - lines[stop][0] + 1
+            stop += 1
+        answer = yield from child.ask(b"\n".join(text[line:end] for line, end in lines[place:stop]))
+        for n in range(0, len(answer), 4):
+            line, end = lines[place + answer[n]]
+            yield line, end, line + answer[n + 2], line + answer[n + 3]
+        place = stop

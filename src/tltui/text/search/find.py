@@ -5,7 +5,7 @@ chunk is cut at line ends: nothing lies across a border, and a hit never holds a
 
 Three ways, the fastest that gives the same hits as `pattern.finditer` on each line:
 a literal is found with `str.find` (behind a look at the raw bytes); a pattern that cannot run over a line end is
-tried on the whole chunk; any other one on each line.
+tried on the whole chunk; any other one on each line. One that could hold the interpreter runs in a process of its own.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from collections.abc import Iterator
 from tltui.text.clean import LONG, decode_bytewise, decode_lines
 from tltui.text.document import Hit
 from tltui.text.line_index import CHUNK, LineIndex
+from tltui.text.search.child import BLOCK, Child
+from tltui.text.search.matcher import in_line, in_text
+from tltui.text.search.pattern import is_by_line, is_simple
 
 OVERLAP = 64 << 10
 """Longest match that is sure to be found across the windows of a huge line."""
 
 _SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
 _ESCAPED = re.compile(r"\\([^A-Za-z0-9])")
-_PER_LINE = re.compile(r"\(\?[=!<>(]|\(\?[aiLmux-]*[sx]|\\[AZzWDNsx0-7nrtfvuU]|\[\^|[*+?}]\+|\[[^\]]*[\\\x00-\x1f]|\n")
-"""What may behave otherwise, or run on and on, when more than one line is in sight."""
 
 
 class Finder:
     """One search in one payload."""
 
-    __slots__ = ("_chunk", "_index", "_literal", "_lower", "_pattern")
+    __slots__ = ("_child", "_chunk", "_index", "_literal", "_lower", "_pattern")
 
     def __init__(self, index: LineIndex, pattern: re.Pattern[str]) -> None:
         self._index = index
@@ -37,40 +38,59 @@ class Finder:
         self._literal = _literal(pattern)
         self._lower = bool(pattern.flags & re.IGNORECASE)
         self._chunk: re.Pattern[str] | None = None
-        if self._literal is None and not pattern.flags & re.DOTALL and not _PER_LINE.search(pattern.pattern):
+        if self._literal is None and not pattern.flags & re.DOTALL and not is_by_line(pattern.pattern):
             self._chunk = re.compile(pattern.pattern, pattern.flags | re.MULTILINE)
+        self._child = None if self._literal is not None or is_simple(pattern) else Child(pattern, self._chunk)
 
-    def forward(self, lo: int, hi: int) -> Iterator[Hit]:
-        """Hits in lines `lo` to `hi` (exclusive)."""
-        for first, stop in self._index.chunks(lo, hi):
+    def close(self) -> None:
+        """End what it started."""
+        if self._child is not None:
+            self._child.close()
+
+    @property
+    def _size(self) -> int:
+        return CHUNK if self._child is None else BLOCK
+
+    def forward(self, lo: int, hi: int) -> Iterator[Hit | None]:
+        """Hits in lines `lo` to `hi` (exclusive); None now and then, while another process is at work."""
+        for first, stop in self._index.chunks(lo, hi, self._size):
             if self._is_huge(first, stop):
                 yield from self._huge(first)
             else:
                 yield from self._hits(first, stop)
 
-    def backward(self, lo: int, hi: int) -> Iterator[Hit]:
+    def backward(self, lo: int, hi: int) -> Iterator[Hit | None]:
         """The same hits in reverse order."""
-        for first, stop in self._index.chunks_back(lo, hi):
-            if self._is_huge(first, stop):
-                yield from reversed(list(self._huge(first)))
-            else:
-                yield from reversed(list(self._hits(first, stop)))
+        for first, stop in self._index.chunks_back(lo, hi, self._size):
+            found: list[Hit] = []
+            for hit in self._huge(first) if self._is_huge(first, stop) else self._hits(first, stop):
+                if hit is None:
+                    yield None
+                else:
+                    found.append(hit)
+            yield from reversed(found)
 
     def _is_huge(self, first: int, stop: int) -> bool:
         return stop == first + 1 and self._index.end(first) - self._index.start(first) > LONG
 
-    def _hits(self, first: int, stop: int) -> Iterator[Hit]:
+    def _hits(self, first: int, stop: int) -> Iterator[Hit | None]:
         data = self._index.block(first, stop)
         if self._is_absent(data):
             return
         text = decode_lines(data)
         if self._literal is not None and (not self._lower or (text.isascii() and self._literal.isascii())):
             yield from _literal_hits(text, self._literal, self._lower, first)
-        elif self._chunk is not None:
-            yield from self._chunk_hits(text, first)
+        elif self._child is not None:
+            yield from self._outside(self._child, text, first)
         else:
-            for n, line in enumerate(text.split("\n"), first):
-                yield from _line_hits(self._pattern, line, n)
+            for n, start, end in in_text(text, self._pattern, self._chunk):
+                yield Hit(first + n, start, end)
+
+    @staticmethod
+    def _outside(child: Child, text: str, first: int, at: int = 0) -> Iterator[Hit | None]:
+        answer = yield from child.ask(text, at)
+        for n in range(0, len(answer), 4):
+            yield Hit(first + answer[n], answer[n + 2], answer[n + 3])
 
     def _is_absent(self, data: bytes) -> bool:
         """A quick look at the raw bytes: True when they cannot hold the literal."""
@@ -81,28 +101,21 @@ class Finder:
             return literal.encode() not in data
         return data.isascii() and literal.lower().encode() not in data.lower()
 
-    def _chunk_hits(self, text: str, first: int) -> Iterator[Hit]:
-        """A match in the chunk only says which line to look at; the hits are those of the line by itself."""
-        assert self._chunk is not None
-        position, counted = 0, 0
-        while match := self._chunk.search(text, position):
-            first += text.count("\n", counted, match.start())
-            counted = text.rfind("\n", 0, match.start()) + 1
-            end = text.find("\n", match.start())
-            end = len(text) if end < 0 else end
-            yield from _line_hits(self._pattern, text[counted:end], first)
-            if end == len(text):
-                return
-            first, position, counted = first + 1, end + 1, end + 1
-
-    def _huge(self, n: int) -> Iterator[Hit]:
+    def _huge(self, n: int) -> Iterator[Hit | None]:
         """One line of many megabytes: windows that overlap, one column per byte."""
         size, offset, done = self._index.size(n), 0, 0
         while offset < size:
             before = min(offset, 1)  # one byte of context, so that ^ and \b see that the line began earlier
             text = decode_bytewise(self._index.stored(n, offset - before, offset + CHUNK + OVERLAP))
-            for match in self._pattern.finditer(text, before):
-                start, end = offset - before + match.start(), offset - before + match.end()
+            if self._child is not None:
+                hits: Iterator[Hit | None] = self._outside(self._child, text, n, before)
+            else:
+                hits = (Hit(n, start, end) for start, end in in_line(self._pattern, text, before))
+            for hit in hits:
+                if hit is None:
+                    yield None
+                    continue
+                start, end = offset - before + hit.start, offset - before + hit.end
                 if end > start >= done and start < offset + CHUNK:
                     yield Hit(n, start, end)
                     done = end
@@ -117,10 +130,6 @@ def _literal(pattern: re.Pattern[str]) -> str | None:
     if not pattern.pattern or "\n" in pattern.pattern or _SPECIAL.search(plain):
         return None
     return _ESCAPED.sub(r"\1", pattern.pattern)
-
-
-def _line_hits(pattern: re.Pattern[str], line: str, n: int) -> Iterator[Hit]:
-    return (Hit(n, m.start(), m.end()) for m in pattern.finditer(line) if m.end() > m.start())
 
 
 def _literal_hits(text: str, literal: str, lower: bool, line: int) -> Iterator[Hit]:

@@ -7,38 +7,35 @@ from dataclasses import replace
 from tltui.model.artifacts import Artifact
 from tltui.model.ref import BadAddress, parse_ref
 from tltui.model.walk import next_in_frame
-from tltui.screens.browser_marks import BrowserMarks
+from tltui.screens.main_screen import MainScreen
 
 WIDE = 140
 """Columns from which two artifacts are compared side by side."""
 
 
-class BrowserCompare(BrowserMarks):
+class Comparing:
     """The keys `p`, `d` and `D`."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, bench: MainScreen) -> None:
+        self._bench = bench
         self._compared: str | None = None
 
-    def action_provenance(self) -> None:
+    def provenance(self) -> None:
         """Graphs and code side by side."""
-        own = self.own
+        own = self._bench
         compile_ = own.current_compile
         if compile_ is None:
             own.tell("go to a compile first: provenance shows what its source became")
             return
         from tltui.screens.provenance import ProvenanceScreen
 
-        screen = ProvenanceScreen(
-            own.trace, compile_, own.current_artifact, own.config, ascii_only=own.ascii_only, mouse=own.mouse
-        )
-        self.app.push_screen(screen)
+        own.app.push_screen(ProvenanceScreen(own.around, compile_, own.current_artifact))
 
-    def action_compare(self) -> None:
+    def mark_or_compare(self) -> None:
         """Mark what is shown, or compare it with what was marked."""
         from tltui.documents.compare.artifacts import diff_ref
 
-        own = self.own
+        own = self._bench
         ref = own.current_node.ref
         if parse_ref(ref).view:
             own.tell("artifacts, compiles, ranks and runs can be compared: go to one in the tree")
@@ -47,13 +44,13 @@ class BrowserCompare(BrowserMarks):
             own.tell(f"marked {ref or 'the run'}: go to another one and press d to compare, D compares with the previous compile")
         else:
             left, self._compared = self._compared, None
-            self.open_comparison(diff_ref(left, ref))
+            self.open(diff_ref(left, ref))
 
-    def action_compare_previous(self) -> None:
+    def with_previous(self) -> None:
         """With the compile of the frame before: the same artifact if one is shown."""
         from tltui.documents.compare.artifacts import diff_ref
 
-        own = self.own
+        own = self._bench
         compile_ = own.current_compile
         if compile_ is None or not compile_.is_compile:
             own.tell("go to a compile first")
@@ -72,11 +69,11 @@ class BrowserCompare(BrowserMarks):
                 own.tell(f"{before.ref} has no {artifact.name}")
                 return
             left, right = other, artifact.ref
-        self.open_comparison(diff_ref(left, right))
+        self.open(diff_ref(left, right))
 
-    def open_comparison(self, ref: str) -> None:
+    def open(self, ref: str) -> None:
         """Two artifacts on a wide screen side by side, everything else as a page."""
-        own = self.own
+        own = self._bench
         sides = self._two_artifacts(ref) if own.size.width >= WIDE else None
         if sides is None:
             own.show_ref(ref)
@@ -89,13 +86,13 @@ class BrowserCompare(BrowserMarks):
                 own.show_ref(page)
                 own.document_view.focus()
 
-        self.app.push_screen(CompareScreen(*sides, own.config, ascii_only=own.ascii_only, mouse=own.mouse), left)
+        own.app.push_screen(CompareScreen(own.around, *sides, WIDE), left)
 
     def _two_artifacts(self, ref: str) -> tuple[Artifact, Artifact] | None:
         from tltui.documents.compare.compare import sides_of
 
         try:
-            left, right = (self.own.trace.resolve(name) for name in sides_of(parse_ref(ref)))
+            left, right = (self._bench.trace.resolve(name) for name in sides_of(parse_ref(ref)))
         except BadAddress:
             return None  # the page says so
         return (left, right) if isinstance(left, Artifact) and isinstance(right, Artifact) else None

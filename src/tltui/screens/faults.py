@@ -1,0 +1,105 @@
+"""What becomes of a fault of ours: a line below and a file that says where, and the program lives.
+
+Textual ends the app when a message handler, a timer or a callback raises, and there is no public way to say otherwise. So what it
+calls for each message, and what it calls with everything that was raised elsewhere, is overridden here and nowhere else. One of the
+two is not enough: behind an exception in a handler Textual ends the message loop of the widget, whatever the app says.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import traceback
+from collections import deque
+from typing import Any
+
+from textual.app import App
+from textual.message import Message
+from textual.message_pump import MessagePump
+
+from tltui.config import cache_path
+from tltui.documents.format import home
+from tltui.messages import Answer
+from tltui.screens.workbench import say
+from tltui.text import tokens
+
+OFTEN = 20
+"""Faults at one place within `SPAN` seconds after which the app ends as it would have at once."""
+SPAN = 2.0
+
+DISPATCH = MessagePump._dispatch_message
+"""Textual's own."""
+
+
+class Surviving(App[None]):
+    """An app that lives on after a fault."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.faults: list[BaseException] = []
+        """What went wrong, the last few."""
+        self._seen: dict[tuple[str, int], deque[float]] = {}
+        MessagePump._dispatch_message = _dispatch  # type: ignore[method-assign]
+
+    def report(self, error: BaseException) -> None:
+        """From any thread: a fault that costs nothing but what was being done."""
+        self.faults = [*self.faults[-9:], error]
+        said = fault_line(error)
+        try:
+            self.post_message(Answer(lambda: say(self, said, tokens.ERROR)))
+        except RuntimeError:  # the app is ending
+            return
+
+    def on_answer(self, message: Answer) -> None:
+        """What another thread has to say, whatever screen is in front."""
+        message.apply()
+
+    def survives(self, error: BaseException) -> bool:
+        """Whether a fault is one to live with: told, and not the same again and again."""
+        seen = self._seen.setdefault(place_of(error), deque(maxlen=OFTEN))
+        now = time.monotonic()
+        seen.append(now)
+        if len(seen) == OFTEN and now - seen[0] < SPAN:
+            return False
+        self.report(error)
+        return True
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Textual calls this with what a timer, a callback or drawing raised, and would end the app."""
+        if not self.is_running or not self.survives(error):
+            super()._handle_exception(error)
+
+
+async def _dispatch(self: MessagePump, message: Message) -> None:
+    """In place of Textual's own: what the handlers of a message raise costs this message, not the loop that called them."""
+    try:
+        await DISPATCH(self, message)
+    except Exception as error:
+        app = self.app
+        if not isinstance(app, Surviving) or not app.is_running or not app.survives(error):
+            raise
+
+
+def place_of(error: BaseException) -> tuple[str, int]:
+    """Where it was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return (frames[-1].filename, frames[-1].lineno or 0) if frames else (type(error).__name__, 0)
+
+
+def fault_line(error: BaseException) -> str:
+    """What is said of a fault; where it happened is written to a file."""
+    path = crash_log(error)
+    return f"{type(error).__name__}: this is a fault of tltui" + (f"; where it happened is in {path}" if path else "")
+
+
+def crash_log(error: BaseException) -> str:
+    """Write where it happened, without the texts of the trace (the log may be sent to us); the path, '' where that failed."""
+    path = cache_path() / "crash.log"
+    frames = "".join(f"{f.filename}:{f.lineno} in {f.name}\n" for f in traceback.extract_tb(error.__traceback__))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(f"{type(error).__name__}\n{frames}")
+    except OSError:
+        return ""
+    return home(str(path))

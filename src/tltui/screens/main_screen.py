@@ -1,0 +1,234 @@
+"""The main screen as its parts see it: tree on the left, document on the right, what is shown, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.timer import Timer
+
+from tltui.commands import FOOTER, Where
+from tltui.documents.tree.outline import Node, path_to, root
+from tltui.documents.tree.rows import OutlineRows
+from tltui.model.artifacts import Artifact
+from tltui.model.nodes import Compile
+from tltui.model.ref import BadAddress, parse_ref, split_line
+from tltui.model.run import Node as TreeNode
+from tltui.screens.requests import Make, Maker, Request, at
+from tltui.screens.workbench import Surroundings, Workbench
+from tltui.text import tokens
+from tltui.text.document import Document, Options
+from tltui.widgets.bars import RunBar, StatusBar
+from tltui.widgets.document_view import DocumentView
+from tltui.widgets.trace_tree import TraceTree
+
+if TYPE_CHECKING:
+    from tltui.documents.names import Names
+
+NARROW = 100
+"""Columns below which one pane is shown at a time."""
+SETTLE = 0.04
+"""Seconds that the cursor of the tree must rest before the document follows: flicking through stays cheap."""
+PAST = 200
+"""Places that one can go back to."""
+
+
+class MainScreen(Workbench[None]):
+    """Owns the selection."""
+
+    def __init__(self, around: Surroundings, faulted: Callable[[BaseException], object]) -> None:
+        super().__init__(around)
+        self.shown = at("")
+        """What is shown, or wanted."""
+        self.raw = False
+        self.sort = ""
+        self.own_pages: dict[str, Make] = {}
+        """Addresses of pages that are made from more than the run."""
+        self.names: Names | None = None
+        """What the names of the document mean; None until that is known."""
+        self._maker = Maker(self.trace, self.scheduler, self.answer, faulted, self.ascii_only)
+        self._wishes = 0
+        self._past: list[Request] = []
+        self._future: list[Request] = []
+        self._rest: Timer | None = None
+        self._wanted = ""
+        self._steered = False  # the user has pressed a key: the cursor is his
+
+    def compose(self) -> ComposeResult:
+        """A line above, two panes, a line below."""
+        yield RunBar(ascii_only=self.ascii_only, id="run-bar")
+        with Horizontal(id="panes"):
+            yield TraceTree(OutlineRows(root(self.trace)), mouse=self.mouse, ascii_only=self.ascii_only, id="tree")
+            yield DocumentView(mouse=self.mouse, ascii_only=self.ascii_only, id="document")
+        yield StatusBar(self.hints(Where.EVERYWHERE, FOOTER), ascii_only=self.ascii_only, id="status-bar")
+
+    @property
+    def tree_view(self) -> TraceTree:
+        """The tree."""
+        return self.query_one(TraceTree)
+
+    @property
+    def document_view(self) -> DocumentView:
+        """The document."""
+        return self.query_one(DocumentView)
+
+    @property
+    def shown_ref(self) -> str:
+        """The address of what is shown, or wanted."""
+        return self.shown.ref
+
+    # selection
+
+    @property
+    def options(self) -> Options:
+        """How documents are laid out now."""
+        view = self.document_view
+        # a hidden pane has no width yet: what it will have is the screen's without gutter and scroll bar
+        width = view.text_width if view.size.width else self.size.width - 4
+        return Options(width=max(width, 40), sort=self.sort, raw=self.raw, ascii=self.ascii_only)
+
+    def request(self, ref: str) -> Request:
+        """What is to be shown at an address."""
+        make = self.own_pages.get(ref)
+        return at(ref) if make is None else Request(ref, make, is_of_run=False)
+
+    def show_ref(self, ref: str, *, by_user: bool = True, at: int | None = None, top: str | None = None) -> None:
+        """Ask for the document at an address."""
+        self.show(self.request(ref), by_user=by_user, at=at, top=top)
+
+    def show(self, request: Request, *, by_user: bool = True, at: int | None = None, top: str | None = None) -> None:
+        """Ask for a document; line `at`, or the line of anchor `top`, is to be in sight."""
+        if self._rest is not None:
+            self._rest.stop()
+            self._rest = None
+        if by_user and request != self.shown:
+            self._past.append(self.shown)
+            self._future.clear()
+            del self._past[:-PAST]
+            self.raw = False
+        self.shown = request
+        self._wish(at, top)
+
+    def reload(self) -> None:
+        """Make what is shown again: the run, the width or the order changed."""
+        self._wish()
+
+    def _wish(self, at: int | None = None, top: str | None = None) -> None:
+        self._wishes += 1
+        self._maker.wish(self.shown, self.options, partial(self._ready, self._wishes, at, top))
+
+    def _ready(self, wish: int, at: int | None, top: str | None, document: Document) -> None:
+        """The document is there, unless another one is wanted by now."""
+        if wish != self._wishes:
+            return
+        self.document_view.show(document, at=at, top=top)
+        self.names = None
+        self._maker.check(document, partial(self._checked, document))
+        self._maker.names(document, partial(self._named, document))
+
+    def _named(self, document: Document, names: Names) -> None:
+        """The line below may now say what the name under the caret is."""
+        if document is self.document_view.document:
+            self.names = names
+
+    def _checked(self, document: Document) -> None:
+        """The md5 of a large payload has been compared."""
+        if document is self.document_view.document:
+            self.document_view.document_grown()
+
+    def go(self, ref: str, *, at: int | None = None) -> None:
+        """Go to an address: tree and document, and the line that it names. A wrong one is told."""
+        ref, line = split_line(ref)
+        if line is not None:
+            at = line - 1
+        try:
+            parsed = parse_ref(ref)
+            node = None if parsed.view else self.trace.resolve(replace(parsed, attempt=None) if parsed.id else parsed)
+        except BadAddress as bad:
+            self.tell(str(bad), tokens.WARN)
+            return
+        self.show_ref(ref, at=at)
+        if node is not None:
+            self.reveal(node)
+
+    def reveal(self, node: TreeNode | None) -> None:
+        """Put the cursor of the tree on a node, None for the run. A filter that hides it gives way."""
+        keys = ["@run"] if node is None else path_to(self.trace, node)
+        tree = self.tree_view
+        if not tree.reveal(keys, by_user=False) and tree.outline.filter:
+            tree.set_filter("")
+            tree.reveal(keys, by_user=False)
+
+    @on(TraceTree.Highlighted)
+    def _highlighted(self, message: TraceTree.Highlighted) -> None:
+        """The cursor of the tree moved: the document follows when it rests."""
+        self._wanted = message.node.ref
+        if not message.by_user and self._steered:
+            return
+        if self._rest is not None:
+            self._rest.stop()
+        self._rest = self.set_timer(SETTLE, self.follow)
+
+    def follow(self) -> None:
+        """Show the document of the node under the cursor of the tree, if it moved there."""
+        if self._rest is None:
+            return
+        self._rest = None
+        if self._wanted != self.shown_ref:
+            self.show_ref(self._wanted, by_user=False)
+
+    # the way back
+
+    def action_back(self) -> None:
+        """To where one was."""
+        self._travel(self._past, self._future, "nothing to go back to")
+
+    def action_forward(self) -> None:
+        """Forward again."""
+        self._travel(self._future, self._past, "nothing to go forward to")
+
+    def _travel(self, source: list[Request], target: list[Request], none: str) -> None:
+        if not source:
+            self.tell(none)
+            return
+        target.append(self.shown)
+        request = source.pop()
+        self.show(request, by_user=False)
+        try:
+            parsed = parse_ref(request.ref)
+            if not parsed.view:
+                self.reveal(self.trace.resolve(parsed))
+        except BadAddress:
+            return
+
+    # what the keys are about
+
+    @property
+    def current_compile(self) -> Compile | None:
+        """The compile that the tree's cursor is on or in."""
+        target = self.tree_view.node.target
+        if isinstance(target, Compile):
+            return target
+        owner = getattr(target, "owner", None)
+        return owner if isinstance(owner, Compile) else None
+
+    @property
+    def current_artifact(self) -> Artifact | None:
+        """The artifact that is shown."""
+        target = self.tree_view.node.target
+        return target if isinstance(target, Artifact) else None
+
+    @property
+    def current_node(self) -> Node:
+        """The node under the cursor of the tree."""
+        return self.tree_view.node
+
+    @property
+    def current_document(self) -> Document:
+        """What is shown."""
+        return self.document_view.document

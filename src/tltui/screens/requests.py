@@ -1,0 +1,144 @@
+"""What is shown is a request: it knows its address, for history and marks, and how it is made, again and again."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tltui.model.artifacts import Artifact
+from tltui.model.ref import BadAddress
+from tltui.model.run import Run
+from tltui.text.bytes_document import BytesDocument
+from tltui.text.document import Document, Options, error_document
+from tltui.text.growing import GrowingDocument
+from tltui.work.scheduler import Lane, Place, Scheduler, Steps
+
+if TYPE_CHECKING:
+    from tltui.documents.names import Names
+
+KEPT = 12
+"""Pages that are kept."""
+FIRST = 0.15
+"""Seconds of work before a page is shown that is not complete."""
+BUILD = "tltui.documents.build"
+
+Make = Callable[[Run, Options], Document]
+Answered = Callable[[Callable[[], object]], None]
+"""Runs something on the UI thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Something to show. Equal requests have the same address."""
+
+    ref: str
+    make: Make = field(compare=False, repr=False)
+    """Runs off the UI thread, under the gate. What it raises becomes an error document."""
+    is_of_run: bool = field(default=True, compare=False)
+    """Whether it is made from the run and nothing else: then it stays as it is for as long as the run does."""
+
+
+def at(ref: str) -> Request:
+    """What the run has at an address."""
+    return Request(ref, partial(_built, ref))
+
+
+def _built(ref: str, run: Run, options: Options) -> Document:
+    from tltui.documents.build import build
+
+    return build(run, ref, options)
+
+
+class Maker:
+    """Makes what is requested, the latest wish only; what is known of a document later, it tells later.
+
+    The modules that make documents are imported off the UI thread: the first frame does not wait for them.
+    """
+
+    def __init__(
+        self, run: Run, scheduler: Scheduler, answer: Answered, faulted: Callable[[BaseException], object], ascii_only: bool
+    ) -> None:
+        self._run = run
+        self._scheduler = scheduler
+        self._answer = answer
+        self._faulted = faulted
+        self._ascii = ascii_only
+        self._kept: OrderedDict[tuple[str, Options], tuple[int, Document]] = OrderedDict()
+
+    def wish(self, request: Request, options: Options, ready: Callable[[Document], object]) -> None:
+        """Make a document; `ready` gets it on the UI thread, unless something else is wished by then."""
+
+        def failed(error: BaseException) -> None:
+            if not isinstance(error, (BadAddress, OSError)):
+                self._faulted(error)
+            ref = request.ref
+            fault = error if isinstance(error, Exception) else RuntimeError(repr(error))
+            self._answer(partial(ready, error_document(ref, ref or "overview", ref or "the overview of the run", fault)))
+
+        self._scheduler.do(self._making(request, options, ready), lane=Lane.WISH, fault=failed)
+
+    def _making(self, request: Request, options: Options, ready: Callable[[Document], object]) -> Steps:
+        if BUILD not in sys.modules:
+            yield Place.LONG
+            __import__(BUILD)
+            yield Place.NODES
+        key = (request.ref, options)
+        version, document = self._kept.get(key, (-1, None))
+        if document is None or version != self._run.version or not document.complete:
+            version = self._run.version
+            document = request.make(self._run, options)
+            if isinstance(document, GrowingDocument):
+                end = time.monotonic() + FIRST
+                while not document.advance() and time.monotonic() < end:
+                    yield None
+            if request.is_of_run and request.ref.startswith("@"):
+                self._keep(key, version, document)
+        self._answer(partial(ready, document))
+
+    def _keep(self, key: tuple[str, Options], version: int, document: Document) -> None:
+        """Pages are kept until the run changes: going back to one reads nothing again."""
+        self._kept[key] = (version, document)
+        self._kept.move_to_end(key)
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+
+    # what is known later
+
+    def names(self, document: Document, known: Callable[[Names], object]) -> None:
+        """Find out what the names of a document mean."""
+        self._scheduler.drop(self)
+        self._scheduler.do(self._naming(document, known), place=Place.LONG, owner=self)
+
+    def _naming(self, document: Document, known: Callable[[Names], object]) -> Steps:
+        from tltui.documents.names import LANGUAGES, UP_TO, names_of
+
+        if document.language not in LANGUAGES or (isinstance(document, BytesDocument) and document.payload.size > UP_TO):
+            return
+        yield None
+        if (names := names_of(document)) is not None:
+            self._answer(partial(known, names))
+
+    def check(self, document: Document, checked: Callable[[], object]) -> None:
+        """Compare the md5 of a large payload that is already shown."""
+        if isinstance(document, BytesDocument):
+            self._scheduler.do(self._checking(document, checked), owner=self)
+
+    def _checking(self, document: BytesDocument, checked: Callable[[], object]) -> Steps:
+        from tltui.documents.artifact import UNCHECKED, badge_of
+
+        if not document.badge.startswith(UNCHECKED):
+            return
+        try:
+            node = self._run.resolve(document.ref)
+            yield Place.LONG
+            badge = badge_of(node.log.check(node.record), self._ascii) if isinstance(node, Artifact) else ""
+        except (BadAddress, OSError) as error:
+            badge = f"md5 not checked: {error}"
+        document.badge = badge + document.badge[len(UNCHECKED) :]
+        document.version += 1
+        self._answer(checked)

@@ -1,0 +1,214 @@
+"""What all screens have in common: a line below, prompts, copies, files, help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeVar
+
+from textual import on
+from textual.screen import Screen
+
+from tltui.commands import Where, of
+from tltui.config import Config, cache_path
+from tltui.export import WouldOverwrite, write
+from tltui.messages import Answer
+from tltui.model.run import Run
+from tltui.screens.clipboard import copy
+from tltui.screens.prompt import Confirm, Prompt
+from tltui.text import tokens
+from tltui.text.document import Document
+from tltui.text.growing import GrowingDocument
+from tltui.text.part import Part
+from tltui.widgets.bars import StatusBar
+from tltui.widgets.document_view import DocumentView
+from tltui.work.scheduler import Place, Scheduler, Steps, Task
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What every screen works with."""
+
+    run: Run
+    config: Config
+    scheduler: Scheduler
+    ascii_only: bool
+    mouse: bool
+    writing: list[Task] = field(default_factory=list)
+    """Files that are being written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What is to be written: a document, made off the UI thread; of it lines `lo` to `hi`, or `lines` alone."""
+
+    make: Callable[[], Document]
+    lo: int = 0
+    hi: int | None = None
+    lines: Sequence[int] | None = None
+
+
+class Workbench(Screen[T]):
+    """A screen with documents."""
+
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__()
+        self.around = around
+        self.trace = around.run
+        self.config = around.config
+        self.scheduler = around.scheduler
+        self.ascii_only = around.ascii_only
+        self.mouse = around.mouse
+
+    # what is said
+
+    @property
+    def status(self) -> StatusBar:
+        """The line below."""
+        return self.query_one(StatusBar)
+
+    def tell(self, text: str, style: str = "") -> None:
+        """A remark in the line below."""
+        self.status.tell(f" {text}", style)
+
+    def hints(self, where: Where, names: tuple[str, ...]) -> list[tuple[str, str]]:
+        """Keys and words of the footer."""
+        by_id = {command.id: command for command in of(where)}
+        keys = self.config.keys
+        return [(by_id[name].keys_shown(keys.get(name, by_id[name].keys)[:1]), by_id[name].hint) for name in names]
+
+    # what comes from elsewhere
+
+    def answer(self, apply: Callable[[], object]) -> None:
+        """From any thread: run `apply` on the UI thread, if the screen is still there."""
+        try:
+            self.post_message(Answer(apply))
+        except RuntimeError:  # the app is ending: nobody is left to be told
+            return
+
+    def on_answer(self, message: Answer) -> None:
+        """What was asked for is there."""
+        message.apply()
+
+    # prompts
+
+    def ask(self, question: str, answered: Callable[[str], object], value: str = "", hint: str = "") -> None:
+        """Ask for a text; nothing happens after esc."""
+
+        def closed(text: str | None) -> None:
+            if text is not None:
+                answered(text)
+
+        self.app.push_screen(Prompt(question, value, hint), closed)
+
+    @on(DocumentView.Told)
+    def _told(self, message: DocumentView.Told) -> None:
+        self.tell(message.text)
+
+    @on(DocumentView.AskSearch)
+    def _ask_search(self, message: DocumentView.AskSearch) -> None:
+        self.ask("/", message.view.search)
+
+    @on(DocumentView.AskFilter)
+    def _ask_filter(self, message: DocumentView.AskFilter) -> None:
+        self.ask("show only lines with", message.view.set_filter, message.view.filter_text, "empty: all")
+
+    @on(DocumentView.AskLine)
+    def _ask_line(self, message: DocumentView.AskLine) -> None:
+        def answered(text: str) -> None:
+            if text.strip().isdigit():
+                message.view.goto_line(int(text))
+            elif text:
+                self.tell(f"{text!r} is no line number")
+
+        self.ask("line", answered)
+
+    # out
+
+    def copy(self, text: str) -> None:
+        """To the clipboard."""
+        self.tell(copy(text, self.app.copy_to_clipboard, cache_path() / "yank.txt"))
+
+    def copy_lines(self, view: DocumentView) -> None:
+        """The selected lines of a view, or the line."""
+        lo, hi = view.selected_lines() or (view.current_line(), view.current_line() + 1)
+        self.copy("\n".join(view.document.text(lo, hi)))
+
+    def ask_where(self, question: str, output: Output, name: str) -> None:
+        """Ask for a path, `name` being proposed, and write."""
+
+        def named(path: str) -> None:
+            if path.strip():
+                self.write(output, path.strip())
+
+        self.ask(question, named, name, ".txt .ansi .md")
+
+    def write(self, output: Output, path: str, force: bool = False) -> None:
+        """Write a file off the UI thread: 100 MB take seconds, and a key always answers at once."""
+        app = self.app
+
+        def answer(apply: Callable[[], object]) -> None:  # the screen may be left by then
+            app.post_message(Answer(apply))
+
+        def failed(error: BaseException) -> None:
+            said = f"{error.strerror or error}" if isinstance(error, OSError) else f"{type(error).__name__}, a fault of tltui"
+            answer(partial(say, app, f"could not write {path}: {said}", tokens.ERROR))
+
+        def asks(exists: WouldOverwrite) -> None:
+            answer(partial(self._ask_to_replace, app, str(exists), output, path))
+
+        def said(count: int) -> None:
+            answer(partial(say, app, f"wrote {count:,} lines to {path}"))
+
+        self.tell(f"writing {path} …")
+        task = self.scheduler.do(_writing(output, path, force, said, asks), place=Place.LONG, fault=failed)
+        kept = [other for other in self.around.writing if not other.ended.is_set()]
+        self.around.writing[:] = [*kept, task]
+
+    def _ask_to_replace(self, app: Any, target: str, output: Output, path: str) -> None:
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self.write(output, path, force=True)
+            else:
+                say(app, "nothing was written")
+
+        say(app, "")
+        app.push_screen(Confirm(f"replace {target}?"), answered)
+
+    def action_help(self) -> None:
+        """Keys and marks."""
+        from tltui.screens.help import Help
+
+        self.app.push_screen(Help(self.ascii_only, self.config))
+
+
+def say(app: Any, text: str, style: str = "") -> None:
+    """A remark in the line below of the screen that is in front."""
+    bench = next((screen for screen in reversed(app.screen_stack) if isinstance(screen, Workbench)), None)
+    if bench is None or not bench.is_mounted:
+        return
+    if text:
+        bench.tell(text, style)
+    else:
+        bench.status.quiet()
+
+
+def _writing(
+    output: Output, path: str, force: bool, said: Callable[[int], object], asks: Callable[[WouldOverwrite], object]
+) -> Steps:
+    document = output.make()
+    if isinstance(document, GrowingDocument):
+        yield Place.NODES
+        while not document.advance():
+            yield None
+        yield Place.LONG
+    try:
+        if output.lines is None:
+            said(write(document, path, lo=output.lo, hi=output.hi, force=force))
+        else:
+            said(write(Part(document, output.lines), path, force=force))
+    except WouldOverwrite as exists:
+        asks(exists)

@@ -1,0 +1,124 @@
+"""Running a regular expression over many lines; and the program that does it in a process of its own.
+
+An expression that backtracks holds the interpreter: no other thread runs, and no key is heard. So what is not simple
+(`pattern.py`) runs in a child (`child.py`), which is this file, started by its path: it knows the standard library only.
+The child ends when its standard input does, also in the middle of a match.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import signal
+import struct
+import sys
+from array import array
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+FIRST = struct.Struct(">?iI?iI")
+"""Whether of bytes; flags and size of the pattern; whether there is one for whole blocks; its flags and size."""
+ASK = struct.Struct(">QI")
+"""Size of a block; the column at which its first line is looked at."""
+ANSWER = struct.Struct(">Q")
+"""How many numbers follow: four for each hit. Number of the line, its offset in the block, begin and end in the line."""
+LOOK = 0.2
+"""Seconds between two looks at whether the parent is still there."""
+
+
+def in_bytes(text: bytes, pattern: re.Pattern[bytes], is_whole: bool) -> Iterator[tuple[int, int, int, int]]:
+    """(begin of line, its end, begin of hit, its end): the first hit of each line that has one. `is_whole`: the expression
+    may run over all lines at once, which is quicker, but one that runs on over line ends would do so from each line."""
+    at = 0
+    while at <= len(text):
+        found = pattern.search(text, at) if is_whole else None
+        if is_whole and found is None:
+            return
+        start = found.start() if found is not None else at
+        line = text.rfind(b"\n", 0, start) + 1
+        end = text.find(b"\n", start)
+        end = len(text) if end < 0 else end
+        if found is None or not found.start() < found.end() <= end:
+            # what runs over the end of a line, or is empty, may still be a hit within the line
+            found = first_in(pattern, text, line, end)
+        if found is not None:
+            yield line, end, found.start(), found.end()
+        at = end + 1
+
+
+def first_in(pattern: re.Pattern[bytes], text: bytes, start: int, end: int) -> re.Match[bytes] | None:
+    """The first hit in a part of a text that is not empty."""
+    return next((match for match in pattern.finditer(text, start, end) if match.end() > match.start()), None)
+
+
+def in_line(pattern: re.Pattern[str], line: str, at: int = 0) -> Iterator[tuple[int, int]]:
+    """All hits in a line."""
+    return ((m.start(), m.end()) for m in pattern.finditer(line, at) if m.end() > m.start())
+
+
+def in_text(text: str, pattern: re.Pattern[str], whole: re.Pattern[str] | None, at: int = 0) -> Iterator[tuple[int, int, int]]:
+    """(line, begin, end) of all hits in the lines of a text. `whole` is the same expression for many lines at once: where
+    it matches only says which line to look at; the hits are those of the line by itself."""
+    if whole is None:
+        for n, line in enumerate(text.split("\n")):
+            for start, stop in in_line(pattern, line, 0 if n else at):
+                yield n, start, stop
+        return
+    position, counted, n = at, 0, 0
+    while match := whole.search(text, position):
+        n += text.count("\n", counted, match.start())
+        counted = text.rfind("\n", 0, match.start()) + 1
+        end = text.find("\n", match.start())
+        end = len(text) if end < 0 else end
+        for start, stop in in_line(pattern, text[counted:end], 0 if n else at):
+            yield n, start, stop
+        if end == len(text):
+            return
+        n, position, counted = n + 1, end + 1, end + 1
+
+
+def serve(source: BinaryIO, out: BinaryIO) -> None:
+    """Answer until there is nothing more to read."""
+    is_bytes, flags, size, has_whole, whole_flags, whole_size = FIRST.unpack(source.read(FIRST.size))
+    stored, stored_whole = source.read(size), source.read(whole_size)
+    pattern = _pattern(is_bytes, stored, flags)
+    whole = _pattern(is_bytes, stored_whole, whole_flags) if has_whole else None
+    while len(head := source.read(ASK.size)) == ASK.size:
+        size, at = ASK.unpack(head)
+        block = source.read(size)
+        found: array[int] = array("q")
+        if is_bytes:
+            number = counted = 0
+            for line, _, start, stop in in_bytes(block, pattern, whole is not None):
+                number += block.count(b"\n", counted, line)
+                counted = line
+                found.extend((number, line, start - line, stop - line))
+        else:
+            for number, start, stop in in_text(block.decode("utf-8", "surrogatepass"), pattern, whole, at):
+                found.extend((number, 0, start, stop))
+        out.write(ANSWER.pack(len(found)) + found.tobytes())
+        out.flush()
+
+
+def _pattern(is_bytes: bool, stored: bytes, flags: int) -> re.Pattern[Any]:
+    return re.compile(stored, flags) if is_bytes else re.compile(stored.decode("utf-8", "surrogatepass"), flags)
+
+
+def _watch(source: int) -> None:
+    """End with the parent: `re` looks for signals while it backtracks, and for nothing else."""
+    poll = select.poll()
+    poll.register(source, 0)  # whether nobody can write to us any more
+
+    def look(number: int, frame: object) -> None:
+        if poll.poll(0):
+            os._exit(0)
+
+    signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, LOOK, LOOK)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _watch(sys.stdin.fileno())
+    serve(sys.stdin.buffer, sys.stdout.buffer)

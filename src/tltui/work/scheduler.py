@@ -1,0 +1,239 @@
+"""One place that does everything that no key waits for.
+
+A task is a generator: it works for some milliseconds, yields, and is asked again when its turn comes. It says by what it yields
+where it goes on: `NODES` is the one thread that reads the run, under the gate, in slices; on `BYTES` and `LONG`
+nobody touches a node: there payloads are indexed and searched in slices, and there is done what cannot be cut into slices (a file
+is written, two texts are compared).
+
+A task can be cancelled at any time: it is closed where it stands, with what it started. Whatever a task raises ends in one place.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, nullcontext
+from enum import Enum, IntEnum
+
+from tltui.work.gate import Gate
+
+SLICE = 0.02
+"""Seconds of work after which the gate is opened, and the next task has its turn."""
+
+
+class Lane(IntEnum):
+    """What comes first."""
+
+    WISH = 0
+    """The document that the user wants. Only the newest wish counts."""
+    GROW = 1
+    """What is shown and not complete."""
+    LATER = 2
+    """What nobody waits for: names, checks, files."""
+
+
+class Place(Enum):
+    """Where a task goes on."""
+
+    NODES = "nodes"
+    BYTES = "bytes"
+    LONG = "long"
+
+
+Steps = Generator[Place | None, None, None]
+Fault = Callable[[BaseException], object]
+
+
+class Task:
+    """Work that was asked for."""
+
+    def __init__(self, steps: Steps, lane: Lane, place: Place, owner: object, fault: Fault) -> None:
+        self.steps = steps
+        self.lane = lane
+        self.place = place
+        self.owner = owner
+        self.fault = fault
+        self.is_cancelled = False
+        self.ended = threading.Event()
+
+
+class Scheduler:
+    """Does tasks in turn. `faulted` is told what a task raised that said nothing of its own; from any thread."""
+
+    def __init__(self, gate: Gate, faulted: Fault) -> None:
+        self.gate = gate
+        self._faulted = faulted
+        self._lock = threading.Lock()
+        self._tasks: set[Task] = set()
+        self._workers = {place: _Worker(self, place) for place in Place}
+        self._is_stopped = False
+
+    def do(
+        self,
+        steps: Steps,
+        *,
+        lane: Lane = Lane.LATER,
+        place: Place = Place.NODES,
+        owner: object = None,
+        fault: Fault | None = None,
+    ) -> Task:
+        """Do something. A wish ends the wishes before it."""
+        task = Task(steps, lane, place, owner, fault or self._faulted)
+        if lane is Lane.WISH:
+            self.drop_wish()
+        with self._lock:
+            if self._is_stopped:
+                task.is_cancelled = True
+                task.ended.set()
+                return task
+            self._tasks.add(task)
+        self._workers[place].put(task)
+        return task
+
+    def drop_wish(self) -> None:
+        """Nobody wants the document any more that is being made."""
+        self._cancel(lambda task: task.lane is Lane.WISH)
+
+    def drop(self, owner: object) -> None:
+        """Cancel all that an owner asked for."""
+        self._cancel(lambda task: task.owner is owner)
+
+    def cancel(self, task: Task) -> None:
+        """Cancel one task."""
+        self._cancel(lambda other: other is task)
+
+    def _cancel(self, wanted: Callable[[Task], bool]) -> None:
+        with self._lock:
+            tasks = [task for task in self._tasks if not task.is_cancelled and wanted(task)]
+            for task in tasks:
+                task.is_cancelled = True
+        for place in {task.place for task in tasks}:
+            self._workers[place].wake()
+
+    def stop(self) -> None:
+        """Take no more work, and end what there is at its next step."""
+        with self._lock:
+            self._is_stopped = True
+        self._cancel(lambda task: True)
+        for worker in self._workers.values():
+            worker.stop()
+
+    def join(self, seconds: float) -> None:
+        """After `stop`: wait until what was begun has let go of what it holds."""
+        for worker in self._workers.values():
+            worker.join(seconds)
+
+    def ended(self, task: Task) -> None:
+        """A task has come to its end, of whatever kind."""
+        with self._lock:
+            self._tasks.discard(task)
+        task.ended.set()
+
+    def moved(self, task: Task, place: Place) -> None:
+        """A task goes on elsewhere."""
+        task.place = place
+        self._workers[place].put(task)
+
+    def failed(self, task: Task, error: BaseException) -> None:
+        """The one place where faults of tasks end."""
+        try:
+            task.fault(error)
+        except Exception as again:  # what was to tell it failed as well
+            self._faulted(again)
+
+
+class _Worker:
+    """One thread, which is started when there is something to do."""
+
+    def __init__(self, scheduler: Scheduler, place: Place) -> None:
+        self._scheduler = scheduler
+        self._place = place
+        self._lanes: tuple[deque[Task], ...] = tuple(deque() for _ in Lane)
+        self._changed = threading.Condition()
+        self._is_stopped = False
+        self._thread: threading.Thread | None = None
+
+    def put(self, task: Task) -> None:
+        with self._changed:
+            self._lanes[task.lane].append(task)
+            self._changed.notify()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name=f"tltui {self._place.value}", daemon=True)
+                self._thread.start()
+
+    def wake(self) -> None:
+        """Something was cancelled: it is closed first, so that what it started ends."""
+        with self._changed:
+            for lane in self._lanes:
+                lane.extendleft([task for task in lane if task.is_cancelled])
+                kept = dict.fromkeys(lane)
+                lane.clear()
+                lane.extend(kept)
+            self._changed.notify()
+
+    def stop(self) -> None:
+        with self._changed:
+            self._is_stopped = True
+            self._changed.notify()
+
+    def join(self, seconds: float) -> None:
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(seconds)
+
+    def _run(self) -> None:
+        while (task := self._next()) is not None:
+            if self._step(task):
+                with self._changed:
+                    self._lanes[task.lane].append(task)
+
+    def _next(self) -> Task | None:
+        with self._changed:
+            while True:
+                for lane in self._lanes:
+                    if lane and lane[0].is_cancelled:
+                        return lane.popleft()
+                for lane in self._lanes:
+                    if lane:
+                        return lane.popleft()
+                if self._is_stopped:
+                    return None
+                self._changed.wait()
+
+    def _is_wanted(self, task: Task) -> bool:
+        """Whether somebody else comes first by now."""
+        return any(self._lanes[lane] for lane in range(task.lane))
+
+    def _step(self, task: Task) -> bool:
+        """A slice of a task, or its end. True when it wants to go on here."""
+        gate: AbstractContextManager[object] = nullcontext()
+        if self._place is Place.NODES:
+            gate = self._scheduler.gate.slice()
+        try:
+            with gate:
+                place = self._slice(task)
+        except StopIteration:
+            self._scheduler.ended(task)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # one task must not end the others: MemoryError, RecursionError, whatever it is
+            self._scheduler.ended(task)
+            if not task.is_cancelled:
+                self._scheduler.failed(task, error)
+        else:
+            if place is self._place:
+                return True
+            self._scheduler.moved(task, place)
+        return False
+
+    def _slice(self, task: Task) -> Place:
+        end = time.monotonic() + SLICE
+        while not task.is_cancelled:
+            place = next(task.steps)
+            if place is not None and place is not self._place:
+                return place
+            if time.monotonic() > end or self._is_wanted(task):
+                return self._place
+        task.steps.close()
+        raise StopIteration

@@ -1,0 +1,92 @@
+"""What is shown can be made again, whatever made it: after a resize, while the run grows, in another layout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opened import BREAKS, Driver, log_of, opened
+from screen import screen_text
+
+from tltui.work.scanning import Scan
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path
+
+
+async def marked(driver: Driver) -> None:
+    """The page of marks, with one mark."""
+    await driver.press("m")
+    await driver.type("look here")
+    await driver.press("enter", "apostrophe")
+    await driver.until(lambda: driver.title == "marks")
+
+
+async def is_made_again(driver: Driver, before: Any) -> None:
+    await driver.until(lambda: driver.browser.current_document is not before)
+    assert driver.title == "marks" and driver.browser.shown_ref == "@marks"
+    assert "look here" in screen_text(driver.app) and "could not show" not in screen_text(driver.app)
+
+
+async def test_marks_after_a_resize() -> None:
+    async with opened(BREAKS) as driver:
+        await marked(driver)
+        before = driver.browser.current_document
+        await driver.pilot.resize_terminal(110, 30)
+        await is_made_again(driver, before)
+
+
+async def test_marks_laid_out_again() -> None:
+    async with opened(BREAKS) as driver:
+        await marked(driver)
+        before = driver.browser.current_document
+        await driver.press("i")
+        await is_made_again(driver, before)
+
+
+async def test_marks_at_the_end_of_the_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = Scan.start
+    held: list[Scan] = []
+
+    def hold(scan: Scan) -> None:
+        held.append(scan)
+
+    monkeypatch.setattr(Scan, "start", hold)
+    trace = tmp_path / "dedicated_log_torch_trace_x.log"
+    trace.write_bytes(log_of([(0, 3, "f"), (1, 2, "bad")]))
+    async with opened(trace, wait=False) as driver:
+        await driver.until(lambda: bool(held))
+        await marked(driver)
+        before = driver.browser.current_document
+        start(held[0])
+        await driver.until(lambda: driver.browser.trace.finished)
+        await is_made_again(driver, before)
+
+
+async def test_marks_are_come_back_to() -> None:
+    async with opened(BREAKS) as driver:
+        await marked(driver)
+        driver.browser.go("0/0")
+        await driver.shown("0/0")
+        await driver.press("backspace")
+        await driver.until(lambda: driver.title == "marks")
+        assert "look here" in screen_text(driver.app)
+        await driver.press("ctrl+o")
+        await driver.shown("0/0")
+
+
+async def test_a_page_is_made_once_while_the_run_stays_as_it_is() -> None:
+    async with opened(BREAKS) as driver:
+        seen = []
+        for ref in ("@recompiles", "@timing", "@recompiles"):
+            driver.browser.show_ref(ref)
+            await driver.shown(ref)
+            await driver.until(lambda: driver.browser.current_document.complete)
+            seen.append(driver.browser.current_document)
+        assert seen[0] is seen[2] and seen[0] is not seen[1]

@@ -116,6 +116,13 @@ def test_a_run_began_with_its_first_compile_whatever_is_said_outside_of_one(tmp_
     assert (found.start, found.end) == (1_000, 501_000)
 
 
+def test_values_of_symbols_are_kept_short(tmp_path: Path) -> None:
+    log = Log(tmp_path / "a.log").start().add("create_symbol", {"symbol": "s0", "source": "L['x']", "val": "9" * 100, "vr": "?"})
+    log.add("symbolic_shape_specialization", {"symbol": "s0", "sources": ["L['x']"], "value": "8" * 100})
+    (symbol,) = inputs_of(log.compile()).symbols
+    assert (symbol.hint, symbol.specialized) == ("9" * 80, "8" * 80)
+
+
 def test_short_names() -> None:
     assert short_dtype("torch.bfloat16") == "bfloat16"
     assert short_device("device(type='cuda', index=3)") == "cuda:3"

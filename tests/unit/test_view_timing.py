@@ -302,6 +302,14 @@ def test_a_gap_without_a_compile(tmp_path: Path) -> None:
     assert (found.processes[0].busy_s, found.processes[0].span_s) == (2, 12)
 
 
+def test_a_gap_begins_when_the_last_of_several_compiles_ends(tmp_path: Path) -> None:
+    log = Log(tmp_path / "x.log").event("dynamo", "B", 0).event("dynamo", "E", 10)
+    for name, phase, at, frame in (("dynamo", "B", 1, 1), ("dynamo", "E", 2, 1), ("dynamo", "B", 15, 2), ("dynamo", "E", 16, 2)):
+        value = {"name": name, "ts": log.micros + at * 1e6, "args": {}, "ph": phase, "cat": "dynamo_timed"}
+        log.add("chromium_event", {}, json.dumps(value), frame=frame)
+    assert [(gap.seconds, gap.after, gap.before) for gap in timing(log.open()).gaps] == [(5, "0/0", "2/0")]
+
+
 def test_orders(capsys: pytest.CaptureFixture[str]) -> None:
     def names(sort: str) -> list[str]:
         assert main(["timing", str(TRACES / "torch-2.13/breaks"), "--sort", sort]) == 0

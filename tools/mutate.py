@@ -53,7 +53,7 @@ class Mutant:
 
     def __str__(self) -> str:
         place = self.place
-        head = f"{self.number:3}  src/tltui/{self.module}:{place.line} {place.function}"
+        head = f"{self.number:3}  src/tltui/{self.module}:{place.line}:{place.column} {place.function}"
         return f"{head}\n       {place.before}  →  {place.changes[self.change][0]}"
 
 
@@ -127,7 +127,7 @@ def copy_of_src(directory: Path) -> Path:
 def reach(jobs: int) -> Reach:
     """From the last run over these very files, else from a run over all unit tests (minutes)."""
     digest = hashlib.sha256()
-    used = [*(ROOT / "src").rglob("*.py"), *TESTS.rglob("*"), *(ROOT / "tests").glob("*.py"), *(ROOT / "tools").glob("*.py")]
+    used = [*(ROOT / "src").rglob("*.py"), *TESTS.rglob("*"), *(ROOT / "tests").glob("*.py"), ROOT / "tools" / "reached.py"]
     for path in sorted(path for path in used if path.is_file() and path.suffix != ".pyc"):
         digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
     kept = Path(tempfile.gettempdir()) / f"tltui-reached-{os.getuid()}" / f"{digest.hexdigest()[:16]}.json"

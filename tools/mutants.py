@@ -52,7 +52,8 @@ def _in_scope(body: list[ast.stmt], name: str) -> Iterator[Place]:
         if isinstance(node, ast.ClassDef):
             yield from _in_scope(node.body, f"{name}{node.name}.")
         elif isinstance(node, FUNCTIONS):
-            around = name + node.name, (node.lineno, node.end_lineno or node.lineno)
+            first = min(own.lineno for own in (node, *node.decorator_list))
+            around = name + node.name, (first, node.end_lineno or first)
             for statement in node.body:
                 yield from _below(statement, around)
         elif isinstance(node, ast.If) and "TYPE_CHECKING" not in ast.unparse(node.test):

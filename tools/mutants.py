@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE), ast.LtE: (ast.Lt, ast.Gt), ast.Gt: (ast.GtE, ast.LtE), ast.GtE: (ast.Gt, ast.Lt),
@@ -25,9 +26,10 @@ class Place:
     """A node of a module and what may become of it. Calling a change makes it in the tree that the place is from."""
 
     line: int
-    lines: tuple[int, int]
-    """First and last line of the function around it."""
+    column: int
     function: str
+    lines: tuple[int, int]
+    """First and last line of the function."""
     before: str
     changes: tuple[tuple[str, Callable[[], None]], ...]
 
@@ -50,47 +52,58 @@ def _in_scope(body: list[ast.stmt], name: str) -> Iterator[Place]:
         if isinstance(node, ast.ClassDef):
             yield from _in_scope(node.body, f"{name}{node.name}.")
         elif isinstance(node, FUNCTIONS):
-            around = (node.lineno, node.end_lineno or node.lineno)
+            first = min(own.lineno for own in (node, *node.decorator_list))
+            around = name + node.name, (first, node.end_lineno or first)
             for statement in node.body:
-                yield from _below(statement, around, name + node.name)
+                yield from _below(statement, around)
         elif isinstance(node, ast.If) and "TYPE_CHECKING" not in ast.unparse(node.test):
             yield from _in_scope(node.body + node.orelse, name)
 
 
-def _below(node: ast.AST, around: tuple[int, int], function: str) -> Iterator[Place]:
+Around = tuple[str, tuple[int, int]]
+"""The name of the function, its first and its last line."""
+
+
+def _below(node: ast.AST, around: Around) -> Iterator[Place]:
     """The places of a statement or expression and of all that is in it."""
     if isinstance(node, ast.Assert):
         return
     if changes := tuple(_changes(node)):
-        yield Place(node.lineno, around, function, _short(node), changes)  # type: ignore[attr-defined]
+        yield _place(node, around, _short(node), changes)
     skipped = {"annotation", "returns", "decorator_list", "args" if isinstance(node, (*FUNCTIONS, ast.Lambda)) else ""}
     for field, value in ast.iter_fields(node):
         if field in skipped:
             continue
         if isinstance(value, ast.expr) and field == "test" and isinstance(node, (ast.If, ast.IfExp, ast.While)):
-            yield _condition(node, value, around, function)
+            yield _condition(node, value, around)
         if isinstance(node, ast.comprehension) and field == "ifs":
-            yield from (_kept(node, at, around, function) for at in range(len(node.ifs)))
+            yield from (_kept(node, at, around) for at in range(len(node.ifs)))
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
-                yield from _below(child, around, function)
+                yield from _below(child, around)
 
 
-def _condition(node: ast.If | ast.IfExp | ast.While, test: ast.expr, around: tuple[int, int], function: str) -> Place:
+Changes = tuple[tuple[str, Callable[[], None]], ...]
+
+
+def _place(node: Any, around: Around, before: str, changes: Changes) -> Place:
+    return Place(node.lineno, node.col_offset + 1, *around, before, changes)
+
+
+def _condition(node: ast.If | ast.IfExp | ast.While, test: ast.expr, around: Around) -> Place:
     def become(value: bool) -> Callable[[], None]:
         return lambda: setattr(node, "test", ast.Constant(value))
 
     truths = (False,) if isinstance(node, ast.While) else (True, False)
     words = {ast.If: "if", ast.IfExp: "… if", ast.While: "while"}[type(node)]
-    return Place(test.lineno, around, function, f"{words} {_short(test)}", tuple((str(truth), become(truth)) for truth in truths))
+    return _place(test, around, f"{words} {_short(test)}", tuple((str(truth), become(truth)) for truth in truths))
 
 
-def _kept(node: ast.comprehension, at: int, around: tuple[int, int], function: str) -> Place:
+def _kept(node: ast.comprehension, at: int, around: Around) -> Place:
     def become(value: bool) -> Callable[[], None]:
         return lambda: node.ifs.__setitem__(at, ast.Constant(value))
 
-    test = node.ifs[at]
-    return Place(test.lineno, around, function, f"for … if {_short(test)}", (("True", become(True)), ("False", become(False))))
+    return _place(node.ifs[at], around, f"for … if {_short(node.ifs[at])}", (("True", become(True)), ("False", become(False))))
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[str, Callable[[], None]]]:

@@ -53,7 +53,7 @@ class Mutant:
 
     def __str__(self) -> str:
         place = self.place
-        head = f"{self.number:3}  src/tltui/{self.module}:{place.line} {place.function}"
+        head = f"{self.number:3}  src/tltui/{self.module}:{place.line}:{place.column} {place.function}"
         return f"{head}\n       {place.before}  →  {place.changes[self.change][0]}"
 
 
@@ -124,10 +124,13 @@ def copy_of_src(directory: Path) -> Path:
     return src
 
 
-def reach(jobs: int) -> Reach:
+def reach(wanted: list[Mutant], jobs: int) -> Reach:
     """From the last run over these very files, else from a run over all unit tests (minutes)."""
-    digest = hashlib.sha256()
-    used = [*(ROOT / "src").rglob("*.py"), *TESTS.rglob("*"), *(ROOT / "tests").glob("*.py"), *(ROOT / "tools").glob("*.py")]
+    reachable: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for mutant in wanted:
+        reachable[mutant.module].append(mutant.place.lines)
+    digest = hashlib.sha256(json.dumps(reachable).encode())
+    used = [*(ROOT / "src").rglob("*.py"), *TESTS.rglob("*"), *(ROOT / "tests").glob("*.py"), ROOT / "tools" / "reached.py"]
     for path in sorted(path for path in used if path.is_file() and path.suffix != ".pyc"):
         digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
     kept = Path(tempfile.gettempdir()) / f"tltui-reached-{os.getuid()}" / f"{digest.hexdigest()[:16]}.json"
@@ -135,7 +138,7 @@ def reach(jobs: int) -> Reach:
         print("finding out which tests reach which line …", file=sys.stderr, flush=True)
         kept.parent.mkdir(mode=0o700, exist_ok=True)
         with tempfile.TemporaryDirectory() as temporary:
-            _reach_anew(Path(temporary), jobs, kept)
+            _reach_anew(Path(temporary), reachable, jobs, kept)
     raw = json.loads(kept.read_text(encoding="utf-8"))
     by_line: dict[tuple[str, int], list[str]] = defaultdict(list)
     for test, found in raw.items():
@@ -145,15 +148,17 @@ def reach(jobs: int) -> Reach:
     return Reach({test: found["seconds"] for test, found in raw.items()}, by_line)
 
 
-def _reach_anew(directory: Path, jobs: int, kept: Path) -> None:
+def _reach_anew(directory: Path, reachable: dict[str, list[tuple[int, int]]], jobs: int, kept: Path) -> None:
     src = copy_of_src(directory)
-    prefixes = os.pathsep.join(str(src / "tltui" / package) + os.sep for package in PACKAGES)
-    own = environment(src, TLTUI_REACHED=str(directory), TLTUI_REACHABLE=prefixes)
+    wanted, results = directory / "reachable.json", directory / "results"
+    results.mkdir()
+    wanted.write_text(json.dumps({str(src / "tltui" / module): ranges for module, ranges in reachable.items()}), encoding="utf-8")
+    own = environment(src, TLTUI_REACHED=str(results), TLTUI_REACHABLE=str(wanted))
     arguments = command(f"-n{jobs}", "--dist", "load", str(TESTS))
     done = subprocess.run(arguments, cwd=ROOT, env=own, capture_output=True, text=True, check=False)
     print(done.stdout.strip().splitlines()[-1], file=sys.stderr)
     merged = {}
-    for path in directory.glob("*.json"):
+    for path in results.glob("*.json"):
         for test, found in json.loads(path.read_text(encoding="utf-8")).items():
             lines = {os.path.relpath(name, src / "tltui"): numbers for name, numbers in found["lines"].items()}
             merged[test] = {"seconds": found["seconds"], "lines": lines}
@@ -242,11 +247,12 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="print the changes, run nothing")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
-    chosen = [m for m in mutants(options.seed, options.count) if not options.only or m.number in options.only]
+    everyone = mutants(options.seed, options.count)
+    chosen = [mutant for mutant in everyone if not options.only or mutant.number in options.only]
     if options.list:
         print("\n".join(map(str, chosen)))
         return 0
-    reached = reach(options.jobs)
+    reached = reach(everyone, options.jobs)
     survivors = []
     for mutant, outcome in outcomes(chosen, reached, options.jobs, loud=bool(options.only)):
         killed = outcome.killed_by

@@ -1,6 +1,6 @@
-"""A pytest plugin for `mutate.py`: notes which lines each test reaches, or runs chosen tests in a given order.
+"""A pytest plugin for `mutate.py`: notes which lines of some functions each test reaches, or runs chosen tests in a given order.
 
-`TLTUI_REACHED` is the folder to write to, `TLTUI_REACHABLE` what the files begin with whose lines count.
+`TLTUI_REACHED` is the folder to write to, `TLTUI_REACHABLE` a file: path → first and last line of each function that counts.
 `TLTUI_CHOSEN` is a file with the ids of the tests to run, best first.
 """
 
@@ -22,24 +22,37 @@ from typing import Any
 import hypothesis
 import pytest
 
-ENOUGH = 20_000
+ENOUGH = 3_000
 """Lines of one function noted in one test: a loop goes the same ways again."""
 MEMORY = 4 << 30
 """Bytes for the tests of a change, which may make a loop that collects for ever."""
 
 
+class Functions(dict[CodeType, bool]):
+    """Whether the lines of a function count."""
+
+    def __init__(self, reachable: dict[str, list[tuple[int, int]]]) -> None:
+        super().__init__()
+        self.reachable = reachable
+
+    def __missing__(self, code: CodeType) -> bool:
+        ranges = self.reachable.get(code.co_filename, ())
+        self[code] = counts = any(first <= code.co_firstlineno <= last for first, last in ranges)
+        return counts
+
+
 class Lines:
     """Notes the lines that are reached, by file."""
 
-    def __init__(self, prefixes: tuple[str, ...]) -> None:
-        self.prefixes = prefixes
+    def __init__(self, functions: Functions) -> None:
+        self.functions = functions
         self.found: dict[str, set[int]] = {}
         self._counts: dict[CodeType, int] = {}
 
     def call(self, frame: FrameType, event: str, arg: object) -> Any:
         """A function is entered."""
         code = frame.f_code
-        if not code.co_filename.startswith(self.prefixes):
+        if not self.functions[code]:
             return None
         lines = self.found.setdefault(code.co_filename, set())
         lines.add(frame.f_lineno)
@@ -57,8 +70,8 @@ class Lines:
 class Reached:
     """Notes the lines of each test; tests share nothing that would hide a line from the later one."""
 
-    def __init__(self, directory: Path, prefixes: tuple[str, ...]) -> None:
-        self.directory, self.prefixes = directory, prefixes
+    def __init__(self, directory: Path, functions: Functions) -> None:
+        self.directory, self.functions = directory, functions
         self.tests: dict[str, dict[str, Any]] = {}
         self.failed: set[str] = set()
         self._modules = 0
@@ -67,7 +80,7 @@ class Reached:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self._forget()
-        lines = Lines(self.prefixes)
+        lines = Lines(self.functions)
         began = time.process_time()
         threading.settrace(lines.call)
         sys.settrace(lines.call)
@@ -118,5 +131,5 @@ def pytest_configure(config: pytest.Config) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         config.pluginmanager.register(Chosen(json.loads(Path(chosen).read_text(encoding="utf-8"))))
     if directory := os.environ.get("TLTUI_REACHED"):
-        prefixes = tuple(os.environ["TLTUI_REACHABLE"].split(os.pathsep))
-        config.pluginmanager.register(Reached(Path(directory), prefixes))
+        reachable = json.loads(Path(os.environ["TLTUI_REACHABLE"]).read_text(encoding="utf-8"))
+        config.pluginmanager.register(Reached(Path(directory), Functions(reachable)))

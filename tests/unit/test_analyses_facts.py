@@ -10,6 +10,7 @@ from tltui.analyses.records import Reader, metrics_fields, torch_version, versio
 from tltui.analyses.shapes.inputs import inputs_of, short_device, short_dtype
 from tltui.analyses.stacks.stacks import callers_of, is_framework, start_stack, traceback_frames
 from tltui.analyses.study import study
+from tltui.analyses.summary import summarise
 from tltui.analyses.timing.events import Event, events_of, intervals_of
 from tltui.analyses.timing.phases import timing_of
 from tltui.model.artifacts import artifacts_of
@@ -106,6 +107,20 @@ def test_odd_descriptions_do_not_raise(tmp_path: Path) -> None:
     assert found.tensors[0].size is None and found.tensors[0].dtype == "?" and found.tensors[0].device == "?"
     assert found.tensors[1].size == ("None", "s0", "[2]")
     assert [s.name for s in found.symbols] == ["s0"] and found.symbols[0].unbacked
+
+
+def test_a_run_began_with_its_first_compile_whatever_is_said_outside_of_one(tmp_path: Path) -> None:
+    log = Log(tmp_path / "a.log").start().metrics(start_time_us=1_000, duration_us=500_000)
+    log.metrics(frame=None, start_time_us=5, duration_us=9_000_000)
+    found = summarise(log.open().processes())
+    assert (found.start, found.end) == (1_000, 501_000)
+
+
+def test_values_of_symbols_are_kept_short(tmp_path: Path) -> None:
+    log = Log(tmp_path / "a.log").start().add("create_symbol", {"symbol": "s0", "source": "L['x']", "val": "9" * 100, "vr": "?"})
+    log.add("symbolic_shape_specialization", {"symbol": "s0", "sources": ["L['x']"], "value": "8" * 100})
+    (symbol,) = inputs_of(log.compile()).symbols
+    assert (symbol.hint, symbol.specialized) == ("9" * 80, "8" * 80)
 
 
 def test_short_names() -> None:

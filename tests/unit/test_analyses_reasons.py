@@ -164,6 +164,19 @@ Graph Break Reason: Attempted to call a function of C
     assert found.context == "call f\nwith x"
 
 
+def test_torch_of_today_logs_breaks_themselves_restarts_are_no_breaks(tmp_path: Path) -> None:
+    log = Log(tmp_path / "a.log").start().metrics(restart_reasons=["guard failed while tracing"], pytorch_version="2.13.0")
+    assert breaks_of(log.compile()) == ()
+    log = Log(tmp_path / "b.log").start().metrics(restart_reasons=["call to print"], pytorch_version="2.5.1")
+    assert [found.headline for found in breaks_of(log.compile())] == ["call to print"]
+
+
+def test_an_exception_without_frames() -> None:
+    text = "Traceback (most recent call last):\ntorch._dynamo.exc.Unsupported: Unsupported context manager\n  Explanation: Why."
+    found = parse_break(text)
+    assert (found.headline, found.explanation) == ("Unsupported context manager", "Why.")
+
+
 def test_what_follows_the_reason_is_not_part_of_it() -> None:
     """A traceback goes on below: the hints of another exception are not those of this one."""
     after = "\nThe above exception was the direct cause of:\n\nUnsupported: B\n  Explanation: of another.\n  Hint: of another.\n"

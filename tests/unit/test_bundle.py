@@ -179,6 +179,26 @@ def test_what_torch_repeats_of_the_users_code(said: str, left: list[str], tmp_pa
         assert word in payload, "torch's own words stay"
 
 
+def test_the_users_files_are_not_named_without_their_directories_either(tmp_path: Path) -> None:
+    said = "failed in train.py, see my-run.py:4 and linear.py\n/home/jane/acme/my-run.py /home/jane/acme/train.py"
+    bundle = Bundle(Log(tmp_path / "x.log").start().artifact("note", said).open(), (), True)
+    text = b"".join(bundle.pieces(bundle.parts[0])).decode()
+    assert "train.py" not in text and "my-run.py" not in text and "linear.py" in text
+
+
+def test_frames_of_torch_that_name_their_file_keep_their_code(tmp_path: Path) -> None:
+    """Some records have paths in place of numbers of the string table."""
+    def frame(file: str, code: str) -> dict[str, object]:
+        return {"line": 7, "name": "forward", "filename": file, "loc": code}
+
+    frames = [frame("/opt/lib/python3.12/site-packages/torch/nn/modules/linear.py", "return F.linear(input, self.weight)"),
+              frame("/home/jane/acme/m.py", "return secret_layer(hidden)")]  # fmt: skip
+    log = Log(tmp_path / "x.log").start().add("create_symbol", {"symbol": "s0", "source": "L['x']", "user_stack": frames})
+    bundle = Bundle(log.open(), (), True)
+    text = b"".join(bundle.pieces(bundle.parts[0])).decode()
+    assert "return F.linear(input, self.weight)" in text and "secret" not in text and "acme" not in text
+
+
 def test_files_that_are_named_like_torchs(tmp_path: Path) -> None:
     """Guards name files by their last directories: `optim/mine.py` is the user's if a full path says so, also a later one."""
     log = Log(tmp_path / "x.log").start("f")

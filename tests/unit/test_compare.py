@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 from golden import assert_golden
-from made_logs import ROOT
+from made_logs import ROOT, Log
 from real import fresh
 from viewed import lead_somewhere, opened, page, text
 
 from tltui import cli
 from tltui.analyses.compare.compared import CompareResult
 from tltui.analyses.compare.comparing import Difference, difference
-from tltui.analyses.compare.pairing import artifact_pairs, compile_pairs, varies
+from tltui.analyses.compare.pairing import artifact_pairs, compile_pairs, text_of, varies
 from tltui.documents.compare.artifacts import diff_ref
 from tltui.documents.compare.compare import compare_nodes, patch_of
-from tltui.model.artifacts import artifacts_of
+from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress
 from tltui.model.run import Run
@@ -351,3 +351,11 @@ def test_a_cut_line_shows_what_differs(width: int) -> None:
     assert len(short) <= width
     if width > 50:
         assert [short[a:b] for a, b in words] == ["3"]
+
+
+def test_metrics_that_are_no_table_of_fields(tmp_path: Path) -> None:
+    log = Log(tmp_path / "x.log").start().add("compilation_metrics", [1, "a"]).start(compile_=1)
+    run = log.add("compilation_metrics", [1, "b"], compile_=1).open()
+    one, other = (run.resolve(f"0/{n}:compilation_metrics") for n in (0, 1))
+    assert isinstance(one, Artifact) and isinstance(other, Artifact)
+    assert text_of(one) == '[1, "a"]' and text_of(one) != text_of(other)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from made_logs import TRACES, Log, trace
+from real import fresh
 from viewed import page, targets, text
 
 from tltui.analyses.guards.guards import GuardCounts, old_nodes
@@ -93,7 +94,7 @@ def test_a_page_of_an_unchanged_run_makes_nothing_again(name: str) -> None:
 
 @pytest.mark.parametrize("name", SOME)
 def test_only_what_changed_is_made_again(name: str, made: list[Hashable]) -> None:
-    run = trace(name)
+    run = fresh(TRACES / name)
     pages = pages_of(run)
     before = [said(run, ref) for ref in pages]
     touched = list(run.compiles())[-1]
@@ -123,7 +124,7 @@ def test_what_is_kept_is_true_while_a_log_grows(name: str) -> None:
 
 
 def test_artifacts_are_derived_once_and_again_when_the_compile_has_changed() -> None:
-    run = trace("torch-2.13/train")
+    run = fresh(TRACES / "torch-2.13/train")
     compile_ = run.resolve("0/0")
     assert isinstance(compile_, Compile)
     first = artifacts_of(compile_)

@@ -129,6 +129,15 @@ def test_ddp_submodules(tmp_path: Path, lazily: bool) -> None:
     assert graphs == ["0_forward", "1_forward"]
 
 
+def test_code_that_does_not_say_whose_it_is_stays_with_the_last_run(tmp_path: Path) -> None:
+    unknown = [lowering(n, "backward", **IDS).replace(mt.tabbed(code(n, "backward")), mt.tabbed("import torch\n")) for n in (0, 1)]
+    records = [traced(**IDS), lowering(0, "forward", **IDS), traced(**IDS), lowering(1, "forward", **IDS), *reversed(unknown)]
+    compile_ = compile_at(built(tmp_path, *records), "0/0")
+    assert [unit.name for unit in units(compile_)] == ["forward 1", "forward 2", "graph 1", "graph 2"]
+    runs = [a.unit for a in artifacts_of(compile_) if a.name == "aot_backward_graph"]
+    assert runs[0] == units(compile_)[0].number and runs[1] == units(compile_)[-1].number
+
+
 def test_regional_units(tmp_path: Path) -> None:
     inner = {**IDS, "subgraph": "__marked_inductor_submod0"}
     other = {**IDS, "subgraph": "__marked_inductor_submod1"}
@@ -344,6 +353,15 @@ def test_runtime_records_without_attempt_attach_to_the_compile(tmp_path: Path) -
     assert "compilation_metrics_runtime" in [artifact.name for artifact in artifacts_of(compile_)]
     assert (compile_.status, compile_.facts.duration_s) == (Status.OK, 0.25), "runtime is no compile time"
     assert list(compile_.records) == sorted(compile_.records)
+
+
+def test_records_without_a_rank_where_one_pid_has_two(tmp_path: Path) -> None:
+    """They belong to the process that has the compile; what neither has, to the first."""
+    both = mt.compiled(0, 0, rank=0) + mt.compiled(1, 0, rank=0) + mt.compiled(0, 0, rank=1) + mt.compiled(2, 0, rank=1)
+    own = b"".join(mt.artifact("mine", "x", frame=frame, compile=0, attempt=0) for frame in (0, 1, 2, 3))
+    run = built(tmp_path, both, own)
+    found = [str(a.ref) for c in run.compiles() for a in artifacts_of(c) if a.name == "mine"]
+    assert found == ["0:0/0:mine", "0:1/0:mine", "0:3/0:mine", "1:2/0:mine"]
 
 
 def test_a_backward_compiled_later_belongs_to_its_forward(tmp_path: Path) -> None:

@@ -74,6 +74,17 @@ def test_comments_of_kernels() -> None:
     assert code.calls[3].remarks.sources == ("d", "")
 
 
+def test_a_kernel_that_does_not_end_hides_no_other() -> None:
+    lines = ["a_0 = async_compile.multi_kernel('a_0', [", "    'x',", "b_0 = async_compile.triton('b_0', '''", "    y", "''')", ")"]
+    assert [(d.name, d.first, d.last) for d in parse_code(lines).definitions] == [("a_0", 0, 0), ("b_0", 2, 4)]
+
+
+def test_what_lays_out_memory_is_no_kernel() -> None:
+    lines = ["def call(self, args):", "    buf1 = torch.ops.inductor._reinterpret_tensor(buf0, (8, ), (1, ), 0)",
+             "    buf2 = torch.ops.mylib.op.default(buf1)", "    return (buf2, )"]  # fmt: skip
+    assert [(call.name, call.lines) for call in parse_code(lines).calls] == [("torch.ops.mylib.op.default", (2,))]
+
+
 CPP = """\
 // Triton kernels are embedded as comments
 extern "C"  void  cpp_fused_relu_0(float* in_out_ptr0,

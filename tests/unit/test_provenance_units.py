@@ -312,6 +312,52 @@ def test_a_mapping_without_code(tmp_path: Path) -> None:
     assert found.panes[POST].why == "torch wrote no post-grad graph"
 
 
+PRE_GRAD = """class M(torch.nn.Module):
+    def forward(self, a: "f32[4]", b: "f32[4]"):
+        # File: /home/user/m.py:3 in f, code: y = a * b
+        mul: "f32[4]" = a * b
+        return (mul,)
+"""
+POST_GRAD = """class M(torch.nn.Module):
+    def forward(self, primals_1: "f32[4]", tangents_1: "f32[4]"):
+        # File: /home/user/m.py:3 in f, code: y = a * b
+        mul: "f32[4]" = torch.ops.aten.mul.Tensor(tangents_1, primals_1)
+        return (mul,)
+"""
+WRAPPER = """# AOT ID: ['0_%s']
+def call(self, args):
+    # Topologically Sorted Source Nodes: [mul], Original ATen: [aten.%s]
+    cpp_fused_0(buf0)
+    return (buf0, )
+cpp_fused_0 = async_compile.cpp_pybinding(['float*'], r'''
+# Topologically Sorted Source Nodes: [mul], Original ATen: [aten.%s]
+''')
+"""
+
+
+@pytest.mark.parametrize(("direction", "operator", "post", "pre"), [
+    ("forward", "mul", ("mul",), ("mul",)), ("forward", "relu", (), ("mul",)),
+    ("backward", "mul", ("mul",), ()), ("backward", "relu", (), ("mul",)),
+])  # fmt: skip
+def test_a_name_that_both_graphs_have(direction: str, operator: str, post: tuple[str], pre: tuple[str], tmp_path: Path) -> None:
+    """In a backward the comments name nodes of its own as well as of the forward: what is done tells which is meant."""
+    log = Log(tmp_path / "x.log").start().artifact("before_pre_grad_graph", PRE_GRAD).artifact("fx_graph_runnable", "x")
+    log.artifact("after_post_grad_graph", POST_GRAD)
+    log.add("inductor_output_code", {"filename": "/tmp/c.py"}, WRAPPER % (direction, operator, operator))
+    (found,) = found_in.provenance_of(log.compile()).units
+    (kernel,) = found.kernels
+    assert (kernel.name, kernel.post_nodes, kernel.pre_nodes) == ("cpp_fused_0", post, pre)
+
+
+def test_a_piece_from_a_cache_has_nothing_to_be_linked(tmp_path: Path) -> None:
+    log = Log(tmp_path / "x.log").start().artifact("vllm_compilation_config", "{}")
+    for number in (0, 1):
+        said = {"piecewise_index": number, "submod_name": f"submod_{number}", "compile_range_start": 1, "compile_range_end": 8}
+        log.artifact("vllm_piecewise_compile_start", json.dumps(said)).artifact("before_pre_grad_graph", PRE_GRAD)
+        log.artifact("fx_graph_cache_hit", "{}") if number == 0 else log.artifact("after_post_grad_graph", POST_GRAD)
+    assert [found.unit for found in found_in.provenance_of(log.compile()).units] == ["submod_1 1-8"]
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_damaged_logs(tmp_path: Path, seed: int) -> None:
     """Cut, shuffled and overwritten pieces of a real trace: never an exception."""

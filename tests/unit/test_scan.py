@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tltui.model.nodes import LogModel
+from tltui.model.ref import NO_ID
 from tltui.model.status import Status
 from tltui.text.payload import MemoryBytes
 from tltui.trace.batch import Batch, Damage
@@ -363,7 +364,55 @@ def test_a_log_cut_at_a_line_end_inside_a_payload_fails_its_md5() -> None:
     assert checked.check is Check.BAD
 
 
+# A log that is still being written.
+
+
+class Growing:
+    """The bytes that are written by now."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.upto = data, 0
+
+    def size(self) -> int:
+        return self.upto
+
+    def read(self, offset: int, size: int) -> bytes:
+        return self.data[offset : min(offset + size, self.upto)]
+
+
+@pytest.mark.parametrize("by", [1, 7, 400])
+def test_a_record_is_taken_as_soon_as_it_is_whole(by: int) -> None:
+    """Without payload at its newline, with one when its md5 says so: nobody waits for the next one, and nothing is damage."""
+    whole = rows(scan(SMALL))
+    ends = [rec.end + 1 if rec.size else rec.offset + rec.head + 1 for rec in whole]
+    source = Growing(SMALL)
+    log = Log("memory.log", source)  # type: ignore[arg-type]
+    model, scanner = LogModel(log), Scanner(source)  # type: ignore[arg-type]
+    for upto in (*range(0, len(SMALL), by), len(SMALL)):
+        source.upto = upto
+        batch = scanner.step(1 << 20, last=False)
+        model.apply(batch)
+        count = sum(end <= upto for end in ends)
+        assert len(log) == count and rows(log) == whole[:count], upto
+        taken = ends[count - 1] if count else 0
+        assert batch.waiting and not batch.finished and not log.damage
+        assert (batch.tail.offset, batch.tail.size) == (taken, upto - taken) if batch.tail else taken == upto
+    model.apply(scanner.step(1 << 20, last=True))
+    assert log.ended and everything(log) == everything(scan(SMALL))
+
+
 # Single cases.
+
+
+def test_lines_that_are_no_records_make_no_process_of_their_own() -> None:
+    """What somebody printed belongs to the process that wrote before it, at the head of the log to the one that writes after it."""
+    data = b"a print\n" + mt.compiled(0, 0, pid=7) + mt.compiled(1, 0, pid=8) + b"another\n" + mt.compiled(2, 0, pid=7)
+    log, model = scanned(data)
+    first, second = model.processes
+    assert (first.pid, second.pid) == (7, 8)
+    assert [str(compile_.id) for compile_ in first.compiles.values()] == ["-/-", "0/0", "2/0"]
+    assert [str(compile_.id) for compile_ in second.compiles.values()] == ["1/0", "-/-"]
+    assert [log.kind(record).name for process in (first, second) for record in process.compiles[NO_ID].records] == [FOREIGN] * 2
 
 
 def test_two_pids_in_one_file_are_two_processes() -> None:

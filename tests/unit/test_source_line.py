@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from golden import assert_golden
-from made_logs import trace
+from made_logs import Log, trace
 from real import demo
 
 from tltui.analyses.provenance.source_line import BadPlace, parse_place, source_line
 from tltui.documents.build import build
-from tltui.model.ref import BadAddress, parse_ref
+from tltui.model.ref import BadAddress, parse_ref, split_line
 from tltui.model.run import Run
 from tltui.text.document import Document, Options
 
@@ -72,6 +74,35 @@ def test_what_names_no_line(text: str) -> None:
         parse_place(text)
     with pytest.raises(BadAddress):
         build(trace("torch-2.13/train"), parse_ref("0/0").at("source"), Options())
+
+
+def test_trails_lead_to_the_lines_that_say_so() -> None:
+    for run, file, last in ((trace("torch-2.13/train"), "train.py", 30), (trace("torch-2.13/recompiles"), "recompiles.py", 12)):
+        followed = set()
+        for line in range(1, last):
+            for own in source_line(list(run.compiles()), file, line).compiles:
+                for trail in own.trails:
+                    target, number = split_line(trail.ref)
+                    if trail.kind in ("node", "guard") and number:
+                        shown = build(run, target, Options(raw=True)).line(number - 1).text
+                        assert trail.text.partition(": ")[2] in shown if trail.kind == "guard" else trail.text in shown
+                        followed.add(trail.kind)
+        assert "guard" in followed
+
+
+def test_a_symbol_that_depends_on_data(tmp_path: Path) -> None:
+    log = Log(tmp_path / "x.log").start()
+    stack = [{"line": 4, "name": "f", "filename": 0, "loc": "n = x.item()"}]
+    log.add("create_unbacked_symbol", {"symbol": "u0", "user_stack": stack, "vr": "[0, 9]"})
+    log.add("create_symbol", {"symbol": "s3", "source": "L['n']", "val": "4", "user_stack": stack, "vr": "[2, 8]"})
+    (own,) = source_line(list(log.open().compiles()), "f.py", 4).compiles
+    assert [(trail.text, trail.detail) for trail in own.trails if trail.kind == "symbol"] == [
+        ("u0, its value depends on data", "[0, 9]"), ("s3 = L['n']", "[2, 8]"),
+    ]  # fmt: skip
+
+
+def test_nine_digits_are_a_line() -> None:
+    assert parse_place("train.py:123456789") == ("train.py", 123_456_789)
 
 
 def test_windows_paths() -> None:

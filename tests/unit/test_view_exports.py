@@ -96,6 +96,19 @@ def test_other_traces_have_no_exports(tmp_path: Path) -> None:
     run = Log(tmp_path / "x.log").start().add("guard_added", {"expr": "s0 > 1", "prefix": "eval"}).metrics().open()
     assert exports(run).exports == ()
     assert "this part of the trace" in text(page(run, "@exports:0/0"))
+    run = Log(tmp_path / "y.log").start().add("expression_created", made("a", 1, [], [])).metrics().open()
+    assert exports(run).expressions == 0, "only those of exports are counted"
+
+
+def test_guards_of_the_compile_that_an_export_makes_are_its_own(tmp_path: Path) -> None:
+    log = Log(tmp_path / "x.log").add("export", {}, "start!", **NO_ID).start().add("guard_added", guard("s0 > 1"))
+    log.add("exported_program", {}, "ExportedProgram", **NO_ID)
+    (export,) = exports(log.open()).exports
+    assert [failure.expr for failure in export.failures] == ["s0 > 1"]
+    # without `export` it is a compile beside it
+    log = Log(tmp_path / "y.log").start().add("guard_added", guard("s0 > 1")).add("exported_program", {}, "x", **NO_ID)
+    (export,) = exports(log.open()).exports
+    assert not export.failures
 
 
 def guard(expr: str, node: object = None, prefix: str = "eval", **more: Any) -> dict[str, Any]:

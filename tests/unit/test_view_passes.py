@@ -78,6 +78,17 @@ def test_another_operation_is_told_once() -> None:
     found = change(GRAPH.replace("aten.mul.Tensor", "aten.div.Tensor"))
     assert kinds(found) == [(RETARGETED, "mul")]
     assert found.changes[0].before != found.changes[0].after
+    assert (found.left, found.same, found.moved, found.right) == (6, 5, 0, 6)
+
+
+def test_a_name_alone_does_not_make_it_the_same_node() -> None:
+    """Names are given anew: another operation of another type that has the name now is another node."""
+    another = GRAPH.replace('add: "f32[4]" = torch.ops.aten.add.Tensor(mul, 1)', 'add: "i64[2]" = torch.ops.aten.sort(mul)')
+    found = change(another)
+    assert sorted(kinds(found)) == [(ADDED, "add"), (REMOVED, "add"), (REWIRED, "sin")]
+    untyped = GRAPH.replace(': "f32[4]"', "")
+    found = change(untyped.replace("aten.add.Tensor(mul, 1)", "aten.argsort.default(mul)"), untyped)
+    assert sorted(kinds(found)) == [(ADDED, "add"), (REMOVED, "add"), (REWIRED, "sin")]
 
 
 def test_another_dtype_and_another_number() -> None:

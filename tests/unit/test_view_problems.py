@@ -246,6 +246,12 @@ def test_the_registry_of_an_installed_torch_adds_what_the_trace_lacks(tmp_path: 
     assert text.count("Dynamo does not know") == 1  # the trace says it better
 
 
+def test_what_a_registry_says(tmp_path: Path) -> None:
+    (found,) = registry(torch_with(tmp_path, {"GB0059": [ENTRY | {"Context": 7}]})).values()
+    hints = ("Avoid calling builtin `{fn}`", "A hint of a newer torch.")
+    assert found == Registered("gb0059", "Failed to trace builtin operator", "", "Dynamo does not know {fn}", hints, "2.99.0")
+
+
 def test_what_a_registry_adds() -> None:
     known = Registered("gb1", "t", "c", "why", ("Avoid `{f}`.", "Try {x}, or"), "")
     assert adds(known, "", ()) == ("why", known.hints)

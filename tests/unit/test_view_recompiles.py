@@ -280,6 +280,29 @@ def test_an_allowed_attribute_gets_no_advice_to_allow_it(allowed: bool | None, a
     assert ("allow_unspec" in ladders(log.open())["f"].variations[0].advice) == advised
 
 
+@pytest.mark.parametrize(("guard", "advice"), [
+    ("m._modules['a'].mode == 'fast'", "It can't be dynamic"), ("m._modules['a'].on == True", "It can't be dynamic"),
+    ("m._modules['a'].scale == 0.5", "A buffer (a tensor) in its place"), ("m._modules['a'].training == True", "model.eval()"),
+    ("name == 'fast'", "A string can't be dynamic"),
+])  # fmt: skip
+def test_what_helps_depends_on_what_varied(guard: str, advice: str, tmp_path: Path) -> None:
+    log = Log(tmp_path / "a.log").start().metrics().start(compile_=1)
+    log.artifact("recompile_reasons", f"0/0: {guard}", compile_=1).metrics(compile_=1)
+    assert advice in ladders(log.open())["f"].variations[0].advice
+
+
+@pytest.mark.parametrize(("values", "many"), [(3, False), (4, True)])
+def test_many_strings_are_better_kept_out(values: int, many: bool, tmp_path: Path) -> None:
+    log = Log(tmp_path / "a.log").start().metrics()
+    for number in range(1, values):
+        log.start(compile_=number).artifact("recompile_reasons", f"0/0: name == 'v{number}'", compile_=number)
+        log.add("create_symbol", {"symbol": "zf0", "source": "L['name']", "val": f"w{number}"}, compile_=number)
+        log.metrics(compile_=number)
+    (seen,) = ladders(log.open())["f"].variations
+    assert ("reduce it to few values" in seen.advice) is (seen.distinct > 3)
+    assert seen.distinct >= values - 1
+
+
 # the page
 
 

@@ -142,6 +142,18 @@ def test_equal_compiles_of_other_ranks_are_named_once(tmp_path: Path) -> None:
     assert len(report(run).compiles) == 9
 
 
+def test_guards_of_either_kind_are_read_once(tmp_path: Path) -> None:
+    """Where TORCH_DTRACE is set torch writes two records for a guard; a log may hold only those."""
+    def guards(log: Log) -> list[str]:
+        log.add("create_symbol", {"symbol": "s0", "val": "4", "vr": "[2, 8]", "source": SIZE, "stack": []})
+        return [guard.expr for guard in shapes(log.open(), "0/0").symbols[0].guards]
+
+    slow, fast = {"expr": "s0 < 9", "prefix": "eval", "stack": []}, {"expr": "s0 < 9", "stack": []}
+    assert guards(Log(tmp_path / "a.log").start().add("guard_added", slow)) == ["s0 < 9"]
+    assert guards(Log(tmp_path / "b.log").start().add("guard_added_fast", fast)) == ["s0 < 9"]
+    assert guards(Log(tmp_path / "c.log").start().add("guard_added", slow).add("guard_added_fast", fast)) == ["s0 < 9"]
+
+
 def test_odd_records_are_no_failure(tmp_path: Path) -> None:
     log = Log(tmp_path / "log.log").start()
     for value in ({}, {"symbol": 3}, {"symbol": "s0", "source": ["x"], "val": {"a": 1}, "stack": "?"}):

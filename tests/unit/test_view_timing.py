@@ -22,7 +22,7 @@ from tltui.analyses.timing.phases import ordered, timing_of
 from tltui.analyses.timing.results import ProcessTime, Timing
 from tltui.analyses.timing.spans import Group, Seen, Span, read_groups
 from tltui.analyses.timing.sums import NameSum, Sums, add_names, nested
-from tltui.analyses.timing.timing import outliers_of, timing_steps
+from tltui.analyses.timing.timing import outliers_of, single_of, timing_steps
 from tltui.cli import main
 from tltui.documents.parts.flame import _children
 from tltui.documents.scope import scope_of
@@ -302,6 +302,14 @@ def test_a_gap_without_a_compile(tmp_path: Path) -> None:
     assert (found.processes[0].busy_s, found.processes[0].span_s) == (2, 12)
 
 
+def test_a_gap_begins_when_the_last_of_several_compiles_ends(tmp_path: Path) -> None:
+    log = Log(tmp_path / "x.log").event("dynamo", "B", 0).event("dynamo", "E", 10)
+    for name, phase, at, frame in (("dynamo", "B", 1, 1), ("dynamo", "E", 2, 1), ("dynamo", "B", 15, 2), ("dynamo", "E", 16, 2)):
+        value = {"name": name, "ts": log.micros + at * 1e6, "args": {}, "ph": phase, "cat": "dynamo_timed"}
+        log.add("chromium_event", {}, json.dumps(value), frame=frame)
+    assert [(gap.seconds, gap.after, gap.before) for gap in timing(log.open()).gaps] == [(5, "0/0", "2/0")]
+
+
 def test_orders(capsys: pytest.CaptureFixture[str]) -> None:
     def names(sort: str) -> list[str]:
         assert main(["timing", str(TRACES / "torch-2.13/breaks"), "--sort", sort]) == 0
@@ -371,6 +379,16 @@ def test_perfetto_names_ranks_and_compiles(tmp_path: Path) -> None:
     assert perfetto(tmp_path, "--demo", "--rank", "1") == [e for e in found if e["pid"] == 1]
 
 
+def test_perfetto_puts_what_overlaps_into_threads_of_their_own(tmp_path: Path) -> None:
+    log = Log(tmp_path / "x.log").event("a", "B", 0).event("b", "B", 1).event("in b", "B", 1.5).event("in b", "E", 1.6)
+    log.event("a", "E", 2).event("b", "E", 3).event("odd", "B", 5).event("odd", "E", 4).open()
+    events = [event for event in perfetto(tmp_path, str(log.path)) if event["ph"] != "M"]
+    threads = {(event["name"], event["tid"]) for event in events}
+    assert len(threads) == 4, "begin and end are in one thread"
+    thread = dict(threads)
+    assert thread["a"] != thread["b"] and thread["in b"] in (thread["a"], thread["b"])
+
+
 def test_perfetto_of_a_killed_run_and_of_a_cut_one(tmp_path: Path) -> None:
     log = Log(tmp_path / "x.log").event("lost", "E", 0)
     log.add("chromium_event", {}, "{").event("big", "B", 1, number=1 << 70, odd="\ud800").event("gc", "B", 2)
@@ -391,6 +409,15 @@ def test_perfetto_refuses_to_overwrite(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["timing", "--demo", "--perfetto", os.devnull, "--force"]) == 2
     assert main(["timing", "--demo", "--perfetto", str(tmp_path / "no" / "where.json")]) == 2
     assert [path.name for path in tmp_path.iterdir()] == ["trace.json"]
+
+
+def test_the_only_compile_of_a_part() -> None:
+    ddp, train = list(trace("torch-2.13/ddp").compiles()), list(trace("torch-2.13/train").compiles())
+    without_id = [c for c in ddp if c.id == NO_ID]
+    assert len(without_id) == 2 and single_of(without_id) is None and single_of(without_id[:1]) is without_id[0]
+    assert single_of(ddp) is None
+    (only,) = [c for c in train if c.id != NO_ID]
+    assert single_of(train) is only
 
 
 def test_an_event_closes_the_nearest_begin_of_its_name() -> None:

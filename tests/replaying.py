@@ -35,9 +35,10 @@ STATEMENT = re.compile(
 HEDGE = re.compile(r"so far|\byet\b|still being|may still|goes on|incomplete record at the end", re.IGNORECASE)
 """Words of a statement that is about the moment, and says so."""
 NO_CLAIM = re.compile(
-    r"(?m:press \w$)|^\s*[\d,.]+ [kKMG]?i?B  |_dynamo_\w*ind|DICT_CONTAINS|^\s*\S+ +no node changed|what helps|of yours|did not hold|▇"
+    r"(?m:press \w$)|^\s*[\d,.]+ [kKMG]?i?B  |_dynamo_\w*ind|DICT_CONTAINS|^\s*\S+ +no node changed|what helps|of yours|"
+    r"did not hold|▇"
 )
-"""Where a key leads, a list of artifacts, guards, advice, a bar, a comparison of two graphs between which others may come to stand."""
+"""Where a key leads, a list of artifacts, guards, advice, a bar, a comparison of graphs between which others may come to stand."""
 PLACE = re.compile(r"\S*\w\.(?:py|log)\b\S*")
 NUMBER = re.compile(r"(?:(?:\d+|norank)[.\d]*:)?(?:\d+/\d+|none\b)|\d[\d,.]*")
 LISTING = "(ls)"

@@ -143,7 +143,7 @@ def _plain(page: Page, plain: list[Compile], some: bool) -> None:
         page.say("A dim becomes dynamic when its size varies between calls, or by torch._dynamo.mark_dynamic.", "", tokens.DIM)
     if not real:
         return
-    what = f"{fmt.plural(len(real), 'compile')} without symbols: all sizes static"
+    what = page.so_far(f"{fmt.plural(len(real), 'compile')} without symbols: all sizes static")
     page.open(what, folded=True)
     page.add((what, tokens.DIM))
     for node in real[:NAMED]:

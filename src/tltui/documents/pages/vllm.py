@@ -23,10 +23,10 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     """The compile calls of the scope. Grows call by call: a large model has hundreds of pieces."""
 
     def fill(page: Page) -> Generator[None, None, Vllm]:
-        page.add((f"vLLM compile calls{scope.title}", tokens.TITLE))
+        page.add(f"vLLM compile calls{scope.title}", tokens.TITLE))
         known, pieces = counts_of(scope.compiles)
         if known > 1:
-            page.add((f"{fmt.plural(known, 'compile call')}, {fmt.plural(pieces, 'piece')} compiled", tokens.STRONG))
+            page.add(f"{fmt.plural(known, 'compile call')}, {fmt.plural(pieces, 'piece')} compiled", tokens.STRONG))
         calls: list[Call] = []
         for call in read_calls(scope.compiles):
             if call is not None:
@@ -83,7 +83,8 @@ def _extent(page: Page, call: Call) -> None:
             f"{fmt.plural(len(call.ranges), 'range')} of sizes: {fmt.plural(pieces, 'piece')} compiled"
         )
     else:
-        words.append("no piece was compiled: vLLM may have loaded them from its own cache, or the log ends before them")
+        what = "no piece was compiled: vLLM may have loaded them from its own cache, or the log ends before them"
+        words.append(page.so_far(what))
     page.say(" · ".join(words), "  ")
     if call.total is not None and call.total > len(call.submodules) > 0:
         lost = call.total - len(call.submodules)
@@ -146,7 +147,8 @@ def _table(page: Page, call: Call) -> None:
     if capture:
         page.say("* a CUDA graph is captured at this size", "  ", tokens.DIM)
     if any(piece.code is None for submodule in call.submodules for piece in submodule.pieces):
-        page.add("  ", ("! no output code: ", tokens.DIM), ("what is absent, and why", tokens.LINK, f"@absent:{call.ref}"))
+        what = page.so_far("no output code")
+        page.add("  ", (f"! {what}: ", tokens.DIM), ("what is absent, and why", tokens.LINK, f"@absent:{call.ref}"))
 
 
 def _groups(call: Call) -> list[tuple[Submodule, list[Submodule]]]:
@@ -221,7 +223,7 @@ def _piece(page: Page, piece: Piece, indent: str) -> None:
         words.append(f"{changed} of {fmt.plural(len(piece.passes), 'pass', 'passes')} changed it")
     head: list[Text] = [(range_name(piece.range), tokens.LINK, piece.ref), (f"  {', '.join(words)}", tokens.DIM)]
     if piece.code is None:
-        head.append(("  no output code", tokens.WARN))
+        head.append((f"  {page.so_far('no output code')}", tokens.WARN))
     page.row(head, indent)
     page.joined([_artifact(artifact) for artifact in piece.artifacts], indent + "  ")
     if piece.passes:

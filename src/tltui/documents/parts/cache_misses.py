@@ -174,6 +174,7 @@ def _plain_misses(page: Page, plain: Sequence[Sequence[CacheMiss]]) -> None:
     for (cache, compared), members in groups.items():
         what = f"{cache}: {fmt.plural(sum(map(len, members)), 'miss', 'misses')}"
         what += " with no earlier key to compare" if compared else ", torch wrote no components"
+        what = page.so_far(what)
         page.open(what, folded=len(members) > ROWS_SHOWN)
         page.add("  ", (fmt.clip(what, page.width - 2), tokens.DIM))
         for same in members[:NAMED]:

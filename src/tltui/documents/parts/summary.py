@@ -149,7 +149,7 @@ def add_recompiled(page: Page, summary: Summary) -> None:
     if worst.limit_hit:
         what = "The recompile limit was reached: inputs that fit no earlier compile run in eager mode."
         page.say(what, "  ", tokens.WARN)
-    reason = sanitize(fmt.one_line(worst.reason)) if worst.reason else "torch logged no reason"
+    reason = sanitize(fmt.one_line(worst.reason)) if worst.reason else page.so_far("torch logged no reason")
     last = f"[{worst.last}]"
     page.add("  last ", (last, tokens.LINK, worst.last), " ", fmt.clip(reason, max(page.width - len(last) - 8, 10)))
 

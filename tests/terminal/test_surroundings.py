@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from terminal import Terminal
+from terminal import SOURCES, Terminal
 
 TRACES = Path(__file__).parents[1] / "traces" / "torch-2.13"
 DEMO_LOGS = sorted((Path(__file__).parents[2] / "src" / "tltui" / "demo").glob("*.log"))
@@ -18,7 +18,8 @@ LISTED = "⚑ [0/0] f  breaks.py:2"
 
 
 def environment(tmp_path: Path, **more: str) -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LANG": "C.UTF-8", "TERM": "xterm-256color", **more}
+    clean = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LANG": "C.UTF-8", "TERM": "xterm-256color"}
+    return {**clean, "PYTHONPATH": str(SOURCES), **more}
 
 
 def test_without_a_terminal_it_prints_the_listing(tmp_path: Path) -> None:

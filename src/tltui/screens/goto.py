@@ -80,8 +80,9 @@ class GoTo(ModalScreen[str | None]):
                     self.post_message(Answer(partial(self._collected, waiting)))
                     waiting = []
                 yield None
-        except (OSError, RuntimeError):
-            pass
+        except (OSError, RuntimeError) as error:
+            if isinstance(error, RecursionError):
+                raise
         if waiting:
             self.post_message(Answer(partial(self._collected, waiting)))
 

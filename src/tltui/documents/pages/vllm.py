@@ -23,10 +23,10 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     """The compile calls of the scope. Grows call by call: a large model has hundreds of pieces."""
 
     def fill(page: Page) -> Generator[None, None, Vllm]:
-        page.add(f"vLLM compile calls{scope.title}", tokens.TITLE))
+        page.add((f"vLLM compile calls{scope.title}", tokens.TITLE))
         known, pieces = counts_of(scope.compiles)
         if known > 1:
-            page.add(f"{fmt.plural(known, 'compile call')}, {fmt.plural(pieces, 'piece')} compiled", tokens.STRONG))
+            page.add((f"{fmt.plural(known, 'compile call')}, {fmt.plural(pieces, 'piece')} compiled", tokens.STRONG))
         calls: list[Call] = []
         for call in read_calls(scope.compiles):
             if call is not None:

@@ -27,15 +27,17 @@ FEW = 6
 """Compiles, ranks and processes whose own pages are read at each step."""
 STATEMENT = re.compile(
     r"damag|cut off|missing|absent|not in the|not there|killed|\bfail|error|not finished|\bnever|\bended|"
-    r"\blost\b|incomplete|no longer|without|no metrics|wrote no|not logged|not understood|"
-    r"could not|did not|\bnothing |none of|\bno \w+|gone|unreadable|skipped|✗|^\s*\? ",
+    r"\blost\b|incomplete|no longer in|without|no metrics|wrote no|not logged|not understood|"
+    r"could not|did not|\bnothing |none of|\bno (?!longer|rank)\w+|gone|unreadable|skipped|✗ |^\s*\? ",
     re.IGNORECASE,
 )
 """Words of damage, absence, failure and end."""
 HEDGE = re.compile(r"so far|\byet\b|still being|may still|goes on|incomplete record at the end", re.IGNORECASE)
 """Words of a statement that is about the moment, and says so."""
-NO_CLAIM = re.compile(r"(?m:press \w$)|^\s*[\d,.]+ [kMG]?i?B  |_dynamo_\w*ind|DICT_CONTAINS|^\s*\S+ +no node changed")
-"""Where a key leads, a list of artifacts, guards, a comparison of two graphs: other graphs may come to stand between them."""
+NO_CLAIM = re.compile(
+    r"(?m:press \w$)|^\s*[\d,.]+ [kKMG]?i?B  |_dynamo_\w*ind|DICT_CONTAINS|^\s*\S+ +no node changed|what helps|of yours|did not hold|▇"
+)
+"""Where a key leads, a list of artifacts, guards, advice, a bar, a comparison of two graphs between which others may come to stand."""
 PLACE = re.compile(r"\S*\w\.(?:py|log)\b\S*")
 NUMBER = re.compile(r"(?:(?:\d+|norank)[.\d]*:)?(?:\d+/\d+|none\b)|\d[\d,.]*")
 LISTING = "(ls)"

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from textual.message import Message
 
-from tltui.work.scanning import Step
+from tltui.model.run import Event
 
 
 @dataclass
 class Scanned(Message):
-    """A step of the scan."""
+    """The logs were read on."""
 
-    step: Step
+    event: Event
 
 
 @dataclass

@@ -181,3 +181,19 @@ async def test_another_app_is_left_alone() -> None:
         app.post_message(Poke())
         while "exception" not in app.heard:
             await asyncio.sleep(0.01)
+
+
+async def test_what_fails_while_it_is_left_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Browser, "on_unmount", fail)
+    monkeypatch.setattr(Browser, "on_poke", fail, raising=False)
+    async with opened(BREAKS) as driver:
+        driver.app.exit()
+        driver.browser.post_message(Poke())
+    assert driver.app.return_code == 0
+
+
+async def test_what_fails_before_it_has_begun_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Browser, "on_mount", fail)
+    with pytest.raises(ZeroDivisionError):
+        async with opened(BREAKS, wait=False, faults=True):
+            pass

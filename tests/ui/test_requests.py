@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,10 @@ import pytest
 from opened import BREAKS, Driver, log_of, opened
 from screen import screen_text
 
+from tltui.documents.build import build
+from tltui.model.run import Run
+from tltui.text.document import Builder, Document, Options
+from tltui.text.growing import GrowingDocument
 from tltui.work.scanning import Scan
 
 
@@ -79,6 +85,35 @@ async def test_marks_are_come_back_to() -> None:
         assert "look here" in screen_text(driver.app)
         await driver.press("ctrl+o")
         await driver.shown("0/0")
+
+
+async def test_a_page_that_was_left_before_it_was_complete_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fill(builder: Builder) -> Iterator[None]:
+        for number in range(1000):
+            builder.add(f"line {number}")
+            if not hasty:
+                time.sleep(0.005)
+            yield
+
+    def slow(run: Run, ref: str, options: Options) -> Document:
+        return GrowingDocument(ref, ref, options, fill) if ref == "@slow" else build(run, ref, options)
+
+    hasty: list[bool] = []
+    async with opened(BREAKS) as driver:
+        monkeypatch.setattr("tltui.documents.build.build", slow)
+        driver.browser.show_ref("@slow")
+        await driver.shown("@slow")
+        left, begun = driver.browser.current_document, len(driver.browser.current_document)
+        await driver.until(lambda: len(left) > begun)
+        driver.browser.show_ref("2/0")
+        await driver.shown("2/0")
+        await driver.until(lambda: left.complete)
+        assert "Stopped here" in list(left.text())[-1]
+        hasty.append(True)
+        await driver.press("backspace")
+        await driver.shown("@slow")
+        await driver.until(lambda: driver.browser.current_document.complete)
+        assert [*driver.browser.current_document.text()] == [f"line {number}" for number in range(1000)]
 
 
 async def test_a_page_is_made_once_while_the_run_stays_as_it_is() -> None:

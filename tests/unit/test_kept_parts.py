@@ -359,7 +359,6 @@ def test_a_page_can_be_left(view: str, tmp_path: Path, monkeypatch: pytest.Monke
     """No step of a page is about more than a hundred compiles."""
     run = many(tmp_path, 300)
     times = count(0.0, 0.011)
-    monkeypatch.setattr("tltui.text.growing.FIRST", 0.02)
     monkeypatch.setattr("tltui.text.growing.time.monotonic", lambda: next(times))  # one step at a time
     document = build(run, f"@{view}", Options(width=100))
     steps = 1

@@ -5,12 +5,18 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+import make_trace as mt
 import pytest
 
+from tltui.model.follow import Follower
+from tltui.model.run import Event, Failed, Read, Run
+from tltui.sources.discover import discover
+from tltui.trace.scan import Scanner
 from tltui.work.gate import Gate
-from tltui.work.scanning import Scan, Step
+from tltui.work.scanning import Scan
 from tltui.work.scheduler import Lane, Place, Scheduler, Steps
 
 LONG = 20.0
@@ -241,18 +247,26 @@ def test_after_the_end_nothing_is_begun_and_what_was_begun_is_closed() -> None:
     assert bench.done == ["begun"]
 
 
-def test_a_scanner_that_fails_costs_its_log_and_is_told() -> None:
-    class Failing:
-        def step(self) -> Any:
-            raise RecursionError("ours")
+def test_a_scanner_that_fails_costs_its_log_and_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.log").write_bytes(mt.compiled())
+    step = Scanner.step
 
-    steps: list[Step] = []
+    def fails(self: Scanner, size: int, last: bool) -> Any:
+        if str(getattr(self._source, "path", "")).endswith("a.log"):
+            raise RecursionError("ours")
+        return step(self, size, last)
+
+    monkeypatch.setattr(Scanner, "step", fails)
+    run = Run(discover([str(tmp_path)]))
+    events: list[Event] = []
     faults: list[BaseException] = []
-    scan = Scan([Failing(), Failing()], steps.append, faults.append)  # type: ignore[list-item]
+    scan = Scan(Follower(run, faulted=faults.append), events.append, faults.append)
     scan.start()
-    assert _comes(lambda: len(steps) == 2)
-    assert [(step.log, step.batch) for step in steps] == [(0, None), (1, None)]
-    assert "fault of tltui" in str(steps[0].error) and len(faults) == 2
+    assert _comes(lambda: len(events) >= 2 and any(isinstance(event, Read) and event.batch.finished for event in events))
+    failed = [event for event in events if isinstance(event, Failed)]
+    assert len(failed) == 1 and "fault of tltui" in str(failed[0].error)
+    assert [type(fault) for fault in faults] == [RecursionError]
     scan.stop()
 
 

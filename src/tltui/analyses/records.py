@@ -14,7 +14,9 @@ from weakref import WeakKeyDictionary
 from tltui.model.artifacts import artifact_name
 from tltui.model.nodes import Compile, Process
 from tltui.text.lru import Lru
+from tltui.text.payload import ByteSource
 from tltui.trace.batch import ORPHAN
+from tltui.trace.files import Gone
 from tltui.trace.grammar import PREFIX, parse_json
 from tltui.trace.log import Log
 
@@ -33,15 +35,22 @@ class Reader:
         self.kept: Lru[object, Any] = Lru(KEPT)
         """Texts that were laid out last: whoever puts them there sees to it that they are still true."""
         self._ahead = ahead
-        self._start = 0
-        self._block = b""
+        self._block: tuple[ByteSource, int, bytes] = (log.source, 0, b"")  # one thing: another thread may read as well
 
-    def _bytes(self, offset: int, size: int) -> bytes:
-        start = offset - self._start
-        if start < 0 or start + size > len(self._block):
-            self._start, start = offset, 0
-            self._block = self.log.source.read(offset, max(size, self._ahead))
-        return self._block[start : start + size]
+    def _bytes(self, record: int, offset: int, size: int) -> bytes:
+        """Bytes of a record. What is no longer in the file counts as not there: the tree says so of each payload."""
+        source = self.log.source_of(record)
+        before, begin, block = self._block
+        start = offset - begin
+        if source is not before or start < 0 or start + size > len(block):
+            # never beyond what was scanned: what stands behind it may still change
+            ahead = min(self._ahead, self.log.scanned - offset) if source is self.log.source else self._ahead
+            try:
+                block, start = source.read(offset, max(size, ahead)), 0
+            except Gone:
+                return b""
+            self._block = (source, offset, block)
+        return block[start : start + size]
 
     def payload(self, record: int, limit: int = JSON_LIMIT) -> bytes:
         """The payload with its tabs taken off, up to `limit` stored bytes; b"" for none."""
@@ -52,11 +61,11 @@ class Reader:
         start = columns.offset[record]
         if not columns.flags[record] & ORPHAN:
             start += columns.head[record] + 1
-        return self._bytes(start, size).removeprefix(b"\t").replace(b"\n\t", b"\n")
+        return self._bytes(record, start, size).removeprefix(b"\t").replace(b"\n\t", b"\n")
 
     def head(self, record: int) -> bytes:
         """The stored first line: prefix and envelope."""
-        return self._bytes(self.log.columns.offset[record], self.log.columns.head[record])
+        return self._bytes(record, self.log.columns.offset[record], self.log.columns.head[record])
 
     def text(self, record: int, limit: int = JSON_LIMIT) -> str:
         """The payload as text."""
@@ -74,7 +83,7 @@ class Reader:
     def line(self, record: int) -> bytes:
         """The stored first line: prefix and envelope."""
         columns = self.log.columns
-        return self._bytes(columns.offset[record], columns.head[record])
+        return self._bytes(record, columns.offset[record], columns.head[record])
 
     def event(self, record: int) -> dict[str, Any]:
         """The metadata of the record: the value of its event key. {} where it is damaged or no object."""

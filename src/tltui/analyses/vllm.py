@@ -14,7 +14,7 @@ from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tltui.analyses.compare.graph_shape import graph_shape, same_graph
-from tltui.analyses.parts import parsed, part, reader_of
+from tltui.analyses.parts import parsed, reader_of
 from tltui.analyses.records import Reader, named, text_in, whole_in
 from tltui.model.artifacts import Artifact, artifact_name, artifacts_of
 from tltui.model.nodes import Compile, Process
@@ -164,9 +164,7 @@ def read_calls(compiles: Iterable[Compile]) -> Generator[Call | None, None, None
     """The compile calls one by one in the order of the compiles; None in between, so that reading can be left."""
     number = 0
     events: dict[int, dict[int, str]] = {}
-    for compile_ in compiles:
-        if not has_vllm(compile_):
-            continue
+    for compile_ in _of_vllm(compiles):
         process = compile_.process
         if id(process) not in events:
             events[id(process)] = _events(process)
@@ -181,19 +179,24 @@ def read_calls(compiles: Iterable[Compile]) -> Generator[Call | None, None, None
 def counts_of(compiles: Iterable[Compile]) -> tuple[int, int]:
     """(compile calls, pieces), as far as the kinds of the records tell: nothing is read."""
     calls = pieces = 0
-    for compile_ in filter(has_vllm, compiles):
+    for compile_ in _of_vllm(compiles):
         for _, name in named(compile_, (CONFIG, START)):
             calls += name == CONFIG
             pieces += name == START
     return calls, pieces
 
 
-@part
-def has_vllm(compile_: Compile, reader: Reader) -> bool:
-    """Whether vLLM wrote anything into a compile that belongs to a call."""
-    log = reader.log
-    own = {n for n, kind in enumerate(log.kinds) if (name := artifact_name(kind)).startswith("vllm_") and name != EVENT}
-    return bool(own) and any(log.columns.kind[record] in own for record in compile_.records)
+def _of_vllm(compiles: Iterable[Compile]) -> Iterator[Compile]:
+    """The compiles into which vLLM wrote anything that belongs to a call."""
+    known: dict[int, set[int]] = {}
+    for compile_ in compiles:
+        log = compile_.process.log
+        own = known.get(id(log))
+        if own is None:
+            names = [artifact_name(kind) for kind in log.kinds]
+            own = known[id(log)] = {n for n, name in enumerate(names) if name.startswith("vllm_") and name != EVENT}
+        if own and any(log.columns.kind[record] in own for record in compile_.records):
+            yield compile_
 
 
 def _events(process: Process) -> dict[int, str]:

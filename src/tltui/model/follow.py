@@ -11,8 +11,8 @@ has `ended` only when it is known that nobody writes into it (`tltui.sources.wri
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from tltui.model.run import Added, Event, Failed, Looked, Lost, Moved, Read, Run, settle
 from tltui.sources.discover import Discovery, Found, FoundLog, NothingFound
@@ -40,18 +40,17 @@ class _Followed:
         return self.scanner is None
 
 
-@dataclass(slots=True)
-class _Look:
-    """What the file system says of the logs now."""
-
-    status: dict[int, os.stat_result] = field(default_factory=dict)
-    ended: set[str] = field(default_factory=set)
-
-
 class Follower:
     """Reads the logs of a run. With a `discovery` it also finds logs that were not there before."""
 
-    def __init__(self, run: Run, discovery: Discovery | None = None, writers: Writers | None = None) -> None:
+    def __init__(
+        self,
+        run: Run,
+        discovery: Discovery | None = None,
+        writers: Writers | None = None,
+        faulted: Callable[[Exception], object] | None = None,
+    ) -> None:
+        self._faulted = faulted  # told of a fault of ours, which then costs one log; without it the fault is raised
         self._discovery = discovery
         self._writers = writers or Writers()
         self._logs: list[_Followed] = []
@@ -72,13 +71,21 @@ class Follower:
     def read(self, size: int = STEP) -> Iterator[Event]:
         """Everything that is written by now and was not there before, in pieces of about `size` bytes."""
         yield from self._discover()
-        look = _Look()
+        look: dict[int, os.stat_result] = {}
         for number in range(len(self._logs)):
             if not self._logs[number].done:
                 yield from self._stat(number, look)
-        self._who_ended(look)
-        for number, status in look.status.items():
-            yield from self._read(number, status, look.ended, size)
+        for number, status in look.items():
+            followed = self._logs[number]
+            quiet = followed.seen == (-1, -1) and self._writers.quiet(status)
+            yield from self._read(number, status, quiet, size)
+        # only then: looking at all processes takes long where there are many. What is there when nobody writes any more is all
+        waiting = {number: status for number, status in look.items() if not self._logs[number].done}
+        if waiting:
+            ended = self._writers.ended({self._logs[number].path: status for number, status in waiting.items()})
+            for number, status in waiting.items():
+                if self._logs[number].path in ended:
+                    yield from self._read(number, status, True, size)
 
     def _discover(self) -> Iterator[Event]:
         """Logs that are new, and logs that have another name now."""
@@ -108,7 +115,7 @@ class Follower:
     def _added(self, log: FoundLog) -> Added:
         return Added(log, self._follow(log.path, FileBytes(log.path)).source)
 
-    def _stat(self, number: int, look: _Look) -> Iterator[Event]:
+    def _stat(self, number: int, look: dict[int, os.stat_result]) -> Iterator[Event]:
         """Look at one file: whether it is still the same, and no shorter than before."""
         followed = self._logs[number]
         try:
@@ -126,9 +133,9 @@ class Follower:
                 yield from self._lost(number, CUT_OFF, status, look)
         else:
             followed.short = 0
-            look.status[number] = status
+            look[number] = status
 
-    def _lost(self, number: int, reason: str, status: os.stat_result, look: _Look | None) -> Iterator[Event]:
+    def _lost(self, number: int, reason: str, status: os.stat_result, look: dict[int, os.stat_result] | None) -> Iterator[Event]:
         """What was read is not in the file any more; what is there now is another log."""
         followed = self._logs[number]
         followed.scanner, followed.source.gone = None, reason
@@ -136,24 +143,12 @@ class Follower:
         log = FoundLog(followed.path, status.st_size, None, "", status.st_mtime, status.st_mtime)
         yield Added(log, self._follow(followed.path, FileBytes(followed.path)).source, instead_of=number)
         if look is not None:
-            look.status[len(self._logs) - 1] = status
+            look[len(self._logs) - 1] = status
 
-    def _who_ended(self, look: _Look) -> None:
-        """Which of the logs nobody writes into. Asked before they are read: what they hold then is all."""
-        asked: dict[str, os.stat_result] = {}
-        for number, status in look.status.items():
-            followed = self._logs[number]
-            if followed.seen == (-1, -1) and self._writers.quiet(status):
-                look.ended.add(followed.path)
-            else:
-                asked[followed.path] = status
-        if asked:
-            look.ended |= self._writers.ended(asked)
-
-    def _read(self, number: int, status: os.stat_result, ended: set[str], size: int) -> Iterator[Event]:
+    def _read(self, number: int, status: os.stat_result, last: bool, size: int) -> Iterator[Event]:
+        """Read on; with `last` what is there is all that will be."""
         followed = self._logs[number]
         now = (status.st_size, status.st_mtime_ns)
-        last = followed.path in ended
         if now == followed.seen and not last:
             return
         followed.seen = now
@@ -166,11 +161,18 @@ class Follower:
                     followed.source.reached(batch.scanned)
             except Gone as gone:
                 yield from self._lost(number, gone.strerror or "", status, None)
-                yield from self._read(len(self._logs) - 1, status, ended, size)
+                yield from self._read(len(self._logs) - 1, status, last, size)
                 return
             except OSError as error:
                 followed.scanner = None
                 yield Failed(number, error)
+                return
+            except Exception as error:
+                if self._faulted is None:
+                    raise
+                self._faulted(error)
+                followed.scanner = None
+                yield Failed(number, OSError(f"a fault of tltui: {type(error).__name__}"))
                 return
             if batch.finished:
                 followed.scanner = None

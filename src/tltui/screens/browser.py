@@ -15,7 +15,8 @@ from tltui.documents.format import clip, plural, seconds, size_of
 from tltui.documents.tree.listing import torch_version
 from tltui.documents.tree.outline import path_to
 from tltui.messages import Scanned
-from tltui.model.run import settle
+from tltui.model.follow import Follower
+from tltui.model.run import Event, settle
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, Status, glyph
 from tltui.model.walk import interesting
 from tltui.screens.browser_commands import BrowserCommands
@@ -26,7 +27,7 @@ from tltui.text.document import Piece
 from tltui.widgets.bars import RunBar
 from tltui.widgets.bindings import bindings
 from tltui.widgets.document_view import DocumentView
-from tltui.work.scanning import Scan, Step
+from tltui.work.scanning import Scan
 
 REDRAW = 0.5
 """Seconds between two redraws of counts while the scan runs."""
@@ -44,7 +45,7 @@ class Browser(BrowserCommands):
     def __init__(self, around: Surroundings, faulted: Callable[[BaseException], object]) -> None:
         super().__init__(around, faulted)
         self._faulted = faulted
-        self._waiting: deque[Step] = deque()
+        self._waiting: deque[Event] = deque()
         self._scan: Scan | None = None
         self._redrawn = 0.0
         self._is_new = False
@@ -53,7 +54,8 @@ class Browser(BrowserCommands):
     def on_mount(self) -> None:
         """Everything is in its place: draw it once, then begin to read."""
         self.document_view.on_position = self._moved
-        self._scan = Scan(self.trace.scanners(), lambda step: self.post_message(Scanned(step)), self._faulted)
+        follower = Follower(self.trace, faulted=self._faulted)
+        self._scan = Scan(follower, lambda event: self.post_message(Scanned(event)), self._faulted)
         self.tree_view.focus()
         self._say_run()
         for problem in self.config.problems:
@@ -82,7 +84,7 @@ class Browser(BrowserCommands):
 
     def on_scanned(self, message: Scanned) -> None:
         """A batch arrived."""
-        self._waiting.append(message.step)
+        self._waiting.append(message.event)
         self._take_over()
 
     def _take_over(self) -> None:
@@ -97,16 +99,13 @@ class Browser(BrowserCommands):
             if self._scan:
                 self._scan.applied()
             now = time.monotonic()
-            if self.trace.finished or now - self._redrawn >= REDRAW:
+            if self.trace.is_read or now - self._redrawn >= REDRAW:
                 self._redrawn = now
                 self._run_changed()
 
-    def _apply(self, step: Step) -> None:
-        if step.batch is not None:
-            self._is_new |= self.trace.apply(step.log, step.batch).new
-        elif step.error is not None:
-            self.trace.fail(step.log, step.error)
-        if self.trace.finished:
+    def _apply(self, event: Event) -> None:
+        self._is_new |= self.trace.take(event).new
+        if self.trace.is_read:
             settle(self.trace)
 
     def _run_changed(self) -> None:
@@ -118,7 +117,7 @@ class Browser(BrowserCommands):
             best = interesting(self.trace)
             if best is not None:
                 keys = path_to(self.trace, best)
-                if self.tree_view.node.key != keys[-1] or self.trace.finished:
+                if self.tree_view.node.key != keys[-1] or self.trace.is_read:
                     self.tree_view.reveal(keys, by_user=False)
         elif self._is_overview():
             self.reload()
@@ -153,14 +152,17 @@ class Browser(BrowserCommands):
                 left.append((f"  {mark} {plural(count, word)}", style))
         if run.damaged:
             left.append((f"  {run.damaged} damaged", tokens.WARN))
+        if run.lost:
+            left.append((f"  {plural(len(run.lost), 'log')} changed", tokens.WARN))
         skipped = len(run.found.skipped) + len(run.failures)
         if skipped:
             left.append((f"  {skipped} not opened", tokens.WARN))
         right: list[Piece] = []
-        if not run.finished:
+        if not run.is_read:
             right = [(f"reading {100 * run.scanned // run.size}% of {size_of(run.size)} ", tokens.DIM)]
-        elif tally.seconds:
-            right = [(f"{seconds(tally.seconds)} compiling ", tokens.DIM)]
+        else:
+            words = [f"{seconds(tally.seconds)} compiling"] * (tally.seconds > 0) + ["may go on"] * (not run.finished)
+            right = [(" · ".join(words) + " ", tokens.DIM)] if words else []
         self.query_one(RunBar).set(left, right)
 
     def _moved(self, moved: DocumentView.Moved) -> None:

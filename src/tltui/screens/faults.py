@@ -20,7 +20,7 @@ from textual.message_pump import MessagePump
 from tltui.config import cache_path
 from tltui.documents.format import home
 from tltui.messages import Answer
-from tltui.screens.workbench import say
+from tltui.screens.workbench import Workbench, say
 from tltui.text import tokens
 
 OFTEN = 20
@@ -39,7 +39,13 @@ class Surviving(App[None]):
         self.faults: list[BaseException] = []
         """What went wrong, the last few."""
         self._seen: dict[tuple[str, int], deque[float]] = {}
+        self._is_leaving = False
         MessagePump._dispatch_message = _dispatch  # type: ignore[method-assign]
+
+    def exit(self, *given: Any, **options: Any) -> None:
+        """Leave. From now on widgets go, in any order: that another one does not find them any more is no fault."""
+        self._is_leaving = True
+        super().exit(*given, **options)
 
     def report(self, error: BaseException) -> None:
         """From any thread: a fault that costs nothing but what was being done."""
@@ -56,6 +62,10 @@ class Surviving(App[None]):
 
     def survives(self, error: BaseException) -> bool:
         """Whether a fault is one to live with: told, and not the same again and again."""
+        if self._is_leaving:
+            return True
+        if not any(isinstance(screen, Workbench) and screen.is_mounted for screen in self.screen_stack):
+            return False  # it has not even begun: there is nothing to live for
         seen = self._seen.setdefault(place_of(error), deque(maxlen=OFTEN))
         now = time.monotonic()
         seen.append(now)
@@ -66,7 +76,7 @@ class Surviving(App[None]):
 
     def _handle_exception(self, error: Exception) -> None:
         """Textual calls this with what a timer, a callback or drawing raised, and would end the app."""
-        if not self.is_running or not self.survives(error):
+        if not self.survives(error):
             super()._handle_exception(error)
 
 
@@ -76,7 +86,7 @@ async def _dispatch(self: MessagePump, message: Message) -> None:
         await DISPATCH(self, message)
     except Exception as error:
         app = self.app
-        if not isinstance(app, Surviving) or not app.is_running or not app.survives(error):
+        if not isinstance(app, Surviving) or not app.survives(error):
             raise
 
 

@@ -54,6 +54,11 @@ def _built(ref: str, run: Run, options: Options) -> Document:
     return build(run, ref, options)
 
 
+def _is_whole(document: Document) -> bool:
+    """Whether it has all its lines: not one that was left before."""
+    return document.complete and not (isinstance(document, GrowingDocument) and document.is_stopped)
+
+
 class Maker:
     """Makes what is requested, the latest wish only; what is known of a document later, it tells later.
 
@@ -89,7 +94,7 @@ class Maker:
             yield Place.NODES
         key = (request.ref, options)
         version, document = self._kept.get(key, (-1, None))
-        if document is None or version != self._run.version or not document.complete:
+        if document is None or version != self._run.version or not _is_whole(document):
             version = self._run.version
             document = request.make(self._run, options)
             if isinstance(document, GrowingDocument):

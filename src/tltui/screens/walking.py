@@ -29,7 +29,7 @@ class Walking:
         if found is not None:
             self._go_compile(found)
             return
-        reading = " so far: the log is still being read" if not own.trace.finished else ""
+        reading = f" so far: {own.trace.goes_on}" if own.trace.goes_on else ""
         if next_compile(own.trace, None, wanted) is None:
             own.tell(f"no {word} in this run{reading}")
         else:

@@ -22,7 +22,7 @@ class GrowingDocument(TextDocument):
     of it.
     """
 
-    __slots__ = ("_builder", "_pieces")
+    __slots__ = ("_builder", "_pieces", "is_stopped")
 
     def __init__(
         self,
@@ -34,6 +34,7 @@ class GrowingDocument(TextDocument):
     ) -> None:
         builder = make(ref, title, options)
         self._builder: Builder = builder
+        self.is_stopped = False
         made = builder.growing()
         super().__init__(ref, made.title, complete=False)
         self.lines, self.anchors, self.section_list = made.lines, made.anchors, made.section_list
@@ -43,6 +44,7 @@ class GrowingDocument(TextDocument):
     def stop(self) -> None:
         """Nobody wants the rest: end what is at work, and say that there would be more."""
         if not self.complete:
+            self.is_stopped = True
             self._pieces.close()
             self._builder.close(0)
             self._builder.blank()

@@ -1,13 +1,14 @@
 """The timing events of a few compiles, added up and kept: what the timing of a run is joined from.
 
 A block holds compiles of one process in the order in which they began, so that blocks stay the same while a run grows. It is
-small: what is said of single names is added up, what is said of single compiles is ready for the page.
+small: what is said of single names is added up, what is said of single compiles is a row of numbers.
 """
 
 from __future__ import annotations
 
 import math
 import sys
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -67,8 +68,8 @@ class Block:
     with_events: bool
     with_metrics: bool
     """Whether phases of some compile come from events, of some from metrics."""
-    times: tuple[CompileTime | None, ...]
-    """Of each compile; None where nothing is known."""
+    rows: tuple[array[float] | None, ...]
+    """Of each compile, see `time_of`; None where neither events nor metrics tell."""
     names: tuple[NameTotal, ...]
     beside: tuple[NameTotal, ...]
     walls: tuple[tuple[float, float, int], ...]
@@ -139,7 +140,7 @@ def block_from(members: Sequence[Compile], sums: Sums, seen: Seen) -> Block:
     places = {id(compile_): n for n, compile_ in enumerate(members)}
     return Block(
         seen.events, seen.unreadable, seen.lone_ends, seen.last.get(id(process)), any(own is not None for own in owners),
-        with_metrics, tuple(time_of(*item) for item in zip(members, owners, phases, strict=True)), _totals(found.names),
+        with_metrics, tuple(map(_row, owners, phases)), _totals(found.names),
         _totals(found.beside), tuple((start, end, places[id(owner)]) for start, end, owner in found.walls),
         tuple(_waiting(own) for own in owners if own is not None and own.open),
         tuple(kernel for compile_ in members for kernel in stated_by(compile_, reader_of(compile_))),
@@ -164,16 +165,28 @@ def together(parts: Iterable[tuple[Phase, ...]]) -> tuple[Phase, ...]:
     return tuple(Phase(name, seconds[name]) for name in ORDER if seconds.get(name, 0) > 0)
 
 
-def time_of(compile_: Compile, own: OwnerSum | None = None, phases: tuple[Phase, ...] = ()) -> CompileTime | None:
-    """The time of a compile; without its events from the index alone."""
+def _row(own: OwnerSum | None, phases: tuple[Phase, ...]) -> array[float] | None:
+    """(microseconds of the groups, start, seconds of each phase of `ORDER`); no number for the first two without events. There is
+    one for each compile of the run: it must be small."""
+    if own is None and not phases:
+        return None
+    seconds = {phase.name: phase.seconds for phase in phases}
+    wall, start = (own.wall, own.start) if own is not None else (math.nan, math.nan)
+    return array("d", [wall, start, *(seconds.get(name, 0.0) for name in ORDER)])
+
+
+def time_of(compile_: Compile, row: array[float] | None = None) -> CompileTime | None:
+    """The time of a compile; without its row from the index alone."""
+    events = row is not None and not math.isnan(row[0])
     seconds, source = compile_.tally.seconds, "metrics"
-    if not seconds and own is not None:
-        seconds, source = own.wall / 1e6, "events"
+    if not seconds and row is not None and events:
+        seconds, source = row[0] / 1e6, "events"
     if not seconds and not compile_.is_compile:
         return None
     name, file, line = compile_.frame.code
     status = compile_.status
-    start = own.start if own is not None else compile_.facts.start_us
+    start = row[1] if row is not None and events else compile_.facts.start_us
+    phases = tuple(Phase(name, row[n]) for n, name in enumerate(ORDER, 2) if row[n] > 0) if row is not None else ()
     return CompileTime(
         str(compile_.ref), name, file, line, str(status) if status else None, seconds, source, start, phases
     )

@@ -90,8 +90,8 @@ class _Joined:
     def add(self, process: Process, members: Sequence[Compile], block: Block) -> None:
         """One more block."""
         own = self.processes.setdefault(id(process), _Process(process))
-        for compile_, time in zip(members, block.times, strict=True):
-            if time is not None:
+        for compile_, row in zip(members, block.rows, strict=True):
+            if (time := time_of(compile_, row)) is not None:
                 self.times[id(compile_)] = time
         for totals, names in ((block.names, own.names), (block.beside, own.beside)):
             for total in totals:

@@ -28,6 +28,8 @@ from tltui.text.growing import GrowingDocument
 COMPARED = 400
 """Keys not found that are compared with all others."""
 EVERY = 16
+MANY = 1000
+"""Compiles between two yields where little is done for each."""
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
@@ -58,6 +60,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesRep
     if study.missed_with_components():
         yield from study.index_rest([node for node in run.compiles() if id(node) not in within])
     misses = yield from study.misses()
+    yield
     compiles = tuple(
         own for own in study.compiles if own.answers or own.profiles or own.off or own.backends or own.triton
     )
@@ -65,16 +68,13 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesRep
     saved = sum(own.saved_s or 0.0 for own in compiles)
     taken = sum(own.taken_s or 0.0 for own in compiles)
     report = CachesReport(1, totals, saved, taken, different, misses, compiles, silent)
-    add_misses(page, report)
-    yield
-    parts.add_bypasses(page, report)
-    parts.add_asked(page, report)
-    parts.add_off(page, report)
-    parts.add_hits(page, report)
-    parts.add_backends(page, report)
-    parts.add_profiles(page, report)
-    parts.add_triton(page, report)
-    yield
+    yield from add_misses(page, report)
+    for add in (
+        parts.add_bypasses, parts.add_asked, parts.add_off, parts.add_hits, parts.add_backends, parts.add_profiles,
+        parts.add_triton,
+    ):  # fmt: skip
+        add(page, report)
+        yield
     if not single:
         yield from parts.add_compiles(page, report)
     parts.add_silent(page, report, study.compiles)
@@ -130,7 +130,9 @@ class _Study:
         """What was not found, each with the nearest other key."""
         found: list[CacheMiss] = []
         known: dict[tuple[str, str], Nearest | None] = {}
-        for own in self.compiles:
+        for n, own in enumerate(self.compiles):
+            if n % MANY == MANY - 1:
+                yield
             for answer in own.answers:
                 if answer.state != MISS:
                     continue

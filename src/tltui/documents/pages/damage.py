@@ -146,7 +146,7 @@ def damage_document(run: Run, options: Options, check: bool | None = None) -> Do
 
 def _fill(page: Page, run: Run, report: DamageReport) -> Generator[None, None, None]:
     if not report.damaged and not report.skipped:
-        page.add(("Nothing is damaged.", tokens.OK))
+        page.add((page.so_far("Nothing is damaged."), tokens.OK))
     else:
         damaged = plural(len(report.damaged), "damaged record")
         page.add((damaged, tokens.STRONG), " in ", plural(len(run.models), "log"))
@@ -166,6 +166,7 @@ def _fill(page: Page, run: Run, report: DamageReport) -> Generator[None, None, N
                 _row(page, item)
         else:
             yield from _by_reason(page, items)
+    _incomplete(page, run)
     if report.skipped or report.others:
         page.heading("Not opened")
         for skipped in report.skipped:
@@ -173,6 +174,17 @@ def _fill(page: Page, run: Run, report: DamageReport) -> Generator[None, None, N
         if report.others:
             are = "file is" if report.others == 1 else "files are"
             page.add((f"  {report.others} further {are} no log", tokens.DIM))
+
+
+def _incomplete(page: Page, run: Run) -> None:
+    """What is no damage, as far as one can tell: a record that is being written, bytes that were replaced since they were read."""
+    for path, tail in run.tails:
+        page.heading(os.path.basename(path))
+        what = f"incomplete record at the end: {size_of(tail.size)} from byte {tail.offset:,} on"
+        page.say(f"{what}. {page.goes_on[:1].upper()}{page.goes_on[1:]}.", "  ", tokens.DIM)
+    for path, reason in run.lost:
+        page.heading(os.path.basename(path))
+        page.say(f"What was read of {path} before is {reason}. What the file holds now is another process.", "  ", tokens.WARN)
 
 
 def _row(page: Page, item: DamagedRecord, indent: str = "  ") -> None:

@@ -35,7 +35,6 @@ from tltui.documents.parts.timing import (
 from tltui.documents.scope import Scope
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
-from tltui.model.status import Tally
 from tltui.text import tokens
 from tltui.text.document import Document, Options, Piece
 from tltui.text.growing import GrowingDocument
@@ -111,12 +110,13 @@ def _index_tables(page: Page, compiles: Sequence[Compile], sort: str) -> Generat
     shown are made, unless another order asks for all of them."""
     timed = [compile_ for compile_ in compiles if compile_.tally.seconds > 0]
     total, most = sum(compile_.tally.seconds for compile_ in timed), ROWS if sort in ("self", "total") else len(timed)
-    codes = {id(c.frame): c.frame.code for c in timed}
+    codes: dict[int, tuple[object, ...]] = {}
     groups: dict[object, list[Compile]] = defaultdict(list)
     for compile_ in timed:
-        code = codes[id(compile_.frame)] if compile_.is_compile else None
-        if code is not None:
-            groups[code if code[0] else id(compile_.frame)].append(compile_)
+        if compile_.is_compile:
+            frame = compile_.frame
+            code = codes.get(id(frame)) or codes.setdefault(id(frame), frame.code)
+            groups[code if code[0] else id(frame)].append(compile_)
     yield
     dear = heapq.nlargest(most, groups.values(), key=lambda own: sum(c.tally.seconds for c in own))
     members = [compile_ for own in dear for compile_ in own]
@@ -140,15 +140,15 @@ def _rest(page: Page, timing: Timing) -> None:
 
 
 def _head(page: Page, run: Run, scope: Scope, events: int) -> None:
-    tally = sum((compile_.tally for compile_ in scope.compiles), Tally())
+    seconds, compiles = sum(c.tally.seconds for c in scope.compiles), sum(c.tally.compiles for c in scope.compiles)
     page.add(("Timing", tokens.TITLE), *_of(scope))
     words: list[Piece] = []
     if len(scope.compiles) == 1 and (code := scope.compiles[0].frame.code)[0]:
         words += [(fmt.clip_middle(sanitize(code[0]), 40), tokens.FUNCTION), page.place(code[1], code[2])]
-    elif tally.compiles:
-        words.append((fmt.plural(tally.compiles, "compile"), tokens.LINK, str(scope.ref) or "@run"))
-    if tally.seconds:
-        words.append(f"{fmt.seconds(tally.seconds)} of compiling")
+    elif compiles:
+        words.append((fmt.plural(compiles, "compile"), tokens.LINK, str(scope.ref) or "@run"))
+    if seconds:
+        words.append(f"{fmt.seconds(seconds)} of compiling")
     words.append((fmt.plural(events, "timing event"), tokens.LINK, scope.page("records")))
     page.joined(words)
     page.more("everything below is preliminary")

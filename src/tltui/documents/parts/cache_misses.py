@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tltui.analyses.caches.caches import HIT
 from tltui.analyses.caches.keys import ComponentDifference, KeyUse, Nearest, grouped_names
@@ -16,20 +16,26 @@ from tltui.text.sanitize import sanitize
 
 GROUPS_SHOWN, REFS_SHOWN, ROWS_SHOWN, NAMED = 12, 8, 10, 400
 DIFFERENCES_SHOWN, MANY_LINES = 4, 6
+EVERY = 2000
+"""Misses between two yields."""
 
 
-def add_misses(page: Page, report: CachesReport) -> None:
+def add_misses(page: Page, report: CachesReport) -> Iterator[None]:
     """Keys that were not found: those that differ from their nearest in the same components are one group."""
     if not report.misses:
         return
     took = f", after which compiling took {fmt.seconds(report.taken_s)}" if report.taken_s else ""
     page.heading(f"Misses ({fmt.count(len(report.misses))}){took}")
     by_key: dict[tuple[str, str | None], list[CacheMiss]] = {}
-    for miss in report.misses:
+    for n, miss in enumerate(report.misses):
+        if n % EVERY == EVERY - 1:
+            yield
         by_key.setdefault((miss.answer.cache, miss.answer.key or miss.answer.ref), []).append(miss)
     groups: dict[tuple[object, ...], list[list[CacheMiss]]] = {}
     plain: list[list[CacheMiss]] = []
-    for same in by_key.values():
+    for n, same in enumerate(by_key.values()):
+        if n % EVERY == EVERY - 1:
+            yield
         first = same[0]
         if _elsewhere(first):
             groups.setdefault((first.answer.cache,), []).append(same)
@@ -38,6 +44,7 @@ def add_misses(page: Page, report: CachesReport) -> None:
         else:
             groups.setdefault((first.answer.cache, first.nearest.names), []).append(same)
     ordered = sorted(groups.values(), key=lambda group: -sum(m.answer.seconds_taken or 0.0 for same in group for m in same))
+    yield
     for group in ordered[:GROUPS_SHOWN]:
         _miss_group(page, group)
     rest = ordered[GROUPS_SHOWN:]
@@ -47,6 +54,7 @@ def add_misses(page: Page, report: CachesReport) -> None:
         page.add("  ", (what, tokens.DIM))
         for group in rest[:NAMED]:
             _miss_group(page, group)
+            yield
         page.close()
     _plain_misses(page, plain)
 

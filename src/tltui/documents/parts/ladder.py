@@ -247,7 +247,7 @@ def add_variations(page: Page, found: Sequence[Variation], recompiles: int, inde
     """What varied, in how many recompiles, and the advice; of a single recompile for one cause the advice is all."""
     if recompiles == 1 and len(found) == 1:
         if found[0].advice:
-            page.labelled("what helps", found[0].advice, indent, 12)
+            page.labelled("what helps", _advice(page, found[0]), indent, 12)
         return
     page.add(indent, ("what varied, and what helps", tokens.LABEL))
     for variation in found:
@@ -264,7 +264,7 @@ def _variation(page: Page, found: Variation, recompiles: int, indent: str) -> No
         page.say(values, indent + "  ")
     page.say(_share(found, recompiles), indent + "  ", tokens.DIM)
     if found.advice:
-        page.say(found.advice, indent + "  ")
+        page.say(_advice(page, found), indent + "  ")
 
 
 def _share(found: Variation, recompiles: int) -> str:
@@ -277,3 +277,8 @@ def _share(found: Variation, recompiles: int) -> str:
         return f"the only cause named for {of} ({fmt.seconds(found.alone_seconds)})"
     which = f"[{found.alone[0]}]" if len(found.alone) == 1 else f"{fmt.count(len(found.alone))} of them"
     return f"a cause of {of}, the only one of {which} ({fmt.seconds(found.alone_seconds)})"
+
+
+def _advice(page: Page, found: Variation) -> str:
+    """What helps; what has not happened yet may still happen in a run that goes on."""
+    return page.so_far(found.advice) if found.became is None and "did not become" in found.advice else found.advice

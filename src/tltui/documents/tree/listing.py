@@ -35,6 +35,10 @@ def listing_document(run: Run, options: Options) -> TextDocument:
         builder.add((entry, tokens.DIM))
     if run.damaged:
         builder.add((plural(run.damaged, "damaged record"), tokens.WARN), ": tltui damage PATH")
+    for path, _ in run.tails:
+        builder.add((f"incomplete record at the end of {path}: {run.goes_on}", tokens.DIM))
+    for path, reason in run.lost:
+        builder.add((f"{path}: what was read before is {reason}", tokens.WARN))
     for skipped in run.found.skipped:
         builder.add((f"not opened: {skipped.path}: {skipped.reason}", tokens.WARN))
     return builder.document()

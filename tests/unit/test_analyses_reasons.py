@@ -164,10 +164,15 @@ Graph Break Reason: Attempted to call a function of C
     assert found.context == "call f\nwith x"
 
 
-def test_torch_of_today_logs_breaks_themselves_restarts_are_no_breaks(tmp_path: Path) -> None:
-    log = Log(tmp_path / "a.log").start().metrics(restart_reasons=["guard failed while tracing"], pytorch_version="2.13.0")
+@pytest.mark.parametrize("version", ["2.13.0", "2.6", "2.9.0a0+git1a2b", "3.0.0"])
+def test_torch_of_today_logs_breaks_themselves_restarts_are_no_breaks(version: str, tmp_path: Path) -> None:
+    log = Log(tmp_path / "a.log").start().metrics(restart_reasons=["guard failed while tracing"], pytorch_version=version)
     assert breaks_of(log.compile()) == ()
-    log = Log(tmp_path / "b.log").start().metrics(restart_reasons=["call to print"], pytorch_version="2.5.1")
+
+
+@pytest.mark.parametrize("version", ["2.5.1", "2.5", "1.13.1", "", "unknown"])
+def test_older_torch_tells_of_breaks_by_restarts_only(version: str, tmp_path: Path) -> None:
+    log = Log(tmp_path / "b.log").start().metrics(restart_reasons=["call to print"], pytorch_version=version)
     assert [found.headline for found in breaks_of(log.compile())] == ["call to print"]
 
 

@@ -26,8 +26,9 @@ from tltui.documents.tree.listing import listing_data
 from tltui.export import to_json
 from tltui.model.artifacts import artifacts_of, units_of
 from tltui.model.follow import open_run
+from tltui.model.kinds import kind_of
 from tltui.model.nodes import Compile, Frame, LogModel, Process
-from tltui.model.parts import Parts
+from tltui.model.parts import MISSING, Parts, weigh
 from tltui.model.run import Run, settle
 from tltui.sources.discover import discover
 from tltui.text.document import Options
@@ -81,6 +82,28 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Hashable]]:
 
     monkeypatch.setattr(Parts, "put", noted)
     yield nodes
+
+
+def test_what_parts_weigh_is_what_is_kept() -> None:
+    """An answer that replaces another one takes its room; of what was let go nothing is counted any more."""
+    parts = Parts(limit=20_000)
+    parts.put("old", 1, (), "x" * 1000)
+    once = parts.weight
+    for _ in range(50):
+        parts.put("old", 1, (), "x" * 1000)
+    assert parts.weight == once and parts.get("old", 1) == "x" * 1000
+    for number in range(30):
+        parts.put("new", number, (), "y" * 1000)
+    assert parts.get("old", 1) is MISSING, "the question that was not asked for longest goes first"
+    kept = [number for number in range(30) if parts.get("new", number) is not MISSING]
+    assert kept == list(range(len(kept))) and parts.weight == len(kept) * once and 20_000 - once < parts.weight <= 20_000
+
+
+def test_nodes_and_kinds_weigh_nothing() -> None:
+    kind = kind_of("artifact", "fx_graph_runnable")
+    run = trace("torch-2.13/breaks")
+    assert weigh((kind, run.resolve("0/0"))) < weigh(("x" * 50, "y" * 50)) < weigh(["x" * 500])
+    assert weigh({"a": (1, 2.5, None)}) == weigh({"b": (3, 0.0, True)})
 
 
 @pytest.mark.parametrize("name", SOME)

@@ -401,7 +401,30 @@ def test_a_record_is_taken_as_soon_as_it_is_whole(by: int) -> None:
     assert log.ended and everything(log) == everything(scan(SMALL))
 
 
+@pytest.mark.parametrize("off", [-2, -1, 0, 1, 2])
+def test_a_record_after_a_long_one_begins_where_it_begins(off: int) -> None:
+    """What is too long to be held is passed over; wherever a look at the file ends, the next record is found."""
+    first, second = mt.artifact("long", "x" * (3 << 20), frame=0, compile=0), mt.artifact("next", "y", frame=0, compile=0)
+    source = Growing(first + second + mt.artifact("last", "z"))
+    source.upto = len(source.data)
+    log = Log("memory.log", source)  # type: ignore[arg-type]
+    model, scanner = LogModel(log), Scanner(source)  # type: ignore[arg-type]
+    model.apply(scanner.step((1 << 20) + 100, last=False))
+    model.apply(scanner.step(len(first) + off - (1 << 20) - 100, last=False))
+    model.apply(scanner.step(100, last=False))
+    while not log.ended:
+        model.apply(scanner.step(1 << 20))
+    assert everything(log) == everything(scan(source.data)) and len(log) == 3
+    assert log.columns.offset[1] == len(first)
+
+
 # Single cases.
+
+
+def test_a_process_may_have_no_pid() -> None:
+    _, model = scanned(mt.compiled(0, 0, pid=0) + mt.compiled(1, 0, pid=0))
+    (only,) = model.processes
+    assert [str(compile_.id) for compile_ in only.compiles.values()] == ["0/0", "1/0"]
 
 
 def test_lines_that_are_no_records_make_no_process_of_their_own() -> None:

@@ -79,6 +79,9 @@ def test_another_operation_is_told_once() -> None:
     assert kinds(found) == [(RETARGETED, "mul")]
     assert found.changes[0].before != found.changes[0].after
     assert (found.left, found.same, found.moved, found.right) == (6, 5, 0, 6)
+    found = change(GRAPH.replace("aten.mul.Tensor", "aten.div.Tensor").replace("aten.sin", "aten.cos"))
+    assert kinds(found) == [(RETARGETED, "mul"), (RETARGETED, "sin")]
+    assert (found.left, found.same, found.moved, found.right) == (6, 4, 0, 6)
 
 
 def test_a_name_alone_does_not_make_it_the_same_node() -> None:

@@ -382,6 +382,16 @@ def test_odd_reasons(payload: str, tmp_path: Path) -> None:
     lead_somewhere(run, document)
 
 
+def test_only_torchs_own_events_make_a_size_dynamic(tmp_path: Path) -> None:
+    said = {"name": "L['x']", "dim_changed": 0, "reason": "size change", "cached": "3", "new": "5"}
+    for name, count in (("automatic_dynamic", 1), ("somebody_else", 0)):
+        log = Log(tmp_path / f"{name}.log").start().metrics().start(compile_=1)
+        log.artifact("recompile_reasons", "0/0: tensor 'x' size mismatch at index 0. expected 3, actual 5", compile_=1)
+        log.add("chromium_event", {}, json.dumps({"name": name, "ph": "i", "ts": 1.0, "args": said}), compile_=1)
+        log.add("create_symbol", {"symbol": "s0", "source": "L['x'].size()[0]", "val": "5"}, compile_=1).metrics(compile_=1)
+        assert len(ladders(log.open())["f"].rungs[0].became) == count
+
+
 @pytest.mark.parametrize("event", [
     {"name": 3, "dim_changed": "all", "reason": "size change"}, [], None, {"name": "L['n']", "reason": "scalar change", "new": {}},
 ])  # fmt: skip

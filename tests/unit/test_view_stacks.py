@@ -132,6 +132,14 @@ def test_in_memory_files_lead_to_their_source() -> None:
     assert any(link.target == f"{node.dump}@L4" for n in range(len(document)) for link in document.line(n).links)
 
 
+def test_only_a_dump_is_the_source_of_a_file_in_memory(tmp_path: Path) -> None:
+    for event, found in (("dump_file", True), ("graph_dump", False)):
+        log = Log(tmp_path / f"{event}.log").add("str", ["<eval_with_key>.5", 0], frame=None)
+        log.add("dynamo_start", {"stack": [frame("f")]}).add(event, {"name": "<eval_with_key>.5"}, "def f(): pass").metrics()
+        (node,) = found_in(log.open()).nodes
+        assert (node.dump is not None) is found
+
+
 def test_in_memory_files_of_two_processes_are_not_the_same() -> None:
     trie = Trie()
     one, two = fresh(TRACES / "torch-2.13/ca"), fresh(TRACES / "torch-2.13/ca")

@@ -111,7 +111,7 @@ async def test_everywhere(trace: Path, started: list[subprocess.Popen[bytes]]) -
         assert not driver.browser.current_document.complete
         await driver.press("escape")
         await driver.until(lambda: driver.browser.current_document.complete)
-        assert "Stopped here: this page is not complete." in screen_text(driver.app)
+        await driver.until(lambda: "Stopped here: this page is not complete." in screen_text(driver.app))
         await ended(driver, started)
 
 
@@ -133,7 +133,8 @@ async def test_nothing_runs_on_when_the_program_is_left(trace: Path, started: li
         await driver.until(lambda: bool(started))
         scheduler = driver.app.scheduler
     scheduler.join(20)
-    assert all(process.poll() is not None for process in started)
+    for process in started:  # killed by us, or ended by itself at the end of its input
+        process.wait(20)
 
 
 async def test_hits_of_such_a_pattern_are_marked(trace: Path, started: list[subprocess.Popen[bytes]]) -> None:

@@ -5,6 +5,7 @@ A command is a module: `registry.py` has the table. Textual is imported only whe
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -13,8 +14,13 @@ from tltui.cli.failure import Failure, tell
 from tltui.cli.registry import COMMANDS, command, parser_of
 
 
+GARBAGE = (20_000, 20, 20)
+"""Objects between two looks for garbage: a run of 20,000 compiles is a million objects, looking through which costs a fifth of a page."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; the exit code: 0, that of the command, or 2 with a message on stderr."""
+    gc.set_threshold(*GARBAGE)
     try:
         return _run(list(sys.argv[1:] if argv is None else argv))
     except Failure as failure:

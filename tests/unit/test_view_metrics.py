@@ -161,6 +161,22 @@ def test_settings_that_differ_by_rank(tmp_path: Path) -> None:
     assert [(v.value, v.ranks) for v in setting.values] == [(0, (0, 2)), (1, (1,))]
 
 
+def test_ranks_of_a_setting_are_told_in_their_order(tmp_path: Path) -> None:
+    """Also where different configurations share the entry."""
+    configs = {0: [{"a": 0, "b": 0}, {"a": 1, "b": 1}], 1: [{"a": 1, "b": 2}], 2: [{"a": 1, "b": 1}], None: [{"a": 1, "b": 1}]}
+    for rank, own in configs.items():
+        log = Log(tmp_path / f"dedicated_log_torch_trace_{rank}_abcdefgh.log")
+        for number, config in enumerate(own):
+            more = {} if rank is None else {"rank": rank}
+            log.add("compilation_metrics", {"dynamo_config": json.dumps(config)}, compile_=number, **more)
+        log.open()
+    from tltui.model.follow import open_run
+    from tltui.sources.discover import discover
+
+    settings = {setting.name: setting for setting in metrics(open_run(discover([str(tmp_path)]))).settings}
+    assert [(v.value, v.ranks) for v in settings["a"].values] == [(1, (0, 1, 2, None)), (0, (0,))]
+
+
 def test_numbers_of_a_run() -> None:
     run = trace("torch-2.13/recompiles")
     totals = {total.name: total for total in metrics(run).totals}

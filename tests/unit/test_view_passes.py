@@ -82,6 +82,9 @@ def test_another_operation_is_told_once() -> None:
     found = change(GRAPH.replace("aten.mul.Tensor", "aten.div.Tensor").replace("aten.sin", "aten.cos"))
     assert kinds(found) == [(RETARGETED, "mul"), (RETARGETED, "sin")]
     assert (found.left, found.same, found.moved, found.right) == (6, 4, 0, 6)
+    others = GRAPH.replace("aten.mul.Tensor", "aten.div.Tensor").replace("(mul, 1)", "(mul, 2)").replace("aten.sin", "aten.cos")
+    found = change(others)
+    assert kinds(found) == [(RETARGETED, "mul"), (REWIRED, "add"), (RETARGETED, "sin")] and found.same == 3
 
 
 def test_a_name_alone_does_not_make_it_the_same_node() -> None:

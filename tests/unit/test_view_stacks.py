@@ -136,6 +136,7 @@ def test_only_a_dump_is_the_source_of_a_file_in_memory(tmp_path: Path) -> None:
     for event, found in (("dump_file", True), ("graph_dump", False)):
         log = Log(tmp_path / f"{event}.log").add("str", ["<eval_with_key>.5", 0], frame=None)
         log.add("dynamo_start", {"stack": [frame("f")]}).add(event, {"name": "<eval_with_key>.5"}, "def f(): pass").metrics()
+        log.add("dump_file", {"name": "<eval_with_key>.6"}, "def g(): pass")
         (node,) = found_in(log.open()).nodes
         assert (node.dump is not None) is found
 

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from tltui.cli.failure import Failure, tell
 from tltui.cli.registry import COMMANDS, command, parser_of
 
-
 GARBAGE = (20_000, 20, 20)
-"""Objects between two looks for garbage: a run of 20,000 compiles is a million objects, looking through which costs a fifth of a page."""
+"""Objects between two looks for garbage: 20,000 compiles are a million objects: looking through them is a fifth of a page."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tltui.analyses.problems.damaged import LAST, wrong_payloads
 from tltui.documents.format import plural, size_of
@@ -135,6 +135,7 @@ def _damaged(model: LogModel, place: Damage) -> DamagedRecord:
 def damage_document(run: Run, options: Options, check: bool | None = None) -> Document:
     """The page. `check` None: compare md5s if the logs are not too large for that."""
     checking = run.size <= CHECK_UP_TO if check is None else check
+    options = replace(options, goes_on=run.goes_on)
 
     def fill(page: Page) -> Generator[None, None, DamageReport]:
         report = yield from read_damage(run, checking)

@@ -27,7 +27,8 @@ from tltui.export import to_json
 from tltui.model.artifacts import artifacts_of, units_of
 from tltui.model.follow import open_run
 from tltui.model.kinds import kind_of
-from tltui.model.nodes import Compile, Frame, LogModel, Process
+from tltui.model.log_model import LogModel
+from tltui.model.nodes import Compile, Frame, Process
 from tltui.model.parts import MISSING, Parts, weigh
 from tltui.model.run import Run, settle
 from tltui.sources.discover import discover

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tltui.model.nodes import LogModel
+from tltui.model.log_model import LogModel
 from tltui.model.ref import NO_ID
 from tltui.model.status import Status
 from tltui.text.payload import MemoryBytes

@@ -23,7 +23,8 @@ from tltui.analyses.redact.redact import Redacted, Redactor
 from tltui.documents.format import plural, size_of, wrap
 from tltui.model.artifacts import Artifact, artifact_name
 from tltui.model.kinds import kind_of
-from tltui.model.nodes import Compile, Frame, LogModel, Process, Rank
+from tltui.model.log_model import LogModel
+from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import NO_ID, BadAddress, parse_ref
 from tltui.model.run import Run
 from tltui.text import tokens

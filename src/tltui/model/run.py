@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tltui.model.artifacts import Artifact, artifacts_of
-from tltui.model.nodes import Compile, Frame, LogModel, Process, Rank
+from tltui.model.log_model import LogModel
+from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.parts import Parts
 from tltui.model.ref import NORANK, BadAddress, CompileId, Ref, parse_ref
 from tltui.model.status import Status, Tally

@@ -12,7 +12,7 @@ from tltui.documents.page import Page
 from tltui.documents.pages.records import record_ref
 from tltui.documents.parts.many import ROWS_SHOWN, add_named
 from tltui.model.artifacts import artifact_name
-from tltui.model.nodes import LogModel
+from tltui.model.log_model import LogModel
 from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.document import Document, Options

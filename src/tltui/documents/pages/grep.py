@@ -19,7 +19,8 @@ from tltui.documents.pages.records import record_ref
 from tltui.documents.pages.table import BY_NAME
 from tltui.documents.scope import view_document
 from tltui.model.artifacts import artifact_name, artifacts_of
-from tltui.model.nodes import Compile, LogModel
+from tltui.model.log_model import LogModel
+from tltui.model.nodes import Compile
 from tltui.model.ref import Ref, at_line, parse_ref
 from tltui.model.run import Run
 from tltui.text import tokens

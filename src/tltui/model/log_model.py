@@ -5,6 +5,7 @@ This is the one place that counts changes (`Compile.touch`): whatever is derived
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from tltui.model.nodes import Compile, Frame, Process, frame_key
@@ -13,6 +14,9 @@ from tltui.model.ref import CompileId
 from tltui.model.status import Tally
 from tltui.trace.batch import Batch, Context
 from tltui.trace.log import Log
+
+SHARED = 32
+"""Counted records of a compile up to which its counts are shared with others."""
 
 
 class LogModel:
@@ -39,6 +43,7 @@ class LogModel:
         self._by_pid: dict[int, list[Process]] = {}
         self._attempts: dict[frozenset[int], frozenset[int]] = {}
         """Sets of attempts: nearly all compiles have the same one."""
+        self._counts: dict[frozenset[tuple[str, int]], Counter[str]] = {}
 
     def apply(self, batch: Batch) -> list[Compile]:
         """Take over a batch; the compiles that it touched."""
@@ -58,7 +63,8 @@ class LogModel:
             touched[id(owner)] = owner
         for record, kind in batch.notable:
             event, name, _ = log.kinds[kind]
-            self.owner(record).counts[name or event] += 1
+            owner = self.owner(record)
+            owner.counts = self._one_more(owner.counts, name or event)
         for pid, number, text in batch.strings:
             self._define(pid, number, text)
         for started in batch.started:
@@ -76,6 +82,14 @@ class LogModel:
             touched.update((id(owner), owner) for owner in self._unfinished())
         self._count(touched)
         return list(touched.values())
+
+    def _one_more(self, counts: Counter[str], name: str) -> Counter[str]:
+        """These counts and one more of a name. Most compiles have the same few counts: they share one object for them."""
+        more = Counter(counts)
+        more[name] += 1
+        if more.total() > SHARED:
+            return more
+        return self._counts.setdefault(frozenset(more.items()), more)
 
     def end(self) -> None:
         """Nothing will be added to the log any more, though its end was not reached."""

@@ -46,7 +46,7 @@ class Compile:
     started_attempt: int | None = None
     metrics: list[Metrics] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
-    """How often each notable artifact (`trace.envelope.NOTABLE`) was logged."""
+    """How often each notable artifact (`trace.envelope.NOTABLE`) was logged. Shared: replaced, never changed."""
     tally: Tally = field(default_factory=Tally)
     stamp: int = 0
     """Counts the changes that anything derived from the compile may depend on."""

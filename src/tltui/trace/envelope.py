@@ -140,7 +140,7 @@ def started_of(fields: object, record: int) -> Started:
     name, filename = frame.get("name"), frame.get("filename")
     return Started(
         record,
-        name if isinstance(name, str) else None,
+        _text(name),
         filename if isinstance(filename, int) else None,
         whole_number(frame.get("line")),
         len(stack) if isinstance(stack, list) else 0,

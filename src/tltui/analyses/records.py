@@ -80,14 +80,9 @@ class Reader:
         except ValueError:
             return None
 
-    def line(self, record: int) -> bytes:
-        """The stored first line: prefix and envelope."""
-        columns = self.log.columns
-        return self._bytes(record, columns.offset[record], columns.head[record])
-
     def event(self, record: int) -> dict[str, Any]:
         """The metadata of the record: the value of its event key. {} where it is damaged or no object."""
-        line = self.line(record)
+        line = self.head(record)
         match = PREFIX.match(line)
         if match is None:
             return {}

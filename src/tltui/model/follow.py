@@ -63,11 +63,6 @@ class Follower:
         self._logs.append(followed)
         return followed
 
-    @property
-    def done(self) -> bool:
-        """Whether all logs have ended. New ones may still appear."""
-        return all(followed.done for followed in self._logs)
-
     def read(self, size: int = STEP) -> Iterator[Event]:
         """Everything that is written by now and was not there before, in pieces of about `size` bytes."""
         yield from self._discover()

@@ -14,7 +14,7 @@ from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.parts import Parts
 from tltui.model.ref import NORANK, BadAddress, CompileId, Ref, parse_ref
-from tltui.model.status import Status, Tally
+from tltui.model.status import Tally
 from tltui.sources.discover import Found, FoundLog
 from tltui.trace.batch import Batch, Tail
 from tltui.trace.files import FileBytes
@@ -325,17 +325,6 @@ class Run:
 
         near = sorted(known, key=lambda name: distance(known[name]))[:6]
         return f"there is no {ref}. Near it: {_listed(near)}"
-
-    def status_counts(self) -> dict[Status, int]:
-        """Compiles by status."""
-        tally = self.tally
-        return {
-            Status.ERROR: tally.errors,
-            Status.BREAK: tally.broken,
-            Status.EMPTY: tally.empty,
-            Status.OK: tally.ok,
-            Status.MISSING: tally.missing,
-        }
 
 
 def _listed(names: Iterator[str] | list[str]) -> str:

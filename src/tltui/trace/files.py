@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 import threading
 from collections import OrderedDict
 
@@ -142,8 +141,3 @@ class FileBytes:
         if beginning != self._beginning or _pread_all(fd, self._reached - len(self._place), len(self._place)) != self._place:
             raise Gone(WRITTEN_ANEW, self.path)
         self._checked = now
-
-
-def is_regular(path: str) -> bool:
-    """Whether `path` is a regular file: a pipe or a device could block for ever."""
-    return stat.S_ISREG(os.stat(path).st_mode)

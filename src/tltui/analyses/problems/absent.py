@@ -247,7 +247,7 @@ def _directions(compile_: Compile) -> frozenset[str]:
 
 def _disabled(compile_: Compile, reader: Reader) -> bool:
     """Whether the metrics say that all caches were off. They are 40 KB of text each, so they are searched, not parsed."""
-    return any(_DISABLED.search(reader.line(m.record)) for m in compile_.metrics if m.event == "compilation_metrics")
+    return any(_DISABLED.search(reader.head(m.record)) for m in compile_.metrics if m.event == "compilation_metrics")
 
 
 def _rows(outcome: Outcome, counts: dict[str, int], void: frozenset[str]) -> tuple[Expected, ...]:

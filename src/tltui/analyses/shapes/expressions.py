@@ -61,7 +61,7 @@ class Expressions:
         """Find out which record made which id: the id is searched in the bytes, nothing is parsed. Yields in between."""
         found = sorted((record, name) for c in compiles for record, name in named(c, (CREATED, SYMBOL)))
         for number, (record, name) in enumerate(found):
-            if match := _ID.search(self._reader.line(record)):
+            if match := _ID.search(self._reader.head(record)):
                 self._records.setdefault(int(match[1]), []).append(record)
             if name == SYMBOL:
                 self._symbols.add(record)

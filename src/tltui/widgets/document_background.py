@@ -52,6 +52,8 @@ class BackgroundCanvas(DocumentCanvas):
         self._wanted: list[int] = []
         self._scheduler: Scheduler | None = None
         self._growth: Task | None = None
+        self._unbegun: GrowingDocument | None = None
+        """The page that is shown, as long as nobody works on the rest of it."""
 
     def post(self, document: Document, apply: Callable[[], None]) -> None:
         """From any thread: run `apply` on the UI thread if the document is still shown then."""
@@ -69,13 +71,16 @@ class BackgroundCanvas(DocumentCanvas):
     def on_unmount(self) -> None:
         """Nobody waits any more."""
         self.drop_work()
+        self.leave(None)
 
     # work
 
     def work(self, steps: Steps, place: Place = Place.BYTES) -> Task:
         """Have something done for the document that is shown. It is dropped with the document."""
         self._scheduler = cast(Busy, self.app).scheduler
-        return self._scheduler.do(self._followed_up(steps), lane=Lane.GROW, place=place, owner=self)
+        followed = self._followed_up(steps)
+        next(followed)  # one that never began would not end what it has to end
+        return self._scheduler.do(followed, lane=Lane.GROW, place=place, owner=self)
 
     def _work_on(self, steps: Steps) -> None:
         self.work(steps)
@@ -92,6 +97,7 @@ class BackgroundCanvas(DocumentCanvas):
     def _followed_up(self, steps: Steps) -> Steps:
         """The same steps; after each one the screen is told what the document has become."""
         try:
+            yield None
             for place in steps:
                 self._after_step()
                 yield place
@@ -120,13 +126,29 @@ class BackgroundCanvas(DocumentCanvas):
     def _grow(self, document: Document) -> None:
         """Have the lines found that are not known yet. Pages are made from nodes, payloads from bytes."""
         is_page = isinstance(document, GrowingDocument)
-        self._growth = self.work(_advancing(document), Place.NODES if is_page else Place.BYTES)
+        if is_page and self._unbegun is not document:
+            return  # it was stopped before it began
+        self._unbegun = None
+        steps = _advancing(document)
+        next(steps)
+        self._growth = self.work(steps, Place.NODES if is_page else Place.BYTES)
+
+    def leave(self, document: Document | None) -> None:
+        """`document` is shown from now on. A page that nobody had begun to complete ends where it is, with what it started."""
+        unbegun, self._unbegun = self._unbegun, document if isinstance(document, GrowingDocument) else None
+        if unbegun is not None and unbegun is not document:
+            unbegun.stop()
 
     def stop_growing(self) -> bool:
         """Have the page that is being made end where it is. False where none is being made."""
-        if self._growth is None or self._document.complete or not isinstance(self._document, GrowingDocument):
+        document = self._document
+        if document.complete or not isinstance(document, GrowingDocument):
             return False
-        self._drop_task(self._growth)
+        if self._unbegun is document:
+            self.leave(None)
+            self.document_grown()
+        elif self._growth is not None:
+            self._drop_task(self._growth)
         return True
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
@@ -163,8 +185,9 @@ class BackgroundCanvas(DocumentCanvas):
 
 
 def _advancing(document: Document) -> Steps:
-    """Complete a document in slices. A page that is left before it is complete ends where it is."""
+    """Complete a document in slices. A page that is left before it is complete ends where it is. Does nothing at its first step."""
     try:
+        yield None
         while not document.advance(ADVANCE):
             if not isinstance(document, GrowingDocument):
                 time.sleep(YIELD)

@@ -50,6 +50,7 @@ class FoldingCanvas(BackgroundCanvas):
     def _begin(self, document: Document, folded: set[int] | None) -> RowMap:
         """Make the rows of another document; `folded` is what was folded when it was left."""
         self.drop_work()
+        self.leave(document)
         self._filter, self._filtered, self._fixed = "", None, None
         self._lengths = {}
         self._known = (len(document), document.version)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import make_trace as mt
 import pytest
 from replaying import HeldWriters, read, texts_of
 
+from tltui.cli.loading import DEMO, look
 from tltui.documents.build import build_safely
 from tltui.documents.tree.listing import listing_document
-from tltui.model.follow import Follower
+from tltui.model.follow import Follower, open_run
 from tltui.model.nodes import Process
 from tltui.model.run import Run
 from tltui.model.status import Status
@@ -256,3 +258,12 @@ def test_copies_of_a_log_are_logs_of_their_own(live: Live) -> None:
     shutil.copy(live.path, live.path.with_name("copy.log"))
     live.look()
     assert len(live.processes()) == 2
+
+
+def test_the_demo_is_over_however_young_it_is(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(part(0, ended=False))
+    writers = HeldWriters()
+    found = Discovery([str(tmp_path)]).look()
+    assert not open_run(found, writers).finished
+    assert open_run(replace(found, is_over=True), writers).finished
+    assert look([str(DEMO)], False).is_over and not look([str(tmp_path)], False).is_over

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -44,9 +45,11 @@ def look(paths: Sequence[str], latest: bool) -> Found:
     from tltui.sources.discover import NothingFound, discover
 
     try:
-        return discover(paths, latest)
+        found = discover(paths, latest)
     except NothingFound as nothing:
         raise Failure(str(nothing)) from None
+    # the demo may have been installed a minute ago
+    return replace(found, is_over=True) if list(paths) == [str(DEMO)] else found
 
 
 def load(options: argparse.Namespace) -> Run:

@@ -53,6 +53,7 @@ class Follower:
         self._faulted = faulted  # told of a fault of ours, which then costs one log; without it the fault is raised
         self._discovery = discovery
         self._writers = writers or Writers()
+        self._is_over = run.found.is_over
         self._logs: list[_Followed] = []
         for model in run.models:
             assert isinstance(model.log.source, FileBytes)
@@ -72,7 +73,7 @@ class Follower:
                 yield from self._stat(number, look)
         for number, status in look.items():
             followed = self._logs[number]
-            quiet = followed.seen == (-1, -1) and self._writers.quiet(status)
+            quiet = self._is_over or (followed.seen == (-1, -1) and self._writers.quiet(status))
             yield from self._read(number, status, quiet, size)
         # only then: looking at all processes takes long where there are many. What is there when nobody writes any more is all
         waiting = {number: status for number, status in look.items() if not self._logs[number].done}

@@ -33,6 +33,8 @@ REDRAW = 0.5
 """Seconds between two redraws of counts while the scan runs."""
 AGAIN = 0.005
 """Seconds after which the UI thread asks again for the run, which is being read."""
+LAST_SLICE = 0.3
+"""Seconds that leaving waits for what is being read at that moment."""
 LAST_WRITE = 10.0
 """Seconds that leaving waits for a file that is being written."""
 
@@ -79,6 +81,10 @@ class Browser(BrowserCommands):
         for task in self.around.writing:
             task.ended.wait(LAST_WRITE)
         self.scheduler.stop()
+        self.scheduler.join(LAST_SLICE)
+        from tltui.text.search.child import end_all  # not before the first frame
+
+        end_all()
 
     # the scan
 

@@ -81,6 +81,8 @@ class Found:
     others: int = 0
     """Further files below the directories that are something else."""
     notes: tuple[str, ...] = field(default=())
+    is_over: bool = False
+    """Nobody writes into any of them: known, however young they are."""
 
 
 class NothingFound(Exception):

@@ -28,6 +28,16 @@ class ChildEndedError(OSError):
     """The process that matches ended by itself."""
 
 
+_running: set[subprocess.Popen[bytes]] = set()
+"""Those that were started and not ended, by whatever `Child`."""
+
+
+def end_all() -> None:
+    """End all of them: for a program that is left, which may not have got round to closing what it made last."""
+    for process in tuple(_running):
+        process.kill()
+
+
 class Child:
     """A process for `pattern`, ended with the `with` block. `whole`: the same for many lines at once, None where it may only
     run line by line."""
@@ -50,6 +60,7 @@ class Child:
             return
         process.kill()
         process.wait()
+        _running.discard(process)
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
                 try:
@@ -82,6 +93,7 @@ class Child:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
             )
+            _running.add(self._process)
             assert self._process.stdin is not None
             self._process.stdin.write(self._first())
         return self._process

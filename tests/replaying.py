@@ -27,7 +27,7 @@ FEW = 6
 """Compiles, ranks and processes whose own pages are read at each step."""
 STATEMENT = re.compile(
     r"damag|cut off|missing|absent|not in the|not there|killed|\bfail|error|not finished|\bnever|\bended|"
-    r"\blost\b|incomplete|no longer in|without|no metrics|wrote no|not logged|not understood|"
+    r"\blost\b|incomplete|no longer in the|without|no metrics|wrote no|not logged|not understood|"
     r"could not|did not|\bnothing |none of|\bno (?!longer|rank)\w+|gone|unreadable|skipped|✗ |^\s*\? ",
     re.IGNORECASE,
 )
@@ -36,7 +36,7 @@ HEDGE = re.compile(r"so far|\byet\b|still being|may still|goes on|incomplete rec
 """Words of a statement that is about the moment, and says so."""
 NO_CLAIM = re.compile(
     r"(?m:press \w$)|^\s*[\d,.]+ [kKMG]?i?B  |_dynamo_\w*ind|DICT_CONTAINS|^\s*\S+ +no node changed|what helps|of yours|"
-    r"did not hold|▇"
+    r"did not hold|▇|not there →|marked as skipped|without a compile id"
 )
 """Where a key leads, a list of artifacts, guards, advice, a bar, a comparison of graphs between which others may come to stand."""
 PLACE = re.compile(r"\S*\w\.(?:py|log)\b\S*")

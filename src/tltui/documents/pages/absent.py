@@ -71,9 +71,10 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 def _nothing(page: Page, records: bool) -> None:
     page.blank()
     if records:
-        page.say("Only records without a compile id are here: nothing can be said to be expected of them.", "", tokens.DIM)
+        what = "Only records without a compile id are here: nothing can be said to be expected of them."
+        page.say(page.so_far(what), "", tokens.DIM)
     else:
-        page.say("There is no compile here.", "", tokens.DIM)
+        page.say(page.so_far("There is no compile here."), "", tokens.DIM)
 
 
 def _compile(page: Page, compile_: CompileArtifacts, finished: bool) -> None:

@@ -209,7 +209,7 @@ def _submodule(page: Page, submodule: Submodule, indent: str) -> None:
         size = f" of {fmt.plural(submodule.statements, 'statement')}" if submodule.statements else ""
         head += ["  ", (f"graph{size}", tokens.LINK, submodule.graph)]
     else:
-        head.append(("  its graph is not in the log", tokens.DIM))
+        head.append((f"  {page.so_far('its graph is not in the log')}", tokens.DIM))
     page.add(indent, *head)
     for piece in submodule.pieces:
         _piece(page, piece, indent + "  ")

@@ -13,14 +13,14 @@ import pytest
 from replaying import HeldWriters, read, texts_of
 
 from tltui.cli.loading import DEMO, look
-from tltui.documents.build import build_safely
+from tltui.documents.build import build
 from tltui.documents.tree.listing import listing_document
 from tltui.model.follow import Follower, open_run
 from tltui.model.nodes import Process
 from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.sources.discover import Discovery
-from tltui.text.document import Options
+from tltui.text.document import Options, error_document
 from tltui.trace import files
 from tltui.trace.files import CUT_OFF, REPLACED, WRITTEN_ANEW, FileBytes, Gone
 from tltui.trace.log import Check
@@ -63,7 +63,7 @@ class Live:
         return list(self.run.processes())
 
     def text(self, ref: str) -> str:
-        return "\n".join(texts_of(build_safely(self.run, ref, Options())))
+        return "\n".join(texts_of(build(self.run, ref, Options())))
 
 
 @pytest.fixture
@@ -267,3 +267,10 @@ def test_the_demo_is_over_however_young_it_is(tmp_path: Path) -> None:
     assert not open_run(found, writers).finished
     assert open_run(replace(found, is_over=True), writers).finished
     assert look([str(DEMO)], False).is_over and not look([str(tmp_path)], False).is_over
+
+
+def test_a_file_that_cannot_be_read_is_no_fault_of_tltui() -> None:
+    text = "\n".join(texts_of(error_document("@diff", "diff", "@diff", Gone(CUT_OFF, "/logs/a.log"))))
+    assert CUT_OFF in text and "/logs/a.log" in text
+    assert "This is a fault of tltui" not in text
+    assert "This is a fault of tltui" in "\n".join(texts_of(error_document("@diff", "diff", "@diff", ValueError("x"))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from tltui.documents.artifact import artifact_document, gone_document, record_document
+from tltui.documents.artifact import artifact_document, record_document
 from tltui.documents.compare.compare import compare_document
 from tltui.documents.overview.attempt import attempt_document
 from tltui.documents.overview.compile import compile_document
@@ -24,8 +24,7 @@ from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.run import Run
-from tltui.text.document import Document, Options, error_document
-from tltui.trace.files import Gone
+from tltui.text.document import Document, Options
 
 
 def build(run: Run, ref: Ref | str, options: Options) -> Document:
@@ -101,13 +100,3 @@ PLACES: dict[str, Callable[[Run, Ref, Options], Document]] = {
     "phase": _of_compile(lambda run, node, ref, options: phase_document(run, node, ref.artifact or "", ref.n, options)),
     "unit": _of_compile(lambda run, node, ref, options: unit_document(run, node, ref.n or 1, options)),
 }
-
-
-def build_safely(run: Run, ref: Ref | str, options: Options) -> Document:
-    """Like `build`, but any failure becomes a document that says what failed, so that it never ends the program."""
-    try:
-        return build(run, ref, options)
-    except Gone as gone:
-        return gone_document(str(ref), str(ref) or "overview", gone)
-    except Exception as error:
-        return error_document(str(ref), str(ref) or "overview", str(ref) or "the overview of the run", error)

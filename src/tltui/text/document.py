@@ -296,9 +296,14 @@ class Builder:
 
 
 def error_document(ref: str, title: str, what: str, error: Exception) -> TextDocument:
-    """A document that says that tltui itself failed to make one: the failure stays where it happened."""
+    """A document that says that tltui failed to make one, or that a file cannot be read: the failure stays where it happened."""
     builder = Builder(ref, title)
     builder.add((f"tltui could not show this: {what}", "error"))
+    if isinstance(error, OSError):
+        builder.add(f"{error.filename or 'a file'}: {error.strerror or error}")
+        builder.blank()
+        builder.add(("That is no fault of tltui. What was read before can be used as before.", "dim"))
+        return builder.document()
     builder.add(f"{type(error).__name__}: {error}")
     builder.blank()
     builder.add(("This is a fault of tltui, not of the trace. The rest of the run can be used as before.", "dim"))

@@ -19,11 +19,6 @@ class Digest:
     lines: int
 
 
-def md5_of(data: bytes) -> str:
-    """The md5 of a text that is in memory."""
-    return hashlib.md5(data, usedforsecurity=False).hexdigest()
-
-
 def digest(payload: Payload, step: int = PIECE) -> Digest:
     """Read a payload in pieces, so that a large one is never in memory whole."""
     md5 = hashlib.md5(usedforsecurity=False)

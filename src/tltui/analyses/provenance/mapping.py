@@ -33,11 +33,6 @@ class NodeMapping:
     post_to_pre: Names = field(default_factory=dict)
     kernel_to_post: Names = field(default_factory=dict)
 
-    def post_to_kernels(self) -> Names:
-        """Post-grad node → kernels."""
-        return inverse(self.kernel_to_post)
-
-
 @dataclass(frozen=True, slots=True)
 class Stacks:
     """Kernel → the stacks of the operations in it: the user's frames, the nearest first, and the innermost frame."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from typing import Any
 
-from tltui.documents.format import plural, seconds
+from tltui.documents.format import plural
 from tltui.documents.tree.outline import Node, children, label, root
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
 from tltui.model.nodes import Compile, Process
@@ -174,9 +174,3 @@ def _artifact(artifact: Artifact, units: dict[int, str], check: bool) -> dict[st
         row["lines"] = checked.lines if checked else 0
         row["md5_ok"] = checked.check is Check.GOOD if checked and checked.check is not Check.UNDECLARED else None
     return row
-
-
-def brief(run: Run) -> str:
-    """One line about the run, for status bars."""
-    tally = run.tally
-    return f"{plural(tally.compiles, 'compile')} in {seconds(tally.seconds)}"

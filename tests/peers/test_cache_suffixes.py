@@ -50,7 +50,7 @@ def ours(run: Run) -> dict[str, Counter[tuple[str, str]]]:
 
 def bracketed(node: Compile) -> str:
     """The id as tlparse prints it: `[!0]` is `[!0/-/-]`."""
-    text = str(node.id)
+    text = str(node.id.of(0))
     return f"[{text}/-/-]" if text.startswith("!") and "/" not in text else f"[{text}]"
 
 

@@ -49,7 +49,7 @@ def found_in(path: Path) -> Problems:
 
 def same_compile(ref: str, row: Row) -> bool:
     """Attempts are not told apart: the metrics carry the number of the last one."""
-    ours, theirs = parse_ref(ref).id, parse_ref(row.compile).id
+    ours, theirs = parse_ref(ref.partition("~")[0]).id, parse_ref(row.compile).id
     return ours == theirs
 
 

@@ -109,9 +109,11 @@ def test_lines(path: Path, tmp_path: Path) -> None:
         for unit in recorded:
             assert any(unit.maps.values()), f"{compile_.ref} {unit.unit}: no lines at all"
         for attempt in sorted(compile_.attempts) or [0]:
-            maps = found.get((compile_.id, attempt), {}) if compile_.id != NO_ID else found.get((NO_ID, 0), {})
+            maps = found.get((compile_.id.of(0), attempt), {}) if compile_.id != NO_ID else found.get((NO_ID, 0), {})
             if not any(maps.values()):
                 continue
+            if compile_.process.epochs > 1:
+                continue  # tlparse knows no epochs: it has one page for all compiles with an id
             unit = units[-1]
             skipped = {pane: offset(compile_, unit, pane) for pane in (PY, CPP)}
             for name in unit.maps:

@@ -62,7 +62,8 @@ def plain(text: str) -> str:
 def ours(nodes: tuple[TrieNode, ...]) -> list[Line]:
     found = []
     for node in nodes:
-        ids = [item.id for item in node.compiles] + ["(unknown)"] * node.count
+        ids = [re.sub(r"~\d+", "", item.id) for item in node.compiles]  # tlparse knows no epochs
+        ids += ["(unknown)"] * node.count
         frame = node.frame
         code = frame.code or ""
         if frame.file.startswith("<eval_with_key>"):

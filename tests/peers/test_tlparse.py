@@ -105,7 +105,8 @@ def ours(path: Path) -> dict[str, list[Artifact]]:
     for compile_ in opened(path).compiles():
         for artifact in artifacts_of(compile_):
             found[id_of(log.context(artifact.record))].append(artifact)
-    return found
+    # tlparse knows no epochs: what has one id is one compile there
+    return {id_: sorted(artifacts, key=lambda artifact: artifact.record) for id_, artifacts in found.items()}
 
 
 def name_there(artifact: Artifact) -> str:

@@ -31,4 +31,4 @@ def test_tlparse_reads_it(name: str, refs: list[str], redact: bool, tmp_path: Pa
         assert re.search(rf"\b{problem}: [1-9]", stats) is None, stats[-600:]
     theirs = json.loads((tmp_path / "out" / "compile_directory.json").read_text("utf-8"))
     found = {re.sub(r"_\d+\]$", "]", key) for key in theirs} - {"[-/-]", "unknown_0"}
-    assert found == {c.id.bracketed for c in bundle.compiles if c.is_compile}
+    assert found == {c.id.of(0).bracketed for c in bundle.compiles if c.is_compile}

@@ -116,7 +116,7 @@ def test_ls_ascii_and_colour(tltui: Command, monkeypatch: pytest.MonkeyPatch) ->
 ARTIFACT = {"ref": str, "name": str, "unit": (str, None), "attempt": int, "stored_bytes": int, "md5": (str, None)}
 CHECKED = {"bytes": int, "lines": int, "md5_ok": (bool, None)}
 COMPILE = {
-    "id": str, "ref": str, "status": (str, None), "tlparse_status": (str, None), "frame": (dict, None),
+    "id": str, "ref": str, "epoch": (int, None), "status": (str, None), "tlparse_status": (str, None), "frame": (dict, None),
     "duration_s": (float, int, None), "attempts": list, "facts": dict, "artifacts": list,
 }  # fmt: skip
 PROCESS = {

@@ -12,7 +12,7 @@ from real import demo
 from tltui.cli import main
 from tltui.documents.build import build
 from tltui.documents.pages.grep import BadPattern, GrepHit, Query, grep_document, hits
-from tltui.model.ref import parse_ref
+from tltui.model.ref import CompileId, parse_ref
 from tltui.model.run import Run
 from tltui.text.document import Options
 from tltui.text.search.needles import needles
@@ -72,7 +72,7 @@ def test_filters() -> None:
         "inductor_output_code", "inductor_post_grad_graph"
     }  # fmt: skip
     ids = {parse_ref(hit.ref).id for hit in found(run, "def", frame=3)}
-    assert ids - {None} == {(None, 3, 0)}, "None: a record that is no artifact"
+    assert ids - {None} == {CompileId(None, 3, 0)}, "None: a record that is no artifact"
     broken = found(run, "def", status="break")
     assert broken and {hit.ref.partition(":")[0] for hit in broken if hit.ref[0] != "@"} <= {"0/0", "2/0", "3/0"}
     assert found(run, "def", rank=7) == []

@@ -318,7 +318,7 @@ def test_missing_and_backward_failures(tmp_path: Path) -> None:
 
 def test_what_has_no_status(tmp_path: Path) -> None:
     run = built(tmp_path, mt.artifact("torch_version", "{}"), mt.record("compiled_autograd_graph", {}, "class", autograd=0))
-    assert {compile_.id.bracketed: compile_.status for compile_ in run.compiles()} == {"[-/-]": None, "[!0]": None}
+    assert {compile_.label: compile_.status for compile_ in run.compiles()} == {"[-/-]": None, "[!0]": None}
     assert run.tally.compiles == 0
 
 
@@ -413,15 +413,16 @@ def test_a_thousand_ranks_are_sorted_once(tmp_path: Path, monkeypatch: pytest.Mo
 # addresses
 
 numbers = st.integers(0, 10**12)
+epochs = st.integers(0, 10**6)
 ids = st.one_of(
     st.just(NO_ID),
-    st.builds(CompileId, st.none(), numbers, numbers),
-    st.builds(CompileId, numbers, numbers, numbers),
-    st.builds(CompileId, numbers, st.none(), st.none()),
-    st.builds(CompileId, st.none(), numbers, st.none()),
-    st.builds(CompileId, st.none(), st.none(), numbers),
-    st.builds(CompileId, numbers, numbers, st.none()),
-    st.builds(CompileId, numbers, st.none(), numbers),
+    st.builds(CompileId, st.none(), numbers, numbers, epochs),
+    st.builds(CompileId, numbers, numbers, numbers, epochs),
+    st.builds(CompileId, numbers, st.none(), st.none(), epochs),
+    st.builds(CompileId, st.none(), numbers, st.none(), epochs),
+    st.builds(CompileId, st.none(), st.none(), numbers, epochs),
+    st.builds(CompileId, numbers, numbers, st.none(), epochs),
+    st.builds(CompileId, numbers, st.none(), numbers, epochs),
 )
 odd_names = ["torch._functorch.config", "a::b:3", "a#1", "%41", "[x]", " ", "\x1b[31m", "a\nb"]
 names = st.one_of(st.text(min_size=1, max_size=30), st.sampled_from(odd_names))

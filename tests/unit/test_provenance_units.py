@@ -74,7 +74,7 @@ def coverage(found: UnitProvenance) -> tuple[int, int, int, int]:
     ("torch-2.13/cache_hit", "0/0", "forward", "node_mappings", (3, 3, 9, 9)),
     ("torch-2.13/cache_hit", "0/0", "backward", "forward_mappings", (1, 5, 5, 22)),
     ("torch-2.13/ca", "a0/1/0", "inference", "node_mappings", (5, 5, 17, 17)),
-    ("torch-2.13/vllm_like", "0/0", "submod_4 4", "file_comments", (1, 1, 2, 2)),
+    ("torch-2.13/vllm_like", "0/0~1", "submod_4 4", "file_comments", (1, 1, 2, 2)),
 ])  # fmt: skip
 def test_each_unit_has_its_own(name: str, ref: str, which: str, source: str, numbers: tuple[int, ...]) -> None:
     found = unit(name, ref, which)
@@ -248,7 +248,7 @@ def page(name: str, ref: str, width: int = 80, which: str = "", ascii_: bool = F
     ("ddp_split", "torch-2.13/ddp_split", "4/0", 80, ""),
     ("cache_hit", "torch-2.13/cache_hit", "0/0", 80, ""),
     ("compiled_autograd", "torch-2.13/ca", "a0/1/0", 100, ""),
-    ("off", "torch-2.13/vllm_like", "0/0", 80, "submod_6 4"),
+    ("off", "torch-2.13/vllm_like", "0/0~1", 80, "submod_6 4"),
     ("run", "torch-2.13/train", "", 80, ""),
     ("nothing", "torch-2.13/errors", "0/0", 80, ""),
 ])  # fmt: skip

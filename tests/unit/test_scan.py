@@ -424,7 +424,7 @@ def test_a_record_after_a_long_one_begins_where_it_begins(off: int) -> None:
 def test_a_process_may_have_no_pid() -> None:
     _, model = scanned(mt.compiled(0, 0, pid=0) + mt.compiled(1, 0, pid=0))
     (only,) = model.processes
-    assert [str(compile_.id) for compile_ in only.compiles.values()] == ["0/0", "1/0"]
+    assert [compile_.label.strip("[]") for compile_ in only.compiles.values()] == ["0/0", "1/0"]
 
 
 def test_lines_that_are_no_records_make_no_process_of_their_own() -> None:
@@ -433,8 +433,8 @@ def test_lines_that_are_no_records_make_no_process_of_their_own() -> None:
     log, model = scanned(data)
     first, second = model.processes
     assert (first.pid, second.pid) == (7, 8)
-    assert [str(compile_.id) for compile_ in first.compiles.values()] == ["-/-", "0/0", "2/0"]
-    assert [str(compile_.id) for compile_ in second.compiles.values()] == ["1/0", "-/-"]
+    assert [compile_.label.strip("[]") for compile_ in first.compiles.values()] == ["-/-", "0/0", "2/0"]
+    assert [compile_.label.strip("[]") for compile_ in second.compiles.values()] == ["1/0", "-/-"]
     assert [log.kind(record).name for process in (first, second) for record in process.compiles[NO_ID].records] == [FOREIGN] * 2
 
 
@@ -443,8 +443,8 @@ def test_two_pids_in_one_file_are_two_processes() -> None:
     _, model = scanned(data)
     first, second = model.processes
     assert (first.pid, second.pid) == (1, 2)
-    assert [str(compile_.id) for compile_ in first.compiles.values()] == ["-/-", "0/0", "1/0"]
-    assert [str(compile_.id) for compile_ in second.compiles.values()] == ["0/0"]
+    assert [compile_.label.strip("[]") for compile_ in first.compiles.values()] == ["-/-", "0/0", "1/0"]
+    assert [compile_.label.strip("[]") for compile_ in second.compiles.values()] == ["0/0"]
     assert next(iter(second.frames.values())).code == ("f", "/parent.py", 2), "the child looks into its parent's table"
 
 

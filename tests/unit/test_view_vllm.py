@@ -82,30 +82,42 @@ def test_lines_fit_at_every_width() -> None:
 
 def test_calls_pieces_and_passes() -> None:
     model, draft = calls(trace("torch-2.13/vllm_like"))
-    assert (model.number, model.ref, model.event, model.setting("prefix"), model.total) == (1, "0/0", "fresh_compile", "model", 4)
+    assert (model.number, model.ref, model.event, model.setting("prefix"), model.total) == (1, "0/0~1", "fresh_compile", "model", 4)
     assert model.setting("use_inductor_graph_partition") == "no"
     assert model.ranges == ((1, 8192), (4, 4))
     assert [(s.name, s.same_as, len(s.pieces)) for s in model.submodules] == [
         ("submod_0", None, 2), ("submod_2", None, 2), ("submod_4", "submod_2", 2), ("submod_6", None, 2),
     ]  # fmt: skip
     first, sized = model.submodules[0].pieces
-    assert (first.ref, sized.ref) == ("@unit:0/0#1", "@unit:0/0#2") and sized.capture and not first.capture
+    assert (first.ref, sized.ref) == ("@unit:0/0~1#1", "@unit:0/0~1#2") and sized.capture and not first.capture
     assert [(step.number, step.name, step.changed) for step in first.passes] == [
         (0, "NoOpEliminationPass", True), (1, "RMSNormQuantFusionPass", False), (2, "PostCleanupPass", False),
     ]  # fmt: skip
     assert (model.passes[0].name, model.passes[0].changed, model.passes[0].ran) == ("NoOpEliminationPass", 6, 8)
-    assert model.passes[1].patterns == "0/0:vllm_patterns.RMSNormQuantFusionPass#1"
+    assert model.passes[1].patterns == "0/0~1:vllm_patterns.RMSNormQuantFusionPass"
     assert (draft.number, draft.setting("prefix"), len(draft.submodules)) == (2, "draft", 1)
-    assert draft.submodules[0].pieces[0].code == "0/0:inductor_output_code#9"
+    assert draft.submodules[0].pieces[0].code == "0/0~2:inductor_output_code"
 
 
 def test_the_tree_has_the_same_levels() -> None:
     run = trace("torch-2.13/vllm_like")
     assert_golden("tree_vllm_like", "\n".join(drawn(root(run), 4)))
+    artifact = run.resolve("0/0~2:vllm_submod_0")
+    assert isinstance(artifact, Artifact)
+    assert any(key.endswith("\0unit0") for key in path_to(run, artifact))
+
+
+def test_several_calls_in_one_compile_are_levels(tmp_path: Path) -> None:
+    log = vllm_config(Log(tmp_path / "x.log").start())
+    graph(piece(log, "submod_0", 1, 8), "vllm_submod_0")
+    graph(piece(vllm_config(log), "submod_0", 4, 4), "vllm_submod_0").metrics()
+    run = log.open()
+    lines = [line.strip().partition(" |")[0] for line in drawn(root(run), 2) if line.startswith("    ")]
+    assert [line.partition("  ")[0] for line in lines] == ["call 1", "call 2", "Metrics"]
     artifact = run.resolve("0/0:vllm_submod_0#2")
     assert isinstance(artifact, Artifact)
     keys = path_to(run, artifact)
-    assert any(key.endswith("\0call2") for key in keys) and any(key.endswith("\0unit8") for key in keys)
+    assert any(key.endswith("\0call2") for key in keys) and any(key.endswith("\0unit1") for key in keys)
 
 
 def test_one_call_is_no_level_of_its_own(tmp_path: Path) -> None:
@@ -192,7 +204,7 @@ def test_truncated_logs(tmp_path: Path) -> None:
 
 def test_json() -> None:
     found = json.loads(to_json(page(trace("torch-2.13/vllm_like"), "@vllm").data()))
-    assert found["schema"] == 1 and [call["ref"] for call in found["calls"]] == ["0/0", "0/0"]
+    assert found["schema"] == 1 and [call["ref"] for call in found["calls"]] == ["0/0~1", "0/0~2"]
 
 
 def shape_of(statement: str, *inputs: str) -> object:

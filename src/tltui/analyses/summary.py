@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from tltui.analyses.epochs import Forgotten, forgotten
 from tltui.analyses.parts import part
 from tltui.analyses.problems.breaks import GraphBreak, known_breaks
 from tltui.analyses.problems.failures import known_failures
@@ -143,6 +144,8 @@ class Summary:
     """The newest of each process first; at most `UNFINISHED_READ`."""
     cudagraph_skips: tuple[tuple[str, int], ...]
     versions: tuple[str, ...]
+    forgotten: Forgotten | None
+    """What was compiled again after ids began again; None where they did not."""
 
 
 def summarise(processes: Iterable[Process]) -> Summary:
@@ -170,6 +173,7 @@ def summarise(processes: Iterable[Process]) -> Summary:
         _unfinished(real),
         tuple(Counter(r for c in real if (r := c.facts.cudagraph_skip_reason)).most_common(5)),
         versions_of(everything),
+        forgotten(everything),
     )
 
 

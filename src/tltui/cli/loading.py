@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 from tltui.cli.arguments import told_apart
 from tltui.cli.failure import Failure
 from tltui.cli.parser import RECORD_HELP
+from tltui.model.ref import parse_ref
 
 if TYPE_CHECKING:
     from tltui.model.run import Run
@@ -56,7 +58,11 @@ def load(options: argparse.Namespace) -> Run:
     """The run that a command is about."""
     if not options.paths:
         no_path(options.command, options.hint)
-    return load_other(options.paths, options.latest)
+    run = load_other(options.paths, options.latest)
+    for ref in options.refs:
+        if note := run.other_epochs(parse_ref(ref)):
+            print(f"tltui: {note}", file=sys.stderr)
+    return run
 
 
 def load_other(paths: Sequence[str], latest: bool) -> Run:

@@ -48,7 +48,7 @@ def gone_document(ref: str, title: str, gone: Gone) -> Document:
 
 def artifact_title(artifact: Artifact) -> str:
     """`[0/1] inductor_output_code · backward`"""
-    parts = [f"{artifact.owner.id.bracketed} {artifact.name}"]
+    parts = [f"{artifact.owner.label} {artifact.name}"]
     if artifact.unit is not None:
         units = units_of(artifacts_of(artifact.owner))
         if len(units) > 1:

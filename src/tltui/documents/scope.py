@@ -10,7 +10,7 @@ from typing import cast
 from tltui.documents.pages.table import View
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile, Frame, Process, Rank
-from tltui.model.ref import Ref, parse_ref
+from tltui.model.ref import CompileId, Ref, parse_ref
 from tltui.model.run import Run
 from tltui.text.document import Document, Options
 
@@ -48,9 +48,9 @@ def scope_of(run: Run, ref: Ref | str = "") -> Scope:
     if isinstance(node, Artifact):
         node = node.owner
     if isinstance(node, Compile):
-        return Scope(place, (node.process,), (node,))
+        return Scope(_named(place, node.process, node.id), (node.process,), (node,))
     if isinstance(node, Frame):
-        return Scope(place, (node.process,), tuple(node.compiles))
+        return Scope(_named(place, node.process, node.key), (node.process,), tuple(node.compiles))
     if isinstance(node, Process):
         processes: tuple[Process, ...] = (node,)
     elif isinstance(node, Rank):
@@ -58,6 +58,11 @@ def scope_of(run: Run, ref: Ref | str = "") -> Scope:
     else:
         processes = tuple(run.processes())
     return Scope(place, processes, tuple(c for process in processes for c in _in_order(process)))
+
+
+def _named(place: Ref, process: Process, compile_id: CompileId) -> Ref:
+    """The place with its epoch, where there are several."""
+    return replace(place, id=process.named_id(compile_id)) if process.epochs > 1 else place
 
 
 def _in_order(process: Process) -> list[Compile]:

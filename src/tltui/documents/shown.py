@@ -173,7 +173,7 @@ def _place(artifact: Artifact) -> tuple[str, ...]:
     rank = "norank" if process.rank is None else f"rank_{process.rank}"
     if not process.alone:
         rank += f".{process.number}"
-    directory = safe_name(artifact.owner.id.address.replace("/", "_"))
+    directory = safe_name(artifact.owner.process.named_id(artifact.owner.id).address.replace("/", "_"))
     number = "" if artifact.alone else f"_{artifact.n}"
     suffix = ".json" if artifact.is_metrics else SUFFIX.get(artifact.kind.language, ".txt")
     return rank, directory, safe_name(artifact.name, number + suffix)

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
 
+from tltui.model.epochs import CAPTURED, Epochs, begins_again
 from tltui.model.nodes import Compile, Frame, Process, frame_key
 from tltui.model.parts import Parts
 from tltui.model.ref import CompileId
 from tltui.model.status import Tally
-from tltui.trace.batch import Batch, Context
+from tltui.trace.batch import Batch, Context, Metrics, Started
 from tltui.trace.log import Log
 
 SHARED = 32
@@ -39,7 +41,10 @@ class LogModel:
         self.started = started
         """Seconds since the epoch."""
         self._parts = parts or Parts()
-        self._owners: list[Compile] = []  # context → compile
+        self._owners: list[Compile] = []
+        """Context → compile, the first one with its id."""
+        self._epochs: dict[Compile, Epochs] = {}
+        """Compiles whose id began again."""
         self._by_pid: dict[int, list[Process]] = {}
         self._attempts: dict[frozenset[int], frozenset[int]] = {}
         """Sets of attempts: nearly all compiles have the same one."""
@@ -51,37 +56,120 @@ class LogModel:
         log.apply(batch)
         self.rearranged = False
         touched: dict[int, Compile] = {}
-        for context in batch.contexts:
-            self._owners.append(self._owner(context))
+        taken = self._in_order(batch, touched)
         for number, records in batch.members.items():
             owner = self._owners[number]
-            owner.take(records)
-            owner.process.records += len(records)
-            touched[id(owner)] = owner
+            left = [record for record in records if record not in taken] if owner in self._epochs else records
+            if left:
+                owner.take(left)
+                owner.process.records += len(left)
+                touched[id(owner)] = owner
         for record in batch.resized:
             owner = self.owner(record)
             touched[id(owner)] = owner
-        for record, kind in batch.notable:
-            event, name, _ = log.kinds[kind]
-            owner = self.owner(record)
-            owner.counts = self._one_more(owner.counts, name or event)
         for pid, number, text in batch.strings:
             self._define(pid, number, text)
-        for started in batch.started:
-            owner = self.owner(started.record)
-            if owner.started is None:
-                owner.started = started
-                owner.started_attempt = log.context(started.record).attempt
-                self._rename(owner, touched)
-        for metrics in batch.metrics:
-            owner = self.owner(metrics.record)
-            owner.metrics.append(metrics)
-            if metrics.co_name and owner.started is None:
-                self._rename(owner, touched)
         if log.ended != was_ended:
             touched.update((id(owner), owner) for owner in self._unfinished())
         self._count(touched)
         return list(touched.values())
+
+    def _in_order(self, batch: Batch, touched: dict[int, Compile]) -> set[int]:
+        """What a batch tells of compiles, in the order of its records: ids may begin again on the way (`tltui.model.epochs`).
+
+        The records that were taken already: those of ids with several epochs.
+        """
+        taken: set[int] = set()
+        facts: dict[int, Started | Metrics] = {}
+        events: list[tuple[int, int, Context | Started | Metrics | int | None]] = []
+        first = len(self._owners)
+        at = batch.first
+        for number, context in enumerate(batch.contexts, first):
+            at = max(at, batch.members[number][0]) if number in batch.members else at
+            events.append((at, number - first - len(batch.contexts), context))
+        facts.update((started.record, started) for started in batch.started)
+        facts.update((metrics.record, metrics) for metrics in batch.metrics)
+        events += [(record, 1, fact) for record, fact in facts.items()]
+        events += [(record, 2, kind) for record, kind in batch.notable]
+        if self._epochs:
+            for number, records in batch.members.items():
+                if number < first and self._owners[number] in self._epochs:
+                    events += [(record, 0, None) for record in records]
+        heapify(events)
+        while events:
+            record, _, event = heappop(events)
+            if isinstance(event, Context):
+                owner = self._owner(event)
+                self._owners.append(owner)
+                if owner in self._epochs:
+                    for other in batch.members.get(len(self._owners) - 1, ()):
+                        heappush(events, (other, 0, None))
+                continue
+            owner = self._owners[self.log.columns.context[record]]
+            epochs = self._epochs.get(owner)
+            if event is None:
+                assert epochs is not None
+                self._take(epochs, record, facts.get(record), touched)
+                taken.add(record)
+            elif epochs is None and self._begins_again(owner, record, event):
+                for other in self._split(owner, record, batch, taken):
+                    heappush(events, (other, 0, None))
+            elif epochs is None:
+                self._tell(owner, event, touched)
+        return taken
+
+    def _begins_again(self, owner: Compile, record: int, event: Started | Metrics | int) -> bool:
+        """Whether a record is the beginning of another compile with the id of `owner`."""
+        if isinstance(event, Started):
+            return begins_again(owner, self.log.context(record).attempt)
+        if isinstance(event, Metrics):
+            return event.ends_compile and owner.is_closed
+        return not owner.is_compile and owner.is_closed and self.log.kinds[event].event == CAPTURED
+
+    def _split(self, owner: Compile, record: int, batch: Batch, taken: set[int]) -> list[int]:
+        """The id of `owner` begins again at `record`: from there on its records are looked at one by one. Those of the batch."""
+        numbers = [number for number, other in enumerate(self._owners) if other is owner]
+        own = [other for number in numbers for other in batch.members.get(number, ())]
+        early = sorted(other for other in own if other < record)
+        if early:
+            owner.take(early)
+            owner.process.records += len(early)
+            taken.update(early)
+        self._epochs[owner] = Epochs(owner)
+        return [other for other in own if other >= record]
+
+    def _take(self, epochs: Epochs, record: int, fact: Started | Metrics | None, touched: dict[int, Compile]) -> None:
+        """A further record of an id with several epochs."""
+        started, metrics = (fact if isinstance(fact, Started) else None), (fact if isinstance(fact, Metrics) else None)
+        if epochs.again(record, started, metrics):
+            newest = epochs.newest
+            process = newest.process
+            if process.epochs == newest.id.epoch:
+                process.epochs += 1
+                process.naming.stamp += 1
+            new = self._new_compile(process, newest.id.of(process.epochs))
+            self._epochs[new] = epochs
+            epochs.begin(new, record)
+        owner = epochs.take(record, started, metrics)
+        for own in epochs.compiles:
+            touched[id(own)] = own
+        if fact is not None:
+            self._rename(owner, touched)
+
+    def _tell(self, owner: Compile, event: Started | Metrics | int, touched: dict[int, Compile]) -> None:
+        """A record says something about a compile."""
+        if isinstance(event, Started):
+            if owner.started is None:
+                owner.started = event
+                owner.started_attempt = self.log.context(event.record).attempt
+                self._rename(owner, touched)
+        elif isinstance(event, Metrics):
+            owner.metrics.append(event)
+            if event.co_name and owner.started is None:
+                self._rename(owner, touched)
+        else:
+            kind = self.log.kinds[event]
+            owner.counts = self._one_more(owner.counts, kind.name or kind.event)
 
     def _one_more(self, counts: Counter[str], name: str) -> Counter[str]:
         """These counts and one more of a name. Most compiles have the same few counts: they share one object for them."""
@@ -106,7 +194,9 @@ class LogModel:
 
     def owner(self, record: int) -> Compile:
         """The compile that a record belongs to."""
-        return self._owners[self.log.columns.context[record]]
+        owner = self._owners[self.log.columns.context[record]]
+        epochs = self._epochs.get(owner)
+        return owner if epochs is None else epochs.owner(record)
 
     def _define(self, pid: int, number: int, text: str) -> None:
         """Take over an entry of the string table, which all processes of one pid share."""
@@ -129,7 +219,7 @@ class LogModel:
             self.processes[0].pid = pid
             own = self._by_pid[pid] = self._by_pid.pop(0)
         if rank is None and own:
-            return next((process for process in own if compile_id in process.compiles), own[0])
+            return next((process for process in own if compile_id is not None and process.find(compile_id)), own[0])
         for process in own:
             if process.stated_rank is None:
                 process.stated_rank = rank
@@ -153,18 +243,25 @@ class LogModel:
     def _owner(self, context: Context) -> Compile:
         compile_id = CompileId(context.autograd, context.frame, context.compile)
         process = self._process(context.pid, context.rank, compile_id)
-        owner = process.compiles.get(compile_id)
+        owner = process.find(compile_id)
         if owner is None:
-            owner = process.compiles[compile_id] = Compile(process, compile_id)
-            key = frame_key(compile_id)
-            frame = process.frames.get(key)
-            if frame is None:
-                frame = process.frames[key] = Frame(process, key)
-            frame.compiles.append(owner)
+            owner = self._new_compile(process, compile_id.of(process.epochs))
+        elif owner in self._epochs:
+            return self._epochs[owner].compiles[0]
         if context.attempt is not None and context.attempt not in owner.attempts:
             attempts = owner.attempts | {context.attempt}
             owner.attempts = self._attempts.setdefault(attempts, attempts)
         return owner
+
+    @staticmethod
+    def _new_compile(process: Process, compile_id: CompileId) -> Compile:
+        new = process.compiles[compile_id] = Compile(process, compile_id)
+        key = frame_key(compile_id)
+        frame = process.frames.get(key)
+        if frame is None:
+            frame = process.frames[key] = Frame(process, key)
+        frame.compiles.append(new)
+        return new
 
     @staticmethod
     def _rename(owner: Compile, touched: dict[int, Compile]) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from tltui.model.parts import Parts
-from tltui.model.ref import NORANK, CompileId, Ref
+from tltui.model.ref import NO_ID, NORANK, CompileId, Ref
 from tltui.model.status import Facts, Status, Tally, facts_of, status_of
 from tltui.trace.batch import Metrics, Started
 from tltui.trace.log import Log
@@ -28,8 +28,7 @@ class CompileKey(NamedTuple):
     process: str
     """`Process.key`"""
     id: CompileId
-    epoch: int = 0
-    """Which of the compiles with this id in its process, in the order in which they began."""
+    """With its epoch."""
 
 
 @dataclass(slots=True, eq=False)
@@ -38,6 +37,7 @@ class Compile:
 
     process: Process
     id: CompileId
+    """With its epoch."""
     records: array[int] = field(default_factory=lambda: array("I"))
     """Numbers of its records in the log, in file order."""
     attempts: frozenset[int] = frozenset()
@@ -85,10 +85,27 @@ class Compile:
         return bool(self.id.compile)
 
     @property
+    def is_closed(self) -> bool:
+        """Whether the compile of the frame came to its end; of a compiled autograd graph: whether it was captured."""
+        if not self.is_compile:
+            return bool(self.counts["compiled_autograd_graph"])
+        return any(metrics.ends_compile for metrics in self.metrics)
+
+    @property
     def ref(self) -> Ref:
         """Its address."""
         ref = self.process.ref_of(self.id)
         return replace(ref, bare=True) if ref.is_frame else ref
+
+    @property
+    def label(self) -> str:
+        """`[0/1]`, in a process with several epochs `[0/1~2]`"""
+        return self.process.named_id(self.id).bracketed
+
+    @property
+    def doubtful(self) -> int:
+        """How many of its records may be those of a compile with the same id in another epoch."""
+        return self.process.doubtful.get(self.id, 0)
 
     @property
     def frame(self) -> Frame:
@@ -107,6 +124,11 @@ class Compile:
         del self.records[place:]
         self.records.extend(sorted((*later, *records)) if later else records)
 
+    def holds(self, record: int) -> bool:
+        """Whether a record of its log is one of its own."""
+        place = bisect_left(self.records, record)
+        return place < len(self.records) and self.records[place] == record
+
     def touch(self) -> None:
         """Something that is derived from it may be different now."""
         self.stamp += 1
@@ -119,7 +141,7 @@ def frame_key(compile_id: CompileId) -> CompileId:
     """What compiles of one frame share. `[!A]` and `[-/-]` stand for themselves."""
     if compile_id.frame is None:
         return compile_id
-    return CompileId(None, compile_id.frame, None)
+    return CompileId(None, compile_id.frame, None, compile_id.epoch)
 
 
 @dataclass(slots=True, eq=False)
@@ -137,6 +159,11 @@ class Frame:
     def ref(self) -> Ref:
         """Its address."""
         return self.process.ref_of(self.key)
+
+    @property
+    def label(self) -> str:
+        """`[0/-]`, in a process with several epochs `[0/-~2]`"""
+        return self.process.named_id(self.key).bracketed
 
     def learn(self) -> bool:
         """Whether what its compiles tell of its code is news."""
@@ -197,6 +224,10 @@ class Process:
     """The rank that its records state."""
     twin: int = 0
     """Which of the processes of one pid in one log it is, from 0: their records state different ranks."""
+    epochs: int = 1
+    """How often ids began in it: after `torch._dynamo.reset()` they begin again."""
+    doubtful: dict[CompileId, int] = field(default_factory=dict)
+    """Compiles of whose records some may be those of another epoch: how many."""
     records: int = 0
     logs_breaks: bool = False
     """Whether its torch writes `dynamo_graph_break_reason` artifacts."""
@@ -263,19 +294,50 @@ class Process:
 
     def ref_of(self, compile_id: CompileId) -> Ref:
         """The shortest address of one of its compiles or frames that is clear in this run."""
+        compile_id = self.named_id(compile_id)
         if self.alone and not self.ranks_differ:
             return Ref(id=compile_id)
         number = NORANK if self.rank is None else self.rank
         return Ref(number, None if self.alone else self.number, compile_id)
 
+    def named_id(self, compile_id: CompileId) -> CompileId:
+        """The id as addresses have it: its epoch is named where there are several."""
+        return compile_id if self.epochs > 1 else compile_id.of(0)
+
+    def epochs_of(self, compile_id: CompileId) -> list[Compile]:
+        """The compiles with this id, newest last; those of the epoch that it names, if it does."""
+        if compile_id.epoch or compile_id == NO_ID:
+            found = self.compiles.get(compile_id)
+            return [] if found is None else [found]
+        ids = (compile_id.of(epoch) for epoch in range(1, self.epochs + 1))
+        return [self.compiles[own] for own in ids if own in self.compiles]
+
+    def find(self, compile_id: CompileId) -> Compile | None:
+        """The compile with this id, the newest one if it does not name its epoch."""
+        if compile_id.epoch or compile_id == NO_ID:
+            return self.compiles.get(compile_id)
+        ids = (compile_id.of(epoch) for epoch in range(self.epochs, 0, -1))
+        return next((self.compiles[own] for own in ids if own in self.compiles), None)
+
+    def frames_of(self, key: CompileId) -> list[Frame]:
+        """The frames with this key, newest last."""
+        return [self.frames[own] for epoch in range(1, self.epochs + 1) if (own := key.of(epoch)) in self.frames]
+
+    def find_frame(self, key: CompileId) -> Frame | None:
+        """The frame with this key, the newest one if it does not name its epoch."""
+        if key.epoch:
+            return self.frames.get(key)
+        return next(reversed(self.frames_of(key)), None)
+
+    def owner(self, record: int) -> Compile | None:
+        """The compile that a record of its log belongs to; None for one of another process."""
+        context = self.log.context(record)
+        found = self.epochs_of(CompileId(context.autograd, context.frame, context.compile))
+        return next((own for own in found if own.holds(record)), None)
+
     def owns(self, record: int) -> bool:
         """Whether a record of its log is one of its own."""
-        context = self.log.context(record)
-        compile_ = self.compiles.get(CompileId(context.autograd, context.frame, context.compile))
-        if compile_ is None:
-            return False
-        place = bisect_left(compile_.records, record)
-        return place < len(compile_.records) and compile_.records[place] == record
+        return self.owner(record) is not None
 
     def defined(self, number: int) -> None:
         """An entry of its string table is there, or another one: whoever asked for it before gets another answer now."""

@@ -1,10 +1,12 @@
 """Addresses: one string for every place in a run.
 
-    [RANK[.PROCESS]:]ID[_ATTEMPT][:ARTIFACT[#N]]      0/1   3:0/1_1   norank:2/0:inductor_output_code#2
+    [RANK[.PROCESS]:]ID[~EPOCH][_ATTEMPT][:ARTIFACT[#N]]      0/1   3:0/1_1   0/1~2   norank:2/0:inductor_output_code#2
 
 ID is `F/C`, `aA/F/C` or `aA` with compiled autograd (torch writes `!A/F/C`), `F/` for a frame, or `none` for records
-without an id (`[-/-]`). `RANK:` alone is a rank, `RANK.PROCESS:` a process (counted from 1, newest last). A page that
-is no record is `@name`, or `@name:ADDRESS` when it is about a part of the run. Brackets are accepted and never needed.
+without an id (`[-/-]`). EPOCH counts from 1 how often ids began again (`torch._dynamo.reset()`): every address of a process
+with several epochs names its own, and one that does not means the newest. `RANK:` alone is a rank, `RANK.PROCESS:` a process
+(counted from 1, newest last). A page that is no record is `@name`, or `@name:ADDRESS` when it is about a part of the run.
+Brackets are accepted and never needed.
 Names of artifacts are free text: what an address could not hold is written `%XX`. `@L12` at the end of an artifact's
 address is a line of it (`split_line`); as an address it means the artifact.
 """
@@ -21,21 +23,28 @@ NORANK = -1
 
 
 class CompileId(NamedTuple):
-    """torch's CompileId without the attempt. All None: a record without an id."""
+    """torch's CompileId without the attempt, and which of the compiles with this id is meant. All None: a record without an id."""
 
     autograd: int | None = None
     frame: int | None = None
     compile: int | None = None
+    epoch: int = 0
+    """From 1; 0 in an address that does not name it, and of records without an id."""
 
     def __str__(self) -> str:
-        """As torch and tlparse print it, without brackets."""
+        """As torch and tlparse print it, without brackets, and the epoch where it is named."""
         if self == NO_ID:
             return "-/-"
+        epoch = f"~{self.epoch}" if self.epoch else ""
         if self.autograd is None:
-            return f"{_dash(self.frame)}/{_dash(self.compile)}"
+            return f"{_dash(self.frame)}/{_dash(self.compile)}{epoch}"
         if self.frame is None and self.compile is None:
-            return f"!{self.autograd}"
-        return f"!{self.autograd}/{_dash(self.frame)}/{_dash(self.compile)}"
+            return f"!{self.autograd}{epoch}"
+        return f"!{self.autograd}/{_dash(self.frame)}/{_dash(self.compile)}{epoch}"
+
+    def of(self, epoch: int) -> CompileId:
+        """The same id in another epoch; 0: without one."""
+        return self if self.epoch == epoch or self[:3] == NO_ID[:3] else self._replace(epoch=epoch)
 
     @property
     def bracketed(self) -> str:
@@ -86,7 +95,8 @@ class Ref:
             text = "norank" if self.rank == NORANK else str(self.rank)
             text += f".{self.process}:" if self.process is not None else ":"
         if self.id is not None:
-            text += f"{self.id.frame}/" if self.is_frame else self.id.address
+            epoch = f"~{self.id.epoch}" if self.id.epoch else ""
+            text += f"{self.id.frame}/{epoch}" if self.is_frame else self.id.address
         if self.attempt is not None:
             text += f"_{self.attempt}"
         if self.artifact is not None:
@@ -106,7 +116,7 @@ _GRAMMAR = re.compile(
     r"""(?:@(?P<view>[a-z]+)(?::|\Z))?
         (?:(?P<rank>norank|\d{1,40})(?:\.(?P<process>\d{1,9}))?:(?!/))?
         (?P<id>\[?(?:none|-/-|-/\d{1,40}|[!a]\d{1,40}(?:/(?:\d{1,40}|-)/(?:\d{1,40}|-))?|\d{1,40}/(?:\d{1,40}|-)?)
-            (?:_(?P<attempt>\d{1,40}))?\]?)?
+            (?:~(?P<epoch>[1-9]\d{0,8}))?(?:_(?P<attempt>\d{1,40}))?\]?)?
         (?::(?P<artifact>[^#]+))?(?:\#(?P<n>\d{1,18}))?\Z""",
     re.VERBOSE | re.DOTALL | re.ASCII,
 )
@@ -158,13 +168,13 @@ def parse_ref(text: str) -> Ref:
     if match is None or lost:
         raise BadAddress(
             f"{text!r} is not an address. Addresses look like "
-            "0/1, 3:0/1_1, none, 0/1:inductor_output_code or 2/0:aot_joint_graph#2"
+            "0/1, 3:0/1_1, none, 0/1~2, 0/1:inductor_output_code or 2/0:aot_joint_graph#2"
         )
     rank = None if match["rank"] is None else NORANK if match["rank"] == "norank" else int(match["rank"])
     return Ref(
         rank,
         _number(match["process"]),
-        _compile_id(match["id"]),
+        _compile_id(match["id"], int(match["epoch"] or 0)),
         _number(match["attempt"]),
         None if match["artifact"] is None else _unescaped(match["artifact"]),
         _number(match["n"]),
@@ -180,14 +190,16 @@ def _number(text: str | None) -> int | None:
     return None if text is None or text == "-" else int(text)
 
 
-def _compile_id(text: str | None) -> CompileId | None:
+def _compile_id(text: str | None, epoch: int) -> CompileId | None:
     if text is None:
         return None
-    text = text.strip("[]").partition("_")[0]
+    text = text.strip("[]").partition("_")[0].partition("~")[0]
     if text in ("none", "-/-"):
         return NO_ID
     parts = text.lstrip("!a").split("/")
     if text[0] in "!a":
         numbers = [_number(part) for part in parts]
-        return CompileId(*numbers) if len(numbers) == 3 else CompileId(numbers[0])
-    return CompileId(None, _number(parts[0]), _number(parts[1] or None))
+        found = CompileId(numbers[0], numbers[1], numbers[2]) if len(numbers) == 3 else CompileId(numbers[0])
+    else:
+        found = CompileId(None, _number(parts[0]), _number(parts[1] or None))
+    return found.of(epoch)

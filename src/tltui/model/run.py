@@ -264,6 +264,19 @@ class Run:
             raise BadAddress(f"{ref} is not clear. It could be: {_listed(str(node.ref) for node in nodes)}")
         return nodes[0]
 
+    def other_epochs(self, ref: Ref) -> str:
+        """What to say of an address that does not name its epoch where there are several, '' otherwise."""
+        if ref.id is None or ref.id.epoch or ref.bare:
+            return ""
+        processes = self._candidates(ref)
+        if len(processes) != 1 or processes[0].epochs == 1:
+            return ""
+        found: list[Frame] | list[Compile] = processes[0].frames_of(ref.id) if ref.is_frame else processes[0].epochs_of(ref.id)
+        if len(found) < 2:
+            return ""
+        named, others = Ref(ref.rank, ref.process, ref.id), _listed(str(node.ref) for node in found[:-1])
+        return f"{named} is the newest of {len(found)}, {found[-1].ref}: ids began again. There are also {others}"
+
     def _place(self, ref: Ref) -> Rank | Process | None:
         if ref.rank is None:
             return None
@@ -288,8 +301,8 @@ class Run:
         assert ref.id is not None
         processes = self._candidates(ref)
         if ref.is_frame and ref.artifact is None:
-            return [process.frames[ref.id] for process in processes if ref.id in process.frames]
-        found = [process.compiles[ref.id] for process in processes if ref.id in process.compiles]
+            return [frame for process in processes if (frame := process.find_frame(ref.id)) is not None]
+        found = [own for process in processes if (own := process.find(ref.id)) is not None]
         if ref.attempt is not None:
             found = [compile_ for compile_ in found if ref.attempt in compile_.attempts]
         return found

@@ -77,12 +77,12 @@ def on_next_rank(run: Run, current: Compile, back: bool = False) -> tuple[Compil
     code, ordinal = current.frame.code, _ordinal(current)
     others = processes[own + 1 :] if not back else list(reversed(processes[:own]))
     if code[0] is None:
-        return None, f"{current.id.bracketed} has no code object to look for on other ranks"
+        return None, f"{current.label} has no code object to look for on other ranks"
     for passed, process in enumerate(others):
         same = _same_code(process, code)
         if len(same) > ordinal:
             found = same[ordinal]
-            remark = "" if found.id == current.id else f"there it is {found.id.bracketed}, not {current.id.bracketed}"
+            remark = "" if found.id == current.id else f"there it is {found.label}, not {current.label}"
             if passed:
                 remark = f"{remark}; " * bool(remark) + f"{passed} rank(s) in between did not compile it"
             return found, remark

@@ -57,7 +57,7 @@ class Comparing:
             return
         before = next_in_frame(compile_, back=True)
         if before is None:
-            own.tell(f"{compile_.id.bracketed} is the first compile of {compile_.frame.code[0] or 'its frame'}")
+            own.tell(f"{compile_.label} is the first compile of {compile_.frame.code[0] or 'its frame'}")
             return
         artifact = own.current_artifact
         left, right = before.ref, compile_.ref

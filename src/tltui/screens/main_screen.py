@@ -155,6 +155,8 @@ class MainScreen(Workbench[None]):
         self.show_ref(ref, at=at)
         if node is not None:
             self.reveal(node)
+        if note := self.trace.other_epochs(parsed):
+            self.tell(note, tokens.WARN)
 
     def reveal(self, node: TreeNode | None) -> None:
         """Put the cursor of the tree on a node, None for the run. A filter that hides it gives way."""

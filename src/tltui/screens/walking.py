@@ -59,7 +59,7 @@ class Walking:
         if len(current.frame.compiles) == 1:
             own.tell(f"{name} was compiled only once")
         else:
-            own.tell(f"{current.id.bracketed} is the {'first' if back else 'last'} compile of {name}")
+            own.tell(f"{current.label} is the {'first' if back else 'last'} compile of {name}")
 
     def rank(self, back: bool) -> None:
         """To the same code on the next rank."""
@@ -83,6 +83,6 @@ class Walking:
             return
         found = next_artifact(compile_, own.current_artifact, back)
         if found is None:
-            own.tell(f"no {'earlier' if back else 'further'} artifact in {compile_.id.bracketed}")
+            own.tell(f"no {'earlier' if back else 'further'} artifact in {compile_.label}")
         else:
             own.go(str(found.ref))

@@ -68,6 +68,11 @@ class Metrics(NamedTuple):
     pytorch_version: str | None
     is_runtime: bool
 
+    @property
+    def ends_compile(self) -> bool:
+        """Whether they end the compile of a frame: those of backwards and of what happens at run time do not."""
+        return self.event == "compilation_metrics" and not self.is_runtime
+
 
 class Damage(NamedTuple):
     """A damaged place of a log."""

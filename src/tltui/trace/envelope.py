@@ -31,6 +31,7 @@ NOTABLE = frozenset(
         "aotautograd_cache_bypass",
         "eager_compile_backwards_failure",
         "symbolic_shape_specialization",
+        "compiled_autograd_graph",
         "dump_file",
         "fx_graph_runnable",
     )

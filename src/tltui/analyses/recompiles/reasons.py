@@ -147,16 +147,17 @@ def _resolve(name: str, compile_: Compile | None) -> tuple[str, str | None]:
     if compile_ is None or ref.id is None:
         return str(ref), None
     process = compile_.process
-    earlier = process.compiles.get(ref.id)
+    named = ref.id.of(compile_.id.epoch)  # a guard of an earlier epoch is gone
+    earlier = process.compiles.get(named)
     if earlier is None:  # it may still come: with the frame that it is of
-        own = process.frames.get(frame_key(ref.id))
+        own = process.frames.get(frame_key(named))
         reads(compile_, own if own is not None else process)
     if earlier is None and process.parent is not None:  # a forked child has the compiles of its parent
-        earlier = process.parent.compiles.get(ref.id)
+        earlier = process.parent.find(ref.id)
         if earlier is None:
             reads(compile_, process.parent)
     if earlier is None:
-        return str(process.ref_of(ref.id)), None
+        return str(process.ref_of(named)), None
     return guards_at(earlier)
 
 

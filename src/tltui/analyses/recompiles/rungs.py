@@ -134,7 +134,7 @@ class _Texts:
         wanted = named_by.id if named_by is not None else None
         process, key = self._compile.process, self._compile.frame.key
         for owner in (process, process.parent):
-            found = owner.compiles.get(wanted) if owner is not None and wanted is not None else None
+            found = owner.find(wanted) if owner is not None and wanted is not None else None
             if found is not None and found.frame.key == key and str(found.ref) == ref:
                 return found
         return None

@@ -310,7 +310,7 @@ def part_of(nodes: Sequence[TrieNode], number: int) -> tuple[TrieNode, ...]:
 def placed(compile_: Compile) -> TrieCompile:
     """A compile as the tree names it."""
     status = compile_.status
-    return TrieCompile(str(compile_.ref), compile_.id.bracketed, str(status) if status else None, compile_.process.rank)
+    return TrieCompile(str(compile_.ref), compile_.label, str(status) if status else None, compile_.process.rank)
 
 
 def _record_ref(process: Process, record: int) -> str:

@@ -134,7 +134,7 @@ def _lane_name(compile_: Compile) -> str:
     if compile_.id == NO_ID:
         return "no compile id (worker threads, AOTInductor, export)"
     function, file, line = compile_.frame.code
-    text = compile_.id.bracketed
+    text = compile_.label
     if function:
         text += f" {function}"
     if file:

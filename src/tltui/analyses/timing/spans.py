@@ -125,11 +125,11 @@ def read_groups(
 
 
 def logs_of(compiles: Iterable[Compile]) -> Iterator[tuple[Log, dict[int, Compile]]]:
-    """Logs in the order of the compiles, each with its contexts → compile."""
-    logs: dict[int, tuple[Log, dict[int, Compile]]] = {}
+    """Logs in the order of the compiles, each with its contexts → compile; where ids began again, epoch by epoch."""
+    logs: dict[tuple[int, int], tuple[Log, dict[int, Compile]]] = {}
     for compile_ in compiles:
         log = compile_.process.log
-        _, owners = logs.setdefault(id(log), (log, {}))
+        _, owners = logs.setdefault((id(log), max(compile_.id.epoch, 1)), (log, {}))
         for context in set(map(log.columns.context.__getitem__, compile_.records)):
             owners[context] = compile_
     return iter(logs.values())
@@ -150,9 +150,9 @@ def _wanted(log: Log, owners: dict[int, Compile]) -> list[int]:
     if not kinds:
         return []
     column = log.columns.kind
-    if len(owners) == len(log.contexts):
-        return [record for record, kind in enumerate(column) if kind in kinds]
     own = {id(owner): owner for owner in owners.values()}
+    if sum(len(owner.records) for owner in own.values()) == len(log):
+        return [record for record, kind in enumerate(column) if kind in kinds]
     return sorted(record for owner in own.values() for record in owner.records if column[record] in kinds)
 
 

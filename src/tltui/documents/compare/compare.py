@@ -113,7 +113,7 @@ def _compile_row(pair: Pair[Compile]) -> CompareRow:
     assert shown is not None
     name, file, line = shown.frame.code
     place = f"  {(file or '').rpartition('/')[2]}:{line}" if file else ""
-    label = f"{name or shown.id.bracketed}{place}"
+    label = f"{name or shown.label}{place}"
     if left is None or right is None:
         refs = str(left.ref) if left else None, str(right.ref) if right else None
         return CompareRow(label, *refs, ONLY_LEFT if left else ONLY_RIGHT)

@@ -24,7 +24,7 @@ def attempt_document(run: Run, node: Compile, attempt: int, options: Options) ->
         raise BadAddress(f"{node.ref} has no attempt {attempt}. It has: {known}")
     name = node.frame.code[0] or ""
     ref = str(node.ref) + (f"_{attempt}" if attempt else "")
-    page = Page(f"@attempt:{ref}", f"{node.id.bracketed} attempt {attempt} {name}".strip(), options)
+    page = Page(f"@attempt:{ref}", f"{node.label} attempt {attempt} {name}".strip(), options)
     last = max(node.attempts, default=0)
     total = max(len(node.attempts), 1)
     page.add((f"attempt {attempt}", tokens.STRONG), f", one of {total}, of " if total > 1 else " of ",

@@ -50,7 +50,7 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
 
 def title_of(node: Compile, known: Study) -> str:
     """`[0/1] forward`"""
-    return f"{node.id.bracketed} {known.function}" if known.function else node.id.bracketed
+    return f"{node.label} {known.function}" if known.function else node.label
 
 
 def _status(page: Page, run: Run, node: Compile, known: Study) -> None:
@@ -69,6 +69,25 @@ def _status(page: Page, run: Run, node: Compile, known: Study) -> None:
     page.joined([(f"{glyph[0]} {first[0]}", str(node.status)), *rest])
     for note in _notes(node, known):
         page.say(note, "  ", tokens.DIM)
+    _epochs(page, node)
+
+
+def _epochs(page: Page, node: Compile) -> None:
+    """Which other compiles have the same id."""
+    process = node.process
+    others = [own for own in process.epochs_of(node.id.of(0)) if own is not node]
+    if others:
+        epoch = f"epoch {node.id.epoch} of {process.epochs}"
+        page.say(f"{epoch}: ids begin again after torch._dynamo.reset(). The others with this id:", "  ", tokens.DIM)
+        for own in others[-8:]:
+            name = own.frame.code[0]
+            page.row([(own.label, tokens.LINK, str(own.ref)), f"  {fmt.clip_middle(sanitize(name), 32)}" if name else ""], "    ")
+    if node.doubtful:
+        what = fmt.plural(node.doubtful, "record")
+        page.say(
+            f"{what} of a backward may belong to this compile or to another one with this id: the log does not tell.",
+            "  ", tokens.WARN,
+        )  # fmt: skip
 
 
 def _outcome(run: Run, node: Compile, known: Study) -> list[str]:
@@ -127,11 +146,11 @@ def _no_compile(page: Page, node: Compile) -> None:
         return
     page.add((f"{'·'} compiled autograd captured a backward pass", tokens.STRONG))
     process = node.process
-    followers = [c for c in process.compiles.values() if c.id.autograd == node.id.autograd and c.is_compile]
+    followers = [c for c in process.compiles.values() if c.id[0] == node.id[0] and c.id.epoch == node.id.epoch and c.is_compile]
     if followers:
         pieces: list[Piece] = ["its graph is compiled as "]
         for follower in followers[:8]:
-            pieces += [(follower.id.bracketed, tokens.LINK, str(follower.ref)), " "]
+            pieces += [(follower.label, tokens.LINK, str(follower.ref)), " "]
         page.row(pieces)
 
 

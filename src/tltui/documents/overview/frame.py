@@ -24,7 +24,7 @@ UNLIMITED = 1 << 20
 def frame_document(run: Run, node: Frame, options: Options) -> TextDocument:
     """All compiles of one code object."""
     name, file, line = node.code
-    page = Page(str(node.ref), f"{node.key.bracketed} {name or ''}".strip(), options)
+    page = Page(str(node.ref), f"{node.label} {name or ''}".strip(), options)
     title = fmt.clip_middle(sanitize(name or f"frame {node.key.frame}"), page.width - 20)
     pieces: list[Piece] = [(title, tokens.FUNCTION)]
     if file is not None:

@@ -79,6 +79,14 @@ def _head(page: Page, run: Run, summary: Summary) -> None:
         span = fmt.seconds(max(summary.end - summary.start, 0.0) / 1e6)
         what = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"
         page.say(what, "", tokens.DIM)
+    again = summary.forgotten
+    if again is not None:
+        what = f"{again.epochs} epochs: ids begin again after torch._dynamo.reset(), which throws all compiles away"
+        page.say(what, "", tokens.WARN)
+        if again.compiles:
+            functions = "one function" if again.functions == 1 else f"{fmt.count(again.functions)} functions"
+            what = f"{functions} compiled again for that: {fmt.plural(again.compiles, 'compile')}, {fmt.seconds(again.seconds)}"
+            page.row([what, ", the last ", (f"[{again.newest}]", tokens.LINK, again.newest)])
 
 
 def _no_compiles(page: Page, run: Run) -> None:

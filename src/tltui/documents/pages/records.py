@@ -89,7 +89,7 @@ class RecordsDocument:
             log.columns.offset[record],
             f"{prefix.month:02}-{prefix.day:02} {prefix.time}" if prefix else None,
             context.pid,
-            CompileId(context.autograd, context.frame, context.compile).address,
+            self._id(part.process, record).address,
             context.attempt,
             kind.event,
             artifact_name(kind),
@@ -97,6 +97,13 @@ class RecordsDocument:
             log.columns.head[record],
             log.columns.size[record],
         )
+
+    @staticmethod
+    def _id(process: Process, record: int) -> CompileId:
+        if process.epochs > 1 and (owner := process.owner(record)) is not None:
+            return owner.id
+        context = process.log.context(record)
+        return CompileId(context.autograd, context.frame, context.compile)
 
     def line(self, n: int, lo: int = 0, hi: int | None = None) -> Line:
         whole = self._lines.get(n)

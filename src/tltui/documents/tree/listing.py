@@ -146,8 +146,9 @@ def _compile(compile_: Compile, check: bool) -> dict[str, Any]:
     units = {unit.number: unit.name for unit in units_of(artifacts)}
     code = FrameRow(*compile_.frame.code)
     return {
-        "id": compile_.id.bracketed,
+        "id": compile_.label,
         "ref": str(compile_.ref),
+        "epoch": compile_.id.epoch or None,
         "status": str(compile_.status) if compile_.status else None,
         "tlparse_status": tlparse_status(compile_),
         "frame": {"name": code.name, "file": code.file, "line": code.line} if code.name else None,

@@ -297,7 +297,8 @@ def _where(frame: Frame) -> tuple[str, str]:
 def _frame_label(frame: Frame, ascii_: bool) -> Label:
     name, place = _where(frame)
     tally = frame.tally
-    pieces: list[Piece] = [(f"{frame.key.frame} ", tokens.DIM), (name or "(no name)", tokens.DEFINITION)]
+    epoch = f"~{frame.key.epoch}" if frame.process.epochs > 1 else ""
+    pieces: list[Piece] = [(f"{frame.key.frame}{epoch} ", tokens.DIM), (name or "(no name)", tokens.DEFINITION)]
     pieces += [(f" {mark}{count}", style) for count, mark, style in (
         (tally.errors, glyph(Status.ERROR, ascii_), tokens.ERROR),
         (tally.breaks, glyph(Status.BREAK, ascii_), tokens.BREAK),
@@ -312,10 +313,10 @@ def _compile_label(compile_: Compile, ascii_: bool) -> Label:
     if status is None:
         what = "records without a compile id" if compile_.id == NO_ID else "compiled autograd"
         return Label(
-            ((f"{glyph(None, ascii_)} ", tokens.DIM), (compile_.id.bracketed, tokens.VALUE), (f" {what}", tokens.DIM)),
+            ((f"{glyph(None, ascii_)} ", tokens.DIM), (compile_.label, tokens.VALUE), (f" {what}", tokens.DIM)),
             ((f"{len(compile_.records)}", tokens.DIM),),
         )
-    pieces: list[Piece] = [(f"{glyph(status, ascii_)} ", str(status)), (compile_.id.bracketed, tokens.VALUE)]
+    pieces: list[Piece] = [(f"{glyph(status, ascii_)} ", str(status)), (compile_.label, tokens.VALUE)]
     if compile_.is_recompile:
         pieces.append((f" {ASCII_RECOMPILE if ascii_ else RECOMPILE_GLYPH}", tokens.RECOMPILE))
     detail: tuple[Piece, ...] = ()

@@ -1,0 +1,230 @@
+"""Whose a record is when ids begin again.
+
+`torch._dynamo.reset()` starts `FRAME_COUNTER`, `FRAME_COMPILE_COUNTER` and compiled autograd's `COMPILE_COUNTER` anew
+(torch/_dynamo/__init__.py): one log then has several compiles with one id. A second beginning of an id opens a new *epoch*.
+
+What is written between beginnings goes by order and graph ids. `reset` takes the lock that every compile of a frame holds
+(`convert_frame.compile_lock`), so two of those never mix. A backward is compiled when it is called for the first time, which
+may be long after a reset: its code says which forward it belongs to (`# AOT ID: ['0_backward']`; that counter is never
+reset). Where it does not, it belongs to the one compile that still lacks its backward; of several that do it is said that
+this is not known.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import orjson
+
+from tltui.model.nodes import Compile
+from tltui.trace.batch import Metrics, Started
+from tltui.trace.envelope import NOTABLE
+from tltui.trace.log import Log
+
+EVENT = "chromium_event"
+CAPTURED = "compiled_autograd_graph"
+"""What `[!A]` begins with as far as it has a beginning: it has neither `dynamo_start` nor metrics."""
+OUTERMOST = frozenset(("dynamo", "compiled_autograd"))
+"""The events with which the compile of a frame, or the capture of a backward, begins."""
+INNER = frozenset(("entire_frame_compile", "_compile.compile_inner"))
+"""The next ones; the first ones of an older torch."""
+BACKWARD = frozenset(("entire_backward_compile", "backward._backward_impl"))
+LONGEST = 1 << 18
+"""Stored bytes that are read of an event (the end of a compile repeats its metrics)."""
+SHORT = 4096
+"""Of an output code: its graph id stands at the beginning."""
+AOT_ID = re.compile(r"^# AOT ID: \['(\d+)_(\w+)'\]", re.MULTILINE)
+
+
+def begins_again(compile_: Compile, attempt: int | None) -> bool:
+    """Whether a `dynamo_start` is that of another compile: the attempts of one count up, and it ends with its metrics."""
+    return compile_.is_closed or (compile_.started is not None and attempt == 0)
+
+
+class Epochs:
+    """The compiles with one id in one process, in the order in which they began."""
+
+    def __init__(self, first: Compile) -> None:
+        self.compiles = [first]
+        self._stretch = list(first.records[bisect_left(first.records, _open_since(first)) :])
+        """Records since the newest one was compiled: those of a backward, or the first of another compile."""
+        self._goes_to = first
+        """Whose the records of the stretch are, as far as known."""
+        self._closed = first.is_closed
+
+    @property
+    def newest(self) -> Compile:
+        """The compile that began last."""
+        return self.compiles[-1]
+
+    @property
+    def log(self) -> Log:
+        """The log that they are in."""
+        return self.newest.process.log
+
+    def owner(self, record: int) -> Compile:
+        """The compile that a record belongs to."""
+        return next((own for own in self.compiles if own.holds(record)), self.newest)
+
+    def again(self, record: int, started: Started | None, metrics: Metrics | None) -> bool:
+        """Whether a record is the beginning of another compile."""
+        if started is not None:
+            return begins_again(self.newest, self.log.context(record).attempt)
+        if metrics is not None and metrics.ends_compile:
+            return self._closed
+        return self._closed and not self.newest.is_compile and self.log.kind(record).event == CAPTURED
+
+    def begin(self, new: Compile, record: int) -> None:
+        """`new` begins; `record` is the first that says so. The events before it that open the compile are its own."""
+        head = self._head()
+        self.compiles.append(new)
+        self._move(self._stretch[head:], self._goes_to, new)
+        self._stretch, self._goes_to, self._closed = [], new, False
+
+    def take(self, record: int, started: Started | None, metrics: Metrics | None) -> Compile:
+        """A further record: the compile that it is given to."""
+        if metrics is not None and not metrics.ends_compile and not metrics.is_runtime:
+            owner = self._backward(record)
+        elif not self._closed:
+            owner = self._goes_to
+            self._closed = metrics is not None or (not owner.is_compile and self.log.kind(record).event == CAPTURED)
+        else:
+            self._stretch.append(record)
+            if self.log.kind(record).event == "inductor_output_code":
+                self._follow(self._by_code([record]))
+            owner = self._goes_to
+        self._give(record, owner)
+        if started is not None and owner.started is None:
+            owner.started, owner.started_attempt = started, self.log.context(record).attempt
+        if metrics is not None:
+            owner.metrics.append(metrics)
+        return owner
+
+    def _backward(self, record: int) -> Compile:
+        """Metrics of a backward end its stretch. Those within the compile of a frame are another thread's."""
+        waiting = [own for own in self.compiles if own is not self._goes_to or self._closed]
+        waiting = [own for own in waiting if self._lacks_backward(own)]
+        if not self._closed:
+            self._doubt(self._goes_to, *waiting, records=1)
+            return waiting[0] if len(waiting) == 1 else self._goes_to
+        known = self._by_code(self._stretch)
+        if known is None and self._goes_to is self.newest:
+            if len(waiting) > 1:
+                self._doubt(*waiting, records=len(self._stretch) + 1)
+            elif waiting:
+                known = waiting[0]
+        self._follow(known)
+        owner, self._stretch, self._goes_to = self._goes_to, [], self.newest
+        return owner
+
+    def _follow(self, known: Compile | None) -> None:
+        """The records of the stretch are those of `known`."""
+        if known is not None and known is not self._goes_to:
+            self._move(self._stretch[self._opening() :], self._goes_to, known)
+            self._goes_to = known
+
+    def _lacks_backward(self, compile_: Compile) -> bool:
+        graphs = any(self.log.kind(record).event == "aot_backward_graph" for record in compile_.records)
+        return graphs and all(metrics.ends_compile for metrics in compile_.metrics)
+
+    def _by_code(self, records: list[int]) -> Compile | None:
+        """The one compile whose forward code has the graph id that backward code among these records states.
+
+        Code from a cache has the ids of the process that put it there: then several may state the same.
+        """
+        numbers = {number for number, what in self._graph_ids(records) if what == "backward"}
+        found = [own for own in self.compiles if any(number in numbers for number, _ in self._graph_ids(own.records, "forward"))]
+        return found[0] if len(found) == 1 and not found[0].counts["fx_graph_cache_hit"] else None
+
+    def _graph_ids(self, records: Iterable[int], only: str = "") -> Iterator[tuple[str, str]]:
+        for record in records:
+            if self.log.kind(record).event == "inductor_output_code":
+                match = AOT_ID.search(self._text(record, SHORT))
+                if match is not None and only in ("", match[2]):
+                    yield match[1], match[2]
+
+    def _head(self) -> int:
+        """Where in the stretch the records of the compile that begins now begin."""
+        found = len(self._stretch)
+        for place in range(len(self._stretch) - 1, -1, -1):
+            phase, name = self._event(self._stretch[place])
+            if phase == "B" and name in BACKWARD:
+                break
+            if phase == "B" and name in INNER:
+                found = place
+            if phase == "B" and name in OUTERMOST:
+                return place
+            if self.log.kind(self._stretch[place]).name == "recompile_reasons":
+                found = place
+        return found
+
+    def _opening(self) -> int:
+        """Where in the stretch a backward begins: what ends after the metrics of the compile before is still that one's."""
+        for place, record in enumerate(self._stretch):
+            if self._event(record)[0] not in ("E", "i"):
+                return place
+        return 0
+
+    def _event(self, record: int) -> tuple[str, str]:
+        """Phase and name of a chromium event; '' for any other record."""
+        if self.log.kind(record).event != EVENT:
+            return "", ""
+        try:
+            value = orjson.loads(self._text(record, LONGEST))
+        except orjson.JSONDecodeError:
+            return "", ""
+        return (str(value.get("ph")), str(value.get("name"))) if isinstance(value, dict) else ("", "")
+
+    def _text(self, record: int, size: int) -> str:
+        try:
+            return self.log.text(record, size)
+        except OSError:
+            return ""
+
+    def _give(self, record: int, owner: Compile) -> None:
+        if owner.holds(record):
+            return
+        owner.take([record])
+        owner.process.records += 1
+        attempt = self.log.context(record).attempt
+        if attempt is not None:
+            owner.attempts |= {attempt}
+        self._count(record, owner, 1)
+
+    def _move(self, records: list[int], source: Compile, target: Compile) -> None:
+        if source is target or not records:
+            return
+        for record in records:
+            place = bisect_left(source.records, record)
+            if place < len(source.records) and source.records[place] == record:
+                del source.records[place]
+                source.process.records -= 1
+                self._count(record, source, -1)
+            self._give(record, target)
+        source.touch()
+
+    def _count(self, record: int, owner: Compile, n: int) -> None:
+        kind = self.log.kind(record)
+        for name in (kind.name, kind.event):
+            if name in NOTABLE:
+                counts = Counter(owner.counts)
+                counts[kind.name or kind.event] += n
+                owner.counts = +counts
+                return
+
+    def _doubt(self, *compiles: Compile, records: int) -> None:
+        for own in compiles:
+            own.process.doubtful[own.id] = own.doubtful + records
+
+
+def _open_since(compile_: Compile) -> int:
+    """From which record on a record need not be its own: its last metrics, else its beginning."""
+    if compile_.metrics:
+        return max(metrics.record for metrics in compile_.metrics) + 1
+    if compile_.started is not None:
+        return compile_.started.record + 1
+    log = compile_.process.log
+    return next((record + 1 for record in reversed(compile_.records) if log.kind(record).event == CAPTURED), 0)

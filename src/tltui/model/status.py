@@ -142,7 +142,8 @@ class Tally(NamedTuple):
 
     def _with(self, other: Tally, sign: int) -> Tally:
         counts = [int(a + sign * b) for a, b in zip(self[:-1], other[:-1], strict=True)]
-        return Tally(*counts)._replace(seconds=self.seconds + sign * other.seconds)
+        # rounded, so that it does not matter in which order something was added and taken away
+        return Tally(*counts)._replace(seconds=round(self.seconds + sign * other.seconds, 9))
 
     @classmethod
     def of(cls, compile_: Recorded) -> Tally:
@@ -161,7 +162,7 @@ class Tally(NamedTuple):
             empty=int(status is Status.EMPTY),
             missing=int(status is Status.MISSING),
             running=int(status is Status.RUNNING),
-            seconds=facts.duration_s or 0.0,
+            seconds=round(facts.duration_s or 0.0, 9),
         )
 
 

@@ -36,7 +36,7 @@ HEDGE = re.compile(r"so far|\byet\b|still being|may still|goes on|incomplete rec
 """Words of a statement that is about the moment, and says so."""
 NO_CLAIM = re.compile(
     r"(?m:press \w$)|^\s*[\d,.]+ [kKMG]?i?B  |_dynamo_\w*ind|DICT_CONTAINS|^\s*\S+ +no node changed|what helps|of yours|"
-    r"did not hold|▇|not there →|marked as skipped|without a compile id|Longest time without a compile|further compile before"
+    r"did not hold|▇|not there →|marked as skipped|without a compile id|times without a compile|further compile before"
 )
 """Where a key leads, a list of artifacts, guards, advice, a bar, a comparison of graphs between which others may come to stand."""
 PLACE = re.compile(r"\S*\w\.(?:py|log)\b\S*")

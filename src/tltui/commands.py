@@ -69,8 +69,9 @@ C_ = Where.COMPARE
 
 COMMANDS: tuple[Command, ...] = (
     Command("app.other_pane", ("tab", "shift+tab"), "other pane", "Move between the tree and the document.", E_),
-    Command("app.next_error", ("e",), "next error", "Go to the next compile that failed, in the order of the tree.", E_, "error"),
-    Command("app.previous_error", ("E",), "previous error", "Go to the compile before this one that failed.", E_),
+    Command("app.next_error", ("e",), "next error",
+            "Go to the next compile that failed, or whose function runs in eager mode.", E_, "error"),
+    Command("app.previous_error", ("E",), "previous error", "The same, before this one.", E_),
     Command("app.next_break", ("b",), "next graph break", "Go to the next compile with a graph break.", E_, "break"),
     Command("app.previous_break", ("B",), "previous graph break", "Go to the compile before this one with a graph break.", E_),
     Command("app.next_recompile", ("r",), "next recompile", "Go to the next compile of the same frame.", E_, "recompile"),

@@ -18,8 +18,8 @@ from tltui.text.document import Document, Line
 from tltui.text.filename import safe_name
 
 SGR: dict[str, str] = {
-    tokens.OK: "32", tokens.BREAK: "33", tokens.ERROR: "1;31", tokens.EMPTY: "2", tokens.MISSING: "35",
-    tokens.RUNNING: "35", tokens.SEEN: "2", tokens.WARN: "33", tokens.RECOMPILE: "36",
+    tokens.OK: "32", tokens.BREAK: "33", tokens.ERROR: "1;31", tokens.EAGER: "31", tokens.EMPTY: "2",
+    tokens.MISSING: "35", tokens.RUNNING: "35", tokens.SEEN: "2", tokens.WARN: "33", tokens.RECOMPILE: "36",
     tokens.TITLE: "1", tokens.HEADING: "1;34", tokens.LABEL: "2", tokens.DIM: "2", tokens.STRONG: "1",
     tokens.LINK: "4;36", tokens.CONTROL: "7",
     tokens.KEYWORD: "35", tokens.DEFINITION: "1", tokens.FUNCTION: "34", tokens.TYPE: "36", tokens.STRING: "32",
@@ -118,7 +118,7 @@ def write(document: Document, path: str, style: str = "", lo: int = 0, hi: int |
 
 
 def to_json(value: Any, indent: bool = True) -> bytes:
-    """A result as JSON: frozen dataclasses become objects, enums their values, tuples and ranges lists."""
+    """A result as JSON: frozen dataclasses and named tuples become objects, enums their values, tuples and ranges lists."""
     option = orjson.OPT_INDENT_2 if indent else 0
     try:
         return orjson.dumps(value, default=_default, option=option | orjson.OPT_NON_STR_KEYS)
@@ -136,6 +136,8 @@ def _default(value: Any) -> Any:
         return value.value
     if isinstance(value, (set, frozenset)):
         return sorted(value)
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return value._asdict()
     if isinstance(value, (tuple, range)):
         return list(value)
     raise TypeError(f"no JSON for {type(value).__name__}")

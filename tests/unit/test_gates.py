@@ -8,7 +8,7 @@ import pytest
 from golden import assert_golden
 from made_logs import ROOT, Log, trace
 
-from tltui.analyses.problems.gates import MEASURES, BadBar, Bar, Gates, gates, parse_bars
+from tltui.analyses.problems.gates import MEASURES, BadLimit, Gates, Limit, gates, parse_limits
 from tltui.cli import COMMANDS, main
 from tltui.documents.check import check_document
 from tltui.export import to_json
@@ -26,35 +26,35 @@ def _here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def check(run: Run, text: str, baseline: Run | None = None) -> Gates:
-    return gates(run, parse_bars(text, baseline is not None), baseline)
+    return gates(run, parse_limits(text, baseline is not None), baseline)
 
 
 def values(run: Run) -> dict[str, float]:
-    return {outcome.name: outcome.value for outcome in check(run, ",".join(f"{name}=0" for name in MEASURES)).bars}
+    return {outcome.name: outcome.value for outcome in check(run, ",".join(f"{name}=0" for name in MEASURES)).limits}
 
 
 # what is asked for
 
 
 def test_bars() -> None:
-    assert parse_bars("error, break=3,compile_time=1.5") == (Bar("error"), Bar("break", 3), Bar("compile_time", 1.5))
-    assert parse_bars("recompiles=+2,compile_time=+10%", True) == (
-        Bar("recompiles", more=2), Bar("compile_time", more=10, percent=True),
+    assert parse_limits("error, break=3,compile_time=1.5") == (Limit("error"), Limit("break", 3), Limit("compile_time", 1.5))
+    assert parse_limits("recompiles=+2,compile_time=+10%", True) == (
+        Limit("recompiles", more=2), Limit("compile_time", more=10, percent=True),
     )  # fmt: skip
-    assert parse_bars("cache-miss") == (Bar("cache_miss"),)
-    assert parse_bars("error,error=2") == (Bar("error", 2),)
+    assert parse_limits("cache-miss") == (Limit("cache_miss"),)
+    assert parse_limits("error,error=2") == (Limit("error", 2),)
 
 
 @pytest.mark.parametrize("text", ["foo", "", ",", "error=", "error=x", "error=-1", "error=nan", "error=inf", "error=5%", "error=+1",
                                   "compile_time", "error=2=3", "=2"])  # fmt: skip
 def test_bad_bars(text: str) -> None:
-    with pytest.raises(BadBar):
-        parse_bars(text)
+    with pytest.raises(BadLimit):
+        parse_limits(text)
 
 
 def test_a_bad_bar_says_what_there_is() -> None:
-    with pytest.raises(BadBar, match=r"no bar 'foo'. There are: error, break"):
-        parse_bars("error,foo=2")
+    with pytest.raises(BadLimit, match=r"there is no 'foo'. There are: error, eager, break"):
+        parse_limits("error,foo=2")
 
 
 # what is measured
@@ -74,7 +74,7 @@ def test_values(name: str, expected: dict[str, float]) -> None:
 
 def test_every_bar_counts_what_it_lists() -> None:
     for name in ("torch-2.13/breaks", "torch-2.13/ddp", "torch-2.13/errors", "torch-2.13/recompiles", "torch-2.13/cache_miss"):
-        for outcome in check(trace(name), ",".join(f"{name}=0" for name in MEASURES)).bars:
+        for outcome in check(trace(name), ",".join(f"{name}=0" for name in MEASURES)).limits:
             if outcome.name not in ("compile_time", "frame_recompiles"):
                 assert len(outcome.reasons) == outcome.value, (name, outcome.name)
 
@@ -93,7 +93,7 @@ def test_a_number_is_the_most_that_is_allowed() -> None:
 
 
 def test_of_a_bar_that_holds_nothing_is_listed() -> None:
-    (outcome,) = check(trace("torch-2.13/recompiles"), "recompiles=4").bars
+    (outcome,) = check(trace("torch-2.13/recompiles"), "recompiles=4").limits
     assert outcome.reasons == ()
 
 
@@ -127,7 +127,7 @@ def test_what_is_new_comes_first(tmp_path: Path) -> None:
         return made.open()
 
     found = check(log("new.log", [3, 3, 9]), "break", log("old.log", [3, 3]))
-    assert [(reason.ref, reason.new) for reason in found.bars[0].reasons] == [("2/0", True), ("0/0", False), ("1/0", False)]
+    assert [(reason.ref, reason.new) for reason in found.limits[0].reasons] == [("2/0", True), ("0/0", False), ("1/0", False)]
     assert "new  no at /home/user/f.py:9" in "\n".join(check_document(found, "new.log", Options()).text())
 
 
@@ -144,7 +144,7 @@ def test_exit_codes(capfd: pytest.CaptureFixture[str]) -> None:
     traces = "tests/traces/torch-2.13"
     issue = "error,break,recompiles=2,cache_miss,compile_time=60"
     assert main(["check", f"{traces}/breaks", "--fail-on", issue]) == 1
-    assert "break: 3, allowed 0" in capfd.readouterr().out
+    assert "break: 3, at most 0" in capfd.readouterr().out
     assert main(["check", f"{traces}/train", "--fail-on", issue]) == 0
     assert "passed" in capfd.readouterr().out
     assert main(["check", f"{traces}/breaks"]) == 0  # errors only
@@ -170,8 +170,8 @@ def test_nothing_compiled_is_said(capfd: pytest.CaptureFixture[str]) -> None:
 def test_json(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "tests/traces/torch-2.13/errors", "--json"]) == 1
     found = json.loads(capfd.readouterr().out)
-    assert (found["schema"], found["passed"], found["compiles"]) == (1, False, 3)
-    assert [reason["ref"] for reason in found["bars"][0]["reasons"]] == ["0/0", "1/0", "2/0"]
+    assert (found["schema"], found["passed"], found["compiles"]) == (2, False, 3)
+    assert [reason["ref"] for reason in found["limits"][0]["reasons"]] == ["0/0", "1/0", "2/0"]
     assert "check" in COMMANDS
 
 
@@ -180,5 +180,5 @@ def test_odd_logs_do_no_harm(tmp_path: Path) -> None:
     log.add("dynamo_start", 7, frame=1).metrics(frame=1, fail_type="E", fail_reason=None)
     run = log.open()
     found = check(run, ",".join(f"{name}=0" for name in MEASURES), run)
-    assert json.loads(to_json(found))["bars"]
+    assert json.loads(to_json(found))["limits"]
     assert len(check_document(found, "a", Options(width=60))) > 0

@@ -205,7 +205,7 @@ def test_a_compile_that_was_killed(tmp_path: Path) -> None:
     assert "? not finished when the log ends" in text
     assert "begun and not seen to end, for at least 62.0 s: dynamo › backend_compile" in text
     text = text_of(page(run, "", wide))
-    assert "1 compile did not finish; the last is f, 62.0 s into backend_compile  enter" in text
+    assert "1 compile did not finish; the last is f: it stood in backend_compile (aot autograd), for at least 62.0 s  enter" in text
     assert "Not finished (1)" in text
 
 
@@ -219,7 +219,7 @@ def test_the_recompile_limit(tmp_path: Path) -> None:
     log.metrics(compile_=8, fail_type="Unsupported", fail_reason=reason, dynamo_config=config, graph_op_count=None)
     run = log.open()
     text = text_of(page(run, "0/8"))
-    assert "✗ not compiled: the recompile limit (8) was reached" in text
+    assert "» not compiled: the recompile limit (8) was reached" in text
     assert "9th compile of f (limit 8)" in text and "why  too often." in text and "try  1 Look." in text
     assert "The recompile limit of 8 was reached" in text_of(page(run, "0/"))
     assert "the recompile limit of f was reached" in text_of(page(run, ""))

@@ -14,7 +14,7 @@ from tltui.analyses.records import json_in, metrics_fields, text_in, torch_versi
 from tltui.analyses.shapes.inputs import Inputs, inputs_of
 from tltui.analyses.stacks.stacks import StackFrame, callers_of
 from tltui.analyses.timing.events import events_of
-from tltui.analyses.timing.phases import Timing, timing_of
+from tltui.analyses.timing.phases import Timing, timing_so_far
 from tltui.model.artifacts import Artifact, Unit, artifacts_of, units_of
 from tltui.model.expected import Absent
 from tltui.model.nodes import Compile
@@ -98,6 +98,7 @@ def study(compile_: Compile) -> Study:
     function, file, line = compile_.frame.code
     version = text_in(forward, "pytorch_version") or torch_version(process)
     parts = _parts(compile_, artifacts, units)
+    timing = timing_so_far(compile_, events, metrics, reader)
     status = compile_.status
     dynamo = json_in(forward, "dynamo_config")
     limit = whole_in(dynamo, "recompile_limit")
@@ -106,7 +107,7 @@ def study(compile_: Compile) -> Study:
         str(compile_.ref), str(status) if status else None, compile_.facts, function, file, line,
         callers_of(compile_, reader), failures_of(compile_, metrics, reader),
         breaks_of(compile_, reader, BREAKS_SHOWN),
-        recompile_of(compile_, events, reader), inputs_of(compile_, reader), timing_of(events, metrics), caches, parts,
+        recompile_of(compile_, events, reader), inputs_of(compile_, reader), timing, caches, parts,
         missing_of(compile_, artifacts, units, metrics, version), version,
         whole_in(dynamo, "cache_size_limit") if limit is None else limit,
         whole_in(forward, "graph_node_count"), whole_in(forward, "graph_input_count"),

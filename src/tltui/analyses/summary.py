@@ -18,9 +18,10 @@ from tltui.analyses.recompiles.reasons import known_recompile, parse_reason
 from tltui.analyses.records import Reader
 from tltui.analyses.stacks.stacks import is_framework, user_frames
 from tltui.analyses.timing.events import events_of
-from tltui.analyses.timing.phases import Open, timing_of
+from tltui.analyses.timing.phases import Open, timing_so_far
 from tltui.model.nodes import Compile, Process
-from tltui.model.status import Tally
+from tltui.model.outcome import Eager
+from tltui.model.status import Status, Tally
 
 BREAKS_READ = 50
 ERRORS_READ = 8
@@ -61,7 +62,7 @@ class CodeCost:
 
 @dataclass(frozen=True, slots=True)
 class ErrorLine:
-    """Compiles of one function that failed with the same error."""
+    """Compiles of one function that failed with the same error, or run in eager mode for the same reason."""
 
     ref: str
     """The address of the first."""
@@ -73,6 +74,12 @@ class ErrorLine:
     recompile_limit: bool = False
     count: int = 1
     ranks: int = 1
+    eager: Eager | None = None
+    """Why all of the function runs in eager mode."""
+    reached: bool | None = None
+    """Whether the exception reached the caller; None: this torch does not log it."""
+    no_breaks: bool = False
+    """It failed as a graph break was not allowed: `fullgraph=True`, `error_on_graph_break`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +114,8 @@ class MostRecompiled:
     """The address of its newest compile."""
     reason: str | None
     limit_hit: bool
+    eager: bool = False
+    """Whether calls that fit none of its compiles run in eager mode since the limit was hit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +124,8 @@ class Unfinished:
 
     ref: str
     code: Code
-    doing: str | None
+    doing: Open | None
     """What it had begun and not ended, the innermost."""
-    seconds: float | None
-    """How long that had taken at its last event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +142,8 @@ class Summary:
     slowest: tuple[tuple[str, float, Code], ...]
     """(address, seconds, code) of the slowest compiles."""
     errors: tuple[ErrorLine, ...]
+    eager: tuple[ErrorLine, ...]
+    """Functions that torch gave up."""
     breaks: tuple[BreakPlace, ...]
     breaks_read: int
     recompiled: MostRecompiled | None
@@ -165,7 +174,8 @@ def summarise(processes: Iterable[Process]) -> Summary:
         max((start + c.tally.seconds * 1e6 for start, c in starts), default=None),
         tuple(_cost(code, members, rank) for code, members in _dearest(by_code)),
         tuple((str(c.ref), seconds, code_of(c)) for seconds, c in slow if seconds > 0),
-        _errors(real, rank),
+        _errors(real, rank, Status.ERROR),
+        _errors(real, rank, Status.EAGER),
         breaks,
         read,
         _most_recompiled(real),
@@ -220,14 +230,14 @@ def _cost(key: tuple[Any, ...], members: list[Compile], rank: Ranks) -> CodeCost
     )
 
 
-def _errors(compiles: list[Compile], rank: Ranks) -> tuple[ErrorLine, ...]:
-    """The errors by kind, in the order of the first of each; hits of the recompile limit last."""
+def _errors(compiles: list[Compile], rank: Ranks, status: Status) -> tuple[ErrorLine, ...]:
+    """The compiles of a status by kind, in the order of the first of each; hits of the recompile limit last."""
     groups: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
     for compile_ in compiles:
-        if compile_.tally.errors:
+        if compile_.tally.counted(status):
             facts = compile_.facts
             reason = (facts.fail_reason or facts.backward_fail_reason or "").partition("\n")[0]
-            groups[facts.recompile_limit, facts.fail_type, reason, compile_.frame.code].append(compile_)
+            groups[facts.recompile_limit, facts.eager, facts.fail_type, reason, compile_.frame.code].append(compile_)
     found = []
     for number, members in enumerate(groups.values()):
         first = members[0]
@@ -241,7 +251,9 @@ def _errors(compiles: list[Compile], rank: Ranks) -> tuple[ErrorLine, ...]:
         if known is not None:
             kind, reason, file, line = known.type, known.reason, known.file, known.line
         limit = facts.recompile_limit
-        found.append(ErrorLine(str(first.ref), kind, reason, file, line, name, limit, len(members), ranks))
+        found.append(ErrorLine(
+            str(first.ref), kind, reason, file, line, name, limit, len(members), ranks, facts.eager, facts.reached, facts.no_breaks
+        ))  # fmt: skip
     return tuple(sorted(found, key=lambda error: error.recompile_limit))
 
 
@@ -291,7 +303,7 @@ def _most_recompiled(compiles: list[Compile]) -> MostRecompiled | None:
         reason = found.reasons[0].text if found is not None and found.reasons else None
     return MostRecompiled(
         code_of(last), str(last.frame.ref), len(members), sum(c.tally.seconds for c in members), str(last.ref), reason,
-        any(c.facts.recompile_limit for c in members),
+        any(c.facts.recompile_limit for c in members), any(c.facts.eager is Eager.LIMIT for c in members),
     )  # fmt: skip
 
 
@@ -303,17 +315,14 @@ def _unfinished(compiles: list[Compile]) -> tuple[Unfinished, ...]:
     found = []
     for members in list(newest.values())[:UNFINISHED_READ]:
         last = max(members, key=lambda c: c.records[-1] if c.records else 0)
-        inner = doing(last)
-        found.append(
-            Unfinished(str(last.ref), code_of(last), inner.name if inner else None, inner.seconds if inner else None)
-        )
+        found.append(Unfinished(str(last.ref), code_of(last), doing(last)))
     return tuple(found)
 
 
 @part
 def doing(compile_: Compile, reader: Reader) -> Open | None:
     """What a compile had begun and not ended, the innermost."""
-    waiting = timing_of(events_of(compile_, reader), []).open
+    waiting = timing_so_far(compile_, events_of(compile_, reader), [], reader).open
     return waiting[-1] if waiting else None
 
 

@@ -19,12 +19,14 @@ examples:
 
 def add_arguments(parser: Parser) -> None:
     """PATTERN, which is always the first argument, PATH, and where to look."""
+    from tltui.model.status import Status
+
     parser.add_argument("pattern", metavar="PATTERN", help="a regular expression; small letters match capitals too")
     add_paths(parser)
     add_json(parser)
     parser.add_argument("-C", "--context", metavar="N", type=int, default=0, help="show N lines around each hit")
     parser.add_argument("--artifact", metavar="GLOB", default="*", help="only artifacts of this name")
-    parser.add_argument("--status", choices=["ok", "break", "error", "empty", "missing"], help="only such compiles")
+    parser.add_argument("--status", choices=[str(status) for status in Status], help="only such compiles")
     parser.add_argument("--rank", metavar="N", type=int, help="only this rank")
     parser.add_argument("--frame", metavar="F", type=int, help="only this frame")
 

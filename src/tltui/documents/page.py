@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tltui.documents import format as fmt
-from tltui.model.status import GLYPHS, Status, glyph
+from tltui.model.status import Status, colour, glyph
 from tltui.text import tokens
 from tltui.text.document import Builder, Options, Piece
 from tltui.text.sanitize import sanitize
@@ -51,7 +51,7 @@ class Page(Builder):
 
     def status(self, status: Status | None) -> Piece:
         """The glyph of a status, in its style."""
-        return (glyph(status, self.ascii), str(status) if status else tokens.DIM)
+        return (glyph(status, self.ascii), colour(status))
 
     def say(self, text: str, indent: str = "", style: str = "", hang: str | None = None) -> None:
         """A text, wrapped. `hang` is the indent of the further lines (the same by default)."""
@@ -167,6 +167,3 @@ class Page(Builder):
             if widths[widest] <= 6:
                 break
             widths[widest] -= min(over(), max(1, widths[widest] - sorted(widths)[-2] if len(widths) > 1 else over()))
-
-
-STATUS_ORDER: tuple[Status, ...] = tuple(GLYPHS)

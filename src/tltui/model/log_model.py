@@ -287,6 +287,13 @@ class LogModel:
                 touched.update((id(owner), owner) for owner in process.compiles.values())
         for owner in touched.values():
             owner.touch()
+        for frame in {id(owner.frame): owner.frame for owner in touched.values()}.values():
+            if frame.settle():
+                later = {id(sibling): sibling for sibling in frame.compiles if id(sibling) not in touched}
+                touched.update(later)
+                for sibling in later.values():
+                    sibling.touch()
+        for owner in touched.values():
             owner.process.tally -= owner.tally
             owner.tally = Tally.of(owner)
             owner.process.tally += owner.tally

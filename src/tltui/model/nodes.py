@@ -81,8 +81,8 @@ class Compile:
 
     @property
     def is_recompile(self) -> bool:
-        """A compile of a frame that had been compiled before."""
-        return bool(self.id.compile)
+        """A compile of a frame for which there was compiled code, as far as the log tells: the guards of that code failed."""
+        return (self.id.compile or 0) > self.frame.first_code
 
     @property
     def is_closed(self) -> bool:
@@ -154,6 +154,9 @@ class Frame:
     stamp: int = 0
     """Counts the changes of its compiles."""
     _told: tuple[str | None, str | None, int | None] | None = None
+    _first: tuple[int, int] = (-1, 0)
+    """The stamp for which `first_code` was found, and what it was."""
+    _settled: int = 0
 
     @property
     def ref(self) -> Ref:
@@ -169,6 +172,23 @@ class Frame:
         """Whether what its compiles tell of its code is news."""
         told, self._told = self._told, self.code
         return told != self._told
+
+    @property
+    def first_code(self) -> int:
+        """The number of its first compile that left compiled code, or that may have: of it the log tells no end."""
+        if self._first[0] != self.stamp:
+            number = 0
+            for compile_ in self.compiles:
+                if compile_.id.compile != number or compile_.facts.left_code is not False:
+                    break
+                number += 1
+            self._first = self.stamp, number
+        return self._first[1]
+
+    def settle(self) -> bool:
+        """Whether `first_code` is news: then other compiles are recompiles than before."""
+        before, self._settled = self._settled, self.first_code
+        return before != self._settled
 
     @property
     def code(self) -> tuple[str | None, str | None, int | None]:

@@ -1,56 +1,109 @@
 """Status and facts of a compile.
 
-The status is the first that applies: error, break, empty, ok; without metrics running while the job may still be writing, then
-missing. What only a text log tells of is seen. The facts stay separate beside
-it, since one compile may well have restarted, broken its graph and failed.
+`TABLE` is the one table of statuses, in the order in which they are looked for: the first that applies is the status. Glyphs,
+colours, counts, gates, keys and legends all read from it; docs/design.md shows it. The facts stay separate beside the status, since
+one compile may well have restarted, broken its graph and failed.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, Protocol
 
+from tltui.model.outcome import FINE, Eager, Outcome, hit_limit, interrupted, outcome_of
+from tltui.text import tokens
 from tltui.trace.batch import Metrics, Started
+from tltui.trace.log import Log
 
 
 class Status(str, Enum):
     """What became of a compile."""
 
     ERROR = "error"
+    EAGER = "eager"
     BREAK = "break"
     EMPTY = "empty"
-    OK = "ok"
-    MISSING = "missing"
     RUNNING = "running"
     SEEN = "seen"
+    OK = "ok"
+    MISSING = "missing"
 
     def __str__(self) -> str:
         return self.value
 
 
-GLYPHS = {Status.ERROR: "✗", Status.BREAK: "⚑", Status.EMPTY: "∅", Status.OK: "✓", Status.MISSING: "?",
-          Status.RUNNING: "◌", Status.SEEN: "·"}  # fmt: skip
-ASCII_GLYPHS = {Status.ERROR: "x", Status.BREAK: "!", Status.EMPTY: "0", Status.OK: "+", Status.MISSING: "?",
-                Status.RUNNING: "o", Status.SEEN: "."}  # fmt: skip
+class Row(NamedTuple):
+    """What belongs to a status."""
+
+    glyph: str
+    ascii: str
+    colour: str
+    """A style of `tltui.text.tokens`."""
+    field: str
+    """The field of `Tally` that counts such compiles."""
+    words: str
+    """After their number: `3 failed`."""
+    gate: str
+    """The limit of `tltui check` that is about them; '' for none."""
+    keys: str
+    """The keys that visit them, small letters: `e`; `b` where they have a graph break."""
+    meaning: str
+
+
+TABLE: dict[Status, Row] = {
+    Status.ERROR: Row(
+        "✗", "x", tokens.ERROR, "errors", "failed", "error", "eb",
+        "the compile failed, or its backward did: an exception for the caller, as far as the log tells"),
+    Status.EAGER: Row(
+        "»", ">", tokens.EAGER, "eager", "in eager mode", "eager", "eb",
+        "not compiled, and no error: the function runs in eager mode (given up, or the recompile limit)"),
+    Status.BREAK: Row(
+        "⚑", "!", tokens.BREAK, "broken", "with breaks", "break", "b",
+        "a graph break: what follows is compiled separately, or runs in eager mode"),
+    Status.EMPTY: Row(
+        "∅", "0", tokens.EMPTY, "empty", "empty", "empty", "",
+        "no operations were captured; torch may skip this function from now on, also for calls that have some"),
+    Status.RUNNING: Row(
+        "◌", "o", tokens.RUNNING, "running", "running", "unfinished", "",
+        "no metrics yet: the job may still be compiling it"),
+    Status.SEEN: Row(
+        "·", ".", tokens.SEEN, "seen", "seen", "", "",
+        "seen in a text log, which does not tell what became of it"),
+    Status.OK: Row("✓", "+", tokens.OK, "ok", "ok", "", "", "compiled"),
+    Status.MISSING: Row(
+        "?", "?", tokens.MISSING, "missing", "without metrics", "unfinished", "",
+        "no metrics: still compiling, killed, or cut off"),
+}  # fmt: skip
 RECOMPILE_GLYPH, ASCII_RECOMPILE = "↻", "~"
-MEANING = {
-    Status.ERROR: "the compile failed, or its backward did",
-    Status.BREAK: "a graph break: the rest of the function was compiled separately, or ran in eager mode",
-    Status.EMPTY: "no operations to compile: nothing was gained, and nothing lost",
-    Status.OK: "compiled",
-    Status.MISSING: "no metrics: still compiling, killed, or cut off",
-    Status.RUNNING: "no metrics yet: the job may still be compiling it",
-    Status.SEEN: "seen in a text log, which does not tell what became of it",
-}
 
 
 def glyph(status: Status | None, ascii_: bool = False) -> str:
     """The mark of a status; a dot for what has none."""
     if status is None:
         return "." if ascii_ else "·"
-    return (ASCII_GLYPHS if ascii_ else GLYPHS)[status]
+    return TABLE[status].ascii if ascii_ else TABLE[status].glyph
+
+
+def colour(status: Status | None) -> str:
+    """The style of a status."""
+    return tokens.DIM if status is None else TABLE[status].colour
+
+
+def is_visited(compile_: Recorded, key: str) -> bool:
+    """Whether the keys `e E` or `b B` stop at a compile."""
+    status = compile_.status
+    return status is not None and key in TABLE[status].keys and (key != "b" or compile_.facts.breaks > 0)
+
+
+class Owner(Protocol):
+    """The process of a compile, as far as facts need it."""
+
+    @property
+    def log(self) -> Log:
+        """Its log."""
 
 
 class Recorded(Protocol):
@@ -61,6 +114,14 @@ class Recorded(Protocol):
     attempts: frozenset[int]
     started: Started | None
     started_attempt: int | None
+
+    @property
+    def process(self) -> Owner:
+        """Whose it is."""
+
+    @property
+    def records(self) -> Sequence[int]:
+        """Numbers of its records in the log."""
 
     @property
     def is_compile(self) -> bool:
@@ -95,7 +156,17 @@ class Facts:
     waiting: bool
     """It has no metrics yet, and its log may go on."""
     failed: bool
-    """The compile of the frame failed."""
+    """The compile of the frame failed, or was interrupted."""
+    interrupted: bool
+    """Something that is no `Exception` broke it off: Ctrl-C, `SystemExit`."""
+    reached: bool | None
+    """Whether its exception reached the caller; None: this torch does not log it."""
+    no_breaks: bool
+    """It failed as a graph break was not allowed: `fullgraph=True`, `error_on_graph_break`."""
+    eager: Eager | None
+    """Why all of the function runs in eager mode from then on."""
+    left_code: bool | None
+    """Whether it left compiled code with guards; None: the log does not tell."""
     fail_type: str | None
     fail_reason: str | None
     backward_failed: bool
@@ -108,7 +179,7 @@ class Facts:
     skipped: bool
     """No operation was captured."""
     recompile_limit: bool
-    """The frame had been compiled as often as `recompile_limit` allows; it runs in eager mode from now on."""
+    """The frame had been compiled as often as `recompile_limit` allows."""
     has_backward: bool
     cudagraph_skip_reason: str | None
     graph_op_count: int | None
@@ -120,10 +191,11 @@ class Facts:
 
 
 class Tally(NamedTuple):
-    """Counts that headings show. They add up over compiles, processes and ranks."""
+    """Counts that headings show. They add up over compiles, processes and ranks. Each compile is in one of `counted`."""
 
     compiles: int = 0
     breaks: int = 0
+    """Graph breaks, whatever became of their compile."""
     errors: int = 0
     recompiles: int = 0
     restarts: int = 0
@@ -132,6 +204,10 @@ class Tally(NamedTuple):
     empty: int = 0
     missing: int = 0
     running: int = 0
+    eager: int = 0
+    seen: int = 0
+    skips: int = 0
+    """Of `eager`: those for which a graph break is the reason."""
     seconds: float = 0.0
 
     def __add__(self, other: object) -> Tally:
@@ -145,25 +221,29 @@ class Tally(NamedTuple):
         # rounded, so that it does not matter in which order something was added and taken away
         return Tally(*counts)._replace(seconds=round(self.seconds + sign * other.seconds, 9))
 
+    def counted(self, status: Status) -> int:
+        """How many compiles have a status."""
+        return int(getattr(self, TABLE[status].field))
+
     @classmethod
     def of(cls, compile_: Recorded) -> Tally:
         """What one compile adds."""
-        if not compile_.is_compile:
-            return cls(breaks=compile_.counts["dynamo_graph_break_reason"])
-        facts, status = compile_.facts, compile_.status
-        return cls(
+        status = compile_.status
+        if status is None:
+            return cls(breaks=compile_.counts[BREAK])
+        facts = compile_.facts
+        one = cls(
             compiles=1,
             breaks=facts.breaks,
-            errors=int(status is Status.ERROR),
             recompiles=int(compile_.is_recompile),
             restarts=len(facts.restarts),
-            ok=int(status is Status.OK),
-            broken=int(status is Status.BREAK),
-            empty=int(status is Status.EMPTY),
-            missing=int(status is Status.MISSING),
-            running=int(status is Status.RUNNING),
+            skips=int(facts.eager is Eager.SKIPPED and status is Status.EAGER),
             seconds=round(facts.duration_s or 0.0, 9),
         )
+        return one._replace(**{TABLE[status].field: 1})
+
+
+BREAK = "dynamo_graph_break_reason"
 
 
 def facts_of(compile_: Recorded) -> Facts:
@@ -173,21 +253,23 @@ def facts_of(compile_: Recorded) -> Facts:
     failed = next((m for m in forward if m.fail_type), None)
     backward_failed = next((m for m in backward if m.fail_type), None)
     restarts = tuple(reason for m in forward for reason in m.restart_reasons or ())
-    breaks = compile_.counts["dynamo_graph_break_reason"]
+    breaks = compile_.counts[BREAK]
     if not compile_.logs_breaks:
         breaks = max(breaks, len(restarts))
     durations = [m.duration_s for m in forward if m.duration_s is not None]
     backward_s = [m.duration_s for m in backward if m.duration_s is not None]
     last = forward[-1] if forward else None
     skip_reason = next((m.cudagraph_skip_reason for m in compile_.metrics if m.cudagraph_skip_reason), None)
-    # with fullgraph=True the limit is an error of its own
-    limit = failed is not None and (
-        "recompile limit" in (failed.fail_reason or "").lower() or "RecompileLimit" in (failed.fail_type or "")
-    )
+    ended = _ended(compile_, failed, last, breaks)
     return Facts(
         has_metrics=bool(forward),
         waiting=not forward and not compile_.log_ended,
-        failed=failed is not None or bool(compile_.counts["dynamo_error"] and not forward and compile_.log_ended),
+        failed=ended.failed,
+        interrupted=ended.failed and failed is None and last is not None,
+        reached=True if backward_failed else ended.outcome.reached,
+        no_breaks=ended.outcome.no_breaks,
+        eager=ended.outcome.eager,
+        left_code=ended.left_code,
         fail_type=failed.fail_type if failed else None,
         fail_reason=failed.fail_reason if failed else None,
         backward_failed=backward_failed is not None,
@@ -195,8 +277,8 @@ def facts_of(compile_: Recorded) -> Facts:
         breaks=breaks,
         restarts=restarts,
         attempts=max(len(compile_.attempts), 1),
-        skipped=bool(forward) and failed is None and not any(m.graph_op_count for m in forward),
-        recompile_limit=limit,
+        skipped=bool(forward) and not ended.failed and not any(m.graph_op_count for m in forward),
+        recompile_limit=failed is not None and hit_limit(failed),
         has_backward=bool(backward),
         cudagraph_skip_reason=skip_reason,
         graph_op_count=last.graph_op_count if last else None,
@@ -207,10 +289,48 @@ def facts_of(compile_: Recorded) -> Facts:
     )
 
 
+class _Ended(NamedTuple):
+    """How the compile of the frame ended."""
+
+    outcome: Outcome
+    failed: bool = False
+    left_code: bool | None = None
+
+
+def _ended(compile_: Recorded, failed: Metrics | None, last: Metrics | None, breaks: int) -> _Ended:
+    if failed is not None:
+        return _Ended(outcome_of(failed, breaks, breaks > 0 and _ends_with(compile_)[0]), True, False)
+    if last is None:
+        if not (compile_.counts["dynamo_error"] and compile_.log_ended):
+            return _Ended(FINE)
+        # cut off between the failure and the metrics: nothing tells what torch made of it
+        skips = breaks > 0 and _ends_with(compile_)[0]
+        return _Ended(Outcome(Eager.SKIPPED if skips else None, False if skips else None), True, False)
+    if last.graph_op_count is not None or last.guarded is None:
+        return _Ended(FINE, False, True)
+    skips, has_graph = _ends_with(compile_)
+    if interrupted(last, has_graph):
+        return _Ended(Outcome(None, True), True, False)
+    return _Ended(Outcome(Eager.SKIPPED, False) if skips else FINE, False, False)
+
+
+def _ends_with(compile_: Recorded) -> tuple[bool, bool]:
+    """Whether the last attempt has a record of a graph break, and whether any has a graph. No payload is read."""
+    log, attempt = compile_.process.log, max(compile_.attempts, default=0)
+    has_break = has_graph = False
+    for record in compile_.records:
+        kind = log.kind(record)
+        has_graph = has_graph or kind.event == "dynamo_output_graph"
+        has_break = has_break or (kind.name == BREAK and (log.context(record).attempt or 0) == attempt)
+    return has_break, has_graph
+
+
 def status_of(facts: Facts) -> Status:
     """The first that applies."""
-    if facts.failed or facts.backward_failed:
+    if facts.backward_failed or (facts.failed and facts.eager is None):
         return Status.ERROR
+    if facts.eager is not None:
+        return Status.EAGER
     if facts.breaks:
         return Status.BREAK
     if not facts.has_metrics:

@@ -1,4 +1,4 @@
-"""From one compile to the next one that matters: error, break, recompile, the same code on another rank."""
+"""From one compile to the next one that matters: failure, break, recompile, the same code on another rank."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.nodes import Compile, Process
 from tltui.model.ref import NO_ID
 from tltui.model.run import Run
-from tltui.model.status import Status
+from tltui.model.status import TABLE, Status, is_visited
 
 T = TypeVar("T")
 
@@ -23,24 +23,25 @@ def in_order(run: Run) -> Iterator[Compile]:
 
 
 def interesting(run: Run) -> Compile | None:
-    """Where somebody wants to look first: the first error, else the first break, else the first compile."""
-    best: Compile | None = None
+    """Where somebody wants to look first: the first error, else the first function in eager mode, else the first break, else the
+    first compile."""
+    found: dict[Status | None, Compile] = {}
     for compile_ in in_order(run):
-        if compile_.status is Status.ERROR:
+        status = compile_.status
+        if status is Status.ERROR:
             return compile_
-        if best is None or (compile_.status is Status.BREAK and best.status is not Status.BREAK):
-            best = compile_
-    return best
+        found.setdefault(status if status is not None and TABLE[status].keys else None, compile_)
+    return next((found[status] for status in (*TABLE, None) if status in found), None)
 
 
 def has_error(compile_: Compile) -> bool:
-    """For `next_compile`."""
-    return compile_.status is Status.ERROR
+    """For `next_compile`: what failed, and what runs in eager mode."""
+    return is_visited(compile_, "e")
 
 
 def has_break(compile_: Compile) -> bool:
     """For `next_compile`: also of compiles that failed."""
-    return compile_.facts.breaks > 0
+    return is_visited(compile_, "b")
 
 
 def next_compile(

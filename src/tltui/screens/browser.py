@@ -13,11 +13,10 @@ from textual.binding import BindingType
 from tltui.commands import Where
 from tltui.documents.format import clip, plural, seconds, size_of
 from tltui.documents.tree.listing import torch_version
-from tltui.documents.tree.outline import path_to
+from tltui.documents.tree.outline import marks, path_to
 from tltui.messages import Scanned
 from tltui.model.follow import Follower
 from tltui.model.run import Event, settle
-from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, Status, glyph
 from tltui.model.walk import interesting
 from tltui.screens.browser_commands import BrowserCommands
 from tltui.screens.main_screen import NARROW
@@ -149,13 +148,8 @@ class Browser(BrowserCommands):
         if len(run.ranks) > 1:
             left.append(f"  {plural(len(run.ranks), 'rank')}")
         left.append(f"  {plural(tally.compiles, 'compile')}")
-        for count, mark, word, style in (
-            (tally.errors, glyph(Status.ERROR, self.ascii_only), "error", tokens.ERROR),
-            (tally.breaks, glyph(Status.BREAK, self.ascii_only), "break", tokens.BREAK),
-            (tally.recompiles, ASCII_RECOMPILE if self.ascii_only else RECOMPILE_GLYPH, "recompile", tokens.RECOMPILE),
-        ):
-            if count:
-                left.append((f"  {mark} {plural(count, word)}", style))
+        for count, mark, word, style in marks(tally, self.ascii_only):
+            left.append((f"  {mark} {count:,} {word}", style))
         if run.damaged:
             left.append((f"  {run.damaged} damaged", tokens.WARN))
         if run.lost:

@@ -11,7 +11,7 @@ from textual.screen import ModalScreen
 
 from tltui.commands import Where, of, shown
 from tltui.config import Config, config_path
-from tltui.model.status import ASCII_RECOMPILE, MEANING, RECOMPILE_GLYPH, glyph
+from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, glyph
 from tltui.screens.prompt import Prompt
 from tltui.text import tokens
 from tltui.text.document import Builder, TextDocument
@@ -22,8 +22,8 @@ def help_document(ascii_only: bool, config: Config) -> TextDocument:
     """Marks, keys, addresses, where settings go."""
     builder = Builder("@help", "help  (esc closes, / searches)")
     builder.heading("Marks in the tree")
-    for status, meaning in MEANING.items():
-        builder.add("  ", (glyph(status, ascii_only), str(status)), f"  {status:<8} ", (meaning, tokens.DIM))
+    for status, row in TABLE.items():
+        builder.add("  ", (glyph(status, ascii_only), row.colour), f"  {status:<8} ", (row.meaning, tokens.DIM))
     again = ASCII_RECOMPILE if ascii_only else RECOMPILE_GLYPH
     why = "compiled again, because a guard of an earlier compile failed"
     builder.add("  ", (again, tokens.RECOMPILE), "  again    ", (why, tokens.DIM))

@@ -16,8 +16,8 @@ class Walking:
         self._bench = bench
 
     def error(self, back: bool) -> None:
-        """To the next error."""
-        self._walk(has_error, back, "error")
+        """To the next error, or function in eager mode."""
+        self._walk(has_error, back, "error or function in eager mode")
 
     def graph_break(self, back: bool) -> None:
         """To the next graph break."""

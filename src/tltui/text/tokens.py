@@ -10,6 +10,7 @@ from __future__ import annotations
 OK = "ok"
 BREAK = "break"
 ERROR = "error"
+EAGER = "eager"
 EMPTY = "empty"
 MISSING = "missing"
 RUNNING = "running"
@@ -49,7 +50,7 @@ REMOVED = "removed"
 CHANGED = "changed"
 
 ALL: tuple[str, ...] = (
-    OK, BREAK, ERROR, EMPTY, MISSING, RUNNING, SEEN, WARN, RECOMPILE,
+    OK, BREAK, ERROR, EAGER, EMPTY, MISSING, RUNNING, SEEN, WARN, RECOMPILE,
     TITLE, HEADING, LABEL, VALUE, DIM, STRONG, LINK, CONTROL,
     KEYWORD, NAME, DEFINITION, FUNCTION, TYPE, STRING, NUMBER, OPERATOR, COMMENT, ORIGIN, DECORATOR,
     KEY, CONSTANT, EXCEPTION,

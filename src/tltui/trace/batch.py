@@ -67,6 +67,10 @@ class Metrics(NamedTuple):
     recompile_reason: str | None
     pytorch_version: str | None
     is_runtime: bool
+    guarded: bool | None = None
+    """`has_guarded_code`: no exception left the compile."""
+    suppressed: bool = False
+    """It failed, and `suppress_errors` was set."""
 
     @property
     def ends_compile(self) -> bool:

@@ -110,11 +110,12 @@ def metrics_of(event: str, fields: object, record: int) -> Metrics | None:
     """The kept fields of a metrics record (trace-format: 99 fields, all nullable). None if it is not an object."""
     if not isinstance(fields, dict):
         return None
-    restarts = fields.get("restart_reasons")
+    restarts, guarded = fields.get("restart_reasons"), fields.get("has_guarded_code")
+    fail_type = _text(fields.get("fail_type"))
     return Metrics(
         record,
-        event,
-        _text(fields.get("fail_type")),
+        _whose(event, fields),
+        fail_type,
         _text(fields.get("fail_reason")),
         tuple(str(reason)[:KEPT_TEXT] for reason in restarts) if isinstance(restarts, list) else None,
         whole_number(fields.get("graph_op_count")),
@@ -129,7 +130,21 @@ def metrics_of(event: str, fields: object, record: int) -> Metrics | None:
         _text(fields.get("recompile_reason")),
         _text(fields.get("pytorch_version")),
         event.endswith("_runtime") or fields.get("is_runtime") is True,
+        guarded if isinstance(guarded, bool) else None,
+        fail_type is not None and _suppresses(fields),
     )
+
+
+def _whose(event: str, fields: dict[str, Any]) -> str:
+    """Torch 2.6 calls the metrics of a compile that it gave up before the first step those of a backward: `is_forward` is null."""
+    is_own = event == "bwd_compilation_metrics" and "is_forward" in fields and fields["is_forward"] is None
+    return "compilation_metrics" if is_own else event
+
+
+def _suppresses(fields: dict[str, Any]) -> bool:
+    """Whether `suppress_errors` was set: a field of its own since torch 2.6, and in the configuration."""
+    config = fields.get("dynamo_config")
+    return fields.get("config_suppress_errors") is True or (isinstance(config, str) and '"suppress_errors": true' in config)
 
 
 def started_of(fields: object, record: int) -> Started:

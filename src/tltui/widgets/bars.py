@@ -23,8 +23,8 @@ from tltui.text.width import cells as cell_len
 from tltui.text.width import crop
 
 LINE_STYLES = (
-    tokens.OK, tokens.BREAK, tokens.ERROR, tokens.EMPTY, tokens.MISSING, tokens.RUNNING, tokens.SEEN,
-    tokens.WARN, tokens.RECOMPILE,
+    tokens.OK, tokens.BREAK, tokens.ERROR, tokens.EAGER, tokens.EMPTY, tokens.MISSING, tokens.RUNNING,
+    tokens.SEEN, tokens.WARN, tokens.RECOMPILE,
     tokens.TITLE, tokens.HEADING, tokens.LABEL, tokens.DIM, tokens.STRONG, tokens.DEFINITION,
 )  # fmt: skip
 """The styles of bars and of the tree. Others look like plain text there: each style of each widget costs a part of a millisecond

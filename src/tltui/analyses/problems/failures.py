@@ -14,6 +14,7 @@ from tltui.model.nodes import Compile
 ERROR = "dynamo_error"
 BACKWARD = "eager_compile_backwards_failure"
 LIMIT = 1 << 18
+INTERRUPTED = "interrupted"
 _LAST = re.compile(
     r"^(?P<type>[A-Za-z_][\w.]*(?:Error|Exception|Failed|Unsupported|Node|Interrupt|Exit|Hit|Warning)): ?(?P<text>.*)$"
 )
@@ -52,6 +53,8 @@ def failures_of(
         if kind := text_in(fields, "fail_type"):
             record = errors.pop(BACKWARD if backward else ERROR, None)
             found.append(_failure(compile_, kind, fields, backward, record, reader))
+    if compile_.facts.interrupted:
+        found.append(Failure(INTERRUPTED, "by something that is no error: Ctrl-C, or an exit; torch logs no more of it"))
     for name, record in errors.items():  # the log ends before the metrics, or torch went on in eager mode
         if name == BACKWARD or not (compile_.facts.has_metrics or compile_.facts.waiting):
             found.append(_failure(compile_, "", {}, name == BACKWARD, record, reader))

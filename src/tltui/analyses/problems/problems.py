@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from tltui.analyses.parts import part
@@ -23,6 +23,7 @@ from tltui.analyses.records import Reader, json_in, metrics_fields, whole_in
 from tltui.analyses.stacks.stacks import user_frames
 from tltui.analyses.summary import Code, code_of
 from tltui.model.nodes import Compile
+from tltui.model.outcome import Eager
 
 VARIANTS = 8
 Steps = Generator[None, None, "tuple[T, ...]"]
@@ -53,6 +54,27 @@ class FailedGroup:
     """Where the error is a graph break that was not allowed: what torch says about it."""
     installed: Registered | None
     occurrences: tuple[Occurrence, ...]
+    no_breaks: bool = False
+    """It is an error because a graph break was not allowed: `fullgraph=True`, `error_on_graph_break`."""
+    reached: bool | None = None
+    """Whether the exception reached the caller; None: this torch does not log it."""
+
+
+@dataclass(frozen=True, slots=True)
+class EagerGroup:
+    """A code object that torch gave up for one reason: all of it runs in eager mode. Hits of the recompile limit: `LimitGroup`."""
+
+    code: Code
+    eager: Eager
+    headline: str
+    """The graph break that torch could not resume from, or the error that `suppress_errors` kept from the caller."""
+    file: str | None
+    line: int | None
+    record: str | None
+    """The address of what tells."""
+    failure: Failure | None
+    """None where a graph break is no failure: in a loop, up to torch 2.10."""
+    occurrences: tuple[Occurrence, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +90,8 @@ class LimitGroup:
     last_reason: str
     """The first guard that failed the last time, '' if no reason was logged."""
     occurrences: tuple[Occurrence, ...]
+    eager: bool = False
+    """Whether calls that fit no compile run in eager mode; else the limit is an error for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,16 +160,20 @@ class Problems:
     """False where torch was too old to write records of graph breaks: then they are the restart reasons."""
     running: tuple[Occurrence, ...] = ()
     """Compiles without metrics, of logs that may go on."""
+    eager: tuple[EagerGroup, ...] = ()
+    """Functions that run in eager mode."""
 
 
 def problems(compiles: Sequence[Compile]) -> Problems:
     """All problems at once."""
     errors, backward = run_steps(failed_groups(compiles))
+    eager = run_steps(eager_groups(compiles))
     limits = run_steps(limit_groups(compiles))
     breaks, restarts = run_steps(break_groups(compiles))
     return Problems(
         1, errors, backward, limits, unfinished_of(compiles), breaks, restarts, skipped_groups(compiles),
         cudagraph_groups(compiles), breaks_logged(compiles), unfinished_of(compiles, waiting=True),
+        eager,
     )  # fmt: skip
 
 
@@ -170,14 +198,14 @@ def failed_groups(
     compiles: Sequence[Compile],
 ) -> Generator[None, None, tuple[tuple[FailedGroup, ...], tuple[FailedGroup, ...]]]:
     """Failures of the forward and of the backward compile, in the order of the first of each. Hits of the recompile
-    limit are left out: `limit_groups` has them."""
+    limit are left out: `limit_groups` has them; and what ran on in eager mode: `eager_groups`."""
     groups: dict[tuple[Any, ...], list[tuple[Compile, Failure]]] = defaultdict(list)
     for compile_ in compiles:
         facts = compile_.facts
         if not (facts.failed or facts.backward_failed or compile_.counts["eager_compile_backwards_failure"]):
             continue
         for failure in known_failures(compile_):
-            if facts.recompile_limit and not failure.backward:
+            if (facts.recompile_limit or facts.eager) and not failure.backward:
                 continue
             first = failure.reason.partition("\n")[0]
             place = (failure.file, failure.line)
@@ -192,8 +220,38 @@ def _failed(members: list[tuple[Compile, Failure]]) -> FailedGroup:
     explained = from_restart(failure.reason) if "Explanation:" in failure.reason else None
     return FailedGroup(
         failure, code_of(compile_), explained, registered(explained.gb) if explained else None,
-        tuple(_occurrence(c, record=f.ref) for c, f in members),
+        tuple(_occurrence(c, record=f.ref) for c, f in members), compile_.facts.no_breaks and not failure.backward,
+        True if failure.backward else compile_.facts.reached,
     )  # fmt: skip
+
+
+def eager_groups(compiles: Sequence[Compile]) -> Steps[EagerGroup]:
+    """Functions that torch gave up, in the order of the first of each."""
+    groups: dict[tuple[Any, ...], list[tuple[Compile, EagerGroup]]] = defaultdict(list)
+    for compile_ in compiles:
+        eager = compile_.facts.eager
+        if eager is None or eager is Eager.LIMIT:
+            continue
+        made = _eager(compile_, eager)
+        own = compile_.frame.code if compile_.frame.code[0] is not None else (id(compile_.frame),)
+        groups[own, eager, made.headline, made.file, made.line].append((compile_, made))
+        yield
+    return tuple(
+        replace(members[0][1], occurrences=tuple(_occurrence(c, record=made.record) for c, made in members))
+        for members in groups.values()
+    )
+
+
+def _eager(compile_: Compile, eager: Eager) -> EagerGroup:
+    failure = next((failure for failure in known_failures(compile_) if not failure.backward), None)
+    broke = known_breaks(compile_) if eager is Eager.SKIPPED else ()
+    record = broke[-1].ref if broke else failure.ref if failure else None
+    if failure is not None:
+        kind = "" if eager is Eager.SKIPPED else f"{failure.type}: "
+        headline, file, line = kind + failure.reason.partition("\n")[0], failure.file, failure.line
+    else:  # up to torch 2.10 a graph break in a loop is no failure
+        headline, file, line = (broke[-1].headline, broke[-1].file, broke[-1].line) if broke else ("", None, None)
+    return EagerGroup(code_of(compile_), eager, headline, file, line, record, failure, ())
 
 
 def limit_groups(compiles: Sequence[Compile]) -> Steps[LimitGroup]:
@@ -216,8 +274,9 @@ def _limit(members: list[Compile]) -> LimitGroup:
     recompile = known_recompile(last)
     reason = recompile.reasons[0].text if recompile is not None and recompile.reasons else ""
     return LimitGroup(
-        code_of(first), str(first.frame.ref), failure, limit_stated(first), reason, tuple(_occurrence(c) for c in members)
-    )
+        code_of(first), str(first.frame.ref), failure, limit_stated(first), reason, tuple(_occurrence(c) for c in members),
+        first.facts.eager is Eager.LIMIT,
+    )  # fmt: skip
 
 
 @part
@@ -276,8 +335,13 @@ def unfinished_of(compiles: Sequence[Compile], waiting: bool = False) -> tuple[O
     """Compiles whose metrics were not written; `waiting`: those whose log may go on."""
     return tuple(
         _occurrence(c) for c in compiles
-        if c.is_compile and not c.facts.has_metrics and not c.facts.failed and c.facts.waiting == waiting
+        if is_unfinished(c) and c.facts.waiting == waiting
     )  # fmt: skip
+
+
+def is_unfinished(compile_: Compile) -> bool:
+    """Whether the log has no end of a compile."""
+    return compile_.is_compile and not compile_.facts.has_metrics and not compile_.facts.failed
 
 
 def skipped_groups(compiles: Sequence[Compile]) -> tuple[SkippedGroup, ...]:

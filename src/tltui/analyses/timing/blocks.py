@@ -10,12 +10,12 @@ import math
 import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tltui.analyses.parts import part_of, reader_of
 from tltui.analyses.records import Reader, metrics_fields
 from tltui.analyses.timing.kernels import stated_by
-from tltui.analyses.timing.phases import ORDER, Phase, ordered, timing_of
+from tltui.analyses.timing.phases import DYNAMO, ORDER, Phase, ordered, timing_of
 from tltui.analyses.timing.results import CompileTime, KernelTime
 from tltui.analyses.timing.spans import Seen, Span, read_groups
 from tltui.analyses.timing.sums import NameSum, OwnerSum, ProcessSum, Sums
@@ -187,9 +187,20 @@ def time_of(compile_: Compile, row: array[float] | None = None) -> CompileTime |
     status = compile_.status
     start = row[1] if row is not None and events else compile_.facts.start_us
     phases = tuple(Phase(name, row[n]) for n, name in enumerate(ORDER, 2) if row[n] > 0) if row is not None else ()
+    if source == "metrics":
+        phases = _within(phases, seconds)
     return CompileTime(
         str(compile_.ref), name, file, line, str(status) if status else None, seconds, source, start, phases
     )
+
+
+def _within(phases: tuple[Phase, ...], seconds: float) -> tuple[Phase, ...]:
+    """The phases, so that they add up to no more than the metrics say: the outermost event, Dynamo's, also holds the writing of the
+    metrics themselves, which they do not count."""
+    beyond = sum(phase.seconds for phase in phases) - seconds
+    if beyond <= 0:
+        return phases
+    return tuple(replace(p, seconds=max(p.seconds - beyond, 0.0)) if p.name == DYNAMO else p for p in phases)
 
 
 def _totals(names: dict[str, NameSum]) -> tuple[NameTotal, ...]:

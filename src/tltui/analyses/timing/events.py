@@ -8,7 +8,9 @@ from typing import Any
 from tltui.analyses.parts import reader_of
 from tltui.analyses.records import Reader, named, number_in, text_in
 from tltui.model.nodes import Compile
+from tltui.trace.grammar import PREFIX
 
+DAY = 86400.0
 EVENT_LIMIT = 1 << 18
 """Stored bytes above which an event is not read: end events repeat the whole configuration, but no more than that."""
 
@@ -45,6 +47,28 @@ def events_of(compile_: Compile, reader: Reader | None = None) -> list[Event]:
         args = value.get("args") if phase == "i" else None
         found.append(Event(name, phase, at, args if isinstance(args, dict) else {}))
     return found
+
+
+def after_events(compile_: Compile, reader: Reader) -> float:
+    """Seconds from the last event of a compile to its last record, by the clock of the records; 0 where that is not to be read."""
+    event = max((record for record, _ in named(compile_, ("chromium_event",))), default=-1)
+    last = compile_.records[-1] if compile_.records else -1
+    if not -1 < event < last:
+        return 0.0
+    began, ended = _clock(reader.head(event)), _clock(reader.head(last))
+    if began is None or ended is None:
+        return 0.0
+    passed = ended - began
+    return max(passed + DAY if passed < -DAY / 2 else passed, 0.0)
+
+
+def _clock(line: bytes) -> float | None:
+    """The time of day of a record, in seconds."""
+    match = PREFIX.match(line)
+    if match is None:
+        return None
+    hour, minute, second, fraction = match[4], match[5], match[6], match[7]
+    return int(hour) * 3600 + int(minute) * 60 + float(second + b"." + fraction)
 
 
 def intervals_of(events: list[Event]) -> list[Interval]:

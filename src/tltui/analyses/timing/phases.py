@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from tltui.analyses.records import number_in
-from tltui.analyses.timing.events import Event, Interval, intervals_of
+from tltui.analyses.records import Reader, number_in
+from tltui.analyses.timing.events import Event, Interval, after_events, intervals_of
+from tltui.model.nodes import Compile
 
 DYNAMO, AUTOGRAD, BACKEND, INDUCTOR, KERNELS, CACHE, GUARDS, OTHER = (
     "dynamo", "aot autograd", "backend", "inductor", "kernels", "cache", "guards", "other",
@@ -57,7 +58,7 @@ class Open:
     since: float
     """Microseconds since the epoch."""
     seconds: float
-    """Up to the last event of this compile: at least so long."""
+    """Up to the last record of this compile: at least so long. 0: nothing is known of its length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +87,28 @@ class Timing:
         return sum(phase.seconds for phase in self.backward)
 
 
-def timing_of(events: list[Event], metrics: list[tuple[str, dict[str, Any]]]) -> Timing:
-    """The timing of a compile: from its events, else from the totals in its metrics."""
+def timing_of(events: list[Event], metrics: list[tuple[str, dict[str, Any]]], later_s: float = 0.0) -> Timing:
+    """The timing of a compile: from its events, else from the totals in its metrics. It is known to have gone on for `later_s`
+    seconds after its last event."""
     intervals = intervals_of(events)
     if not intervals:
         return _from_metrics(metrics)
-    last = max([event.at for event in events] + [i.end for i in intervals if i.end is not None])
+    last = max([event.at for event in events] + [i.end for i in intervals if i.end is not None]) + later_s * 1e6
     whole = [i for i in intervals if i.name == "entire_backward_compile"]
     backward = [i for i in intervals if any(_inside(i, outer, last) for outer in whole)]
     taken = {id(interval) for interval in backward}
     forward = [i for i in intervals if id(i) not in taken]
     waiting = tuple(Open(i.name, i.start, (last - i.start) / 1e6) for i in intervals if i.end is None)
     return Timing("events", _phases(forward, last), _phases(backward, last), intervals[0].start, last, waiting)
+
+
+def timing_so_far(
+    compile_: Compile, events: list[Event], metrics: list[tuple[str, dict[str, Any]]], reader: Reader
+) -> Timing:
+    """The same of a compile that may not have ended: its last record tells how long it went on at least."""
+    timing = timing_of(events, metrics)
+    later_s = after_events(compile_, reader) if timing.open else 0.0
+    return timing_of(events, metrics, later_s) if later_s else timing
 
 
 def _inside(interval: Interval, outer: Interval, last: float) -> bool:

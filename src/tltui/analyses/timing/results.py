@@ -103,9 +103,9 @@ class StillOpen:
     """The page of the event that began the innermost."""
     since: float
     """When the outermost began."""
-    seconds: float
-    """From then to the last event of the process: at least so long."""
-    inner_s: float
+    seconds: float | None
+    """From then to the last event of the process: at least so long. None: it is the last event, nothing is known of the time."""
+    inner_s: float | None
     """The same of the innermost."""
     last: float
     """The last event of the process."""

@@ -117,7 +117,7 @@ class _Joined:
                 last = max(own.last, item.last)
                 found.append(StillOpen(
                     item.ref, tuple(span[3] for span in item.spans), record_page(own.process, record), since,
-                    max(last - since, 0.0) / 1e6, max(last - start, 0.0) / 1e6, last, item.finished,
+                    _passed(since, last), _passed(start, last), last, item.finished,
                 ))  # fmt: skip
         return tuple(sorted(found, key=lambda item: -item.since))
 
@@ -158,6 +158,11 @@ def _alone(
         if len(compiles) == 1:
             _add_beside(single, groups, sums)
         blocks.add(members[0].process, members, block_from(members, sums, seen))
+
+
+def _passed(begun: float, last: float) -> float | None:
+    """Seconds from a begin to the last event; None where that is the begin itself: nothing is known of the time since."""
+    return (last - begun) / 1e6 if last > begun else None
 
 
 def single_of(compiles: Sequence[Compile]) -> Compile | None:

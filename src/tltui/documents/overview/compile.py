@@ -8,10 +8,13 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts import reports
 from tltui.documents.parts.compiles import add_absent, add_artifacts, add_caches, add_ids, add_inputs, add_symbols
+from tltui.documents.parts.summary import TOLD, at_least, standing
+from tltui.documents.parts.words import GIVEN_UP, INTERRUPTED, LIMIT_EAGER, LIMIT_RAISES, NO_BREAKS, NO_RECOMPILES, SKIPS, UNSURE
 from tltui.model.nodes import Compile
+from tltui.model.outcome import SOFT, error_name
 from tltui.model.ref import NO_ID
 from tltui.model.run import Run
-from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, Status
+from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, Status, colour
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
 from tltui.text.sanitize import sanitize
@@ -60,13 +63,13 @@ def _status(page: Page, run: Run, node: Compile, known: Study) -> None:
         return
     pieces: list[Piece] = []
     for n, text in enumerate(_outcome(run, node, known)):
-        pieces.append((text, str(node.status)) if n == 0 else text)
+        pieces.append((text, colour(node.status)) if n == 0 else text)
     if node.is_recompile:
         mark = ASCII_RECOMPILE if page.ascii else RECOMPILE_GLYPH
         pieces.append((f"{mark} {_which(node, known)}", tokens.RECOMPILE))
     glyph = page.status(node.status)
     first, rest = pieces[0], pieces[1:]
-    page.joined([(f"{glyph[0]} {first[0]}", str(node.status)), *rest])
+    page.joined([(f"{glyph[0]} {first[0]}", colour(node.status)), *rest])
     for note in _notes(node, known):
         page.say(note, "  ", tokens.DIM)
     _epochs(page, node)
@@ -93,19 +96,22 @@ def _epochs(page: Page, node: Compile) -> None:
 def _outcome(run: Run, node: Compile, known: Study) -> list[str]:
     facts, status = known.facts, node.status
     took = f" in {fmt.seconds(facts.duration_s)}" if facts.duration_s is not None else ""
+    after = f" after {fmt.seconds(facts.duration_s)}" if facts.duration_s is not None else ""
     if facts.recompile_limit:
         limit = f" ({known.limit})" if known.limit is not None and known.limit < 1 << 31 else ""
         return [f"not compiled: the recompile limit{limit} was reached"]
+    if status is Status.EAGER:
+        return [f"given up{after}: the function runs in eager mode"]
     if status is Status.ERROR:
         if facts.failed:
-            return [f"failed after {fmt.seconds(facts.duration_s)}" if facts.duration_s is not None else "failed"]
+            return [f"{'interrupted' if facts.interrupted else 'failed'}{after}"]
         return [f"compiled{took}, but its backward failed"]
     if status is Status.MISSING:
-        return ["not finished when the log ends"]
+        return [f"not finished when the log ends{_stood(known)}"]
     if status is Status.RUNNING:
-        return [f"running: no metrics yet, {run.goes_on}"]
+        return [f"running{_stood(known)}: no metrics yet, {run.goes_on}"]
     if status is Status.EMPTY:
-        return [f"nothing to compile: no operation was captured{took}"]
+        return [f"no operations were captured{took}"]
     what = "compiled" if facts.graph_op_count else "traced; nothing was left to compile"
     if not facts.has_metrics:
         what = "running" if facts.waiting else "not finished when the log ends"
@@ -114,6 +120,11 @@ def _outcome(run: Run, node: Compile, known: Study) -> list[str]:
     if facts.backward_s is not None:
         backward = [f"of that {fmt.seconds(facts.backward_s)} for the backward"]
     return [what + took, *breaks, *backward]
+
+
+def _stood(known: Study) -> str:
+    """`, in bytecode_tracing (dynamo)`"""
+    return f", {standing(known.timing.open[-1])}" if known.timing.open else ""
 
 
 def _which(node: Compile, known: Study) -> str:
@@ -125,14 +136,33 @@ def _which(node: Compile, known: Study) -> str:
 
 def _notes(node: Compile, known: Study) -> list[str]:
     """What the status means, where a word of it would be misunderstood."""
-    facts = known.facts
+    facts, status = known.facts, node.status
     if facts.recompile_limit:
-        return ["Calls that fit none of the earlier compiles run in eager mode; those that fit one still use it."]
-    if node.status is Status.BREAK and not facts.graph_op_count and facts.has_metrics:
-        return ["No graph came out of this frame: it runs in eager mode, and what it calls is compiled by itself."]
-    if node.status is Status.BREAK and facts.has_metrics:
+        return [LIMIT_EAGER if facts.eager else LIMIT_RAISES]
+    if facts.eager in GIVEN_UP:
+        return [GIVEN_UP[facts.eager], SKIPS]
+    if facts.interrupted:
+        return [INTERRUPTED]
+    if facts.no_breaks:
+        return [NO_BREAKS]
+    if facts.fail_type == "RecompileError":
+        return [NO_RECOMPILES]
+    if facts.failed and facts.reached is None and error_name(facts.fail_type) in SOFT:
+        return [UNSURE]
+    if status is Status.BREAK and not facts.graph_op_count and facts.has_metrics:
+        return ["No operation came before the break. What follows runs in eager mode or is compiled as a frame of its own."]
+    if status is Status.BREAK and facts.has_metrics:
         return ["The graph ends at the break. What follows runs in eager mode or is compiled as a frame of its own."]
-    return []
+    return _empty_notes(node) if status is Status.EMPTY else []
+
+
+def _empty_notes(node: Compile) -> list[str]:
+    if node.facts.left_code:
+        return ["Calls that fit its guards run as plain Python; others are compiled."]
+    notes = ["Torch skips this function from now on, also for calls that have operations."]
+    if not node.process.logs_breaks:
+        notes.append("A function with a graph break in a loop looks the same in the log of this torch.")
+    return notes
 
 
 def _no_compile(page: Page, node: Compile) -> None:
@@ -200,7 +230,8 @@ def _time(page: Page, known: Study, finished: bool) -> None:
     timing = known.timing
     if not timing.phases and not timing.backward and not timing.open:
         return
-    total = "" if known.facts.duration_s is not None else f", {fmt.seconds(timing.seconds)}"
+    told = known.facts.duration_s is None and timing.seconds >= TOLD
+    total = f", {fmt.seconds(timing.seconds)}" if told else ""
     page.heading(f"Time by phase{total}{' so far' if total and timing.open else ''}")
     reports.add_time(page, timing.phases)
     if timing.backward:
@@ -210,7 +241,8 @@ def _time(page: Page, known: Study, finished: bool) -> None:
         inner = timing.open[-1]
         state = "still running" if not finished else "begun and not seen to end"
         names = " › ".join(fmt.clip_middle(sanitize(item.name), 40) for item in timing.open[-4:])
-        page.say(f"{state}, for at least {fmt.seconds(inner.seconds)}: {names}", "  ", tokens.WARN)
+        least = f", {time}" if (time := at_least(inner.seconds)) else ""
+        page.say(f"{state}{least}: {names}", "  ", tokens.WARN)
     if timing.source == "metrics":
         page.say("(from the totals in the metrics: this log has no timing events for it)", "  ", tokens.DIM)
 

@@ -7,9 +7,11 @@ from tltui.analyses.recompiles.reasons import known_recompile, parse_reason
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.summary import add_counts
+from tltui.documents.parts.words import LIMIT_EAGER, LIMIT_RAISES, SKIPS
 from tltui.model.nodes import Compile, Frame
+from tltui.model.outcome import Eager, error_name
 from tltui.model.run import Run
-from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH
+from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Status
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
 from tltui.text.sanitize import sanitize
@@ -38,17 +40,19 @@ def frame_document(run: Run, node: Frame, options: Options) -> TextDocument:
     if recompiles:
         words.append(f"{len(recompiles)} of them recompiles ({fmt.seconds(spent)})")
     limit = limit_of(node)
-    hit = any(c.facts.recompile_limit for c in node.compiles)
+    hit = next((c for c in node.compiles if c.facts.recompile_limit), None)
+    given_up = next((c for c in node.compiles if c.facts.eager not in (None, Eager.LIMIT)), None)
     if limit is not None and limit < UNLIMITED and recompiles and not hit:
         words.append(f"limit {limit}")
     page.joined(words)
     add_counts(page, tally)
-    if hit:
+    if given_up is not None:
+        page.say(f"Torch gave it up at {given_up.label}. {SKIPS}", "", tokens.WARN)
+    if hit is not None:
         of = f" of {limit}" if limit is not None else ""
-        what = f"The recompile limit{of} was reached: inputs that fit none of the earlier compiles run in eager mode."
-        page.say(what, "", tokens.WARN)
+        page.say(f"The recompile limit{of} was reached. {LIMIT_EAGER if hit.facts.eager else LIMIT_RAISES}", "", tokens.WARN)
     elif limit is not None and limit < UNLIMITED and recompiles:
-        kept = sum(1 for c in node.compiles if not c.facts.failed and not c.facts.skipped)
+        kept = sum(1 for c in node.compiles if c.facts.left_code is not False)
         if 0 < limit - kept <= 3:
             left = fmt.plural(limit - kept, "more compile")
             page.say(f"{left} before the recompile limit of {limit}, if none was dropped.", "", tokens.WARN)
@@ -101,9 +105,11 @@ def _rung(page: Page, compile_: Compile, reasons: list[str]) -> None:
     if facts.recompile_limit:
         words.append("recompile limit reached")
     elif facts.failed:
-        words.append(facts.fail_type or "failed")
+        words.append("interrupted" if facts.interrupted else error_name(facts.fail_type) or "failed")
     elif facts.backward_failed:
         words.append("its backward failed")
+    if facts.eager and not facts.recompile_limit:
+        words.append(TABLE[Status.EAGER].words)
     if facts.breaks:
         words.append(fmt.plural(facts.breaks, "graph break"))
     if facts.graph_op_count is not None:

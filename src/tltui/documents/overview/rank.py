@@ -11,6 +11,7 @@ from tltui.documents.parts.summary import (
     add_caches,
     add_costs,
     add_counts,
+    add_eager,
     add_errors,
     add_recompiled,
     add_unfinished,
@@ -19,6 +20,7 @@ from tltui.documents.parts.summary import (
 from tltui.model.nodes import Process, Rank
 from tltui.model.ref import Ref
 from tltui.model.run import Run
+from tltui.model.status import TABLE, Status
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
 
@@ -70,6 +72,7 @@ def _head(page: Page, run: Run, summary: Summary, processes: list[Process]) -> N
 
 def _body(page: Page, run: Run, summary: Summary) -> None:
     add_errors(page, summary)
+    add_eager(page, summary)
     add_unfinished(page, summary, finished=run.finished)
     add_breaks(page, summary)
     add_recompiled(page, summary)
@@ -98,7 +101,7 @@ def _processes(page: Page, node: Rank) -> None:
     for process in shown:
         ref = str(process.ref)
         tally = process.tally
-        state = f"{tally.errors} failed" if tally.errors else ""
+        state = ", ".join(f"{tally.counted(s)} {TABLE[s].words}" for s in (Status.ERROR, Status.EAGER) if tally.counted(s))
         rows.append([
             (ref.rstrip(":"), tokens.LINK, ref), f"pid {process.pid}", fmt.plural(tally.compiles, "compile"),
             (fmt.seconds(tally.seconds), tokens.NUMBER), (state, tokens.ERROR),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tltui.analyses.problems.failures import INTERRUPTED
 from tltui.analyses.records import torch_version
 from tltui.analyses.summary import Summary, summarise
 from tltui.documents import format as fmt
@@ -11,9 +12,11 @@ from tltui.documents.parts.summary import (
     add_caches,
     add_costs,
     add_counts,
+    add_eager,
     add_errors,
     add_recompiled,
     add_unfinished,
+    standing,
 )  # fmt: skip
 from tltui.model.run import Run
 from tltui.text import tokens
@@ -41,6 +44,7 @@ def run_document(run: Run, options: Options) -> TextDocument:
         _no_compiles(page, run)
     _start(page, run, summary)
     add_errors(page, summary)
+    add_eager(page, summary)
     add_unfinished(page, summary, finished=run.finished)
     add_breaks(page, summary)
     add_recompiled(page, summary)
@@ -126,17 +130,24 @@ def _start(page: Page, run: Run, summary: Summary) -> None:
 
 def _failed(summary: Summary) -> list[Hint]:
     hints: list[Hint] = []
-    errors = [error for error in summary.errors if not error.recompile_limit]
-    limits = [error for error in summary.errors if error.recompile_limit]
-    if errors:
-        where = f" in {errors[0].function}" if errors[0].function else ""
-        count = sum(error.count for error in errors)
-        many = f"{fmt.plural(count, 'compile')} failed, the first with" if count > 1 else "failed with"
-        hints.append((errors[0].ref, f"{many} {errors[0].type}{where}", "e"))
+    if summary.errors:
+        first = summary.errors[0]
+        where = f" in {first.function}" if first.function else ""
+        count = sum(error.count for error in summary.errors)
+        how = "was interrupted" if first.type == INTERRUPTED else f"with {first.type}" if count > 1 else f"failed with {first.type}"
+        many = f"{fmt.plural(count, 'compile')} failed, the first " if count > 1 else ""
+        hints.append((first.ref, f"{many}{how}{where}", "e"))
+    given_up = [line for line in summary.eager if not line.recompile_limit]
+    limits = [line for line in summary.eager if line.recompile_limit]
+    if given_up:
+        name, count = given_up[0].function or "a function", len({(line.function, line.file) for line in given_up})
+        many = f"{count} functions run" if count > 1 else f"{name} runs"
+        what = f"{many} in eager mode: torch gave {'them' if count > 1 else 'it'} up"
+        hints.append((given_up[0].ref, what, "enter" if hints else "e"))
     if limits:
         name = f" of {limits[0].function}" if limits[0].function else ""
-        what = f"the recompile limit{name} was reached: inputs that fit no earlier compile run in eager mode"
-        hints.append((limits[0].ref, what, "r" if errors else "e"))
+        what = f"the recompile limit{name} was reached: calls that fit no earlier compile run in eager mode"
+        hints.append((limits[0].ref, what, "r" if hints else "e"))
     return hints
 
 
@@ -147,14 +158,14 @@ def _stuck(run: Run, summary: Summary) -> list[Hint]:
     count = summary.tally.missing
     name = last.code.name or "a frame"
     what = f"{fmt.plural(count, 'compile')} did not finish; the last is {name}"
-    if last.doing is not None and last.seconds is not None:
-        what += f", {fmt.seconds(last.seconds)} into {last.doing}"
+    if last.doing is not None:
+        what += f": it stood {standing(last.doing)}"
     return [(last.ref, what, "enter")]
 
 
 def _slowed(summary: Summary) -> list[Hint]:
     hints: list[Hint] = []
-    if summary.breaks:
+    if summary.breaks and summary.tally.breaks > summary.tally.skips:  # the others are why functions run in eager mode
         place = summary.breaks[0]
         own = (place.user_file, place.user_line) if place.user_file else (place.file, place.line)
         at = f", {fmt.place(*own)}" if own[0] else ""

@@ -7,6 +7,7 @@ from collections.abc import Generator, Sequence
 from tltui.analyses.problems.problems import (
     BreakGroup,
     CudagraphGroup,
+    EagerGroup,
     FailedGroup,
     LimitGroup,
     Occurrence,
@@ -16,16 +17,21 @@ from tltui.analyses.problems.problems import (
     break_groups,
     breaks_logged,
     cudagraph_groups,
+    eager_groups,
     failed_groups,
+    is_unfinished,
     limit_groups,
     skipped_groups,
     unfinished_of,
 )
+from tltui.analyses.summary import doing
+from tltui.analyses.timing.phases import Open
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.pages.table import BY_NAME
 from tltui.documents.parts.problems import (
     add_break_group,
+    add_eager,
     add_failed,
     add_limit,
     add_occurrences,
@@ -33,12 +39,17 @@ from tltui.documents.parts.problems import (
     add_skipped,
     times,
 )
+from tltui.documents.parts.summary import breaks_counted, standing
 from tltui.documents.scope import Scope
 from tltui.model.run import Run
 from tltui.model.status import Status, Tally
 from tltui.text import tokens
 from tltui.text.document import Document, Options, Piece
 from tltui.text.growing import GrowingDocument
+from tltui.text.sanitize import sanitize
+
+STANDING = 8
+"""Of so many unfinished compiles the page tells where they stood."""
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
@@ -59,10 +70,13 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     errors, backward = yield from failed_groups(compiles)
     yield from _add_failed(page, "Errors", errors)
     yield from _add_failed(page, "Backward failures", backward)
+    eager = yield from eager_groups(compiles)
+    _add_eager(page, eager)
     limits = yield from limit_groups(compiles)
     _add_limits(page, limits)
-    _add_unfinished(page, unfinished, "Not finished", "No metrics: still compiling, killed, or the log is cut off.")
-    _add_unfinished(page, running, "Running", f"No metrics yet: {page.goes_on}.")
+    stood = {str(c.ref): doing(c) for c in [c for c in compiles if is_unfinished(c)][:STANDING]}
+    _add_unfinished(page, unfinished, stood, "Not finished", "No metrics: still compiling, killed, or the log is cut off.")
+    _add_unfinished(page, running, stood, "Running", f"No metrics yet: {page.goes_on}.")
     yield
     breaks, restarts = yield from break_groups(compiles)
     logged = breaks_logged(compiles)
@@ -71,7 +85,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     yield
     _add_skipped(page, skipped)
     _add_cudagraphs(page, cudagraphs)
-    return Problems(1, errors, backward, limits, unfinished, breaks, restarts, skipped, cudagraphs, logged, running)
+    return Problems(1, errors, backward, limits, unfinished, breaks, restarts, skipped, cudagraphs, logged, running, eager)
 
 
 def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, skipped: int) -> None:
@@ -79,16 +93,18 @@ def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, ski
     tally = sum((c.tally for c in scope.compiles), Tally())
     limits = sum(c.facts.recompile_limit for c in scope.compiles)
     words: list[Piece] = []
-    if failed := tally.errors - limits:
-        words.append((f"{page.status(Status.ERROR)[0]} {fmt.plural(failed, 'compile')} failed", tokens.ERROR))
+    if tally.errors:
+        words.append((f"{page.status(Status.ERROR)[0]} {fmt.plural(tally.errors, 'compile')} failed", tokens.ERROR))
+    if tally.eager:
+        words.append((f"{page.status(Status.EAGER)[0]} {fmt.count(tally.eager)} in eager mode", tokens.EAGER))
     if limits:
-        words.append((f"{page.status(Status.ERROR)[0]} recompile limit reached {times(limits)}", tokens.ERROR))
+        words.append(f"recompile limit reached {times(limits)}")
     if unfinished:
         words.append((f"{page.status(Status.MISSING)[0]} {fmt.count(unfinished)} not finished", tokens.MISSING))
     if running:
         words.append((f"{page.status(Status.RUNNING)[0]} {fmt.count(running)} running", tokens.RUNNING))
     if tally.breaks:
-        words.append((f"{page.status(Status.BREAK)[0]} {fmt.plural(tally.breaks, 'graph break')}", tokens.BREAK))
+        words.append((f"{page.status(Status.BREAK)[0]} {breaks_counted(tally)}", tokens.BREAK))
     if tally.restarts:
         words.append(fmt.plural(tally.restarts, "restart"))
     if skipped:
@@ -100,7 +116,10 @@ def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, ski
         if "exports" in BY_NAME:
             page.add("What went wrong in an export: ", ("exports", tokens.LINK, scope.page("exports")))
     elif not words:
-        what = "no error, graph break, restart, hit of the recompile limit, unfinished compile or function without operations"
+        what = (
+            "no error, function in eager mode, graph break, restart, hit of the recompile limit, unfinished compile or function "
+            "without operations"
+        )
         page.say(f"{fmt.plural(tally.compiles, 'compile')}{reading}: {what}.")
     if run.damaged and not str(scope.ref):
         damaged = f"{fmt.plural(run.damaged, 'place')} of the logs damaged: something may be missing here"
@@ -136,12 +155,30 @@ def _add_limits(page: Page, groups: Sequence[LimitGroup]) -> None:
         add_limit(page, group)
 
 
-def _add_unfinished(page: Page, found: Sequence[Occurrence], title: str, why: str) -> None:
+def _add_eager(page: Page, groups: Sequence[EagerGroup]) -> None:
+    if not groups:
+        return
+    page.heading(_title("In eager mode", sum(len(g.occurrences) for g in groups), len(groups), "in function"))
+    page.say(
+        "Torch gave these functions up: from then on all of each runs in eager mode, also for calls that fit an earlier compile. "
+        "What they call is compiled by itself.", "  ", tokens.DIM,
+    )  # fmt: skip
+    for group in groups:
+        add_eager(page, group)
+
+
+def _add_unfinished(
+    page: Page, found: Sequence[Occurrence], stood: dict[str, Open | None], title: str, why: str
+) -> None:
     if not found:
         return
     page.heading(f"{title} ({fmt.count(len(found))})")
     page.say(why, "  ", tokens.DIM)
-    add_occurrences(page, found, "  ")
+    told = [item for item in found if stood.get(item.ref)]
+    for item in told:
+        name = fmt.clip_middle(sanitize(item.function or "?"), 40)
+        page.row([(f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.FUNCTION), f"  {standing(stood[item.ref])}"])
+    add_occurrences(page, [item for item in found if item not in told], "  ")
 
 
 def _add_breaks(page: Page, groups: Sequence[BreakGroup], logged: bool) -> Generator[None, None, None]:

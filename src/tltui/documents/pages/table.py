@@ -33,7 +33,7 @@ VIEWS: tuple[View, ...] = (
     View("shapes", "6", "dynamic sizes: each symbol, its guards, what was fixed and by which line"),
     View("caches", "7", "cache hits, misses, bypasses: why, time saved, and how a missed key differs"),
     View("timing", "8", "where compile time went: by phase, function, compile and rank; a flame view of a compile",
-         ("self", "total", "count", "name")),
+         ("own", "total", "count", "name")),
     View("provenance", "", "which line of source became which nodes and kernels, and how much of it is known"),
     View("passes", "", "what each step of the compiler changed in the graph: nodes added, removed, replaced"),
     View("absent", "", "which artifacts are not in the trace, and why: failed, cut off, not logged, cached"),

@@ -44,21 +44,21 @@ AT_ONCE = 40_000
 """Events up to which the page begins with what they say; with more, it begins with what the index knows."""
 COMPILES_AT_ONCE = 300
 """The same, for compiles without events: their metrics are read."""
-SORTS = ("self", "total", "count", "name")
+SORTS = ("own", "total", "count", "name")
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
     """The timing of the scope."""
 
     def fill(page: Page) -> Generator[None, None, Timing]:
-        return (yield from _fill(page, run, scope, options.sort if options.sort in SORTS else "self"))
+        return (yield from _fill(page, run, scope, options.sort if options.sort in SORTS else "own"))
 
     return GrowingDocument(scope.page("timing"), f"timing{scope.title}", options, fill, Page)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command has beside the options of every view."""
-    parser.add_argument("--sort", choices=SORTS, default="self", help="the order of the tables (default: self)")
+    parser.add_argument("--sort", choices=SORTS, default="own", help="the order of the tables (default: own)")
 
 
 def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Generator[None, None, Timing]:
@@ -109,7 +109,7 @@ def _index_tables(page: Page, compiles: Sequence[Compile], sort: str) -> Generat
     """The tables by function, compile and rank, as far as the index knows; whether it knows anything. Only the rows that are
     shown are made, unless another order asks for all of them."""
     timed = [compile_ for compile_ in compiles if compile_.tally.seconds > 0]
-    total, most = sum(compile_.tally.seconds for compile_ in timed), ROWS if sort in ("self", "total") else len(timed)
+    total, most = sum(compile_.tally.seconds for compile_ in timed), ROWS if sort in ("own", "total") else len(timed)
     codes: dict[int, tuple[object, ...]] = {}
     groups: dict[object, list[Compile]] = defaultdict(list)
     for compile_ in timed:

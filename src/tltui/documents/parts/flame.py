@@ -9,6 +9,7 @@ from tltui.analyses.timing.results import Bar, Flame, Timing
 from tltui.documents import format as fmt
 from tltui.documents.page import BAR, Page
 from tltui.documents.parts.reports import PHASE_STYLES
+from tltui.documents.parts.summary import TOLD
 from tltui.text import tokens
 from tltui.text.sanitize import sanitize
 
@@ -28,7 +29,7 @@ def add_flames(page: Page, timing: Timing) -> None:
     before: Flame | None = None
     for flame in timing.flames:
         what = "Backward" if flame.title == "backward" else "Flame" if before is None else f"Then {flame.title}"
-        page.heading(f"{what}: {fmt.seconds(flame.seconds)}")
+        page.heading(f"{what}: {fmt.seconds(flame.seconds)}" if flame.seconds >= TOLD else what)
         if before is not None:
             gap = (flame.start - before.start) / 1e6 - before.seconds
             page.say(f"began {fmt.seconds(max(gap, 0.0))} after the end of the one before", "  ", tokens.DIM)
@@ -103,8 +104,9 @@ class _Drawing:
         indent = " " * min(self.step * min(bar.depth, DEEPEST), self.label * 2 // 3)
         name = fmt.clip_middle(sanitize(bar.name), self.label - len(indent))
         pad = " " * (self.label - len(indent) - len(name))
-        least = "≥" if bar.open else ""
-        seconds = (least + fmt.seconds(bar.seconds)).rjust(TIME)
+        seconds = (("≥" if bar.open else "") + fmt.seconds(bar.seconds)).rjust(TIME)
+        if bar.open and bar.seconds < TOLD:  # the log ends where it began
+            seconds = "open".rjust(TIME)
         share = fmt.percent(bar.seconds, self.whole).rjust(SHARE)
         cells = max(round(self.room * bar.seconds / self.whole), 1)
         lead = min(int(self.room * bar.start_s / self.whole), self.room - 1)

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tltui.analyses.problems.breaks import GraphBreak, from_restart
-from tltui.analyses.problems.problems import BreakGroup, FailedGroup, LimitGroup, Occurrence, RestartGroup, SkippedGroup
+from tltui.analyses.problems.problems import (
+    BreakGroup,
+    EagerGroup,
+    FailedGroup,
+    LimitGroup,
+    Occurrence,
+    RestartGroup,
+    SkippedGroup,
+)  # fmt: skip
 from tltui.analyses.problems.registry import Registered, adds
 from tltui.analyses.stacks.stacks import StackFrame, user_frames
 from tltui.documents import format as fmt
@@ -13,6 +21,8 @@ from tltui.documents.page import Page
 from tltui.documents.pages.table import BY_NAME
 from tltui.documents.parts.reports import add_advice, add_break_place, add_failure, add_stack
 from tltui.documents.parts.summary import code_piece, place_piece
+from tltui.documents.parts.words import GIVEN_UP, LIMIT_EAGER, LIMIT_RAISES, NO_BREAKS, NO_RECOMPILES, UNSURE
+from tltui.model.outcome import SOFT, Eager, error_name
 from tltui.model.ref import parse_ref
 from tltui.model.status import Status
 from tltui.text import tokens
@@ -76,13 +86,51 @@ def add_failed(page: Page, group: FailedGroup) -> None:
     if len(group.occurrences) > 1:
         head.append((f"  {fmt.plural(len(group.occurrences), 'compile')}", tokens.STRONG))
     page.row(head)
+    _add_reached(page, group)
     add_failure(page, group.failure, INDENT)
     add_installed(page, group.installed, group.explained)
     if len(group.occurrences) > 1:
         add_occurrences(page, group.occurrences, named=False)
     shown = (group.failure.file, group.failure.line)
-    _add_stacks(page, group.failure.stack, shown, group.failure.traceback, " of the traceback, outermost first")
+    _add_stacks(page, group.failure.stack, shown, group.failure.traceback, TRACEBACK)
     page.close()
+
+
+TRACEBACK = " of the traceback, outermost first"
+
+
+def _add_reached(page: Page, group: FailedGroup) -> None:
+    """What made a graph break an error, or that nobody knows whether it was one."""
+    if group.no_breaks:
+        page.say(NO_BREAKS, INDENT, tokens.WARN)
+    elif group.failure.type == "RecompileError":
+        page.say(NO_RECOMPILES, INDENT, tokens.WARN)
+    elif group.reached is None and error_name(group.failure.type) in SOFT:
+        page.say(UNSURE, INDENT, tokens.WARN)
+
+
+def add_eager(page: Page, group: EagerGroup) -> None:
+    """One function that runs in eager mode, and why."""
+    first = group.occurrences[0]
+    head: list[Piece] = [page.status(Status.EAGER), " ", (f"[{first.ref}]", tokens.LINK, first.ref), "  "]
+    if group.code.name:
+        head += [(fmt.clip_middle(sanitize(group.code.name), 40), tokens.FUNCTION), "  ", place_piece(group.code)]
+    if len(group.occurrences) > 1:
+        head.append((f"  {fmt.plural(len(group.occurrences), 'compile')}", tokens.STRONG))
+    page.row(head)
+    if len(group.occurrences) > 1:
+        add_occurrences(page, group.occurrences, named=False)
+    page.say(GIVEN_UP[group.eager], INDENT, tokens.WARN)
+    if group.eager is Eager.SUPPRESSED and group.failure is not None:
+        add_failure(page, group.failure, INDENT)
+        _add_stacks(page, group.failure.stack, (group.file, group.line), group.failure.traceback, TRACEBACK)
+        return
+    page.say(group.headline or page.so_far("torch logged no reason"), INDENT + "  ")
+    where: list[Piece] = [page.place(group.file, group.line)] if group.file is not None else []
+    if group.record is not None:
+        where += ["  "] * bool(where) + [("record", tokens.LINK, group.record)]
+    if where:
+        page.row(where, INDENT + "  ")
 
 
 def _add_stacks(
@@ -120,14 +168,14 @@ def add_limit(page: Page, group: LimitGroup) -> None:
     """One function that was compiled too often."""
     first = group.occurrences[0]
     page.open(group.code.name or group.frame)
-    head: list[Piece] = [page.status(Status.ERROR), " ", (f"[{first.ref}]", tokens.LINK, first.ref), "  "]
+    status = Status.EAGER if group.eager else Status.ERROR
+    head: list[Piece] = [page.status(status), " ", (f"[{first.ref}]", tokens.LINK, first.ref), "  "]
     head += [code_piece(group.code, group.frame), "  ", place_piece(group.code)]
     if len(group.occurrences) > 1:
         head.append((f"  {times(len(group.occurrences))}", tokens.STRONG))
     page.row(head)
     limit = f"the limit of {group.limit} compiles was" if group.limit is not None else "the recompile limit was"
-    eager = ": calls that fit no compile of it run in eager mode" if group.failure.type == "Unsupported" else ""
-    page.say(f"{limit} reached{eager}", INDENT, tokens.WARN)
+    page.say(f"{limit} reached. {LIMIT_EAGER if group.eager else LIMIT_RAISES}", INDENT, tokens.WARN)
     page.say(f"{group.failure.type}: {group.failure.reason.partition(chr(10))[0]}", INDENT, tokens.DIM)
     add_advice(page, from_restart(group.failure.reason), INDENT)
     reason = fmt.one_line(group.last_reason) or "torch logged no reason"

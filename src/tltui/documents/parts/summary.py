@@ -3,63 +3,70 @@
 from __future__ import annotations
 
 from tltui.analyses.summary import BreakPlace, Code, ErrorLine, Summary
+from tltui.analyses.timing.phases import OTHER, Open, group_of
 from tltui.documents import format as fmt
-from tltui.documents.page import STATUS_ORDER, Page
-from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, Status, Tally
+from tltui.documents.page import Page
+from tltui.documents.parts.words import LIMIT_EAGER, LIMIT_RAISES, NO_BREAKS
+from tltui.model.outcome import Eager
+from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Tally
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
 
 ERRORS_SHOWN = 8
+TOLD = 0.0005
+"""Seconds; what is known to have taken less is not told: the log ends where it began."""
 ERRORS_FOLDED = 200
 BREAKS_SHOWN = 10
 
 
-STATUS_WORDS = {
-    Status.ERROR: "failed", Status.BREAK: "with breaks", Status.EMPTY: "empty", Status.OK: "ok",
-    Status.MISSING: "without metrics",
-}  # fmt: skip
-
-
 def add_counts(page: Page, tally: Tally) -> None:
-    """`✓ 16 ok · ⚑ 5 break · …`, then what the same compiles are beside it."""
+    """`✗ 1 failed · ⚑ 5 with breaks · …`: each compile once. Then what the same compiles are beside it."""
     words: list[Piece] = []
-    counts = counts_of(tally)
-    for status in STATUS_ORDER:
-        if counts.get(status):
-            glyph = page.status(status)
-            words.append((f"{glyph[0]} {fmt.count(counts[status])} {STATUS_WORDS[status]}", str(status)))
+    for status, row in TABLE.items():
+        if count := tally.counted(status):
+            words.append((f"{page.status(status)[0]} {fmt.count(count)} {row.words}", row.colour))
     page.joined(words)
     beside: list[Piece] = []
     if tally.recompiles:
         mark = ASCII_RECOMPILE if page.ascii else RECOMPILE_GLYPH
         beside.append((f"{mark} {fmt.plural(tally.recompiles, 'recompile')}", tokens.RECOMPILE))
     if tally.breaks:
-        beside.append(fmt.plural(tally.breaks, "graph break"))
+        beside.append(breaks_counted(tally))
     if tally.restarts:
         beside.append(fmt.plural(tally.restarts, "restart"))
     if beside:
         page.joined(beside)
 
 
-def counts_of(tally: Tally) -> dict[Status, int]:
-    """Compiles by status."""
-    return {
-        Status.ERROR: tally.errors, Status.BREAK: tally.broken, Status.EMPTY: tally.empty, Status.OK: tally.ok,
-        Status.MISSING: tally.missing,
-    }  # fmt: skip
+def breaks_counted(tally: Tally) -> str:
+    """`7 graph breaks, 4 of which made torch give the function up`"""
+    breaks = fmt.plural(tally.breaks, "graph break")
+    if not tally.skips:
+        return breaks
+    which = "which" if tally.breaks == 1 else f"{fmt.count(tally.skips)} of which"
+    return f"{breaks}, {which} made torch give the function up"
 
 
 def add_errors(page: Page, summary: Summary) -> None:
     """Errors with type, reason and place."""
-    if not summary.errors:
+    _error_lines(page, f"Errors ({fmt.count(summary.tally.errors)})", summary.errors)
+
+
+def add_eager(page: Page, summary: Summary) -> None:
+    """Functions that torch gave up."""
+    _error_lines(page, f"In eager mode ({fmt.count(summary.tally.eager)})", summary.eager)
+
+
+def _error_lines(page: Page, title: str, lines: tuple[ErrorLine, ...]) -> None:
+    if not lines:
         return
-    page.heading(f"Errors ({fmt.count(summary.tally.errors)})")
-    for error in summary.errors[:ERRORS_SHOWN]:
+    page.heading(title)
+    for error in lines[:ERRORS_SHOWN]:
         _error(page, error, "  ")
-    left = summary.errors[ERRORS_SHOWN : ERRORS_SHOWN + ERRORS_FOLDED]
+    left = lines[ERRORS_SHOWN : ERRORS_SHOWN + ERRORS_FOLDED]
     if left:
-        what = fmt.plural(len(summary.errors) - ERRORS_SHOWN, "more kind of error", "more kinds of errors")
+        what = f"{fmt.count(len(lines) - ERRORS_SHOWN)} more"
         page.open(what, folded=True)
         page.add("  ", (what, tokens.DIM))
         for error in left:
@@ -67,10 +74,14 @@ def add_errors(page: Page, summary: Summary) -> None:
         page.close()
 
 
+KINDS: dict[Eager | None, str] = {Eager.SKIPPED: "graph break", Eager.SUPPRESSED: "suppress_errors"}
+"""What made torch give a function up."""
+
+
 def _error(page: Page, error: ErrorLine, indent: str) -> None:
-    kind = "recompile limit" if error.recompile_limit else error.type
+    kind = "recompile limit" if error.recompile_limit else KINDS.get(error.eager, error.type)
     pieces: list[Piece] = [(f"[{error.ref}]", tokens.LINK, error.ref), " "]
-    pieces.append((fmt.clip(sanitize(kind), 40), tokens.ERROR))
+    pieces.append((fmt.clip(sanitize(kind), 40), tokens.EAGER if error.eager else tokens.ERROR))
     if error.function:
         pieces += ["  ", (fmt.clip_middle(sanitize(error.function), 40), tokens.FUNCTION)]
     if error.file is not None:
@@ -79,6 +90,8 @@ def _error(page: Page, error: ErrorLine, indent: str) -> None:
         on = f" on {fmt.plural(error.ranks, 'rank')}" if error.ranks > 1 else ""
         pieces.append((f"  {fmt.plural(error.count, 'compile')}{on}", tokens.DIM))
     page.row(pieces, indent)
+    if error.no_breaks:
+        page.say(NO_BREAKS, indent + "  ", tokens.WARN)
     reason = sanitize(fmt.one_line(error.reason))
     if reason and not error.recompile_limit:
         page.add(indent, "  ", (fmt.clip(reason, page.width - len(indent) - 2), tokens.DIM))
@@ -92,10 +105,23 @@ def add_unfinished(page: Page, summary: Summary, finished: bool) -> None:
     for item in summary.unfinished:
         name = fmt.clip_middle(sanitize(item.code.name or "?"), 40)
         pieces: list[Piece] = [(f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.FUNCTION)]
-        if item.doing is not None and item.seconds is not None:
-            doing = fmt.clip_middle(sanitize(item.doing), 40)
-            pieces.append(f"  in {doing} for at least {fmt.seconds(item.seconds)}")
+        if item.doing is not None:
+            pieces.append(f"  {standing(item.doing)}")
         page.row(pieces)
+
+
+def standing(item: Open | None) -> str:
+    """`in bytecode_tracing (dynamo), for at least 3.2 s`; without the time where the log ends just after it began."""
+    if item is None:
+        return ""
+    phase = group_of(item.name)
+    where = "in " + fmt.clip_middle(sanitize(item.name), 40) + ("" if phase in (item.name, OTHER) else f" ({phase})")
+    return f"{where}, {least}" if (least := at_least(item.seconds)) else where
+
+
+def at_least(seconds: float | None) -> str:
+    """`for at least 3.2 s`; '' where nothing is known of the time."""
+    return f"for at least {fmt.seconds(seconds)}" if seconds is not None and seconds >= TOLD else ""
 
 
 def add_breaks(page: Page, summary: Summary) -> None:
@@ -147,8 +173,7 @@ def add_recompiled(page: Page, summary: Summary) -> None:
     pieces.append(f"  {fmt.plural(worst.recompiles, 'recompile')}, {fmt.seconds(worst.seconds)}")
     page.row(pieces)
     if worst.limit_hit:
-        what = "The recompile limit was reached: inputs that fit no earlier compile run in eager mode."
-        page.say(what, "  ", tokens.WARN)
+        page.say(f"The recompile limit was reached. {LIMIT_EAGER if worst.eager else LIMIT_RAISES}", "  ", tokens.WARN)
     reason = sanitize(fmt.one_line(worst.reason)) if worst.reason else page.so_far("torch logged no reason")
     last = f"[{worst.last}]"
     page.add("  last ", (last, tokens.LINK, worst.last), " ", fmt.clip(reason, max(page.width - len(last) - 8, 10)))

@@ -17,6 +17,7 @@ from tltui.analyses.timing.results import (
 )
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.documents.parts.summary import at_least
 from tltui.model.ref import parse_ref
 from tltui.text import tokens
 from tltui.text.document import Piece
@@ -70,9 +71,11 @@ def add_open(page: Page, timing: Timing) -> None:
 def _open(page: Page, item: StillOpen) -> None:
     name = fmt.clip_middle(sanitize(item.names[-1]), max(page.width - len(item.ref) - 6, 12))
     page.add("  ", (f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.WARN, item.record))
-    text = f"open since {fmt.clock(item.since)}, for at least {fmt.seconds(item.seconds)}"
-    if len(item.names) > 1:
-        text += f"; this step for at least {fmt.seconds(item.inner_s)}"
+    text = f"open since {fmt.clock(item.since)}"
+    if least := at_least(item.seconds):
+        text += f", {least}"
+    if len(item.names) > 1 and (least := at_least(item.inner_s)):
+        text += f"; this step {least}"
     page.say(f"{text}. The last event of its process is of {fmt.clock(item.last)}.", "    ")
     inside = " > ".join(item.names[:-1])
     if inside:
@@ -80,7 +83,7 @@ def _open(page: Page, item: StillOpen) -> None:
 
 
 _ORDERS = {
-    "self": lambda row: (-row.self_s, row.name),
+    "own": lambda row: (-row.self_s, row.name),
     "total": lambda row: (-row.total_s, row.name),
     "count": lambda row: (-row.count, row.name),
     "name": lambda row: (row.name,),
@@ -88,14 +91,14 @@ _ORDERS = {
 
 
 def add_names(page: Page, timing: Timing, sort: str, folded: bool = False) -> None:
-    """Self and total time by name of the event."""
+    """Own and total time by name of the event."""
     if not timing.names:
         return
-    title = f"By event, sorted by {sort}" + (" time" if sort in ("self", "total") else "")
+    title = f"By event, sorted by {sort}" + (" time" if sort in ("own", "total") else "")
     page.heading(title, folded)
     whole = sum(row.self_s for row in timing.names)
     rows = [_name(row, whole) for row in sorted(timing.names, key=_ORDERS[sort])[: NAMES_SHOWN + FOLDED]]
-    labels = _labels("self", "", "total", "count", "event", "longest", "")
+    labels = _labels("own", "", "total", "count", "event", "longest", "")
     if timing.flames:  # all of them are of one compile
         labels, rows = labels[:-1], [row[:-1] for row in rows]
     _table(page, labels, rows, len(timing.names), NAMES_SHOWN, "names", (0, 1, 2, 3, 5))
@@ -107,13 +110,17 @@ def _labels(*names: str) -> list[Piece]:
 
 def _name(row: NameTime, whole: float) -> list[Piece]:
     record = row.record or ""
+
+    def told(seconds: float) -> Piece:
+        return (fmt.seconds(seconds) if row.total_s else "?", tokens.NUMBER, record)
+
     return [
-        (fmt.seconds(row.self_s), tokens.NUMBER, record),
+        told(row.self_s),
         (fmt.percent(row.self_s, whole), tokens.DIM),
-        (fmt.seconds(row.total_s), tokens.NUMBER, record),
+        told(row.total_s),
         (fmt.count(row.count), tokens.NUMBER, record),
         (row.name, tokens.FUNCTION),
-        (fmt.seconds(row.longest_s), tokens.NUMBER, record),
+        told(row.longest_s),
         (f"[{row.longest}]", tokens.LINK, _timing(row.longest)) if row.longest else "",
     ]
 
@@ -165,7 +172,7 @@ def add_compiles(page: Page, compiles: Sequence[CompileTime], total: float, sort
         compiles = sorted(compiles, key=lambda c: (c.function or "", c.file or "", c.ref))
     rows: list[list[Piece]] = []
     for time in compiles[:ROWS]:
-        least = "≥" if time.source == "events" and time.status == "missing" else ""
+        least = "≥" if time.source == "events" and time.status in ("missing", "running") else ""
         rows.append([
             (least + fmt.seconds(time.seconds), tokens.NUMBER, _timing(time.ref)),
             (fmt.percent(time.seconds, total), tokens.DIM),
@@ -296,7 +303,7 @@ def add_gaps(page: Page, timing: Timing) -> None:
 def add_meaning(page: Page, timing: Timing) -> None:
     """What the words stand for."""
     page.heading("What the words mean", folded=True)
-    page.say("self: without what began inside of it; total: while it was active, nested and parallel ones of a name once.", "  ")
+    page.say("own: without what began inside of it; total: while it was active, nested and parallel ones of a name once.", "  ")
     if any(process.busy_s is not None for process in timing.processes) and len(timing.processes) > 1:
         page.say("compiling: the share of the time from the first event of a process to its last.", "  ")
     if timing.source != "events":

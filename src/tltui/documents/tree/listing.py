@@ -8,12 +8,12 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from typing import Any
 
-from tltui.documents.format import plural
+from tltui.documents.format import plural, wrap
 from tltui.documents.tree.outline import Node, children, label, root
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
 from tltui.model.nodes import Compile, Process
 from tltui.model.run import Run
-from tltui.model.status import MEANING, Facts, glyph, tlparse_status
+from tltui.model.status import TABLE, Facts, glyph, tlparse_status
 from tltui.text import tokens
 from tltui.text.document import Builder, Options, Piece, TextDocument
 from tltui.text.width import cells, fit
@@ -30,9 +30,10 @@ def listing_document(run: Run, options: Options) -> TextDocument:
     _lines(builder, root(run), 0, options)
     builder.blank()
     used = {compile_.status for compile_ in run.compiles()}
-    legend = [f"{glyph(status, options.ascii)} {meaning}" for status, meaning in MEANING.items() if status in used]
-    for entry in legend:
-        builder.add((entry, tokens.DIM))
+    for status, row in TABLE.items():
+        if status in used:
+            for n, line in enumerate(wrap(row.meaning, max(options.width - 2, 20))):
+                builder.add((f"{' ' if n else glyph(status, options.ascii)} {line}", tokens.DIM))
     if run.damaged:
         builder.add((plural(run.damaged, "damaged record"), tokens.WARN), ": tltui damage PATH")
     for path, _ in run.tails:

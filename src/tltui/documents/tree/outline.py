@@ -16,9 +16,10 @@ from tltui.documents.format import plural, seconds, size_of
 from tltui.model.artifacts import Artifact, Unit, artifacts_of, units_of
 from tltui.model.kind import Phase
 from tltui.model.nodes import Compile, Frame, Process, Rank
+from tltui.model.outcome import error_name
 from tltui.model.ref import NO_ID, CompileId, Ref
 from tltui.model.run import Run
-from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, Status, Tally, glyph
+from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Tally, colour, glyph
 from tltui.model.vllm import compile_calls, prefix_of
 from tltui.text import tokens
 from tltui.text.document import Piece
@@ -255,25 +256,25 @@ def label(node: Node, ascii_: bool = False) -> Label:
     return _artifact_label(target, node.numbered)
 
 
+def marks(tally: Tally, ascii_: bool) -> list[tuple[int, str, str, str]]:
+    """(number, mark, words, style) of the compiles that keys visit, and of the recompiles; what is zero left out."""
+    found = [(tally.counted(status), glyph(status, ascii_), row.words, row.colour) for status, row in TABLE.items() if row.keys]
+    again = "recompile" if tally.recompiles == 1 else "recompiles"
+    found.append((tally.recompiles, ASCII_RECOMPILE if ascii_ else RECOMPILE_GLYPH, again, tokens.RECOMPILE))
+    return [each for each in found if each[0]]
+
+
 def summary(tally: Tally) -> str:
-    """`42 compiles · 3 breaks · 1 error · 12 recompiles`, what is zero left out."""
-    parts = [plural(tally.compiles, "compile")]
-    for count, word in ((tally.errors, "error"), (tally.breaks, "break"), (tally.recompiles, "recompile")):
-        if count:
-            parts.append(plural(count, word))
-    return " · ".join(parts)
+    """`42 compiles · 1 failed · 3 with breaks · 12 recompiles`, what is zero left out."""
+    return " · ".join([plural(tally.compiles, "compile"), *(f"{count:,} {words}" for count, _, words, _ in marks(tally, False))])
+
+
+def _marks(tally: Tally, ascii_: bool) -> list[Piece]:
+    return [(f" {mark}{count}", style) for count, mark, _, style in marks(tally, ascii_)]
 
 
 def _tally_pieces(tally: Tally, ascii_: bool) -> tuple[Piece, ...]:
-    pieces: list[Piece] = [(plural(tally.compiles, "compile"), tokens.DIM)]
-    marks = (
-        (tally.errors, glyph(Status.ERROR, ascii_), tokens.ERROR),
-        (tally.breaks, glyph(Status.BREAK, ascii_), tokens.BREAK),
-        (tally.recompiles, ASCII_RECOMPILE if ascii_ else RECOMPILE_GLYPH, tokens.RECOMPILE),
-    )
-    for count, mark, style in marks:
-        if count:
-            pieces.append((f" {mark}{count}", style))
+    pieces: list[Piece] = [(plural(tally.compiles, "compile"), tokens.DIM), *_marks(tally, ascii_)]
     if tally.seconds:
         pieces.append((f"  {seconds(tally.seconds):>6}", tokens.DIM))
     return tuple(pieces)
@@ -299,11 +300,7 @@ def _frame_label(frame: Frame, ascii_: bool) -> Label:
     tally = frame.tally
     epoch = f"~{frame.key.epoch}" if frame.process.epochs > 1 else ""
     pieces: list[Piece] = [(f"{frame.key.frame}{epoch} ", tokens.DIM), (name or "(no name)", tokens.DEFINITION)]
-    pieces += [(f" {mark}{count}", style) for count, mark, style in (
-        (tally.errors, glyph(Status.ERROR, ascii_), tokens.ERROR),
-        (tally.breaks, glyph(Status.BREAK, ascii_), tokens.BREAK),
-        (tally.recompiles, ASCII_RECOMPILE if ascii_ else RECOMPILE_GLYPH, tokens.RECOMPILE),
-    ) if count]  # fmt: skip
+    pieces += _marks(tally, ascii_)
     right: tuple[Piece, ...] = ((f"{seconds(tally.seconds):>8}", tokens.DIM),) if tally.seconds else ()
     return Label(tuple(pieces), right, ((f"  {place}", tokens.DIM),))
 
@@ -316,7 +313,7 @@ def _compile_label(compile_: Compile, ascii_: bool) -> Label:
             ((f"{glyph(None, ascii_)} ", tokens.DIM), (compile_.label, tokens.VALUE), (f" {what}", tokens.DIM)),
             ((f"{len(compile_.records)}", tokens.DIM),),
         )
-    pieces: list[Piece] = [(f"{glyph(status, ascii_)} ", str(status)), (compile_.label, tokens.VALUE)]
+    pieces: list[Piece] = [(f"{glyph(status, ascii_)} ", colour(status)), (compile_.label, tokens.VALUE)]
     if compile_.is_recompile:
         pieces.append((f" {ASCII_RECOMPILE if ascii_ else RECOMPILE_GLYPH}", tokens.RECOMPILE))
     detail: tuple[Piece, ...] = ()
@@ -326,9 +323,9 @@ def _compile_label(compile_: Compile, ascii_: bool) -> Label:
         pieces.append((f" {name}", tokens.DEFINITION))
         detail = ((f"  {place}", tokens.DIM),)
     elif facts.recompile_limit:
-        detail = (("  recompile limit", tokens.ERROR),)
-    elif facts.fail_type:
-        detail = ((f"  {facts.fail_type.rpartition('.')[2]}", tokens.ERROR),)
+        detail = (("  recompile limit", colour(status)),)
+    elif facts.failed:
+        detail = ((f"  {'interrupted' if facts.interrupted else error_name(facts.fail_type)}", colour(status)),)
     elif compile_.is_recompile and (reason := _reason(compile_)):
         detail = ((f" {reason}", tokens.DIM),)
     right: tuple[Piece, ...] = ()

@@ -15,7 +15,6 @@ from tltui.analyses.problems.breaks import GraphBreak, known_breaks
 from tltui.analyses.problems.failures import known_failures
 from tltui.analyses.recompiles.reasons import known_recompile, parse_reason
 from tltui.analyses.records import Reader
-from tltui.analyses.stacks.stacks import is_framework, user_frames
 from tltui.analyses.timing.events import events_of
 from tltui.analyses.timing.phases import Open, timing_of
 from tltui.model.nodes import Compile, Process
@@ -259,8 +258,8 @@ def _break_places(compiles: list[Compile], rank: Ranks) -> tuple[tuple[BreakPlac
 
 def _place(members: list[tuple[Compile, GraphBreak]], rank: Ranks) -> BreakPlace:
     compile_, found = members[0]
-    own = user_frames(found.stack)
-    led = own[0] if own and found.file is not None and is_framework(found.file) else None
+    lead = found.lead
+    led = lead if lead is not None and (lead.file, lead.line) != (found.file, found.line) else None
     return BreakPlace(
         found.gb, found.headline, found.file, found.line, led.file if led else None, led.line if led else None,
         len(members), len({rank[id(c.process)] for c, _ in members}), str(compile_.ref), found.ref,

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from tltui.analyses.provenance.graph import GraphText
 from tltui.analyses.provenance.links import KernelLink, Links, Texts
 from tltui.analyses.provenance.result import Place
-from tltui.analyses.stacks.stacks import StackFrame, is_framework, user_frames
+from tltui.analyses.stacks.stacks import StackFrame, user_frames
 from tltui.text.graphs.fx_graph import FxNode, Origin
+from tltui.text.owner import is_framework
 
 Key = tuple[str, int]
 

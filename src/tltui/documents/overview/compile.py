@@ -8,6 +8,7 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts import reports
 from tltui.documents.parts.compiles import add_absent, add_artifacts, add_caches, add_ids, add_inputs, add_symbols
+from tltui.documents.parts.stacks import add_called_from
 from tltui.model.nodes import Compile
 from tltui.model.ref import NO_ID
 from tltui.model.run import Run
@@ -156,7 +157,7 @@ def _function(page: Page, known: Study) -> None:
     callers = known.callers or _callers_by_break(known)
     if known.function is None:
         page.heading("Called from, nearest first")
-        reports.add_called_from(page, callers)
+        add_called_from(page, callers)
         return
     page.heading("Function")
     pieces: list[Piece] = [(fmt.clip_middle(sanitize(known.function), page.width // 2), tokens.FUNCTION)]
@@ -165,7 +166,7 @@ def _function(page: Page, known: Study) -> None:
     page.row(pieces)
     if callers:
         page.add("  ", ("called from, nearest first", tokens.LABEL))
-        reports.add_called_from(page, callers, "    ")
+        add_called_from(page, callers, "    ")
 
 
 def _callers_by_break(known: Study) -> tuple[StackFrame, ...]:

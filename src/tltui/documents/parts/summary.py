@@ -5,9 +5,11 @@ from __future__ import annotations
 from tltui.analyses.summary import BreakPlace, Code, ErrorLine, Summary
 from tltui.documents import format as fmt
 from tltui.documents.page import STATUS_ORDER, Page
+from tltui.documents.parts.stacks import inside
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, Status, Tally
 from tltui.text import tokens
 from tltui.text.document import Piece
+from tltui.text.owner import owner_of
 from tltui.text.sanitize import sanitize
 
 ERRORS_SHOWN = 8
@@ -127,9 +129,11 @@ def _break_place(page: Page, place: BreakPlace) -> None:
     head: list[Piece] = [(times.rjust(4), tokens.STRONG), " ", ((place.gb or "").ljust(6), tokens.BREAK), " "]
     used = 2 + sum(len(p if isinstance(p, str) else p[0]) for p in head)
     page.add("  ", *head, fmt.clip(sanitize(place.headline), page.width - used))
-    where: list[Piece] = ["at ", page.place(place.file, place.line)] if place.file is not None else []
+    where: list[Piece] = []
     if place.user_file is not None:
-        where += ["  from ", page.place(place.user_file, place.user_line)]
+        where += ["from ", page.place(place.user_file, place.user_line), "  "]
+    if place.file is not None:
+        where += [f"{inside(owner_of(place.file))} ", page.place(place.file, place.line)]
     where += ["  " if where else "", (f"[{place.first}]", tokens.LINK, place.first), (on, tokens.DIM)]
     page.row(where, " " * 7)
 

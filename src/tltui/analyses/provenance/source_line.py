@@ -21,6 +21,7 @@ from tltui.analyses.recompiles.reasons import RecompileReason, known_recompile, 
 from tltui.analyses.records import Reader, addresses, named
 from tltui.analyses.shapes.inputs import inputs_of
 from tltui.analyses.shapes.shape_env import EVENTS, ShapeGuard, shape_records
+from tltui.analyses.stacks.known_as import shown_name
 from tltui.analyses.stacks.stacks import StackFrame, callers_of
 from tltui.model.nodes import Compile
 from tltui.model.ref import at_line
@@ -139,7 +140,7 @@ def source_line_steps(compiles: Sequence[Compile], file: str, line: int) -> Gene
         trails, files, code = trails_of(compile_, file, line)
         search.files.update(dict.fromkeys(files))
         search.code = search.code or code
-        own = CompileTrails(str(compile_.ref), compile_.frame.code[0] or "", trails) if trails else None
+        own = CompileTrails(str(compile_.ref), shown_name(compile_.frame) or "", trails) if trails else None
         if own is not None:
             found.append(own)
         yield own

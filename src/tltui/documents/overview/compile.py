@@ -51,7 +51,7 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
 
 def title_of(node: Compile, known: Study) -> str:
     """`[0/1] forward`"""
-    return f"{node.id.bracketed} {known.function}" if known.function else node.id.bracketed
+    return f"{node.id.bracketed} {known.known_as or known.function}" if known.function else node.id.bracketed
 
 
 def _status(page: Page, run: Run, node: Compile, known: Study) -> None:
@@ -100,7 +100,7 @@ def _outcome(run: Run, node: Compile, known: Study) -> list[str]:
 
 def _which(node: Compile, known: Study) -> str:
     number = (node.id.compile or 0) + 1
-    name = fmt.clip_middle(sanitize(known.function), 32) if known.function else f"frame {node.id.frame}"
+    name = fmt.clip_middle(sanitize(known.known_as or known.function), 48) if known.function else f"frame {node.id.frame}"
     limit = f" (limit {known.limit})" if known.limit is not None and known.limit < 1 << 20 else ""
     return f"{fmt.ordinal(number)} compile of {name}{limit}"
 
@@ -160,7 +160,7 @@ def _function(page: Page, known: Study) -> None:
         add_called_from(page, callers)
         return
     page.heading("Function")
-    pieces: list[Piece] = [(fmt.clip_middle(sanitize(known.function), page.width // 2), tokens.FUNCTION)]
+    pieces: list[Piece] = [(fmt.clip_middle(sanitize(known.known_as or known.function), page.width // 2), tokens.FUNCTION)]
     if known.file is not None:
         pieces += ["  ", page.place(known.file, known.line)]
     page.row(pieces)

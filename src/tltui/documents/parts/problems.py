@@ -74,8 +74,8 @@ def add_failed(page: Page, group: FailedGroup) -> None:
     head: list[Piece] = [page.status(Status.ERROR), " "]
     first = group.occurrences[0]
     head += [(f"[{first.ref}]", tokens.LINK, first.ref), "  "]
-    if group.code.name:
-        head += [(fmt.clip_middle(sanitize(group.code.name), 40), tokens.FUNCTION), "  ", place_piece(group.code)]
+    if group.code.shown:
+        head += [(fmt.clip_middle(sanitize(group.code.shown), 40), tokens.FUNCTION), "  ", place_piece(group.code)]
     if len(group.occurrences) > 1:
         head.append((f"  {fmt.plural(len(group.occurrences), 'compile')}", tokens.STRONG))
     page.row(head)
@@ -115,7 +115,7 @@ def add_installed(page: Page, known: Registered | None, said: GraphBreak | None)
 def add_limit(page: Page, group: LimitGroup) -> None:
     """One function that was compiled too often."""
     first = group.occurrences[0]
-    page.open(group.code.name or group.frame)
+    page.open(group.code.shown or group.frame)
     head: list[Piece] = [page.status(Status.ERROR), " ", (f"[{first.ref}]", tokens.LINK, first.ref), "  "]
     head += [code_piece(group.code, group.frame), "  ", place_piece(group.code)]
     if len(group.occurrences) > 1:

@@ -92,7 +92,7 @@ def add_unfinished(page: Page, summary: Summary, finished: bool) -> None:
         return
     page.heading(f"Not finished ({fmt.count(summary.tally.missing)})")
     for item in summary.unfinished:
-        name = fmt.clip_middle(sanitize(item.code.name or "?"), 40)
+        name = fmt.clip_middle(sanitize(item.code.shown or "?"), 40)
         pieces: list[Piece] = [(f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.FUNCTION)]
         if item.doing is not None and item.seconds is not None:
             doing = fmt.clip_middle(sanitize(item.doing), 40)
@@ -144,7 +144,7 @@ def add_recompiled(page: Page, summary: Summary) -> None:
     if worst is None:
         return
     page.heading(f"Recompiles ({fmt.count(summary.tally.recompiles)})")
-    name = fmt.clip_middle(sanitize(worst.code.name or worst.frame), 40)
+    name = fmt.clip_middle(sanitize(worst.code.shown or worst.frame), 40)
     pieces: list[Piece] = ["most often ", (name, tokens.LINK, worst.frame)]
     if worst.code.file is not None:
         pieces += ["  ", page.place(worst.code.file, worst.code.line)]
@@ -179,7 +179,7 @@ def add_costs(page: Page, summary: Summary, shown: int, title: str) -> None:
 
 def code_piece(code: Code, ref: str) -> Piece:
     """The name of a function as a link."""
-    return (fmt.clip_middle(sanitize(code.name or f"frame {ref}"), 40), tokens.LINK, ref)
+    return (fmt.clip_middle(sanitize(code.shown or f"frame {ref}"), 40), tokens.LINK, ref)
 
 
 def place_piece(code: Code) -> Piece:

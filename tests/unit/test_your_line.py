@@ -112,8 +112,8 @@ def named_frames(run: Run) -> dict[str, str | None]:
 
 def test_functions_are_named_so_that_one_knows_them() -> None:
     assert named_frames(trace(TEXTS)) == {
-        "0/": None, "1/": None, "2/": None, "3/": None, "4/": "Net.forward and others", "5/": "wrapper of Decorated.forward",
-        "6/": "wrapper that runs scaled", "7/": None,
+        "0/": None, "1/": None, "2/": None, "3/": None, "4/": "Net.forward and others", "5/": "Decorated.forward (wrapper)",
+        "6/": "wrapper (runs scaled)", "7/": None,
     }  # fmt: skip
 
 
@@ -123,7 +123,7 @@ def test_a_name_is_shown_and_the_identity_stays() -> None:
     assert isinstance(frame, (Frame, Compile))
     frame = frame.frame if isinstance(frame, Compile) else frame
     assert frame.code == ("wrapper", PROGRAM, line_with("def wrapper(self")) and shown_name(frame) == known_as(frame)
-    assert "wrapper of Decorated.forward" in "\n".join(page(run, "5/0").text())
+    assert "Decorated.forward (wrapper)" in "\n".join(page(run, "5/0").text())
     assert "Net.forward and others" in "\n".join(page(run, "@summary").text())
 
 
@@ -160,7 +160,7 @@ def test_a_wrapper_is_that_of_what_the_stack_has_below_it(tmp_path: Path) -> Non
     log = Log(tmp_path / "a.log").start("wrapper")
     frames = [{"line": n, "name": name, "filename": 0} for n, name in enumerate(("wrapper", "inner", "scaled", "helper"), 4)]
     log.add("create_symbol", {"symbol": "s1", "user_stack": frames}).metrics()
-    assert known_as(log.compile().frame) == "wrapper of scaled"
+    assert known_as(log.compile().frame) == "scaled (wrapper)"
 
 
 def test_a_graph_of_several_functions_names_no_one(tmp_path: Path) -> None:

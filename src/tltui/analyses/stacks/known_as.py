@@ -1,4 +1,4 @@
-"""What a function is known by where its own name says little: `forward` is `Net.forward`, a `wrapper` that of what it wraps.
+"""What a function is known by where its own name says little: `Net.forward` for `forward`, `scaled (wrapper)` for a `wrapper`.
 
 The trace names a function by its code object alone. Its class stands in the guard on `self`; what a wrapper calls, in the stacks of
 records, and in who called the wrapper. Only what follows from these is said; identity, addresses and pairing stay with
@@ -53,14 +53,18 @@ class _Locals:
     """One of the local names is a function."""
 
 
-@part
-def known_as(frame: Frame, reader: Reader) -> str | None:
+def known_as(frame: Frame) -> str | None:
     """What a function is known by; None where its own name is all there is."""
-    name, file, _ = frame.code
-    if name is None or not (name in METHODS or _WRAPPER.fullmatch(name)):
-        return None
+    name = frame.code[0]
+    return _told(frame) if name is not None and (name in METHODS or _WRAPPER.fullmatch(name)) else None
+
+
+@part
+def _told(frame: Frame, reader: Reader) -> str | None:
+    """What the compiles of a function tell."""
+    name, file = frame.code[0] or "", frame.code[1]
     compiles = [compile_ for compile_ in frame.compiles if compile_.is_compile][:COMPILES_READ]
-    found = next((known for compile_ in compiles if (known := _known(compile_, name, file or "")) is not None), None)
+    found = next((known for compile_ in compiles if (known := _known(compile_, reader, name, file or "")) is not None), None)
     if found is None:
         return None
     text, first = found
@@ -76,23 +80,22 @@ def shown_name(frame: Frame) -> str | None:
     return known_as(frame) or frame.code[0]
 
 
-@part
 def _known(compile_: Compile, reader: Reader, name: str, file: str) -> tuple[str, str | None] | None:
     """What one compile tells, and the argument whose class it names."""
     found = _locals(compile_, reader)
     if name in METHODS:
         return (f"{found.receiver}.{name}", found.first) if found.receiver else None
     if file.replace("\\", "/").endswith(_EXTERNAL) and found.called:
-        return f"{name} of {found.called}.__call__", "fn"
+        return f"{found.called}.__call__", "fn"
     below = _called(compile_, reader, name, file)
     if found.first == "self" and found.closes and below is not None and below.name in METHODS:
-        return f"{name} of {found.receiver}.{below.name}", found.first
+        return f"{found.receiver}.{below.name} ({name})", found.first
     if found.first == "self" and _is_forward(start_stack(compile_, reader)):
-        return f"{name} of {found.receiver}.forward", found.first
+        return f"{found.receiver}.forward ({name})", found.first
     if below is not None:
-        return f"{name} of {below.name}", None
+        return f"{below.name} ({name})", None
     runs = _runs(compile_, reader, name) if found.closes else None
-    return (f"{name} that runs {runs}", None) if runs else None
+    return (f"{name} (runs {runs})", None) if runs else None
 
 
 def _locals(compile_: Compile, reader: Reader) -> _Locals:

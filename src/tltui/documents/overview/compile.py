@@ -28,7 +28,7 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
         for failure in known.failures:
             if failure.backward and len(known.failures) > 1:
                 page.add(("  of the backward", tokens.LABEL))
-            reports.add_failure(page, failure)
+            reports.add_failure(page, failure, breaks=known.breaks)
     _breaks(page, node, known)
     if known.recompile is not None:
         page.heading("Why it recompiled" if node.is_recompile or node.is_compile else "Why")
@@ -100,7 +100,7 @@ def _outcome(run: Run, node: Compile, known: Study) -> list[str]:
 
 def _which(node: Compile, known: Study) -> str:
     number = (node.id.compile or 0) + 1
-    name = fmt.clip_middle(sanitize(known.known_as or known.function), 48) if known.function else f"frame {node.id.frame}"
+    name = fmt.clip_middle(sanitize(known.known_as or known.function), 32) if known.function else f"frame {node.id.frame}"
     limit = f" (limit {known.limit})" if known.limit is not None and known.limit < 1 << 20 else ""
     return f"{fmt.ordinal(number)} compile of {name}{limit}"
 

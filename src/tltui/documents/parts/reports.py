@@ -73,8 +73,9 @@ def add_line(page: Page, frame: StackFrame, label: str, indent: str) -> None:
     page.code(frame.code, indent + "   ")
 
 
-def add_failure(page: Page, found: Failure, indent: str = "  ") -> None:
-    """Type, reason and place of a failure; a long reason is folded after its first lines."""
+def add_failure(page: Page, found: Failure, indent: str = "  ", breaks: Sequence[GraphBreak] = ()) -> None:
+    """Type, reason and place of a failure; a long reason is folded after its first lines. What one of the `breaks` that stand
+    below says as well is left to it."""
     kind = fmt.clip(sanitize(found.type), page.width - 20)
     pieces: list[Piece] = [(kind, tokens.ERROR)]
     if found.ref:
@@ -83,7 +84,10 @@ def add_failure(page: Page, found: Failure, indent: str = "  ") -> None:
     if "Explanation:" in found.reason:  # a graph break where none is allowed: fullgraph, or the recompile limit
         told = from_restart(found.reason)
         page.say(told.headline, indent, tokens.STRONG)
-        add_advice(page, told, indent)
+        if any((other.headline, other.gb, other.context) == (told.headline, told.gb, told.context) for other in breaks):
+            page.add(indent, ("more of it below, at the graph break", tokens.DIM))
+        else:
+            add_advice(page, told, indent)
         _add_where(page, found, indent)
         return
     if not found.reason:

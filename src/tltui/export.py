@@ -58,8 +58,10 @@ def brief_lines(document: Document, style: str = "text") -> Iterator[str]:
             continue
         yield from lines_of(document, style, done, section.first)
         head = document.line(section.first).text
-        text = head[: len(head) - len(head.lstrip())] + section.title
-        yield _dim(text, style)
+        if head.endswith(section.title):
+            yield from lines_of(document, style, section.first, section.first + 1)
+        else:  # a text of torch's begins with the first of the frames
+            yield _dim(head[: len(head) - len(head.lstrip())] + section.title, style)
         done = section.last + 1
     yield from lines_of(document, style, done, len(document))
     if done:

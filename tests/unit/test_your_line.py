@@ -10,8 +10,12 @@ import pytest
 from made_logs import TRACES, Log, trace
 
 from tltui.analyses.problems.problems import problems
+from tltui.analyses.provenance.links import KernelLink, Links, Texts
+from tltui.analyses.provenance.mapping import Stacks
+from tltui.analyses.provenance.places import places_of
 from tltui.analyses.provenance.source_line import source_line
 from tltui.analyses.stacks.known_as import known_as, shown_name
+from tltui.analyses.stacks.stacks import StackFrame
 from tltui.documents.build import build
 from tltui.export import brief_lines, lines_of
 from tltui.model.nodes import Compile, Frame
@@ -76,6 +80,16 @@ def test_without_a_line_of_the_program_it_is_said_whose_the_line_is(tmp_path: Pa
     text = "\n".join(page(log.open()).text())
     assert "torch's own line modules/linear.py:134" in text and "your line" not in text
     assert "    Unsupported\n" in text and "<class" not in text
+
+
+def test_a_kernel_comes_from_a_line_of_a_library_before_one_of_torch() -> None:
+    site = "/opt/venv/lib/python3.11/site-packages"
+    frames = [StackFrame(name, file, 7, None, True) for name, file in (
+        ("model", f"{site}/transformers/llama.py"), ("linear", f"{site}/torch/nn/modules/linear.py"),
+    )]  # fmt: skip
+    stacks = Stacks({"k": (tuple(frames),)})
+    places = places_of(Texts("forward", stacks=stacks), Links((KernelLink("k", None),), {}, False, frozenset()))
+    assert places.kernels == [((frames[0].file, 7),)] and places.from_stacks == [True]
 
 
 def test_who_called_is_said_of_a_failure() -> None:

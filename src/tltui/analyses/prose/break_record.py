@@ -13,9 +13,12 @@ from tltui.analyses.prose.break_reason import BreakReason, Reason, read_reason
 from tltui.analyses.prose.traceback import BARE, RAISED, USER, TracebackPart, last_raised, read_traceback
 from tltui.analyses.stacks.stacks import StackFrame
 
-_AT = re.compile(r"Graph [Bb]reak[^\n]*? in user code at (?P<file>[^\n]+):(?P<line>\d{1,9})[ \t]*$", re.MULTILINE)
+_AT = re.compile(
+    r"Graph [Bb]reak(?: \([^)\n]{1,200}\))? in user code at (?P<file>[^\n]+):(?P<line>\d{1,9})[ \t]*$", re.MULTILINE
+)
 _SKIPPED = re.compile(
-    r"skip tracing the frame (?P<name>.+) \((?P<file>.+) line (?P<line>\d{1,9})\)|^WON'T CONVERT (?P<old>\S+) .+ line \d+$",
+    r"^torch\.compile will skip tracing the frame (?P<name>\S+) \((?P<file>[^\n]+) line (?P<line>\d{1,9})\)"
+    r"|^WON'T CONVERT (?P<old>\S+) [^\n]+ line \d+$",
     re.MULTILINE,
 )
 _REASON = re.compile(r"(?:Graph Break )?Reason:[ \t]*")

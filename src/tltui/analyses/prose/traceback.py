@@ -44,7 +44,7 @@ _SURELY_RAISED = re.compile(
 )
 _GROUP = re.compile(r"^\s*\+ Exception Group Traceback \(most recent call last\):\s*$")
 _BAR = re.compile(r"^\s*\| ?|^\s*\+ (?=Exception Group )")
-_MEMBER = re.compile(r"^\s*\+(?:-\+)?-{4,}[ \d.]*-*\s*$")
+_MEMBER = re.compile(r"^\s*\+(?:-\+)?-{4,}(?: [\d.]+ -+)?\s*$")
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,31 @@ def ansi(line: Line) -> str:
     return "".join(out)
 
 
+def brief_lines(document: Document, style: str = "text") -> Iterator[str]:
+    """All lines as text or ANSI, but for what is aside: of torch's own frames in a row, how many there are."""
+    while not document.advance():
+        pass
+    done = 0
+    for section in document.sections() if document.language in ("", "traceback") else ():
+        if not section.aside or section.first < done:
+            continue
+        yield from lines_of(document, style, done, section.first)
+        head = document.line(section.first).text
+        if head.endswith(section.title):
+            yield from lines_of(document, style, section.first, section.first + 1)
+        else:  # a text of torch's begins with the first of the frames
+            yield _dim(head[: len(head) - len(head.lstrip())] + section.title, style)
+        done = section.last + 1
+    yield from lines_of(document, style, done, len(document))
+    if done:
+        yield ""
+        yield _dim("Torch's own frames are counted only: --all prints them.", style)
+
+
+def _dim(text: str, style: str) -> str:
+    return f"\x1b[{SGR[tokens.DIM]}m{text}\x1b[0m" if style == "ansi" else text
+
+
 def lines_of(document: Document, style: str = "text", lo: int = 0, hi: int | None = None) -> Iterator[str]:
     """The lines of a document (`lo` to `hi`, exclusive) as text, ANSI or markdown, whole and uncapped."""
     while not document.advance():

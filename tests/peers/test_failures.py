@@ -60,8 +60,9 @@ def squeezed(text: str) -> str:
 def failure_is_in(found: Problems, row: Row) -> bool:
     for group in (*found.errors, *found.limits):
         failure = group.failure
-        place = "N/A:0" if failure.raised or failure.file is None else f"{failure.file}:{failure.line}"
-        same = failure.type == row.type and squeezed(failure.reason) == squeezed(row.text) and place == row.place
+        frames = (failure, failure.inner) if failure.inner is not None else (failure,)
+        places = {f"{frame.file}:{frame.line}" for frame in frames} | {"N/A:0"}  # tlparse knows the innermost one of metrics only
+        same = failure.type == row.type and squeezed(failure.reason) == squeezed(row.text) and row.place in places
         if same and any(same_compile(item.ref, row) for item in group.occurrences):
             return True
     return False

@@ -6,15 +6,17 @@ import pytest
 from made_logs import Log, trace
 
 from tltui.analyses.caches.caches import caches_of
+from tltui.analyses.prose.traceback import traceback_frames
 from tltui.analyses.records import Reader, metrics_fields, torch_version, version_pair
 from tltui.analyses.shapes.inputs import inputs_of, short_device, short_dtype
-from tltui.analyses.stacks.stacks import callers_of, is_framework, start_stack, traceback_frames
+from tltui.analyses.stacks.stacks import callers_of, start_stack
 from tltui.analyses.study import study
 from tltui.analyses.summary import summarise
 from tltui.analyses.timing.events import Event, events_of, intervals_of
 from tltui.analyses.timing.phases import timing_of
 from tltui.model.artifacts import artifacts_of
 from tltui.model.nodes import Compile
+from tltui.text.owner import is_framework
 
 
 def compile_at(name: str, ref: str) -> Compile:

@@ -137,7 +137,7 @@ def test_a_break_of_an_older_torch() -> None:
         'User code traceback:\n  File "/home/user/m.py", line 12, in f\n    print("x")\n'
     )
     found = parse_break(text)
-    assert found.headline.startswith("Unsupported: call_function BuiltinVariable(print)")
+    assert found.headline == "call_function BuiltinVariable(print) [ConstantVariable(str)] {}"
     assert found.gb is None and found.line == 12 and found.function == "f" and found.explanation == ""
 
 

@@ -12,6 +12,7 @@ from tltui.analyses.problems.missing import missing_of
 from tltui.analyses.recompiles.reasons import Recompile, recompile_of
 from tltui.analyses.records import json_in, metrics_fields, text_in, torch_version, whole_in
 from tltui.analyses.shapes.inputs import Inputs, inputs_of
+from tltui.analyses.stacks.known_as import known_as
 from tltui.analyses.stacks.stacks import StackFrame, callers_of
 from tltui.analyses.timing.events import events_of
 from tltui.analyses.timing.phases import Timing, timing_so_far
@@ -66,6 +67,8 @@ class Study:
     graph_inputs: int | None
     guard_latency_us: float | None
     cudagraph_skip_reason: str | None
+    known_as: str | None = None
+    """What the function is known by, where its own name says little: `Net.forward`."""
 
 
 def parts_of(compile_: Compile) -> tuple[Part, ...]:
@@ -112,4 +115,5 @@ def study(compile_: Compile) -> Study:
         whole_in(dynamo, "cache_size_limit") if limit is None else limit,
         whole_in(forward, "graph_node_count"), whole_in(forward, "graph_input_count"),
         float(latency) if isinstance(latency, (int, float)) else None, compile_.facts.cudagraph_skip_reason,
+        known_as(compile_.frame),
     )  # fmt: skip

@@ -16,7 +16,7 @@ from tltui.analyses.problems.breaks import GraphBreak, known_breaks
 from tltui.analyses.problems.failures import known_failures
 from tltui.analyses.recompiles.reasons import known_recompile, parse_reason
 from tltui.analyses.records import Reader
-from tltui.analyses.stacks.stacks import is_framework, user_frames
+from tltui.analyses.stacks.known_as import known_as
 from tltui.analyses.timing.events import events_of
 from tltui.analyses.timing.phases import Open, timing_so_far
 from tltui.model.nodes import Compile, Process
@@ -42,6 +42,13 @@ class Code:
     name: str | None
     file: str | None
     line: int | None
+    known_as: str | None = None
+    """What it is known by, where its name says little: `Net.forward`."""
+
+    @property
+    def shown(self) -> str | None:
+        """The name to show."""
+        return self.known_as or self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +196,7 @@ def summarise(processes: Iterable[Process]) -> Summary:
 
 def code_of(compile_: Compile) -> Code:
     """The code object of a compile."""
-    return Code(*compile_.frame.code)
+    return Code(*compile_.frame.code, known_as(compile_.frame))
 
 
 def versions_of(processes: list[Process]) -> tuple[str, ...]:
@@ -219,7 +226,7 @@ def _dearest(by_code: dict[tuple[Any, ...], list[Compile]]) -> list[tuple[tuple[
 def _cost(key: tuple[Any, ...], members: list[Compile], rank: Ranks) -> CodeCost:
     slowest = max(members, key=lambda c: c.tally.seconds)
     return CodeCost(
-        Code(*key) if len(key) == 3 else Code(None, None, None),
+        code_of(slowest) if len(key) == 3 else Code(None, None, None),
         sum(c.tally.seconds for c in members),
         len(members),
         sum(c.is_recompile for c in members),
@@ -275,8 +282,8 @@ def _break_places(compiles: list[Compile], rank: Ranks) -> tuple[tuple[BreakPlac
 
 def _place(members: list[tuple[Compile, GraphBreak]], rank: Ranks) -> BreakPlace:
     compile_, found = members[0]
-    own = user_frames(found.stack)
-    led = own[0] if own and found.file is not None and is_framework(found.file) else None
+    lead = found.lead
+    led = lead if lead is not None and (lead.file, lead.line) != (found.file, found.line) else None
     return BreakPlace(
         found.gb, found.headline, found.file, found.line, led.file if led else None, led.line if led else None,
         len(members), len({rank[id(c.process)] for c, _ in members}), str(compile_.ref), found.ref,

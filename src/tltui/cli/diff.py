@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
         yield from as_json(result_of(document))
         return
     hidden = {line for s in document.sections() if s.folded for line in range(s.first + 1, s.last + 1)}
-    yield from (line for n, line in enumerate(as_text(document, options)) if n not in hidden)
+    yield from (line for n, line in enumerate(as_text(document, options, whole=True)) if n not in hidden)
 
 
 def _names(options: argparse.Namespace) -> list[str]:

@@ -48,6 +48,7 @@ def add_paths(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--latest", action="store_true", help="only the newest run in the directory")
     parser.add_argument("--ascii", action="store_true", default=None, help="draw with ASCII characters only")
     parser.add_argument("--color", action="store_true", help="colours even when the output is not a terminal")
+    parser.add_argument("--all", action="store_true", help="on a terminal too: every frame of torch's own in a traceback")
 
 
 def add_refs(parser: argparse.ArgumentParser, help_: str, several: bool = False) -> None:

@@ -53,12 +53,13 @@ def write(chunks: Iterable[bytes]) -> None:
     out.flush()
 
 
-def as_text(document: Document, options: argparse.Namespace) -> Iterator[bytes]:
-    """The lines of a document."""
-    from tltui.export import lines_of
+def as_text(document: Document, options: argparse.Namespace, whole: bool = False) -> Iterator[bytes]:
+    """The lines of a document. On a terminal torch's own frames are a line with their number, unless all of them are wanted."""
+    from tltui.export import brief_lines, lines_of
 
-    encoding = sys.stdout.encoding or "utf-8"
-    for line in lines_of(document, _style(options)):
+    encoding, style = sys.stdout.encoding or "utf-8", _style(options)
+    brief = sys.stdout.isatty() and style != "markdown" and not (whole or options.all)
+    for line in brief_lines(document, style) if brief else lines_of(document, style):
         yield (line + "\n").encode(encoding, "backslashreplace")
 
 

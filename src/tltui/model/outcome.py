@@ -55,13 +55,18 @@ LOGS_SKIPS = (2, 11)
 """Since this torch every skipped function has a record of its break."""
 _UNTRACED = ("Attempted to guard on uninitialized nn.Module", "Excessive RestartAnalysis() calls")
 """Soft failures that are raised outside of tracing: they have no record of a break, whatever was allowed."""
+_CLASS = re.compile(r"^<class '(?P<name>[^'\n]+)'>$")
 _LIMIT_TYPE = re.compile("(?:RecompileLimit|CacheLimit)")
 _LIMIT_TEXT = re.compile("recompile limit|recompile_limit|cache_size_limit reached")
 
 
 def error_name(fail_type: str | None) -> str:
-    """`Unsupported`, also of `<class 'torch._dynamo.exc.Unsupported'>` as torch 2.4 writes it."""
-    return (fail_type or "").rstrip("'>").rpartition(".")[2]
+    """The name of an exception without its module: before torch 2.5 it is written as `<class 'torch._dynamo.exc.Unsupported'>`.
+    A text that is no such name is left as it is."""
+    text = (fail_type or "").strip()
+    name = match["name"] if (match := _CLASS.match(text)) else text
+    last = name.rpartition(".")[2]
+    return last if name.replace(".", "").isidentifier() and last else text
 
 
 def hit_limit(failed: Metrics) -> bool:

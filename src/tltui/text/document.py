@@ -54,7 +54,7 @@ class Line:
 class Section:
     """Lines `first` to `last` (both inclusive), headed by line `first`. `level` 0 is the outermost.
 
-    A `folded` section is shown closed at first.
+    A `folded` section is shown closed at first. Of one `aside` (frames of torch) a terminal is given the title alone.
     """
 
     first: int
@@ -62,6 +62,7 @@ class Section:
     level: int
     title: str
     folded: bool = False
+    aside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +235,7 @@ class Builder:
     def __init__(self, ref: str, title: str, options: Options | None = None) -> None:
         self.options = options or Options()
         self._document = TextDocument(ref, sanitize(title))
-        self._open: list[tuple[int, str, bool, int]] = []
+        self._open: list[tuple[int, str, bool, bool, int]] = []
 
     def add(self, *pieces: Piece, anchor: str | None = None) -> None:
         """Append one line. Every piece is sanitised; line ends inside a piece become visible marks."""
@@ -268,20 +269,20 @@ class Builder:
         self.open(title, folded)
         self.add((title, "heading"))
 
-    def open(self, title: str, folded: bool = False) -> None:
+    def open(self, title: str, folded: bool = False, aside: bool = False) -> None:
         """Start a section whose head is the next line. Sections nest."""
-        self._open.append((len(self._document.lines), sanitize(title), folded, len(self._document.section_list)))
+        self._open.append((len(self._document.lines), sanitize(title), folded, aside, len(self._document.section_list)))
 
     def close(self, level: int | None = None) -> None:
         """End the innermost open section, or all down to `level`. Empty lines at its end stay outside of it."""
         target = len(self._open) - 1 if level is None else level
         while len(self._open) > max(target, 0):
-            first, title, folded, place = self._open.pop()
+            first, title, folded, aside, place = self._open.pop()
             last = len(self._document.lines) - 1
             while last > first and not self._document.lines[last].text:
                 last -= 1
             if last > first:
-                section = Section(first, last, len(self._open), title, folded)
+                section = Section(first, last, len(self._open), title, folded, aside)
                 self._document.section_list.insert(place, section)  # before those in it: they are there already
 
     def growing(self) -> TextDocument:

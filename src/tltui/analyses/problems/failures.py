@@ -1,23 +1,22 @@
-"""Why a compile failed."""
+"""Why a compile failed, and at which line of the program."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
 from tltui.analyses.parts import part, reader_of
+from tltui.analyses.prose.traceback import USER, TracebackPart, last_raised, read_traceback, user_stack
 from tltui.analyses.records import Reader, address, metrics_fields, named, text_in, whole_in
-from tltui.analyses.stacks.stacks import StackFrame, traceback_frames, user_frames
+from tltui.analyses.stacks.stacks import StackFrame, callers_of, nearest, user_frames
 from tltui.model.nodes import Compile
+from tltui.model.outcome import error_name
+from tltui.text.owner import Owner, is_framework, owner_of
 
 ERROR = "dynamo_error"
 BACKWARD = "eager_compile_backwards_failure"
 LIMIT = 1 << 18
 INTERRUPTED = "interrupted"
-_LAST = re.compile(
-    r"^(?P<type>[A-Za-z_][\w.]*(?:Error|Exception|Failed|Unsupported|Node|Interrupt|Exit|Hit|Warning)): ?(?P<text>.*)$"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,17 +27,27 @@ class Failure:
     reason: str
     backward: bool = False
     file: str | None = None
-    """The user's line that was being compiled, or where the error was raised: see `raised`."""
+    """The line of the program that was being compiled, the nearest one; else a library's, else torch's (`owner` says whose it is);
+    or where the error was raised: see `raised`."""
     line: int | None = None
     raised: bool = False
-    """The place is the user's line nearest to the error, as torch does not say which one it was compiling."""
+    """The place is where the error was raised, as torch does not say what it was compiling."""
     code: str | None = None
     stack: tuple[StackFrame, ...] = ()
-    """Frames of the user's own code in the traceback, the nearest first."""
+    """Frames of the user's own code, the nearest first: of what was being compiled, then who called it."""
     ref: str | None = None
     """The address of the traceback."""
-    traceback: tuple[StackFrame, ...] = ()
-    """All its frames, outermost first."""
+    traceback: tuple[TracebackPart, ...] = ()
+    """The exceptions and the stacks that torch printed, in their order."""
+    inner: StackFrame | None = None
+    """The innermost line that Dynamo was tracing, where that is none of the user's: the place led there."""
+    raised_at: StackFrame | None = None
+    """The user's own line that raised the error: in a backend, a lowering, a fake of an operator."""
+
+    @property
+    def owner(self) -> Owner | None:
+        """Whose line `file` and `line` are."""
+        return None if self.file is None else owner_of(self.file)
 
 
 def failures_of(
@@ -70,21 +79,52 @@ def known_failures(compile_: Compile, reader: Reader) -> tuple[Failure, ...]:
 def _failure(
     compile_: Compile, kind: str, fields: dict[str, Any], backward: bool, record: int | None, reader: Reader
 ) -> Failure:
-    text = _traceback(reader, record)
-    reason = text_in(fields, "fail_reason") or ""
+    text, reason = _traceback(reader, record), text_in(fields, "fail_reason") or ""
+    parts = read_traceback(text or reason)
     if not reason or not kind:
-        said_type, said = _raised(text)
-        kind, reason = kind or said_type or "failure", reason or said
-    frames = traceback_frames(text or reason)
-    stack = user_frames(frames)
+        last = last_raised(parts)
+        kind = kind or (last.type if last else "") or "failure"
+        reason = reason or (last.message if last else text.strip().rpartition("\n")[2])
+    own = user_stack(parts) or user_stack(read_traceback(reason))
+    named_frame = _named_frame(fields, own)
+    inner = own[-1] if own else named_frame
+    callers = () if backward else callers_of(compile_, reader)
+    raised_at = _raised_at(parts)
+    lead, raised = _lead((*callers, *(own or filter(None, (named_frame,)))), inner, raised_at)
+    return Failure(
+        error_name(kind), reason.strip(), backward, lead.file if lead else None, lead.line if lead else None, raised,
+        lead.code if lead else None, (*user_frames(own), *user_frames(callers)),
+        None if record is None else address(compile_, record, BACKWARD if backward else ERROR), parts,
+        inner if inner is not None and lead is not None and (inner.file, inner.line) != (lead.file, lead.line) else None,
+        raised_at if raised_at is not None and raised_at != lead else None,
+    )  # fmt: skip
+
+
+def _named_frame(fields: dict[str, Any], own: tuple[StackFrame, ...]) -> StackFrame | None:
+    """What the metrics name: the innermost frame that Dynamo was tracing."""
     file, line = text_in(fields, "fail_user_frame_filename"), whole_in(fields, "fail_user_frame_lineno")
-    raised = file is None and bool(stack)
-    if raised:
-        file, line = stack[0].file, stack[0].line
-    code = next((frame.code for frame in stack if frame.file == file and frame.line == line and frame.code), None)
-    name = BACKWARD if backward else ERROR
-    ref = None if record is None else address(compile_, record, name)
-    return Failure(kind, reason.strip(), backward, file, line, raised, code, stack, ref, frames)
+    if file is None:
+        return None
+    same = next((frame for frame in reversed(own) if (frame.file, frame.line) == (file, line)), None)
+    return same or StackFrame("", file, line, None, is_framework(file))
+
+
+def _raised_at(parts: tuple[TracebackPart, ...]) -> StackFrame | None:
+    """The innermost of the user's own frames in what was raised: their code that torch called."""
+    frames = [frame for part in parts if part.kind != USER for frame in part.frames]
+    return next((frame for frame in reversed(frames) if frame.owner is Owner.USER), None)
+
+
+def _lead(
+    stack: tuple[StackFrame, ...], inner: StackFrame | None, raised_at: StackFrame | None
+) -> tuple[StackFrame | None, bool]:
+    """The line to lead with, and whether it is where the error was raised.
+
+    Who called the function is no answer where nothing is known of the line in it.
+    """
+    if inner is None:
+        return raised_at, raised_at is not None
+    return nearest(stack), False
 
 
 def _traceback(reader: Reader, record: int | None) -> str:
@@ -98,12 +138,3 @@ def _traceback(reader: Reader, record: int | None) -> str:
         return ""
     tail = payload.source.read(payload.offset + payload.size - LIMIT, LIMIT)
     return tail.replace(b"\n\t", b"\n").decode("utf-8", "replace")
-
-
-def _raised(text: str) -> tuple[str, str]:
-    """Type and message of the exception that a traceback ends with."""
-    lines = text.split("\n")
-    for n in range(len(lines) - 1, -1, -1):
-        if match := _LAST.match(lines[n]):
-            return match["type"].rpartition(".")[2], "\n".join([match["text"], *lines[n + 1 :]]).strip()
-    return "", text.strip().rpartition("\n")[2]

@@ -20,7 +20,6 @@ from tltui.analyses.problems.failures import Failure, known_failures
 from tltui.analyses.problems.registry import Registered, registered
 from tltui.analyses.recompiles.reasons import known_recompile
 from tltui.analyses.records import Reader, json_in, metrics_fields, whole_in
-from tltui.analyses.stacks.stacks import user_frames
 from tltui.analyses.summary import Code, code_of
 from tltui.model.nodes import Compile
 from tltui.model.outcome import Eager
@@ -101,7 +100,7 @@ class BreakGroup:
     found: GraphBreak
     """The first of them."""
     user_file: str | None
-    """The nearest line of the user's own code: where the break is, or what led there."""
+    """The nearest line of the user's own code: where the break is, or what led there; else a library's, else torch's."""
     user_line: int | None
     functions: tuple[str, ...]
     """The functions that were being compiled."""
@@ -299,8 +298,10 @@ def break_groups(
             continue
         kinds = set()
         for found in known_breaks(compile_):
+            later = tuple(reason.gb or reason.headline for reason in found.while_handling)
             own = _user_place(found)
-            groups[found.gb or found.headline, found.file, found.line, own].append((compile_, found))
+            key = (found.gb or found.headline, found.file, found.line, own, found.skips_frame, found.stops, later)
+            groups[key].append((compile_, found))
             kinds |= {found.gb, found.headline}
         for reason in compile_.facts.restarts if compile_.process.logs_breaks or not compile_.tally.breaks else ():
             said = from_restart(reason)
@@ -314,8 +315,8 @@ def break_groups(
 
 
 def _user_place(found: GraphBreak) -> tuple[str | None, int | None]:
-    own = user_frames(found.stack)
-    return (own[0].file, own[0].line) if own else (found.file, found.line)
+    lead = found.lead
+    return (lead.file, lead.line) if lead is not None else (found.file, found.line)
 
 
 def _break(members: list[tuple[Compile, GraphBreak]]) -> BreakGroup:

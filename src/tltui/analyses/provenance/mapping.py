@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from tltui.analyses.prose.traceback import traceback_frames
 from tltui.analyses.records import Reader, list_in, text_in, whole_in
-from tltui.analyses.stacks.stacks import StackFrame, traceback_frames, user_frames
+from tltui.analyses.stacks.stacks import StackFrame, user_frames
 
 LIMIT = 64 << 20
 """Stored bytes up to which a mapping is read."""

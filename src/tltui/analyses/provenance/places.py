@@ -12,10 +12,13 @@ from dataclasses import dataclass, field
 from tltui.analyses.provenance.graph import GraphText
 from tltui.analyses.provenance.links import KernelLink, Links, Texts
 from tltui.analyses.provenance.result import Place
-from tltui.analyses.stacks.stacks import StackFrame, is_framework, user_frames
+from tltui.analyses.stacks.stacks import StackFrame, nearest
 from tltui.text.graphs.fx_graph import FxNode, Origin
+from tltui.text.owner import Owner, is_framework, owner_of
 
 Key = tuple[str, int]
+_TELLING = (Owner.USER, Owner.LIBRARY)
+"""Whose lines are worth more than the innermost one."""
 
 
 @dataclass(slots=True)
@@ -31,8 +34,8 @@ class Places:
     """Whether the places of a kernel come from its stacks."""
 
     def ordered(self) -> tuple[Place, ...]:
-        """The user's own first, by file and line."""
-        return tuple(sorted(self.known.values(), key=lambda place: (place.framework, place.file, place.line)))
+        """The user's own first, then those of libraries; by file and line."""
+        return tuple(sorted(self.known.values(), key=lambda place: (owner_of(place.file).rank, place.file, place.line)))
 
     def of_origin(self, origin: Origin | None) -> Key | None:
         """The place that a comment names."""
@@ -54,9 +57,8 @@ class Places:
         return key
 
     def own_first(self, keys: Iterable[Key]) -> tuple[Key, ...]:
-        """Each once; the user's own before those of a framework."""
-        found = dict.fromkeys(keys)
-        return tuple(sorted(found, key=lambda key: self.known[key].framework))
+        """Each once; the user's own before those of libraries, torch's last."""
+        return tuple(sorted(dict.fromkeys(keys), key=_rank))
 
 
 def places_of(texts: Texts, links: Links) -> Places:
@@ -74,8 +76,8 @@ def places_of(texts: Texts, links: Links) -> Places:
     if texts.post is not None:
         _of_post(places, texts, links, callers)
     for kernel, own in zip(links.kernels, stacks, strict=True):
-        nearest = [found[0] for stack in own if (found := user_frames(stack))]
-        keys = [key for frame in nearest if (key := places.of_frame(frame)) is not None]
+        leads = [lead for stack in own if (lead := nearest(stack)) is not None and lead.owner in _TELLING]
+        keys = [key for frame in leads if (key := places.of_frame(frame)) is not None]
         places.from_stacks.append(bool(keys))
         places.kernels.append(places.own_first(keys) if keys else _by_nodes(places, texts, kernel))
     return places
@@ -89,14 +91,15 @@ Callers = dict[str, dict[Key, dict[Key, None]]]
 
 
 def _callers(places: Places, links: Links, stacks: list[tuple[tuple[StackFrame, ...], ...]]) -> Callers:
-    """Post-grad node → innermost frame inside of torch → the lines of the user that the kernels' stacks lead to."""
+    """Post-grad node → innermost frame inside of torch → the lines of the user, else of a library, that the kernels' stacks
+    lead to."""
     found: Callers = {}
     for kernel, own in zip(links.kernels, stacks, strict=True):
         for stack in own:
-            users, inner = user_frames(stack), stack[-1]
-            if not users or not inner.framework or inner.line is None:
+            lead, inner = nearest(stack), stack[-1]
+            if lead is None or lead.owner.rank >= inner.owner.rank or inner.line is None:
                 continue
-            key = places.of_frame(users[0])
+            key = places.of_frame(lead)
             for name in kernel.post if key is not None else ():
                 found.setdefault(name, {}).setdefault((inner.file, inner.line), {})[key] = None  # type: ignore[index]
     return found
@@ -135,5 +138,10 @@ def _by_nodes(places: Places, texts: Texts, kernel: KernelLink) -> tuple[Key, ..
     for graph, found, names in ((texts.post, places.post, kernel.post), (texts.pre, places.pre, kernel.pre)):
         if graph is not None:
             keys += [key for name in names for key in found.get(graph.numbers.get(name, -1), ())]
-    own = [key for key in keys if not places.known[key].framework]
-    return places.own_first(own or keys)
+    best = min(map(_rank, keys), default=0)
+    return places.own_first(key for key in keys if _rank(key) == best)
+
+
+def _rank(key: Key) -> int:
+    """Whose a place is: 0 for the user's own."""
+    return owner_of(key[0]).rank

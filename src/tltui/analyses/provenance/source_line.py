@@ -1,24 +1,27 @@
 """What became of a line of source: everything in a trace that was born of it.
 
-Nodes of graphs and kernels (by provenance), guards, graph breaks, recompiles, symbols, failures, and the functions
-that begin there. A line is meant by the file as somebody would type it: `train.py:42` is `/home/user/models/train.py:42`
-and every other `train.py`.
+Nodes of graphs and kernels (by provenance), guards, graph breaks, recompiles, symbols, sizes that were fixed, conditions on sizes,
+failures, and the functions that begin there. A line is meant by the file as somebody would type it: `train.py:42` is
+`/home/user/models/train.py:42` and every other `train.py`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from tltui.analyses.parts import part, shared
-from tltui.analyses.problems.breaks import known_breaks
+from tltui.analyses.problems.breaks import from_restart, known_breaks
 from tltui.analyses.problems.failures import known_failures
 from tltui.analyses.provenance.parts import DYNAMO_GRAPH, POST_GRAPHS, PRE_GRAPHS
 from tltui.analyses.provenance.provenance import PANES, PRE, content_of, provenance_of
 from tltui.analyses.provenance.result import Born, UnitProvenance
-from tltui.analyses.recompiles.reasons import known_recompile
+from tltui.analyses.recompiles.reasons import RecompileReason, known_recompile, ref_named
 from tltui.analyses.records import Reader, addresses, named
 from tltui.analyses.shapes.inputs import inputs_of
+from tltui.analyses.shapes.shape_env import EVENTS, ShapeGuard, shape_records
+from tltui.analyses.stacks.known_as import shown_name
 from tltui.analyses.stacks.stacks import StackFrame, callers_of
 from tltui.model.nodes import Compile
 from tltui.model.ref import at_line
@@ -27,6 +30,9 @@ from tltui.text.graphs.guard_tree import parse as parse_guards
 GUARDS = "dynamo_cpp_guards_str"
 TEXTS = (*PRE_GRAPHS, *POST_GRAPHS, DYNAMO_GRAPH, "inductor_provenance_tracking_kernel_stack_traces")
 LIMIT = 64 << 20
+EARLIER_READ = 8
+"""Reasons of a recompile without a place of their own for which the guards of the earlier compile are read."""
+_OF_TENSOR = re.compile(r"^tensor '(?P<name>.+?)' (?:size|stride|dtype|dispatch|requires_grad|rank|device)")
 
 
 class BadPlace(ValueError):
@@ -38,8 +44,9 @@ class Trail:
     """One thing that was born of the line."""
 
     kind: str
-    """`function`, `node`, `kernel`, `guard`, `graph break`, `recompile`, `symbol`, `failure`, or `called`: the line calls
-    a function whose compile began with it."""
+    """`function`, `node`, `kernel`, `guard`, `graph break`, `recompile`, `symbol`, `fixed` (a symbol that it fixed to a number),
+    `condition` (on symbols, noted while the line was traced), `failure`, or `called`: the line calls a function whose compile
+    began with it."""
     text: str
     ref: str
     """Where it stands: the address of an artifact with its line, or of the compile."""
@@ -133,7 +140,7 @@ def source_line_steps(compiles: Sequence[Compile], file: str, line: int) -> Gene
         trails, files, code = trails_of(compile_, file, line)
         search.files.update(dict.fromkeys(files))
         search.code = search.code or code
-        own = CompileTrails(str(compile_.ref), compile_.frame.code[0] or "", trails) if trails else None
+        own = CompileTrails(str(compile_.ref), shown_name(compile_.frame) or "", trails) if trails else None
         if own is not None:
             found.append(own)
         yield own
@@ -164,7 +171,7 @@ def trails_of(compile_: Compile, reader: Reader, file: str, line: int) -> Found:
     """What one compile made of a line."""
     search = _Search(file, line)
     trails = tuple(
-        trail for find in (_functions, _failures, _breaks, _recompiles, _born, _guards, _symbols)
+        trail for find in (_functions, _failures, _breaks, _recompiles, _sizes, _born, _guards, _symbols)
         for trail in find(search, compile_, reader)
     )  # fmt: skip
     return (trails, tuple(search.files), search.code) if trails or search.files else NOTHING
@@ -187,8 +194,17 @@ def _failures(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Tr
     if not compile_.facts.failed and not compile_.facts.backward_failed:
         return
     for failure in known_failures(compile_):
-        if search.here(failure.file, failure.line, failure.code) or any(map(search.frame, failure.stack)):
-            yield Trail("failure", failure.type, failure.ref or str(compile_.ref), failure.reason)
+        frames = (*failure.stack, failure.inner, failure.raised_at)
+        if search.here(failure.file, failure.line, failure.code) or any(map(search.frame, frames)):
+            yield Trail("failure", failure.type, failure.ref or str(compile_.ref), _in_short(failure.reason))
+
+
+def _in_short(reason: str) -> str:
+    """A reason without torch's hints, where it has them."""
+    if "Explanation:" not in reason:
+        return reason
+    said = from_restart(reason)
+    return f"{said.headline}: {said.explanation}" if said.explanation else said.headline
 
 
 def _breaks(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
@@ -204,9 +220,49 @@ def _recompiles(search: _Search, compile_: Compile, reader: Reader) -> Iterator[
     if not compile_.is_recompile:
         return
     found = known_recompile(compile_)
-    for reason in found.reasons if found is not None else ():
+    if found is None:
+        return
+    ref = found.ref or str(compile_.ref)
+    for number, reason in enumerate(found.reasons):
         if search.here(reason.file, reason.line, reason.code) or any(map(search.frame, reason.stack)):
-            yield Trail("recompile", reason.text, (found and found.ref) or str(compile_.ref))
+            yield Trail("recompile", reason.text, ref)
+        elif number < EARLIER_READ and reason.file is None and _comes_from(search, compile_, reason):
+            yield Trail("recompile", reason.text, ref, f"the guard of [{reason.earlier}] that failed comes from this line")
+
+
+def _comes_from(search: _Search, compile_: Compile, reason: RecompileReason) -> bool:
+    """Whether the guard on a tensor that a reason without a place is about comes from the line: its earlier compile tells."""
+    said = _OF_TENSOR.match(reason.text)
+    ref = ref_named(reason.earlier or "")
+    earlier = compile_.process.compiles.get(ref.id) if said and ref is not None and ref.id is not None else None
+    if said is None or earlier is None:
+        return False
+    checks = (f"check_tensor(L['{said['name']}'],", f"check_tensor({said['name']},")
+    trails = guards_from(earlier, search.file, search.line)[0]
+    return any(check in trail.text for trail in trails for check in checks)
+
+
+def _sizes(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
+    """Sizes that the line fixed, and the conditions that torch noted while it traced the line."""
+    number = b'"line": %d' % search.line
+    if not any(number in reader.head(record) for record, _ in named(compile_, EVENTS)):
+        return
+    found = shape_records(compile_, reader)
+    conditions = [guard for guard in found.guards if search.frame(guard.user)]
+    for item in found.fixed:
+        if search.frame(item.user):
+            what = f"{item.symbol} = {item.sources[0]}" if item.sources else item.symbol
+            by = next((guard.expr for guard in conditions if item.symbol in guard.symbols), "")
+            yield Trail("fixed", f"{what} was fixed to {item.value}", item.ref, by and f"by {by}")
+    first: dict[str, ShapeGuard] = {}
+    for guard in conditions:
+        first.setdefault(guard.expr, guard)
+    for guard in first.values():
+        late = "checked by an assertion at run time: a call that breaks it raises an error" if guard.deferred else guard.why
+        yield Trail("condition", guard.expr, guard.ref, late)
+    for real in found.real:
+        if search.frame(real.user):
+            yield Trail("condition", f"{real.expr} was taken to be {real.result}", real.ref)
 
 
 def _symbols(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
@@ -220,6 +276,21 @@ def _symbols(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Tra
 
 def _guards(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
     """Guards whose comment names the line."""
+    trails, files, code = guards_from(compile_, search.file, search.line)
+    search.files.update(dict.fromkeys(files))
+    search.code = search.code or code
+    yield from trails
+
+
+@part
+def guards_from(compile_: Compile, reader: Reader, file: str, line: int) -> Found:
+    """The guards of a compile that come from a line."""
+    search = _Search(file, line)
+    trails = tuple(_guards_in(search, compile_, reader))
+    return trails, tuple(search.files), search.code
+
+
+def _guards_in(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
     refs: dict[int, str] = {}
     for record, _ in named(compile_, (GUARDS,)):
         payload = reader.payload(record, LIMIT)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tltui.analyses.parts import part, reader_of, reads
+from tltui.analyses.prose.traceback import traceback_frames
 from tltui.analyses.records import Reader, address, named, text_in, whole_in
-from tltui.analyses.stacks.stacks import StackFrame, traceback_frames, user_frames
+from tltui.analyses.stacks.stacks import StackFrame, user_frames
 from tltui.analyses.timing.events import Event
 from tltui.model.nodes import Compile, frame_key
 from tltui.model.ref import BadAddress, Ref, parse_ref

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tltui.analyses.parts import reader_of
 from tltui.analyses.records import Reader, list_in, named, text_in, whole_in
 from tltui.model.nodes import Compile, Process
-
-_FRAMEWORK = re.compile(
-    r"/(?:site|dist)-packages/|^<frozen|^<eval_with_key>|^<string>|/lib/python3[.\d]*/"
-    r"|(?:^|/)torch/(?:_|nn/|optim/|fx/|utils/|autograd/|distributed/|export/|jit/|cuda/|amp/|func/|ao/|testing/|library\.py"
-    r"|functional\.py|overrides\.py)"
-)
-_FILE_LINE = re.compile(r'^\s*File "(?P<file>[^"\n]+)", line (?P<line>\d{1,9})(?:, in (?P<name>.*))?$')
+from tltui.text.owner import Owner, is_framework, owner_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +22,13 @@ class StackFrame:
     """The source line; torch leaves it out for the compiled function itself."""
     framework: bool = False
     """Whether it is in a package (torch included) or in Python itself, not in the user's own code."""
+    repeated: int = 0
+    """How often more it came directly below itself, where Python left that out."""
 
-
-def is_framework(path: str) -> bool:
-    """Whether a file is none of the user's own."""
-    return bool(_FRAMEWORK.search(path.replace("\\", "/")))
+    @property
+    def owner(self) -> Owner:
+        """Whose line it is."""
+        return owner_of(self.file)
 
 
 def frames_of(process: Process, raw: object) -> tuple[StackFrame, ...]:
@@ -49,25 +45,15 @@ def frames_of(process: Process, raw: object) -> tuple[StackFrame, ...]:
     return tuple(found)
 
 
-def traceback_frames(text: str) -> tuple[StackFrame, ...]:
-    """The frames of a printed traceback, outermost first."""
-    found: list[StackFrame] = []
-    lines = text.split("\n")
-    for n, line in enumerate(lines):
-        match = _FILE_LINE.match(line)
-        if match is None:
-            continue
-        after = lines[n + 1].strip() if n + 1 < len(lines) else ""
-        code = after if after and not _FILE_LINE.match(lines[n + 1]) else None
-        found.append(
-            StackFrame(match["name"] or "?", match["file"], int(match["line"]), code, is_framework(match["file"]))
-        )
-    return tuple(found)
-
-
 def user_frames(frames: tuple[StackFrame, ...]) -> tuple[StackFrame, ...]:
     """Those of the user's own code, the nearest first."""
     return tuple(frame for frame in reversed(frames) if not frame.framework)
+
+
+def nearest(frames: Sequence[StackFrame]) -> StackFrame | None:
+    """The frame to lead with, of some that come outermost first: the innermost of the user's own, else of a library, else of
+    Python, else of torch. Who reads it is told whose it is (`StackFrame.owner`)."""
+    return min(reversed(frames), key=lambda frame: frame.owner.rank, default=None)
 
 
 _WITH_STACK = ("create_symbol", "create_unbacked_symbol", "guard_added_fast", "symbolic_shape_specialization")

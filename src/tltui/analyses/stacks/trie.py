@@ -14,6 +14,7 @@ from typing import Any
 
 from tltui.analyses.parts import part, reader_of
 from tltui.analyses.records import Reader, addresses, list_in
+from tltui.analyses.stacks.known_as import known_as
 from tltui.analyses.stacks.stacks import StackFrame, frames_of
 from tltui.model.artifacts import artifact_name
 from tltui.model.nodes import Compile, Process
@@ -33,6 +34,8 @@ class TrieCompile:
     id: str
     status: str | None
     rank: int | None
+    known_as: str | None = None
+    """What its function is known by, where its own name says little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +313,8 @@ def part_of(nodes: Sequence[TrieNode], number: int) -> tuple[TrieNode, ...]:
 def placed(compile_: Compile) -> TrieCompile:
     """A compile as the tree names it."""
     status = compile_.status
-    return TrieCompile(str(compile_.ref), compile_.label, str(status) if status else None, compile_.process.rank)
+    known = known_as(compile_.frame)
+    return TrieCompile(str(compile_.ref), compile_.label, str(status) if status else None, compile_.process.rank, known)
 
 
 def _record_ref(process: Process, record: int) -> str:

@@ -8,6 +8,7 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts import reports
 from tltui.documents.parts.compiles import add_absent, add_artifacts, add_caches, add_ids, add_inputs, add_symbols
+from tltui.documents.parts.stacks import add_called_from
 from tltui.documents.parts.summary import TOLD, at_least, standing
 from tltui.documents.parts.words import GIVEN_UP, INTERRUPTED, LIMIT_EAGER, LIMIT_RAISES, NO_BREAKS, NO_RECOMPILES, SKIPS, UNSURE
 from tltui.model.nodes import Compile
@@ -30,7 +31,7 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
         for failure in known.failures:
             if failure.backward and len(known.failures) > 1:
                 page.add(("  of the backward", tokens.LABEL))
-            reports.add_failure(page, failure)
+            reports.add_failure(page, failure, breaks=known.breaks)
     _breaks(page, node, known)
     if known.recompile is not None:
         page.heading("Why it recompiled" if node.is_recompile or node.is_compile else "Why")
@@ -53,7 +54,7 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
 
 def title_of(node: Compile, known: Study) -> str:
     """`[0/1] forward`"""
-    return f"{node.label} {known.function}" if known.function else node.label
+    return f"{node.label} {known.known_as or known.function}" if known.function else node.label
 
 
 def _status(page: Page, run: Run, node: Compile, known: Study) -> None:
@@ -129,7 +130,7 @@ def _stood(known: Study) -> str:
 
 def _which(node: Compile, known: Study) -> str:
     number = (node.id.compile or 0) + 1
-    name = fmt.clip_middle(sanitize(known.function), 32) if known.function else f"frame {node.id.frame}"
+    name = fmt.clip_middle(sanitize(known.known_as or known.function), 32) if known.function else f"frame {node.id.frame}"
     limit = f" (limit {known.limit})" if known.limit is not None and known.limit < 1 << 20 else ""
     return f"{fmt.ordinal(number)} compile of {name}{limit}"
 
@@ -205,16 +206,16 @@ def _function(page: Page, known: Study) -> None:
     callers = known.callers or _callers_by_break(known)
     if known.function is None:
         page.heading("Called from, nearest first")
-        reports.add_called_from(page, callers)
+        add_called_from(page, callers)
         return
     page.heading("Function")
-    pieces: list[Piece] = [(fmt.clip_middle(sanitize(known.function), page.width // 2), tokens.FUNCTION)]
+    pieces: list[Piece] = [(fmt.clip_middle(sanitize(known.known_as or known.function), page.width // 2), tokens.FUNCTION)]
     if known.file is not None:
         pieces += ["  ", page.place(known.file, known.line)]
     page.row(pieces)
     if callers:
         page.add("  ", ("called from, nearest first", tokens.LABEL))
-        reports.add_called_from(page, callers, "    ")
+        add_called_from(page, callers, "    ")
 
 
 def _callers_by_break(known: Study) -> tuple[StackFrame, ...]:

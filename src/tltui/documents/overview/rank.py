@@ -83,7 +83,7 @@ def _body(page: Page, run: Run, summary: Summary) -> None:
             [
                 (fmt.seconds(seconds), tokens.NUMBER),
                 (f"[{ref}]", tokens.LINK, ref),
-                (fmt.clip_middle(code.name or "", 32), tokens.FUNCTION),
+                (fmt.clip_middle(code.shown or "", 32), tokens.FUNCTION),
                 place_piece(code),
             ]
             for ref, seconds, code in summary.slowest

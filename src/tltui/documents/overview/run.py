@@ -156,7 +156,7 @@ def _stuck(run: Run, summary: Summary) -> list[Hint]:
         return []
     last = summary.unfinished[0]
     count = summary.tally.missing
-    name = last.code.name or "a frame"
+    name = last.code.shown or "a frame"
     what = f"{fmt.plural(count, 'compile')} did not finish; the last is {name}"
     if last.doing is not None:
         what += f": it stood {standing(last.doing)}"
@@ -174,12 +174,12 @@ def _slowed(summary: Summary) -> list[Hint]:
         hints.append((place.first, f"{fmt.plural(breaks, 'graph break')}, {how}{place.headline}{at}", "b"))
     worst = summary.recompiled
     if worst is not None and not worst.limit_hit and (worst.recompiles > 1 or not hints):
-        what = f"{worst.code.name or 'a frame'} was recompiled {_times(worst.recompiles)}: {fmt.seconds(worst.seconds)}"
+        what = f"{worst.code.shown or 'a frame'} was recompiled {_times(worst.recompiles)}: {fmt.seconds(worst.seconds)}"
         hints.append((worst.last, what, "r"))
     if summary.costs and (len(summary.costs) > 1 or not hints):
         top = summary.costs[0]
         share = fmt.percent(top.seconds, summary.tally.seconds)
-        name = top.code.name or "one frame"
+        name = top.code.shown or "one frame"
         what = f"{share} of the compile time went into {name}, {fmt.seconds(top.slowest_s)} of it here"
         hints.append((top.slowest, what, "enter"))
     return hints

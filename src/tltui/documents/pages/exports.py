@@ -11,7 +11,7 @@ from tltui.analyses.shapes.inputs import Symbol
 from tltui.analyses.stacks.stacks import StackFrame
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
-from tltui.documents.parts import reports
+from tltui.documents.parts.stacks import add_stack
 from tltui.documents.scope import Scope
 from tltui.model.run import Run
 from tltui.model.status import Status
@@ -222,7 +222,7 @@ def _stacks(page: Page, failure: ExportFailure) -> None:
         title = f"{what}: {fmt.plural(len(frames), 'frame')}, outermost first"
         page.open(title, folded=True)
         page.add("  ", (title, tokens.DIM))
-        reports.add_stack(page, frames, "    ")
+        add_stack(page, frames, "    ")
         page.close()
 
 

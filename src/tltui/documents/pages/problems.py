@@ -184,7 +184,8 @@ def _add_unfinished(
 def _add_breaks(page: Page, groups: Sequence[BreakGroup], logged: bool) -> Generator[None, None, None]:
     if not groups:
         return
-    page.heading(_title("Graph breaks", sum(len(g.occurrences) for g in groups), len(groups), "at place"))
+    places = len({(group.found.gb or group.found.headline, group.user_file, group.user_line) for group in groups})
+    page.heading(_title("Graph breaks", sum(len(g.occurrences) for g in groups), places, "at place"))
     if not logged:
         what = (
             "This torch wrote no records of graph breaks (2.6 and later do). What has a link to metrics here is the reason"

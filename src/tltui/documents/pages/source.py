@@ -20,12 +20,13 @@ from tltui.text.sanitize import sanitize
 
 HEADINGS = {
     "function": "functions", "called": "called from here", "failure": "failures", "graph break": "graph breaks",
-    "recompile": "recompiles", "node": "nodes", "kernel": "kernels", "guard": "guards", "symbol": "symbols",
+    "recompile": "recompiles", "fixed": "sizes fixed here", "condition": "conditions on sizes", "node": "nodes",
+    "kernel": "kernels", "guard": "guards", "symbol": "symbols",
 }  # fmt: skip
 SHOWN = 12
 LISTED = 200
 """Compiles up to which each is told by itself; of more, those that are alike are told once."""
-STYLES = {"failure": tokens.ERROR, "graph break": tokens.BREAK, "recompile": tokens.RECOMPILE}
+STYLES = {"failure": tokens.ERROR, "graph break": tokens.BREAK, "recompile": tokens.RECOMPILE, "fixed": tokens.WARN}
 
 
 def source_document(run: Run, ref: Ref, options: Options) -> Document:
@@ -113,7 +114,7 @@ def _end(page: Page, answer: SourceLine) -> None:
         page.row([page.place(file, answer.line), (f"  {fmt.home(file)}", tokens.DIM)])
     looked = fmt.plural(answer.looked_at, "compile")
     if not answer.compiles:
-        page.say(f"Nothing in {looked} names this line: no node, kernel, guard, graph break, recompile or symbol.", "  ")
+        page.say(f"Nothing in {looked} names this line: no node, kernel, guard, graph break, recompile, failure or symbol.", "  ")
         page.say("torch names the line where a statement begins; the lines around may be known.", "  ", tokens.DIM)
     elif answer.looked_at > 1:
         names = "names" if len(answer.compiles) == 1 else "name"

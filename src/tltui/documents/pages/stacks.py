@@ -16,10 +16,11 @@ from tltui.model.status import Status
 from tltui.text import tokens
 from tltui.text.document import Document, Options, Piece
 from tltui.text.growing import GrowingDocument
+from tltui.text.owner import Owner
 from tltui.text.sanitize import sanitize
 
 FOLD = 2
-"""Frames of the framework from which on a run of them is folded."""
+"""Frames of torch and libraries from which on a run of them is folded."""
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
@@ -81,7 +82,7 @@ def _add_without(page: Page, found: Sequence[TrieCompile]) -> None:
 
 
 def add_trie(page: Page, nodes: Sequence[TrieNode]) -> Generator[None, None, None]:
-    """All frames; runs of framework frames, and subtrees of nothing else, are folded."""
+    """All frames; runs of frames of torch and of libraries, and subtrees of nothing else, are folded."""
     ends, roots = _ends(nodes), sum(node.parent < 0 for node in nodes)
     guides: list[tuple[int, str]] = []  # where what is below a frame ends, and the line drawn beside it
     closes: list[int] = []  # where the open sections end
@@ -126,7 +127,7 @@ def _ends(nodes: Sequence[TrieNode]) -> list[int]:
 
 
 def _framework_to(nodes: Sequence[TrieNode], start: int, end: int) -> int:
-    """Up to where only frames of the framework follow: the whole subtree, or else the run up to where the ways part."""
+    """Up to where none of the user's frames follow: the whole subtree, or else the run up to where the ways part."""
     n = start
     while n < end and nodes[n].frame.framework and not nodes[n].compiles and nodes[n].dump is None:
         n += 1
@@ -147,11 +148,14 @@ def _indent(page: Page, guides: str) -> str:
 
 
 def _add_folded(page: Page, nodes: Sequence[TrieNode], first: str, deeper: str, whole: bool) -> None:
-    what = f"{fmt.plural(len(nodes), 'frame')} of the framework"
+    owners = {node.frame.owner for node in nodes}
+    torch = owners <= {Owner.TORCH, Owner.PYTHON}
+    whose = "torch" if torch else "libraries" if owners == {Owner.LIBRARY} else "torch and libraries"
+    what = f"{fmt.plural(len(nodes), 'frame')} of {whose}"
     records = sum(node.count for node in nodes)
     if whole and records:
         what += f", {fmt.plural(records, 'record')}"
-    page.open(what, folded=True)
+    page.open(what, folded=True, aside=torch and not records)
     page.add((_indent(page, first), tokens.DIM), (what, tokens.DIM))
     base = nodes[0].level
     for node in nodes:
@@ -178,7 +182,8 @@ def _add_node(page: Page, node: TrieNode, first: str, deeper: str) -> None:
     pieces += [(place, tokens.LINK if target and not frame.framework else tokens.DIM, target), " "]
     used += len(place) + 1 + len(records)
     left = page.width - used
-    name = fmt.clip_middle(sanitize(frame.name), min(max(left - (24 if frame.code else 0), page.width // 4, 8), max(left, 8)))
+    known = next((item.known_as for item in node.compiles if item.known_as), frame.name)
+    name = fmt.clip_middle(sanitize(known), min(max(left - (24 if frame.code else 0), page.width // 4, 8), max(left, 8)))
     pieces.append((name, tokens.DIM if frame.framework else tokens.FUNCTION))
     used += len(name)
     if records:

@@ -10,7 +10,8 @@ from tltui.analyses.recompiles.remedies import Variation
 from tltui.analyses.recompiles.rungs import Reason, Rung
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
-from tltui.documents.parts.reports import add_stack, no_reason
+from tltui.documents.parts.reports import no_reason
+from tltui.documents.parts.stacks import add_stack
 from tltui.model.ref import parse_ref
 from tltui.text import tokens
 from tltui.text.document import Piece

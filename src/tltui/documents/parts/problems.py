@@ -15,11 +15,13 @@ from tltui.analyses.problems.problems import (
     SkippedGroup,
 )  # fmt: skip
 from tltui.analyses.problems.registry import Registered, adds
+from tltui.analyses.prose.traceback import USER, TracebackPart
 from tltui.analyses.stacks.stacks import StackFrame, user_frames
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.pages.table import BY_NAME
-from tltui.documents.parts.reports import add_advice, add_break_place, add_failure, add_stack
+from tltui.documents.parts.reports import add_advice, add_break_place, add_consequence, add_failure
+from tltui.documents.parts.stacks import add_stack, add_traceback
 from tltui.documents.parts.summary import code_piece, place_piece
 from tltui.documents.parts.words import GIVEN_UP, LIMIT_EAGER, LIMIT_RAISES, NO_BREAKS, NO_RECOMPILES, UNSURE
 from tltui.model.outcome import SOFT, Eager, error_name
@@ -81,8 +83,8 @@ def add_failed(page: Page, group: FailedGroup) -> None:
     head: list[Piece] = [page.status(Status.ERROR), " "]
     first = group.occurrences[0]
     head += [(f"[{first.ref}]", tokens.LINK, first.ref), "  "]
-    if group.code.name:
-        head += [(fmt.clip_middle(sanitize(group.code.name), 40), tokens.FUNCTION), "  ", place_piece(group.code)]
+    if group.code.shown:
+        head += [(fmt.clip_middle(sanitize(group.code.shown), 40), tokens.FUNCTION), "  ", place_piece(group.code)]
     if len(group.occurrences) > 1:
         head.append((f"  {fmt.plural(len(group.occurrences), 'compile')}", tokens.STRONG))
     page.row(head)
@@ -92,11 +94,12 @@ def add_failed(page: Page, group: FailedGroup) -> None:
     if len(group.occurrences) > 1:
         add_occurrences(page, group.occurrences, named=False)
     shown = (group.failure.file, group.failure.line)
-    _add_stacks(page, group.failure.stack, shown, group.failure.traceback, TRACEBACK)
+    _add_callers(page, group.failure.stack, shown)
+    add_traceback(page, group.failure.traceback, TRACEBACK, INDENT)
     page.close()
 
 
-TRACEBACK = " of the traceback, outermost first"
+TRACEBACK = " of the traceback"
 
 
 def _add_reached(page: Page, group: FailedGroup) -> None:
@@ -113,8 +116,8 @@ def add_eager(page: Page, group: EagerGroup) -> None:
     """One function that runs in eager mode, and why."""
     first = group.occurrences[0]
     head: list[Piece] = [page.status(Status.EAGER), " ", (f"[{first.ref}]", tokens.LINK, first.ref), "  "]
-    if group.code.name:
-        head += [(fmt.clip_middle(sanitize(group.code.name), 40), tokens.FUNCTION), "  ", place_piece(group.code)]
+    if group.code.shown:
+        head += [(fmt.clip_middle(sanitize(group.code.shown), 40), tokens.FUNCTION), "  ", place_piece(group.code)]
     if len(group.occurrences) > 1:
         head.append((f"  {fmt.plural(len(group.occurrences), 'compile')}", tokens.STRONG))
     page.row(head)
@@ -123,7 +126,8 @@ def add_eager(page: Page, group: EagerGroup) -> None:
     page.say(GIVEN_UP[group.eager], INDENT, tokens.WARN)
     if group.eager is Eager.SUPPRESSED and group.failure is not None:
         add_failure(page, group.failure, INDENT)
-        _add_stacks(page, group.failure.stack, (group.file, group.line), group.failure.traceback, TRACEBACK)
+        _add_callers(page, group.failure.stack, (group.file, group.line))
+        add_traceback(page, group.failure.traceback, TRACEBACK, INDENT)
         return
     page.say(group.headline or page.so_far("torch logged no reason"), INDENT + "  ")
     where: list[Piece] = [page.place(group.file, group.line)] if group.file is not None else []
@@ -133,20 +137,12 @@ def add_eager(page: Page, group: EagerGroup) -> None:
         page.row(where, INDENT + "  ")
 
 
-def _add_stacks(
-    page: Page, own: Sequence[StackFrame], shown: tuple[str | None, int | None], whole: Sequence[StackFrame], what: str
-) -> None:
-    """The user's frames, the nearest first, without the place that is `shown` already; the framework's folded."""
+def _add_callers(page: Page, own: Sequence[StackFrame], shown: tuple[str | None, int | None]) -> None:
+    """The user's frames, the nearest first, without the place that is `shown` already."""
     further = list(dict.fromkeys(frame for frame in own if (frame.file, frame.line) != shown))
     if further:
         page.add(INDENT, ("called from, nearest first", tokens.LABEL))
         add_stack(page, further[:OWN_FRAMES], INDENT + "  ")
-    if whole:
-        title = f"{fmt.plural(len(whole), 'frame')}{what}"
-        page.open(title, folded=True)
-        page.add(INDENT, (title, tokens.DIM))
-        add_stack(page, whole, INDENT + "  ")
-        page.close()
 
 
 def add_installed(page: Page, known: Registered | None, said: GraphBreak | None) -> None:
@@ -167,7 +163,7 @@ def add_installed(page: Page, known: Registered | None, said: GraphBreak | None)
 def add_limit(page: Page, group: LimitGroup) -> None:
     """One function that was compiled too often."""
     first = group.occurrences[0]
-    page.open(group.code.name or group.frame)
+    page.open(group.code.shown or group.frame)
     status = Status.EAGER if group.eager else Status.ERROR
     head: list[Piece] = [page.status(status), " ", (f"[{first.ref}]", tokens.LINK, first.ref), "  "]
     head += [code_piece(group.code, group.frame), "  ", place_piece(group.code)]
@@ -193,9 +189,7 @@ def add_break_group(page: Page, group: BreakGroup) -> None:
     found = group.found
     page.open(f"{found.gb or ''} {found.headline}".strip())
     _break_head(page, group)
-    if found.skips_frame:
-        what = "the frame can't go on after this break: torch skips all of it, it runs in eager mode"
-        page.say(what, INDENT, tokens.WARN)
+    add_consequence(page, found, INDENT)
     if found.file is not None:
         add_break_place(page, found, INDENT)
     elif found.ref is not None:
@@ -208,16 +202,9 @@ def add_break_group(page: Page, group: BreakGroup) -> None:
     if found.context:
         page.labelled("context", found.context, INDENT, 9, tokens.DIM)
     _add_variants(page, group.variants)
-    own = user_frames(found.stack)
-    shown = (group.user_file, group.user_line)
-    _add_stacks(page, own, shown, found.stack + found.framework, _whole(found))
+    _add_callers(page, user_frames(found.stack), (group.user_file, group.user_line))
+    add_traceback(page, (TracebackPart(USER, frames=found.stack), *found.raised), "", INDENT)
     page.close()
-
-
-def _whole(found: GraphBreak) -> str:
-    if found.framework:
-        return f", outermost first; the last {len(found.framework)} are torch's"
-    return ", outermost first"
 
 
 def _break_head(page: Page, group: BreakGroup) -> None:
@@ -253,7 +240,7 @@ def _add_variants(page: Page, variants: Sequence[GraphBreak]) -> None:
 
 def add_restart(page: Page, group: RestartGroup) -> None:
     """A reason to start the analysis again."""
-    lines = [line for part in group.reason.split("\n") for line in fmt.wrap(part, page.width - 16)] or ["no reason"]
+    lines = [line for part in error_name(group.reason).split("\n") for line in fmt.wrap(part, page.width - 16)] or ["no reason"]
     page.open(lines[0])
     for n, line in enumerate(lines):
         count: list[Piece] = [("  " + times(len(group.occurrences)), tokens.STRONG)] if n == 0 < len(group.occurrences) - 1 else []

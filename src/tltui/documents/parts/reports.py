@@ -1,4 +1,4 @@
-"""Pieces that several overviews share: graph breaks, failures, recompile reasons, stacks, bars of time."""
+"""Pieces that several overviews share: graph breaks, failures, recompile reasons, bars of time."""
 
 from __future__ import annotations
 
@@ -6,52 +6,19 @@ from collections.abc import Sequence
 
 from tltui.analyses.problems.breaks import GraphBreak, from_restart
 from tltui.analyses.problems.failures import Failure
+from tltui.analyses.prose.break_reason import Reason, own_hints
 from tltui.analyses.recompiles.reasons import Became, Recompile, RecompileReason
-from tltui.analyses.stacks.stacks import StackFrame, is_framework, user_frames
+from tltui.analyses.stacks.stacks import StackFrame
 from tltui.analyses.timing.phases import Phase
 from tltui.documents import format as fmt
 from tltui.documents.page import BAR, BAR_END, Page
+from tltui.documents.parts.stacks import add_stack, inside, whose_line
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
 
 REASON_LINES = 6
 """Lines of a long reason that stay visible; the rest is folded."""
-
-
-def add_stack(page: Page, frames: Sequence[StackFrame], indent: str = "  ") -> None:
-    """Frames in the order given: place, function, source line."""
-    places = [fmt.place(frame.file, frame.line) for frame in frames]
-    room = min(max((len(place) for place in places), default=0), page.width // 2 - len(indent))
-    for frame, place in zip(frames, places, strict=True):
-        name = fmt.clip_middle(sanitize(frame.name), max(page.width // 4, 12))
-        shown = fmt.clip_middle(sanitize(place), room)
-        style = tokens.DIM if frame.framework else tokens.LINK
-        pieces: list[Piece] = [
-            indent,
-            (shown, style, fmt.place_target(frame.file, frame.line)),
-            " " * (room - len(shown) + 1),
-            (name, tokens.DIM if frame.framework else tokens.FUNCTION),
-        ]
-        left = page.width - len(indent) - room - len(name) - 4
-        if frame.code and left >= 16:
-            pieces += ["   ", (fmt.clip(sanitize(frame.code.strip()), left), tokens.DIM)]
-        page.add(*pieces)
-
-
-def add_called_from(page: Page, frames: Sequence[StackFrame], indent: str = "  ", user_limit: int = 4) -> None:
-    """The user's frames, the nearest first; all frames in a folded section."""
-    own = user_frames(tuple(frames))
-    add_stack(page, own[:user_limit], indent)
-    if len(own) < len(frames) or len(own) > user_limit:
-        others = len(frames) - len(own)
-        what = f"{fmt.plural(len(frames), 'frame')}, outermost first"
-        if others:
-            what += f", {others} of the framework" if own else ", none your own"
-        page.open(what, folded=True)
-        page.add(indent, (what, tokens.DIM))
-        add_stack(page, frames, indent + "  ")
-        page.close()
 
 
 def add_break(page: Page, found: GraphBreak, indent: str = "  ") -> None:
@@ -66,9 +33,7 @@ def add_break(page: Page, found: GraphBreak, indent: str = "  ") -> None:
     for n, line in enumerate(lines):
         tail: list[Piece] = ["  ", (link, tokens.LINK, found.ref)] if n == 0 and found.ref else []
         page.add(*(head if n == 0 else [" " * used]), (line, tokens.STRONG), *tail)
-    if found.skips_frame:
-        what = "The frame can't go on after this break: torch skips all of it, it runs in eager mode."
-        page.say(what, indent, tokens.WARN)
+    add_consequence(page, found, indent)
     add_break_place(page, found, indent)
     add_advice(page, found, indent)
     if found.stack:
@@ -79,25 +44,38 @@ def add_break(page: Page, found: GraphBreak, indent: str = "  ") -> None:
         page.close()
 
 
+def add_consequence(page: Page, found: GraphBreak, indent: str) -> None:
+    """What runs in eager mode because of a break, where torch says that more than the broken line does."""
+    if found.skips_frame:
+        page.say("All of the function runs in eager mode: torch could not resume it after this break.", indent, tokens.WARN)
+    elif found.stops:
+        what = "What follows in the function runs in eager mode: torch could not resume it after this break."
+        page.say(what, indent, tokens.WARN)
+
+
 def add_break_place(page: Page, found: GraphBreak, indent: str) -> None:
-    """Where it broke and, where that is the framework's code, which line of the user's led there."""
-    if found.file is None:
+    """The line of the user's where it broke, or that led there; and where it broke, if that is none of the user's."""
+    lead, at = found.lead, found.at
+    if lead is None or at is None:
         page.add(indent, ("the log does not say where", tokens.DIM))
         return
-    where: list[Piece] = ["at ", page.place(found.file, found.line)]
-    if found.function:
-        where.append((f" in {fmt.clip_middle(sanitize(found.function), 40)}", tokens.FUNCTION))
-    page.row(where, indent)
-    page.code(found.code, indent + "   ")
-    own = user_frames(found.stack)
-    if is_framework(found.file) and own:
-        caller = (f" in {fmt.clip_middle(own[0].name, 40)}", tokens.FUNCTION)
-        page.row(["called from ", page.place(own[0].file, own[0].line), caller], indent)
-        page.code(own[0].code, indent + "   ")
+    add_line(page, lead, f"{whose_line(lead.owner)} ", indent)
+    if (at.file, at.line) != (lead.file, lead.line):
+        add_line(page, at, f"it broke {inside(at.owner)} ", indent)
 
 
-def add_failure(page: Page, found: Failure, indent: str = "  ") -> None:
-    """Type, reason and place of a failure; a long reason is folded after its first lines."""
+def add_line(page: Page, frame: StackFrame, label: str, indent: str) -> None:
+    """`your line models/f.py:12 in forward`, and the line itself."""
+    pieces: list[Piece] = [label, page.place(frame.file, frame.line)]
+    if frame.name:
+        pieces.append((f" in {fmt.clip_middle(sanitize(frame.name), 40)}", tokens.FUNCTION))
+    page.row(pieces, indent)
+    page.code(frame.code, indent + "   ")
+
+
+def add_failure(page: Page, found: Failure, indent: str = "  ", breaks: Sequence[GraphBreak] = ()) -> None:
+    """Type, reason and place of a failure; a long reason is folded after its first lines. What one of the `breaks` that stand
+    below says as well is left to it."""
     kind = fmt.clip(sanitize(found.type), page.width - 20)
     pieces: list[Piece] = [(kind, tokens.ERROR)]
     if found.ref:
@@ -106,35 +84,80 @@ def add_failure(page: Page, found: Failure, indent: str = "  ") -> None:
     if "Explanation:" in found.reason:  # a graph break where none is allowed: fullgraph, or the recompile limit
         told = from_restart(found.reason)
         page.say(told.headline, indent, tokens.STRONG)
-        add_advice(page, told, indent)
         _add_where(page, found, indent)
+        if any((other.headline, other.gb, other.context) == (told.headline, told.gb, told.context) for other in breaks):
+            page.add(indent, ("more of it below, at the graph break", tokens.DIM))
+        else:
+            add_advice(page, told, indent)
         return
-    lines = [line for part in found.reason.split("\n") for line in fmt.wrap(part, page.width - len(indent) - 2)]
-    if not lines:
+    if not found.reason:
         page.add(indent, ("torch wrote no reason", tokens.DIM))
-    for line in lines[:REASON_LINES]:
-        page.add(indent, line)
+    shown = _add_quoted(page, found.reason, indent)
     _add_where(page, found, indent)
-    if len(lines) > REASON_LINES:
-        what = f"{fmt.plural(len(lines) - REASON_LINES, 'more line')} of the reason"
-        page.open(what, folded=True)
-        page.add(indent, (what, tokens.DIM))
-        for line in lines[REASON_LINES:]:
-            page.add(indent, "  ", line)
-        page.close()
+    _fold_quoted(page, found.reason, shown, "of the reason", indent)
+
+
+def _quoted(page: Page, text: str, indent: str) -> list[str]:
+    return [line for part in text.split("\n") for line in fmt.wrap(part, page.width - len(indent) - 2)]
+
+
+def _add_quoted(page: Page, text: str, indent: str) -> int:
+    """The first lines of what torch wrote; how many there are."""
+    lines = _quoted(page, text, indent)[:REASON_LINES]
+    for line in lines:
+        page.add(indent, line)
+    return len(lines)
+
+
+def _fold_quoted(page: Page, text: str, shown: int, what: str, indent: str) -> None:
+    """The lines beyond the first ones."""
+    lines = _quoted(page, text, indent)[shown:]
+    if not lines:
+        return
+    title = f"{fmt.plural(len(lines), 'more line')} {what}"
+    page.open(title, folded=True)
+    page.add(indent, (title, tokens.DIM))
+    for line in lines:
+        page.add(indent, "  ", line)
+    page.close()
 
 
 def _add_where(page: Page, found: Failure, indent: str) -> None:
-    if found.file is not None:
-        page.row(["raised at " if found.raised else "your line ", page.place(found.file, found.line)], indent)
-        page.code(found.code, indent + "   ")
+    """The line to look at first; the line of torch or of a library that it led to; the user's own line that raised the error."""
+    if found.file is not None and found.owner is not None:
+        label = "raised at " if found.raised else f"{whose_line(found.owner)} "
+        place = StackFrame("", found.file, found.line, found.code)
+        add_line(page, place, label, indent)
+    if found.inner is not None:
+        add_line(page, found.inner, f"it failed {inside(found.inner.owner)} ", indent)
+    if found.raised_at is not None:
+        add_line(page, found.raised_at, "raised at ", indent)
 
 
 def add_advice(page: Page, found: GraphBreak, indent: str) -> None:
-    """Explanation and hints."""
-    if found.explanation:
-        page.labelled("why", found.explanation, indent, 5)
-    for number, hint in enumerate(found.hints, 1):
+    """Explanation and hints; then the breaks that came while torch handled this one."""
+    _add_said(page, found.explanation, found.hints, indent)
+    if found.rest:
+        shown = _add_quoted(page, found.rest, indent)
+        _fold_quoted(page, found.rest, shown, "of the message", indent)
+    for reason in found.while_handling:
+        add_later(page, reason, found.skips_frame, indent)
+
+
+def add_later(page: Page, reason: Reason, skipped: bool, indent: str) -> None:
+    """A break that came while torch handled another one: where the function is skipped, that is why."""
+    label = "What made it fall back to eager mode: " if skipped else "While torch handled that: "
+    gb = f"  {reason.gb}" if reason.gb else ""
+    page.say(f"{label}{reason.headline or 'torch wrote no reason'}{gb}", indent, tokens.WARN, indent + "  ")
+    _add_said(page, reason.explanation, own_hints(reason), indent + "  ")
+    if reason.context:
+        page.labelled("context", reason.context, indent + "  ", 9, tokens.DIM)
+
+
+def _add_said(page: Page, explanation: str, hints: Sequence[str], indent: str) -> None:
+    if explanation:
+        page.labelled("why", explanation, indent, 5)
+    for number, hint in enumerate(hints, 1):
         page.labelled("try" if number == 1 else "", f"{number} {fmt.one_line(hint)}", indent, 5)
 
 

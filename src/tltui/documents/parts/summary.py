@@ -6,11 +6,13 @@ from tltui.analyses.summary import BreakPlace, Code, ErrorLine, Summary
 from tltui.analyses.timing.phases import OTHER, Open, group_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.documents.parts.stacks import inside
 from tltui.documents.parts.words import LIMIT_EAGER, LIMIT_RAISES, NO_BREAKS
 from tltui.model.outcome import Eager
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Tally
 from tltui.text import tokens
 from tltui.text.document import Piece
+from tltui.text.owner import owner_of
 from tltui.text.sanitize import sanitize
 
 ERRORS_SHOWN = 8
@@ -103,7 +105,7 @@ def add_unfinished(page: Page, summary: Summary, finished: bool) -> None:
         return
     page.heading(f"Not finished ({fmt.count(summary.tally.missing)})")
     for item in summary.unfinished:
-        name = fmt.clip_middle(sanitize(item.code.name or "?"), 40)
+        name = fmt.clip_middle(sanitize(item.code.shown or "?"), 40)
         pieces: list[Piece] = [(f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.FUNCTION)]
         if item.doing is not None:
             pieces.append(f"  {standing(item.doing)}")
@@ -153,9 +155,11 @@ def _break_place(page: Page, place: BreakPlace) -> None:
     head: list[Piece] = [(times.rjust(4), tokens.STRONG), " ", ((place.gb or "").ljust(6), tokens.BREAK), " "]
     used = 2 + sum(len(p if isinstance(p, str) else p[0]) for p in head)
     page.add("  ", *head, fmt.clip(sanitize(place.headline), page.width - used))
-    where: list[Piece] = ["at ", page.place(place.file, place.line)] if place.file is not None else []
+    where: list[Piece] = []
     if place.user_file is not None:
-        where += ["  from ", page.place(place.user_file, place.user_line)]
+        where += ["from ", page.place(place.user_file, place.user_line), "  "]
+    if place.file is not None:
+        where += [f"{inside(owner_of(place.file))} ", page.place(place.file, place.line)]
     where += ["  " if where else "", (f"[{place.first}]", tokens.LINK, place.first), (on, tokens.DIM)]
     page.row(where, " " * 7)
 
@@ -166,7 +170,7 @@ def add_recompiled(page: Page, summary: Summary) -> None:
     if worst is None:
         return
     page.heading(f"Recompiles ({fmt.count(summary.tally.recompiles)})")
-    name = fmt.clip_middle(sanitize(worst.code.name or worst.frame), 40)
+    name = fmt.clip_middle(sanitize(worst.code.shown or worst.frame), 40)
     pieces: list[Piece] = ["most often ", (name, tokens.LINK, worst.frame)]
     if worst.code.file is not None:
         pieces += ["  ", page.place(worst.code.file, worst.code.line)]
@@ -200,7 +204,7 @@ def add_costs(page: Page, summary: Summary, shown: int, title: str) -> None:
 
 def code_piece(code: Code, ref: str) -> Piece:
     """The name of a function as a link."""
-    return (fmt.clip_middle(sanitize(code.name or f"frame {ref}"), 40), tokens.LINK, ref)
+    return (fmt.clip_middle(sanitize(code.shown or f"frame {ref}"), 40), tokens.LINK, ref)
 
 
 def place_piece(code: Code) -> Piece:

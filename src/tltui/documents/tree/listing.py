@@ -46,7 +46,7 @@ def listing_document(run: Run, options: Options) -> TextDocument:
 
 
 def _lines(builder: Builder, node: Node, depth: int, options: Options) -> None:
-    shown = label(node, options.ascii)
+    shown = label(node, options.ascii, known=True)
     left: list[Piece] = ["  " * depth, *shown.left, *shown.detail]
     width = options.width - sum(cells(_text(piece)) for piece in shown.right) - 1
     builder.add(*_fitted(left, width), *shown.right)

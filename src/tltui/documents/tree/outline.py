@@ -10,6 +10,7 @@ import os
 from collections import Counter
 from dataclasses import dataclass, replace
 
+from tltui.analyses.stacks.known_as import shown_name
 from tltui.analyses.stacks.stacks import StackFrame
 from tltui.analyses.stacks.trie import Branch
 from tltui.documents.format import plural, seconds, size_of
@@ -229,8 +230,8 @@ def _phases(compile_: Compile, artifacts: list[Artifact], unit: Unit | None = No
     return nodes
 
 
-def label(node: Node, ascii_: bool = False) -> Label:
-    """What the line of a node says now."""
+def label(node: Node, ascii_: bool = False, known: bool = False) -> Label:
+    """What the line of a node says now; with `known` functions are called what they are known by, which reads their guards."""
     target = node.target
     if isinstance(target, Run):
         return Label(((target.title, tokens.TITLE),), _tally_pieces(target.tally, ascii_))
@@ -239,9 +240,9 @@ def label(node: Node, ascii_: bool = False) -> Label:
     if isinstance(target, Process):
         return _process_label(target, ascii_)
     if isinstance(target, Frame):
-        return _frame_label(target, ascii_)
+        return _frame_label(target, ascii_, known)
     if isinstance(target, Compile):
-        return _compile_label(target, ascii_)
+        return _compile_label(target, ascii_, known)
     if isinstance(target, StackPart):
         return _stack_label(target, ascii_)
     if isinstance(target, Attempt):
@@ -289,14 +290,16 @@ def _process_label(process: Process, ascii_: bool) -> Label:
     )
 
 
-def _where(frame: Frame) -> tuple[str, str]:
+def _where(frame: Frame, known: bool) -> tuple[str, str]:
     """Function name, and `file.py:12`."""
     name, file, line = frame.code
+    if known:
+        name = shown_name(frame)
     return name or "", f"{os.path.basename(file)}:{line}" if file else ""
 
 
-def _frame_label(frame: Frame, ascii_: bool) -> Label:
-    name, place = _where(frame)
+def _frame_label(frame: Frame, ascii_: bool, known: bool) -> Label:
+    name, place = _where(frame, known)
     tally = frame.tally
     epoch = f"~{frame.key.epoch}" if frame.process.epochs > 1 else ""
     pieces: list[Piece] = [(f"{frame.key.frame}{epoch} ", tokens.DIM), (name or "(no name)", tokens.DEFINITION)]
@@ -305,7 +308,7 @@ def _frame_label(frame: Frame, ascii_: bool) -> Label:
     return Label(tuple(pieces), right, ((f"  {place}", tokens.DIM),))
 
 
-def _compile_label(compile_: Compile, ascii_: bool) -> Label:
+def _compile_label(compile_: Compile, ascii_: bool, known: bool) -> Label:
     status = compile_.status
     if status is None:
         what = "records without a compile id" if compile_.id == NO_ID else "compiled autograd"
@@ -319,7 +322,7 @@ def _compile_label(compile_: Compile, ascii_: bool) -> Label:
     detail: tuple[Piece, ...] = ()
     facts = compile_.facts
     if len(compile_.frame.compiles) == 1:
-        name, place = _where(compile_.frame)
+        name, place = _where(compile_.frame, known)
         pieces.append((f" {name}", tokens.DEFINITION))
         detail = ((f"  {place}", tokens.DIM),)
     elif facts.recompile_limit:

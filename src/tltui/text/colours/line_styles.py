@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from tltui.text import tokens
 from tltui.text.document import Span
+from tltui.text.owner import is_framework
 
 # A string that is not closed ends with the line: without that, a hostile line would take quadratic time.
 _STRING = r"\"(?:[^\"\\]|\\.)*(?:\"|$)|'(?:[^'\\]|\\.)*(?:'|$)"
@@ -72,8 +73,6 @@ _HEADING = re.compile(
     r"|During handling of the above.*|The above exception was.*|={4,}|Graph break\b.*|Graph Break Reason:)"
 )
 _LABEL = re.compile(r"^\s*(?:Explanation|Hint|Developer debug context|Higher Order Operator|Guard failed|Reason):")
-FRAMEWORK = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]torch[/\\]|^<frozen |[/\\]lib[/\\]python\d")
-"""A file that is not the user's."""
 
 
 def _matches(pattern: re.Pattern[str]) -> Callable[[str], list[Span]]:
@@ -102,11 +101,6 @@ def _fx(text: str) -> list[Span]:
     if last is not None and last.style == tokens.COMMENT and "File: " in text[last.start :]:
         spans[-1] = Span(last.start, last.end, tokens.ORIGIN)
     return spans
-
-
-def is_framework(path: str) -> bool:
-    """Whether a source file belongs to torch, another installed package or Python itself."""
-    return FRAMEWORK.search(path) is not None
 
 
 def _traceback(text: str) -> list[Span]:

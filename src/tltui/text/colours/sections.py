@@ -10,14 +10,17 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from tltui.text.colours.line_styles import is_framework
 from tltui.text.document import Section
 from tltui.text.graphs.fx_sections import fx_sections, short_title
 from tltui.text.graphs.guard_tree import parse as parse_guards
+from tltui.text.owner import Owner, owner_of
 
 FOLD_FRAMES = 2
-"""Frames of a framework in a row from which on they are shown closed."""
+"""Frames of torch or of libraries in a row from which on they are shown closed."""
 
+TORCH = "torch"
+WHOSE = {Owner.USER: "", Owner.LIBRARY: "libraries", Owner.PYTHON: TORCH, Owner.TORCH: TORCH}
+"""Of whom a frame is said to be: Python's own stand between those of torch."""
 _KERNEL = re.compile(r"^(\w+) = async_compile\.(\w+)\(")
 _PYTHON = re.compile(r"(?:async def|def|class|if __name__)\b")
 _FRAME = re.compile(r'^(\s*)File "([^"]+)"(?:, line (\d+))?(?:, in (.*))?$')
@@ -38,7 +41,7 @@ def nested(sections: Iterable[Section]) -> list[Section]:
         if last <= section.first:
             continue
         if section.level != len(opened) or last != section.last:
-            section = Section(section.first, last, len(opened), section.title, section.folded)
+            section = Section(section.first, last, len(opened), section.title, section.folded, section.aside)
         found.append(section)
         opened.append(section)
     return found
@@ -154,7 +157,7 @@ def _guards(lines: Sequence[str]) -> list[Section]:
 
 
 def _traceback(lines: Sequence[str]) -> list[Section]:
-    """Each traceback, and in it runs of the user's frames and of frames of a framework; the latter are closed."""
+    """Each traceback, and in it runs of the user's frames, of libraries' and of torch's; the latter two are closed."""
     found: list[Section] = []
     headers = [n for n, line in enumerate(lines) if _HEADER.match(line)]
     starts = headers if headers[:1] == [0] else [0, *headers]
@@ -175,7 +178,8 @@ class _Run:
 
     first: int
     last: int
-    framework: bool
+    whose: str
+    """Of whom the frames are, '' for the user's own."""
     frames: list[str]
 
 
@@ -191,9 +195,9 @@ def _frame_runs(lines: Sequence[str], first: int, last: int, level: int) -> list
         end = n + 1
         while end <= last and lines[end].startswith(frame[1] + "  ") and not _FRAME.match(lines[end]):
             end += 1
-        side = is_framework(frame[2])
-        if not (runs and runs[-1].framework == side and runs[-1].last == n - 1):
-            runs.append(_Run(n, n, side, []))
+        whose = WHOSE[owner_of(frame[2])]
+        if not (runs and runs[-1].whose == whose and runs[-1].last == n - 1):
+            runs.append(_Run(n, n, whose, []))
         runs[-1].last = end - 1
         runs[-1].frames.append(f"{frame[4] or '?'}  {frame[2].rpartition('/')[2]}:{frame[3] or '?'}")
         n = end
@@ -201,12 +205,11 @@ def _frame_runs(lines: Sequence[str], first: int, last: int, level: int) -> list
 
 
 def _run_section(run: _Run, level: int) -> Section:
-    if run.framework:
-        what = f"{len(run.frames)} framework frames" if len(run.frames) > 1 else "framework frame"
-        title, folded = f"{what}: {run.frames[0]}", len(run.frames) >= FOLD_FRAMES
-    else:
-        title, folded = "user: " + " › ".join(run.frames), False
-    return Section(run.first, run.last, level, short_title(title), folded)
+    if not run.whose:
+        return Section(run.first, run.last, level, short_title("user: " + " › ".join(run.frames)))
+    many = len(run.frames) >= FOLD_FRAMES
+    what = f"{len(run.frames)} frames of {run.whose}" if many else f"a frame of {run.whose}"
+    return Section(run.first, run.last, level, short_title(f"{what}: {run.frames[0]}"), many, many and run.whose == TORCH)
 
 
 def _json(lines: Sequence[str]) -> list[Section]:

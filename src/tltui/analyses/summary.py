@@ -13,6 +13,7 @@ from typing import Any
 from tltui.analyses.parts import part
 from tltui.analyses.problems.breaks import GraphBreak, known_breaks
 from tltui.analyses.problems.failures import known_failures
+from tltui.analyses.ranks.diverging import Diverging
 from tltui.analyses.recompiles.reasons import known_recompile, parse_reason
 from tltui.analyses.records import Reader
 from tltui.analyses.stacks.stacks import is_framework, user_frames
@@ -143,6 +144,8 @@ class Summary:
     """The newest of each process first; at most `UNFINISHED_READ`."""
     cudagraph_skips: tuple[tuple[str, int], ...]
     versions: tuple[str, ...]
+    diverging: Diverging | None = None
+    """Of a run with two ranks or more: in what they differ."""
 
 
 def summarise(processes: Iterable[Process]) -> Summary:

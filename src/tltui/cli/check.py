@@ -12,6 +12,7 @@ from tltui.cli.printing import as_json, as_text, layout
 
 EXAMPLES = """\
 bars: error break distinct_break recompiles frame_recompiles recompile_limit cache_miss compile_time empty unfinished damage
+      diverge
 A bar without a number allows none; with --baseline what OLD has, and +N or +N% that much more.
 Exit code: 0 when every bar holds, 1 when one is broken, 2 for anything that could not be checked.
 

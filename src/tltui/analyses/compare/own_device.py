@@ -26,11 +26,17 @@ def devices_of(compile_: Compile, reader: Reader) -> Devices:
     if graphs:
         record = graphs[-1]
         key = log.md5(record) or (log.key, record)
-        found = shared(compile_, devices_of, key, lambda: tuple(devices_in(reader.text(record, LIMIT)).items()))
-        if found:
+        found = shared(compile_, devices_of, key, lambda: _in_graph(reader.text(record, LIMIT)))
+        if found is not None:
             return found
     described = [record for record, _ in named(compile_, ("describe_tensor",))][:TENSORS]
     return tuple(devices_in("\n".join(reader.head(record).decode("utf-8", "replace") for record in described)).items())
+
+
+def _in_graph(text: str) -> Devices | None:
+    """None: its tensors have no devices."""
+    found = tuple(devices_in(text).items())
+    return found if found or ']cpu"' in text else None
 
 
 @part

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tltui.analyses.problems.problems import Problems, problems
+from tltui.analyses.ranks.gate import difference_reasons, differences
 from tltui.analyses.recompiles.reasons import parse_reason
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
@@ -244,6 +245,8 @@ MEASURES: dict[str, Measure] = {
         "compiles without metrics", lambda f: len(f.problems.unfinished) + len(f.problems.running), _unfinished, "problems"),
     "damage": Measure(
         "damaged places of the logs", lambda f: f.run.damaged, _damage, "damage"),
+    "diverge": Measure(
+        "differences between ranks", lambda f: differences(f.run), lambda f: difference_reasons(f.run), "summary"),
 }  # fmt: skip
 """All bars, in the order in which help lists them."""
 

@@ -252,6 +252,16 @@ def test_the_overview_of_two_healthy_ranks() -> None:
     assert not [line for line in lines if line.startswith(("  -", "  +"))]
 
 
+def test_runs_without_a_compile_id_are_compared() -> None:
+    """`torch.export` and AOTInductor write no ids: that is all there is to compare."""
+    run = opened(TORCH + "aoti")
+    document = compare_nodes(run, "", fresh(TORCH + "draft_export"), "", Options(width=100))
+    while not document.advance():
+        pass
+    assert any("[-/-]" in line and "none ↔ none" in line for line in document.text())
+    assert "neither has a compile" not in list(document.text())
+
+
 # what varies between runs
 
 

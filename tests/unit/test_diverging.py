@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -106,7 +107,7 @@ def signed(data: bytes) -> bytes:
     """The records with the md5s of what they hold now."""
     lines = data.split(b"\n")
     starts = [n for n, line in enumerate(lines) if line.startswith(b"V")] + [len(lines)]
-    for first, end in zip(starts, starts[1:], strict=False):
+    for first, end in pairwise(starts):
         body = [line[1:] for line in lines[first + 1 : end] if line.startswith(b"\t")]
         if body:
             md5 = hashlib.md5(b"\n".join(body)).hexdigest().encode()
@@ -200,6 +201,12 @@ def test_a_graph_that_only_moved_is_no_difference(tmp_path: Path) -> None:
     assert [fact for fact in found if fact[2] == "graph"] == [("f", 2, "graph", ["0, 1", "2"])]
 
 
+def test_breaks_that_differ_only_as_any_two_runs_do(tmp_path: Path) -> None:
+    usual = log_of(TORCH + "diverge", 1)
+    logs = [usual.replace(b"Failed to trace builtin operator", b"Cannot call <function at 0x7f00aa11bb%d2>" % n) for n in range(3)]
+    assert told(diverging(ranks(tmp_path, list(map(signed, logs))))) == []
+
+
 def begun(data: bytes, number: int) -> int:
     """Where the compile of that number (from 0) begins."""
     return [match.start() for match in re.finditer(rb"(?m)^V.*\{\"dynamo_start\"", data)][number]
@@ -270,6 +277,7 @@ def test_a_rank_that_is_behind_is_no_difference_yet(tmp_path: Path) -> None:
     assert told(found) == [] and found is not None and found.behind == "2"
     said = "\n".join(run_document(run, Options(width=100, goes_on=run.goes_on)).text())
     assert "So far rank 2 compiled less than others, and may only be behind." in said and "ranks diverge" not in said
+    assert "So far: nothing differs in what all of the 3 ranks have compiled." in said and "All 3 ranks" not in said
     assert gates(run, parse_bars("diverge")).passed
     writers.over = True
     assert told(diverging(open_run(discover([str(tmp_path)]), writers)))

@@ -107,6 +107,14 @@ def compile_pairs(left: Sequence[Compile], right: Sequence[Compile]) -> list[Pai
     ]
 
 
+def rest_pairs(left: Sequence[Compile], right: Sequence[Compile]) -> list[Pair[Compile]]:
+    """What has no compile id (`torch.export` and AOTInductor write nothing else), rank by rank."""
+    a, b = ({(c.process.rank, c.id): c for c in own if not c.is_compile and c.id.frame is None} for own in (left, right))
+    if len(a) == len(b) == 1:
+        return [Pair(*a.values(), *b.values())]
+    return _paired(a, b)
+
+
 def code_of(compile_: Compile) -> tuple[str, str | None, int | None]:
     """What a compile is of, in any process: function, name of the file, line; of a frame without a name its id. Graphs that are
     compiled as code (compiled autograd) are numbered in the process."""

@@ -252,7 +252,7 @@ def _compared(
 def _said_breaks(breaks: Hashable) -> str:
     told = breaks if isinstance(breaks, tuple) else ()
     more = f" and {len(told) - 1} more" if len(told) > 1 else ""
-    return f"{told[0]}{more}" if told else "no break"
+    return f"{told[0].said}{more}" if told else "no break"
 
 
 def _said_devices(devices: Hashable) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import dataclass, field
 
 from tltui.analyses.compare.comparing import rules_for
 from tltui.analyses.compare.own_device import devices_of
@@ -55,13 +56,25 @@ def canonical(text: str, own: Own) -> bytes:
     return digest_of(line.encode("utf-8", "replace"))[:8]
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A graph break; two are the same if they differ only as any two runs do."""
+
+    key: str
+    said: str = field(compare=False)
+    """As a sentence with its line."""
+
+
 @part
-def breaks_told(compile_: Compile, reader: Reader) -> tuple[str, ...]:
-    """Its graph breaks, each as a sentence with its line."""
+def breaks_told(compile_: Compile, reader: Reader) -> tuple[Told, ...]:
+    """Its graph breaks."""
     if not compile_.tally.breaks:
         return ()
-    found = known_breaks(compile_, BREAKS)
-    return tuple(f"{one.headline}, {os.path.basename(one.file)}:{one.line}" if one.file else one.headline for one in found)
+    found = []
+    for one in known_breaks(compile_, BREAKS):
+        said = f"{one.headline}, {os.path.basename(one.file)}:{one.line}" if one.file else one.headline
+        found.append(Told(normalised(said)[0], said))
+    return tuple(found)
 
 
 def other_devices(compile_: Compile, own: Own) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from functools import partial
 
 from tltui.analyses.compare.compared import CHANGED, ONLY_LEFT, ONLY_RIGHT, OUTCOMES, SAME, CompareResult, CompareRow
 from tltui.analyses.compare.own_device import owns_of
-from tltui.analyses.compare.pairing import Pair, artifact_pairs, compile_pairs, digest_of
+from tltui.analyses.compare.pairing import Pair, artifact_pairs, compile_pairs, digest_of, rest_pairs
 from tltui.documents.compare.artifacts import artifact_page, compared, diff_ref, patch_lines, row_pieces
 from tltui.documents.compare.compiles import fill_compiles
 from tltui.documents.format import plural
@@ -87,7 +87,7 @@ def _sets(
     page.blank()
     rows: list[CompareRow] = []
     same: list[tuple[Pair[Compile], CompareRow]] = []
-    for pair in compile_pairs(left, right):
+    for pair in compile_pairs(left, right) or rest_pairs(left, right):
         row = _compile_row(pair)
         rows.append(row)
         if row.outcome == SAME:

@@ -239,6 +239,9 @@ def test_functions_in_another_order(tmp_path: Path) -> None:
     usual, other = log(tmp_path / "a.log", "abcd"), log(tmp_path / "b.log", "acbd")
     found = told(diverging(ranks(tmp_path / "run", [usual, usual, other])))
     assert found == [("b", 0, "order", ["0, 1: before c", "2: after c"])]
+    lacks = log(tmp_path / "c.log", "ad")
+    found = told(diverging(ranks(tmp_path / "lacks", [usual, usual, usual, other, lacks])))
+    assert ("b", 0, "order", ["0–2: before c", "3: after c"]) in found, "a rank without both has no say in it"
     both = [log(tmp_path / f"{n}.log", names) for n, names in enumerate(("ab", "cb", "cb", "db"))]
     found = told(diverging(ranks(tmp_path / "other", both)))
     assert ("c", 0, "missing", ["0, 3: not compiled", "1, 2: compiled"]) in found

@@ -279,22 +279,22 @@ def _schedules(done: Mapping[_Rank, Compile]) -> dict[_Rank, Hashable]:
 
 
 def _order(ranks: Sequence[_Rank]) -> list[_Fact]:
-    """The order of the functions that all ranks have compiled."""
-    whole = [rank for rank in ranks if not rank.stopped]
-    if len(whole) < 2:
-        return []
-    common = set(whole[0].codes).intersection(*(rank.codes for rank in whole[1:]))
-    sequences = {rank: tuple(code for code in rank.codes if code in common) for rank in whole}
+    """Ranks that compile functions in another order than most: told by the first one that comes too early or too late."""
+    sequences = {rank: tuple(rank.codes) for rank in ranks}
     usual = Counter(sequences.values()).most_common(1)[0][0]
+    places = set(usual)
     firsts: dict[tuple[Code, Code], dict[_Rank, str]] = defaultdict(dict)
     for rank, own in sequences.items():
-        if own != usual:
-            a, b = next((a, b) for a, b in zip(usual, own, strict=True) if a != b)
+        mine = [code for code in own if code in places]
+        theirs = [code for code in usual if code in rank.codes] if own != usual else mine
+        if mine != theirs:
+            a, b = next((a, b) for a, b in zip(theirs, mine, strict=True) if a != b)
             firsts[a, b][rank] = f"after {b[0]}"
+    moved = {rank for ranks_moved in firsts.values() for rank in ranks_moved}
     found = []
-    for (a, b), moved in firsts.items():
-        values = {r: moved.get(r, f"before {b[0]}") for r in whole if r in moved or sequences[r] == usual}
-        found += _parted(a, 0, ORDER, values, str)
+    for (a, b), late in firsts.items():
+        have = [r for r in ranks if r in late or (r not in moved and a in r.codes and b in r.codes)]
+        found += _parted(a, 0, ORDER, {r: late.get(r, f"before {b[0]}") for r in have}, str)
     return found
 
 

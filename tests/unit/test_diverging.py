@@ -20,7 +20,7 @@ from tltui import cli
 from tltui.analyses.problems.gates import gates, parse_bars
 from tltui.analyses.ranks.diverging import Diverging, diverging
 from tltui.analyses.ranks.prints import canonical
-from tltui.analyses.ranks.ranges import ranges, ranks_named
+from tltui.analyses.ranks.ranges import ranges
 from tltui.documents.overview.run import run_document
 from tltui.model.follow import open_run
 from tltui.model.run import Run
@@ -300,7 +300,6 @@ def test_a_graph_that_differs_is_told_at_once(tmp_path: Path) -> None:
 
 def test_ranges() -> None:
     assert ranges([]) == "" and ranges([3]) == "3" and ranges([1, 0, 2, 4, 5, 9]) == "0–2, 4, 5, 9"
-    assert ranks_named([7]) == "rank 7" and ranks_named(range(512)) == "ranks 0–511"
     assert ranges(range(0, 64, 2)) == "0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22 and 20 more"
 
 

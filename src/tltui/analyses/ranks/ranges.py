@@ -19,9 +19,3 @@ def ranges(ranks: Iterable[int]) -> str:
     said = [f"{a}" if a == b else f"{a}, {b}" if b == a + 1 else f"{a}–{b}" for a, b in runs[:SHOWN]]
     left = sum(b - a + 1 for a, b in runs[SHOWN:])
     return ", ".join(said) + (f" and {left:,} more" if left else "")
-
-
-def ranks_named(ranks: Iterable[int]) -> str:
-    """`rank 7`, `ranks 0–6, 8`"""
-    own = set(ranks)
-    return f"{'rank' if len(own) == 1 else 'ranks'} {ranges(own)}"

@@ -12,9 +12,10 @@ from tltui.cli.printing import as_json, as_text, layout
 
 EXAMPLES = """\
 limits on: error eager break distinct_break recompiles frame_recompiles recompile_limit cache_miss compile_time empty unfinished
-           damage unknown no_compile_id
+           damage unknown no_compile_id diverge
 A name without a number allows none; with --baseline what OLD has, and +N or +N% that much more.
 error: an exception reached the caller. eager: torch gave a function up, it runs in eager mode. break: every graph break.
+diverge: functions that differ between ranks.
 Exit code: 0 when no limit is exceeded, 1 when one is, 2 for anything that could not be checked.
 
 examples:

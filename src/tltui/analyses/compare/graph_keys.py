@@ -13,7 +13,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tltui.text.diff.diff import changes
-from tltui.text.diff.normalise import normalised, rules_of
+from tltui.text.diff.normalise import Rule, normalised, rules_of
 from tltui.text.graphs.fx_graph import FxGraph, FxNode, parse
 
 _FREED = re.compile(r";  (?:\w+ = )+None(?=;|$)")
@@ -46,9 +46,9 @@ def graph_text(text: str) -> GraphText:
     return GraphText(lines, parse(lines))
 
 
-def line_keys(own: GraphText, names: Names) -> tuple[tuple[Hashable, ...], int]:
-    """What each line amounts to, and how many things were left out of that."""
-    rules = rules_of("\n".join(own.lines))
+def line_keys(own: GraphText, names: Names, rules: Sequence[Rule] | None = None) -> tuple[tuple[Hashable, ...], int]:
+    """What each line amounts to, and how many things were left out of that: what any run changes, or what `rules` say."""
+    rules = rules_of("\n".join(own.lines)) if rules is None else rules
     by_line: dict[int, list[FxNode]] = {}
     for node in own.graph.nodes:
         by_line.setdefault(node.line, []).append(node)
@@ -105,22 +105,27 @@ def resolved(graph: FxGraph, node: FxNode) -> FxNode:
     return node
 
 
-def paired_inputs(left: FxGraph, right: FxGraph) -> tuple[Names, Names]:
-    """Names under which the numbered inputs of both graphs are compared: the same for those that belong together."""
+def paired_inputs(left: FxGraph, right: FxGraph, rules: tuple[Sequence[Rule], Sequence[Rule]] = ((), ())) -> tuple[Names, Names]:
+    """Names under which the numbered inputs of both graphs are compared: the same for those that belong together. `rules`: what
+    is left out of the types of either side."""
     a, b = _inputs(left), _inputs(right)
     if not {node.name for node in a} & {node.name for node in b}:  # one was traced anew: no name has survived
         a, b = _inputs(left, True), _inputs(right, True)
-    if [(n.graph, n.name, n.type) for n in a] == [(n.graph, n.name, n.type) for n in b]:
+    types_a, types_b = [normalised(n.type, rules[0])[0] for n in a], [normalised(n.type, rules[1])[0] for n in b]
+    kinds_a = [(n.graph, type_) for n, type_ in zip(a, types_a, strict=True)]
+    kinds_b = [(n.graph, type_) for n, type_ in zip(b, types_b, strict=True)]
+    if kinds_a == kinds_b and [n.name for n in a] == [n.name for n in b]:
         return {}, {}
     names: tuple[dict[tuple[int, str], str], dict[tuple[int, str], str]] = {}, {}
-    found = changes([_signature(left, node) for node in a], [_signature(right, node) for node in b])
-    for change in found:
-        if change.same:
-            pairs = list(zip(a[change.a0 : change.a1], b[change.b0 : change.b1], strict=True))
-        else:
-            pairs = _by_type(a[change.a0 : change.a1], b[change.b0 : change.b1])
-        for x, y in pairs:
-            names[0][x.graph, x.name] = names[1][y.graph, y.name] = f"‹input {len(names[0])}›"
+    users_a, users_b = [_users(left, node) for node in a], [_users(right, node) for node in b]
+    for change in changes(list(zip(kinds_a, users_a, strict=True)), list(zip(kinds_b, users_b, strict=True))):
+        x0, x1, y0, y1 = change.a0, change.a1, change.b0, change.b1
+        # of a stretch where what reads them changed: one after another, as far as their types agree
+        same = [change] if change.same else [c for c in changes(kinds_a[x0:x1], kinds_b[y0:y1]) if c.same]
+        x0, y0 = (0, 0) if change.same else (x0, y0)
+        for c in same:
+            for x, y in zip(range(x0 + c.a0, x0 + c.a1), range(y0 + c.b0, y0 + c.b1), strict=True):
+                names[0][a[x].graph, a[x].name] = names[1][b[y].graph, b[y].name] = f"‹input {len(names[0])}›"
     return names
 
 
@@ -128,14 +133,6 @@ def _inputs(graph: FxGraph, every: bool = False) -> list[FxNode]:
     return [node for node in graph.nodes if node.kind == "placeholder" and (every or _NUMBERED.search(node.name))]
 
 
-def _signature(graph: FxGraph, node: FxNode) -> Hashable:
-    """The type of an input and the operations that read it."""
-    return node.graph, node.type, tuple(sorted(Counter(user.target for user in graph.users(node)).items()))
-
-
-def _by_type(left: Sequence[FxNode], right: Sequence[FxNode]) -> list[tuple[FxNode, FxNode]]:
-    """Inputs of a stretch where what reads them changed: one after another, as far as their types agree."""
-    found = changes([(n.graph, n.type) for n in left], [(n.graph, n.type) for n in right])
-    return [
-        pair for c in found if c.same for pair in zip(left[c.a0 : c.a1], right[c.b0 : c.b1], strict=True)
-    ]
+def _users(graph: FxGraph, node: FxNode) -> Hashable:
+    """The operations that read an input."""
+    return tuple(sorted(Counter(user.target for user in graph.users(node)).items()))

@@ -8,12 +8,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from tltui.analyses.compare.comparing import Difference, difference
+from tltui.analyses.compare.own_device import owns_of
 from tltui.analyses.parts import part
 from tltui.analyses.records import Reader
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
@@ -25,10 +27,11 @@ K = TypeVar("K")
 VARIES = frozenset(
     (
         "compile_id", "frame_key", "start_time", "end_time", "stack_trace", "structured_logging_overhead_s",
-        "recompile_user_contexts", "triton_kernel_compile_times_us", "inductor_provenance",
+        "recompile_user_contexts", "triton_kernel_compile_times_us", "inductor_provenance", "num_graph_breaks",
     )
 )  # fmt: skip
-"""Fields of metrics that are never the same twice; so are all that end in `_us`, `_s` or `_ms`."""
+"""Fields of metrics that say nothing of the compile itself: what is never the same twice, as are all that end in `_us`, `_s` or
+`_ms`, and `num_graph_breaks`, which counts all that the process had until then."""
 
 ORDERED = frozenset(("restart_reasons",))
 """Fields of metrics that are lists of texts in an order that means something."""
@@ -84,17 +87,18 @@ def digest_of(compile_: Compile, reader: Reader) -> bytes:
 def compile_pairs(left: Sequence[Compile], right: Sequence[Compile]) -> list[Pair[Compile]]:
     """The compiles of two ranks or runs, paired by function, file, line and how often that was compiled before.
 
-    What remains is paired without the line: an edit above a function moves it.
+    Those of several ranks on both sides: rank by rank. What remains is paired without the line: an edit above a function moves it.
     """
-    pairs = _paired(_by_code(left, True), _by_code(right, True))
+    by_rank = all(len({c.process.rank for c in own}) > 1 for own in (left, right))
+    pairs = _paired(_by_code(left, True, by_rank), _by_code(right, True, by_rank))
     alone_a = [pair.left for pair in pairs if pair.left and not pair.right]
     alone_b = [pair.right for pair in pairs if pair.right and not pair.left]
-    codes_b = {_code(compile_, True) for compile_ in right} if alone_a and alone_b else set()
-    codes_a = {_code(compile_, True) for compile_ in left} if alone_a and alone_b else set()
+    codes_b = {_code(compile_, True, by_rank) for compile_ in right} if alone_a and alone_b else set()
+    codes_a = {_code(compile_, True, by_rank) for compile_ in left} if alone_a and alone_b else set()
     # a function that the other side has at this very line was only compiled less often there
-    moved_a = [c for c in alone_a if _code(c, True) not in codes_b]
-    moved_b = [c for c in alone_b if _code(c, True) not in codes_a]
-    again = {id(p.left): p.right for p in _paired(_by_code(moved_a, False), _by_code(moved_b, False)) if p.left and p.right}
+    moved_a = _by_code((c for c in alone_a if _code(c, True, by_rank) not in codes_b), False, by_rank)
+    moved_b = _by_code((c for c in alone_b if _code(c, True, by_rank) not in codes_a), False, by_rank)
+    again = {id(p.left): p.right for p in _paired(moved_a, moved_b) if p.left and p.right}
     taken = {id(compile_) for compile_ in again.values()}
     return [
         Pair(p.left, again[id(p.left)]) if p.left is not None and id(p.left) in again else p
@@ -103,19 +107,39 @@ def compile_pairs(left: Sequence[Compile], right: Sequence[Compile]) -> list[Pai
     ]
 
 
-def _code(compile_: Compile, with_line: bool) -> tuple[object, ...]:
+def rest_pairs(left: Sequence[Compile], right: Sequence[Compile]) -> list[Pair[Compile]]:
+    """What has no compile id (`torch.export` and AOTInductor write nothing else), rank by rank."""
+    a, b = ({(c.process.rank, c.id): c for c in own if not c.is_compile and c.id.frame is None} for own in (left, right))
+    if len(a) == len(b) == 1:
+        return [Pair(*a.values(), *b.values())]
+    return _paired(a, b)
+
+
+def code_of(compile_: Compile) -> tuple[str, str | None, int | None]:
+    """What a compile is of, in any process: function, name of the file, line; of a frame without a name its id. Graphs that are
+    compiled as code (compiled autograd) are numbered in the process."""
     name, file, line = compile_.frame.code
     if not name:
-        return (str(compile_.frame.key),)
-    return (name, os.path.basename(file) if file else None, line if with_line else None)
+        return str(compile_.frame.key), None, None
+    return name, _NUMBER.sub(">", os.path.basename(file)) if file else None, line
 
 
-def _by_code(compiles: Iterable[Compile], with_line: bool) -> dict[tuple[tuple[object, ...], int], Compile]:
+_NUMBER = re.compile(r">\.\d+$")
+
+
+def _code(compile_: Compile, with_line: bool, by_rank: bool) -> tuple[object, ...]:
+    name, file, line = code_of(compile_)
+    return (name, file, line if with_line else None, compile_.process.rank if by_rank else None)
+
+
+def _by_code(
+    compiles: Iterable[Compile], with_line: bool, by_rank: bool
+) -> dict[tuple[tuple[object, ...], int], Compile]:
     seen: Counter[tuple[object, ...]] = Counter()
     keyed: dict[tuple[tuple[object, ...], int], Compile] = {}
     for compile_ in compiles:
         if compile_.is_compile:
-            code = _code(compile_, with_line)
+            code = _code(compile_, with_line, by_rank)
             seen[code] += 1
             keyed[code, seen[code]] = compile_
     return keyed
@@ -146,7 +170,11 @@ def raw_of(artifact: Artifact) -> bytes:
 
 
 def surely_same(left: Artifact, right: Artifact) -> bool:
-    """Whether both declare the same md5 and size, so that neither need be read."""
+    """Whether both declare the same md5 and size, so that neither need be read. Of two ranks with a device each the same text
+    is no answer: one of them may use the other one's device."""
+    a, b = owns_of(left.owner.process, right.owner.process)
+    if a.name != b.name:
+        return False
     digest = left.log.md5(left.record)
     return digest is not None and digest == right.log.md5(right.record) and left.name == right.name
 
@@ -178,4 +206,4 @@ def artifact_difference(left: Artifact, right: Artifact, raw: bool = False) -> D
     language = left.kind.language if left.kind.language == right.kind.language else "text"
     if raw:
         return difference(raw_of(left).decode("utf-8", "replace"), raw_of(right).decode("utf-8", "replace"), language, True)
-    return difference(text_of(left), text_of(right), language)
+    return difference(text_of(left), text_of(right), language, owns=owns_of(left.owner.process, right.owner.process))

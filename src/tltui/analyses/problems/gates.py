@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tltui.analyses.problems.measure import REASONS, Facts, Found, Measure, one_line
+from tltui.analyses.ranks.gate import difference_reasons, differences
 from tltui.analyses.recompiles.reasons import parse_reason
 from tltui.model.artifacts import artifact_name
 from tltui.model.kind import Kind as Row
@@ -294,6 +295,8 @@ MEASURES: dict[str, Measure] = {
         "records of unknown kinds, and lines that are no records", lambda f: len(_unknown(f)), _unknown, "records"),
     "no_compile_id": Measure(
         "artifacts that belong to no compile", lambda f: len(_no_compile_id(f)), _no_compile_id, "records"),
+    "diverge": Measure(
+        "differences between ranks", lambda f: differences(f.run), lambda f: difference_reasons(f.run), "summary"),
 }  # fmt: skip
 """All gates, in the order in which help lists them."""
 

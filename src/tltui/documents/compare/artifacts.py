@@ -35,6 +35,8 @@ def artifact_page(ref: str, title: str, left: Artifact, right: Artifact, options
     page = Page(ref, title, options)
     page.row([(f"{left.ref}", tokens.LINK, str(left.ref)), " ↔ ", (f"{right.ref}", tokens.LINK, str(right.ref))], "")
     page.say(verdict(found), "", tokens.STRONG)
+    if devices := own_devices(found):
+        page.say(devices, "", tokens.DIM)
     page.blank()
     for change in found.changes:
         if change.same:
@@ -54,6 +56,14 @@ def verdict(found: Difference) -> str:
         return f"the same: {hidden}"
     counted = f"+{found.added} −{found.removed} lines"
     return f"{counted} · {hidden}" if hidden else counted
+
+
+def own_devices(found: Difference) -> str:
+    """Which devices count as the same, where each rank has another one: where a line names the other rank's, the two differ."""
+    a, b = (own.name for own in found.owns)
+    if not a or not b or a == b:
+        return ""
+    return f"{a} on the left and {b} on the right count as the same: each is the device that most tensors of its rank are on."
 
 
 def _same(page: Page, found: Difference, change: Change) -> None:

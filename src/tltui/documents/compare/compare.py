@@ -9,7 +9,8 @@ from collections.abc import Generator, Iterator
 from functools import partial
 
 from tltui.analyses.compare.compared import CHANGED, ONLY_LEFT, ONLY_RIGHT, OUTCOMES, SAME, CompareResult, CompareRow
-from tltui.analyses.compare.pairing import Pair, artifact_pairs, compile_pairs, digest_of
+from tltui.analyses.compare.own_device import owns_of
+from tltui.analyses.compare.pairing import Pair, artifact_pairs, compile_pairs, digest_of, rest_pairs
 from tltui.documents.compare.artifacts import artifact_page, compared, diff_ref, patch_lines, row_pieces
 from tltui.documents.compare.compiles import fill_compiles
 from tltui.documents.format import plural
@@ -86,7 +87,7 @@ def _sets(
     page.blank()
     rows: list[CompareRow] = []
     same: list[tuple[Pair[Compile], CompareRow]] = []
-    for pair in compile_pairs(left, right):
+    for pair in compile_pairs(left, right) or rest_pairs(left, right):
         row = _compile_row(pair)
         rows.append(row)
         if row.outcome == SAME:
@@ -130,7 +131,8 @@ def _compile_row(pair: Pair[Compile]) -> CompareRow:
 
 def _surely_same(left: Compile, right: Compile) -> bool:
     """Whether nothing need be compared: most compiles of a run are those of the other one."""
-    if left.status is not right.status:
+    a, b = owns_of(left.process, right.process)
+    if left.status is not right.status or a.name != b.name:
         return False
     try:
         digest = digest_of(left)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tltui.analyses.compare.compared import Fact
-from tltui.analyses.compare.comparing import Difference
+from tltui.analyses.compare.comparing import Difference, rules_for
+from tltui.analyses.compare.own_device import owns_of
 from tltui.analyses.compare.pairing import artifact_difference
 from tltui.analyses.records import Reader, metrics_fields
 from tltui.analyses.shapes.inputs import Inputs, inputs_of
@@ -16,6 +17,8 @@ from tltui.documents.format import seconds
 from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.nodes import Compile
 from tltui.text.diff.line_pairs import line_pairs
+from tltui.text.diff.normalise import normalised
+from tltui.text.diff.own import Own
 
 GUARDS = "dynamo_cpp_guards_str"
 FIELDS = (
@@ -31,11 +34,19 @@ def facts_between(left: Compile, right: Compile) -> list[Fact]:
     """Status and the usual numbers; of `FIELDS` those that differ."""
     facts = [Fact(name, of(left), of(right)) for name, of in _ALWAYS]
     a, b = _metrics(left), _metrics(right)
+    owns = owns_of(left.process, right.process)
     for field, name in FIELDS:
         x, y = a.get(field), b.get(field)
-        if x != y:
+        if x != y and not _alike(str(x), str(y), owns):
             facts.append(Fact(name, _shown(x), _shown(y)))
     return facts
+
+
+def _alike(left: str, right: str, owns: tuple[Own, Own]) -> bool:
+    """Whether two texts differ only as any two runs do, or in what is each rank's own."""
+    rules = rules_for(left, owns[0]), rules_for(right, owns[1])
+    a, b = left.split("\n"), right.split("\n")
+    return [normalised(line, rules[0])[0] for line in a] == [normalised(line, rules[1])[0] for line in b]
 
 
 def _took(compile_: Compile) -> str | None:
@@ -123,17 +134,21 @@ def _beside(left: Sequence[str], right: Sequence[str]) -> list[Fact]:
 
 def inputs_between(left: Compile, right: Compile) -> list[Fact]:
     """Inputs that differ, by source."""
-    return _by_name(_inputs(inputs_of(left)), _inputs(inputs_of(right)))
+    return _by_name(_inputs(inputs_of(left)), _inputs(inputs_of(right)), owns_of(left.process, right.process))
 
 
 def symbols_between(left: Compile, right: Compile) -> list[Fact]:
     """Symbols that differ, by what they stand for."""
-    return _by_name(_symbols(inputs_of(left)), _symbols(inputs_of(right)))
+    return _by_name(_symbols(inputs_of(left)), _symbols(inputs_of(right)), owns_of(left.process, right.process))
 
 
-def _by_name(left: dict[str, str], right: dict[str, str]) -> list[Fact]:
-    names = sorted(left.keys() | right.keys())
-    return [Fact(name, left.get(name), right.get(name)) for name in names if left.get(name) != right.get(name)]
+def _by_name(left: dict[str, str], right: dict[str, str], owns: tuple[Own, Own]) -> list[Fact]:
+    found = []
+    for name in sorted(left.keys() | right.keys()):
+        x, y = left.get(name), right.get(name)
+        if x != y and not (x is not None and y is not None and _alike(x, y, owns)):
+            found.append(Fact(name, x, y))
+    return found
 
 
 def _inputs(found: Inputs) -> dict[str, str]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tltui.analyses.problems.failures import INTERRUPTED
+from tltui.analyses.ranks.diverging import diverging
 from tltui.analyses.records import torch_version
 from tltui.analyses.summary import Summary, summarise
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.documents.parts.ranks import add_ranks, told
 from tltui.documents.parts.summary import (
     add_breaks,
     add_caches,
@@ -28,7 +32,7 @@ FILES_NAMED = 8
 
 def run_document(run: Run, options: Options) -> TextDocument:
     """The overview of everything that was opened."""
-    summary = summarise(run.processes())
+    summary = replace(summarise(run.processes()), diverging=diverging(run))
     page = Page("", run.title, options)
     page.add((fmt.clip_middle(run.title, page.width), tokens.TITLE))
     _head(page, run, summary)
@@ -43,6 +47,7 @@ def run_document(run: Run, options: Options) -> TextDocument:
     elif run.finished:
         _no_compiles(page, run)
     _start(page, run, summary)
+    add_ranks(page, summary.diverging)
     add_errors(page, summary)
     add_eager(page, summary)
     add_unfinished(page, summary, finished=run.finished)
@@ -116,12 +121,12 @@ Hint = tuple[str, str, str]
 
 def _start(page: Page, run: Run, summary: Summary) -> None:
     """One to four things to look at, each for a fact."""
-    hints = _failed(summary) + _stuck(run, summary) + _slowed(summary)
+    hints = _failed(summary) + _stuck(run, summary) + _parted(summary) + _slowed(summary)
     if not hints:
         return
     page.heading("Start here")
     for ref, what, key in hints[:4]:
-        link, press = f"[{ref}]", key if key == "enter" else f"press {key}"
+        link, press = "[compare]" if ref.startswith("@diff") else f"[{ref}]", key if key == "enter" else f"press {key}"
         lines = fmt.wrap(what, page.width - 6 - len(link) - len(press))
         for n, line in enumerate(lines):
             tail: list[Piece] = ["  ", (press, tokens.KEY)] if n == len(lines) - 1 else []
@@ -161,6 +166,11 @@ def _stuck(run: Run, summary: Summary) -> list[Hint]:
     if last.doing is not None:
         what += f": it stood {standing(last.doing)}"
     return [(last.ref, what, "enter")]
+
+
+def _parted(summary: Summary) -> list[Hint]:
+    found = summary.diverging
+    return [(*told(found), "enter")] if found is not None and found.count else []
 
 
 def _slowed(summary: Summary) -> list[Hint]:

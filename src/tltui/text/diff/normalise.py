@@ -1,13 +1,14 @@
 """What differs only because it is another run is no difference.
 
-Object ids and addresses, temporary and cache paths, hashes in names, debug handles, graph ids, times, the order of sets. Each
-rule puts one fixed sign in the place of what varies, and what was replaced is counted.
+Object ids and addresses, directories, temporary and cache paths, hashes in names, debug handles, graph ids, measured times, the
+order of sets. Each rule puts one fixed sign in the place of what varies, and what was replaced is counted. What is a rank's own
+stands in `tltui.text.diff.own`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 
@@ -19,16 +20,47 @@ class Rule:
     needle: str
     """A text that must be in a line for the rule to apply; cheaper than the expression."""
     pattern: re.Pattern[str]
-    sign: str
+    sign: str | Callable[[re.Match[str]], str]
 
 
+_PACKAGES = ("/site-packages/", "/dist-packages/", "/torch/")
+
+
+def _in_directory(match: re.Match[str]) -> str:
+    """A file without its directory; of what is installed the path within its package stays."""
+    path = match[0]
+    for mark in _PACKAGES:
+        place = path.rfind(mark)
+        if place >= 0:
+            return "‹dir›/" + path[place + (1 if mark == "/torch/" else len(mark)) :]
+    return "‹dir›/" + path.rpartition("/")[2]
+
+
+_SETTING = r"(?:dir|path|root|file|cache|DIR|PATH|ROOT|FILE|CACHE)\w{0,20}['\"\]]{0,3} ?[:=] ?['\"]"
+_DIRECTORY = re.compile(rf"({_SETTING})/(?![^'\"\n]*\.py['\"])[^'\"\n]*")
+"""A setting whose name says that it is a place; the name of a source file is more than that."""
+_OBJECT = re.compile(r"(?<![A-Za-z0-9.])(?:9[345]\d{12}|1(?:3[89]|40|8[78])\d{12}|281\d{12})(?![A-Za-z0-9]|\.\d)")
+"""Where 64-bit Linux puts heap, libraries and stack: 0x55…, 0x7e… and 0x7f…, on ARM 0xaaaa… and 0xffff…"""
+_PART = r"[\w.@+~#%-]"
+_BEGINS = r"(?<![\w./@+~#%-])"
+_GENERATED = re.compile(rf"{_BEGINS}(?:{_PART}*/)+c[a-z2-7]{{50,52}}(?:\.\w{{1,10}})+(?![\w/])")
+_SOURCE = re.compile(rf"{_BEGINS}(?:{_PART}*/)+{_PART}+\.py(?![\w/])")
+_QUOTED = re.compile(r"""(?:(?<=File: )|(?<=File ")|(?<=File \\"))/[^"\n:\\]{0,1000}\.py(?=["\\:])""")
+_INSTALLED = re.compile(rf"{_BEGINS}(?:/{_PART}+){{1,30}}?/(?:site|dist)-packages/")
+_TIME = re.compile(r"^( *\"(?:\w*_)?(?:ns|us|ms|event_time|start_time|end_time)\": )-?[\d.]+(?:e[+-]?\d+)?", re.MULTILINE)
+"""A time that was measured, by the name of its field: limits and other settings are in seconds."""
 # No expression may take more than linear time on a hostile line: what repeats is bounded, or begins at a fixed word.
 RULES: tuple[Rule, ...] = (
     Rule("object id", "___check_", re.compile(r"(___check_\w{1,60}\([^\n()]{0,400}?, )\d{6,}"), r"\1‹id›"),
-    # where 64-bit Linux puts heap, libraries and stack: 0x55…, 0x7e… and 0x7f…, on ARM 0xaaaa… and 0xffff…
-    Rule("object id", "", re.compile(r"(?<![\w.])(?:9[345]\d{12}|1(?:3[89]|40|8[78])\d{12}|281\d{12})(?![\w.])"), "‹id›"),
+    Rule("object id", "", _OBJECT, "‹id›"),
     Rule("address", "0x", re.compile(r"0x[0-9a-fA-F]{6,16}"), "0x‹address›"),
+    Rule("directory", "'/", _DIRECTORY, r"\1‹path›"),
+    Rule("directory", '"/', _DIRECTORY, r"\1‹path›"),
     Rule("cache path", "torchinductor_", re.compile(r"(?:/[\w.@+-]{1,255}){0,20}/torchinductor_[\w.@+/-]*"), "‹cache›"),
+    Rule("cache path", "/c", _GENERATED, "‹cache›"),
+    Rule("directory", ".py", _QUOTED, _in_directory),
+    Rule("directory", ".py", _SOURCE, _in_directory),
+    Rule("directory", "-packages/", _INSTALLED, "‹dir›/"),
     Rule("temporary path", "/tmp", re.compile(r"(?<![\w.])/(?:private/|var/)?tmp/[\w.@+/-]+"), "‹tmp›"),
     Rule("temporary path", "/var/folders/", re.compile(r"/(?:private/)?var/folders/[\w.@+/-]+"), "‹tmp›"),
     Rule("hash", "c", re.compile(r"c(?<![A-Za-z0-9]c)[a-z2-7]{50,52}(?![A-Za-z0-9])"), "‹hash›"),
@@ -41,6 +73,7 @@ RULES: tuple[Rule, ...] = (
     Rule("graph id", "graph_id", re.compile(r"(graph_id['\"]?[ :=]{1,3})\d+"), r"\1‹n›"),
     Rule("graph number", "AOT ID", re.compile(r"(# AOT ID: \[')\d+_"), r"\1‹n›_"),
     Rule("generated file", "<eval_with_key>", re.compile(r"<eval_with_key>\.\d+"), "<eval_with_key>.‹n›"),
+    Rule("time", '": ', _TIME, r"\1‹time›"),
     Rule("latency", "latency", re.compile(r"(latency = )[\d.]+( us)"), r"\1‹time›\2"),
     Rule("address", "DATA_PTR", re.compile(r"(DATA_PTR\W{1,8})\d+"), r"\1‹address›"),
     Rule("trace directory", "TORCH_TRACE", re.compile(r"(TORCH_TRACE\W{1,8})[^'\"\s]+"), r"\1‹path›"),

@@ -1,0 +1,32 @@
+"""The bar `diverge`: differences between the ranks of a run."""
+
+from __future__ import annotations
+
+from tltui.analyses.ranks.diverging import SAID, Side, diverging
+from tltui.model.run import Run
+
+
+def differences(run: Run) -> int:
+    """How many differences there are."""
+    found = diverging(run)
+    return found.count if found is not None else 0
+
+
+def difference_reasons(run: Run) -> list[tuple[str, str, str]]:
+    """Where each is, what differs on which ranks, and what makes it the same in another run: not the ranks."""
+    found = diverging(run)
+    reasons = []
+    for one in found.divergences if found is not None else ():
+        sides = " | ".join(map(_side, one.sides)) + (f" | {one.more} more ranks" if one.more else "")
+        ref = next((side.ref for side in (*one.sides[1:], one.sides[0]) if side.ref), "@summary")
+        for function in (one.function, *one.others):
+            where = f" ({function.file}:{function.line})" if function.file else ""
+            of = f", compile {one.number}" if one.number > 1 else ""
+            key = f"{one.facets[0]}\0{function.name}\0{one.number}"
+            reasons.append((ref, f"{function.name}{where}{of}: {SAID[one.facets[0]]}: {sides}", key))
+    return reasons
+
+
+def _side(side: Side) -> str:
+    ranks = f"{'rank' if side.count == 1 else 'ranks'} {side.ranks}"
+    return f"{ranks}: {' '.join(side.said.split())[:120]}" if side.said else ranks

@@ -17,7 +17,7 @@ from replaying import HeldWriters
 from viewed import lead_somewhere
 
 from tltui import cli
-from tltui.analyses.problems.gates import gates, parse_bars
+from tltui.analyses.problems.gates import gates, parse_limits
 from tltui.analyses.ranks.diverging import Diverging, diverging
 from tltui.analyses.ranks.prints import canonical
 from tltui.analyses.ranks.ranges import ranges
@@ -262,7 +262,7 @@ def test_many_functions_with_one_difference_are_one_line(tmp_path: Path) -> None
     found = diverging(run)
     assert found is not None and len(found.divergences) == 1 and found.count == 20 and found.alike == 20
     assert "block0  user/f.py:0  and block2, block4 and 17 more  compiled on some ranks only" in text(run)
-    (outcome,) = gates(run, parse_bars("diverge")).bars
+    (outcome,) = gates(run, parse_limits("diverge")).limits
     assert outcome.value == 20 == len(outcome.reasons)
 
 
@@ -281,7 +281,7 @@ def test_a_rank_that_is_behind_is_no_difference_yet(tmp_path: Path) -> None:
     said = "\n".join(run_document(run, Options(width=100, goes_on=run.goes_on)).text())
     assert "So far rank 2 compiled less than others, and may only be behind." in said and "ranks diverge" not in said
     assert "So far: nothing differs in what all of the 3 ranks have compiled." in said and "All 3 ranks" not in said
-    assert gates(run, parse_bars("diverge")).passed
+    assert gates(run, parse_limits("diverge")).passed
     writers.over = True
     assert told(diverging(open_run(discover([str(tmp_path)]), writers)))
 
@@ -308,7 +308,7 @@ def test_check(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("COLUMNS", "160")
     assert cli.main(["check", TORCH + "diverge", "--fail-on", "diverge"]) == 1
     out, err = capfd.readouterr()
-    assert err == "" and "diverge: 3, allowed 0" in out
+    assert err == "" and "diverge  3  at most 0" in out
     assert "f (/home/user/models/diverge.py:16): graphs differ: ranks 0, 1 | rank 2" in out
     assert cli.main(["check", TORCH + "diverge", "--fail-on", "diverge=3"]) == 0
     assert cli.main(["check", TORCH + "mesh", "--fail-on", "diverge"]) == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tltui.analyses.stacks.stacks import StackFrame
 from tltui.analyses.study import Study, study
 from tltui.documents import format as fmt
@@ -193,7 +195,8 @@ def _breaks(page: Page, node: Compile, known: Study) -> None:
     for n, found in enumerate(known.breaks):
         if n:
             page.blank()
-        reports.add_break(page, found)
+        # the first line of the page said already that all of the function runs in eager mode
+        reports.add_break(page, replace(found, skips_frame=False) if node.status is Status.EAGER else found)
     if total > len(known.breaks):
         page.blank()
         page.add("  ", (f"the first {len(known.breaks)} of {total} are shown", tokens.DIM), " ",

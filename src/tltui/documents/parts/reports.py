@@ -83,12 +83,12 @@ def add_failure(page: Page, found: Failure, indent: str = "  ", breaks: Sequence
     page.add(indent, *pieces)
     if "Explanation:" in found.reason:  # a graph break where none is allowed: fullgraph, or the recompile limit
         told = from_restart(found.reason)
+        if any((other.headline, other.gb, other.context) == (told.headline, told.gb, told.context) for other in breaks):
+            page.say("because of the graph break below", indent, tokens.STRONG)
+            return
         page.say(told.headline, indent, tokens.STRONG)
         _add_where(page, found, indent)
-        if any((other.headline, other.gb, other.context) == (told.headline, told.gb, told.context) for other in breaks):
-            page.add(indent, ("more of it below, at the graph break", tokens.DIM))
-        else:
-            add_advice(page, told, indent)
+        add_advice(page, told, indent)
         return
     if not found.reason:
         page.add(indent, ("torch wrote no reason", tokens.DIM))

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 from made_logs import Log
+from tltui.analyses.recompiles.rungs import Reason
+from tltui.documents.parts.ladder import _differing
 from viewed import page
 
 from tltui.analyses.compare import passes
 from tltui.analyses.provenance import provenance
-from tltui.analyses.recompiles.rungs import Reason
 from tltui.analyses.timing.results import ProcessTime
 from tltui.analyses.timing.timing import outliers_of
-from tltui.documents.parts.ladder import _differing
 from tltui.model.run import Run
 from tltui.text import growing
 from tltui.text.document import Builder, Options

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from tltui.analyses.guards.guard_lines import LIMIT, TREE
 from tltui.analyses.guards.trees import GuardLines, ordered, tree_of, without_latency
 from tltui.analyses.parts import part, reader_of
-from tltui.analyses.recompiles.causes import cause_of
 from tltui.analyses.recompiles.reasons import recompile_of
+from tltui.analyses.recompiles.words import cause_of
 from tltui.analyses.records import Reader, address, list_in, named, text_in
 from tltui.analyses.stacks.stacks import frames_of, user_frames
 from tltui.model.nodes import Compile, Frame

@@ -24,7 +24,8 @@ def cases() -> dict[str, str]:
     found = {}
     for node in ast.parse(PROGRAM.read_text(encoding="utf-8")).body:
         for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
-            if isinstance(decorator, ast.Call) and isinstance(decorator.args[0], ast.Constant):
+            assert isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Name)
+            if decorator.func.id == "case" and isinstance(decorator.args[0], ast.Constant):
                 found[node.name] = str(decorator.args[0].value)
     return found
 

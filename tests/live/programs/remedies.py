@@ -24,6 +24,7 @@ SETTINGS = ("force_parameter_static_shapes", "force_nn_module_property_static_sh
             "specialize_float")  # fmt: skip
 ones = torch.ones
 CASES = {}
+SHAPES = {}
 
 
 class Variant:
@@ -33,9 +34,9 @@ class Variant:
         self.after = advice is not None
         self._lines = list((advice or {}).get("code", ()))
 
-    def apply(self, **names):
-        """Run the lines of the remedy, once."""
-        lines, self._lines = self._lines, []
+    def apply(self, line=None, **names):
+        """Run the lines of the remedy (or one of them), once."""
+        lines, self._lines = self._lines[slice(line, line if line is None else line + 1)], []
         for line in lines:
             exec(line, {"torch": torch, **names})
 
@@ -45,6 +46,16 @@ def case(remedy, left=0):
 
     def add(function):
         CASES[function.__name__] = (function, remedy, left)
+        return function
+
+    return add
+
+
+def shape(words):
+    """A case of the page shapes: what its advice says."""
+
+    def add(function):
+        SHAPES[function.__name__] = (function, words)
         return function
 
     return add
@@ -596,6 +607,53 @@ def training(variant):
         f(torch.nn.Dropout(0.5).train(on), ones(2))
 
 
+# sizes that are not as dynamic as the marks wanted: what the page shapes says
+
+
+@shape("If the two sizes belong together, mark the other one too")
+def partner(variant):
+    f = compiled("partner", "x, y: x * y")
+    x, y = ones(5), ones(5)
+    torch._dynamo.mark_dynamic(x, 0)
+    variant.apply(0, x=x, y=y)
+    with contextlib.suppress(Exception):
+        f(x, y)
+
+
+@shape("instead of mark_dynamic makes it no error")
+def never_an_error(variant):
+    f = compiled("never_an_error", "x: x.sin() if x.shape[0] == 5 else x.cos()")
+    x = ones(5)
+    if not variant.after:
+        torch._dynamo.mark_dynamic(x, 0)
+    variant.apply(0, x=x)
+    with contextlib.suppress(Exception):
+        f(x)
+
+
+@shape("Call it first with a size of 2 or more, or use")
+def stuck_at_one(variant):
+    f = compiled("stuck_at_one", "x: x.sin()")
+    for n in (1, 5, 7):
+        x = ones(n)
+        if n == 1 and not variant.after:
+            torch._dynamo.mark_dynamic(x, 0)
+        variant.apply(0, x=x)
+        f(x)
+
+
+@shape("before the branch make one compile")
+def checked(variant):
+    check = "torch._check(x.shape[0] < 10), " if variant.after else "None, "
+    f = compiled("checked", f"x: ({check}x.sin() if x.shape[0] < 10 else x.cos())")
+    for n in (5, 7, 1):
+        x = ones(n)
+        if n == 5 and not variant.after:
+            torch._dynamo.mark_dynamic(x, 0)
+        variant.apply(0, x=x)
+        f(x)
+
+
 def main():
     advice = json.loads(pathlib.Path(sys.argv[2]).read_text()) if sys.argv[1] == "after" else None
     before = {name: getattr(config, name) for name in SETTINGS}
@@ -606,7 +664,10 @@ def main():
         for setting, value in before.items():
             setattr(config, setting, value)
         symbols.use_duck_shape = True
-    print(json.dumps({name: [remedy, left] for name, (_, remedy, left) in CASES.items()}))
+    for name, (function, _) in SHAPES.items():
+        function(Variant(None if advice is None else advice.get(name, {})))
+    cases = {name: [remedy, left] for name, (_, remedy, left) in CASES.items()}
+    print(json.dumps({"recompiles": cases, "shapes": {name: words for name, (_, words) in SHAPES.items()}}))
 
 
 if __name__ == "__main__":

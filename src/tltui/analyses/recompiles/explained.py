@@ -126,6 +126,8 @@ class Explained:
     limit_hit: bool
     failure: str
     """The exception with which this compile failed; '' where it did not, or where the limit stopped it."""
+    settings: tuple[str, ...]
+    """The settings of torch that differed from every earlier compile that was tried: those were set for this call."""
 
     @property
     def keys(self) -> frozenset[Key]:
@@ -133,12 +135,11 @@ class Explained:
         return frozenset(key for reason in self.reasons for key in self.keys_of(reason))
 
     def keys_of(self, reason: Reason) -> tuple[Key, ...]:
-        """The causes that one of its reasons stands for. Of the settings of torch it is those that differed from every compile
-        that was tried: they were set for this call. The others had been set for an older one."""
+        """The causes that one of its reasons stands for: of the settings of torch those that were set for this call, as the others
+        had been set for an older one."""
         if reason.cause != causes.STATE:
             return reason.keys
-        always = set.intersection(*(set(other.keys) for other in self.reasons if other.cause == causes.STATE))
-        return tuple(key for key in reason.keys if key in always) or reason.keys
+        return tuple(key for key in reason.keys if key[1] in self.settings) or reason.keys
 
 
 @part
@@ -154,8 +155,14 @@ def explained_of(compile_: Compile, reader: Reader) -> Explained:
     failure = class_name(facts.fail_type or "?").rpartition(".")[2] if facts.failed and not facts.recompile_limit else ""
     return Explained(
         str(compile_.ref), str(status) if status else None, facts.duration_s, reasons, found.logged, found.ref, became,
-        facts.recompile_limit, failure,
+        facts.recompile_limit, failure, _settings(reasons),
     )  # fmt: skip
+
+
+def _settings(reasons: Iterable[Reason]) -> tuple[str, ...]:
+    """The settings of torch that all reasons about them name."""
+    named = [reason.settings for reason in reasons if reason.cause == causes.STATE]
+    return tuple(name for name in named[0] if all(name in other for other in named)) if named else ()
 
 
 class _Texts:

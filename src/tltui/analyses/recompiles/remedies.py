@@ -252,7 +252,7 @@ def _object(seen: Seen, settings: Settings) -> Advice:
         return Advice(f"{name} was another function: each needs a compile, as its code is part of the graph.")
     if seen.value == "enum":
         return Advice("Members of an Enum: each needs a compile of its own.")
-    if seen.value in ("class", "module", "function", "builtin function"):
+    if seen.value in ("class", "module", "function", "builtin"):
         return Advice(f"Another {seen.value}: each needs a compile, as its code is part of the graph.")
     return Advice("The compiled code is for one object: each other object needs a compile.")
 

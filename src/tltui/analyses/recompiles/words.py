@@ -88,7 +88,7 @@ MARKS = {
     "shape_ids": "mark_unbacked(shape_id=…)", "unbacked_bounds": "mark_unbacked(min=…, max=…)",
 }  # fmt: skip
 """The calls of `torch._dynamo` that leave an attribute on a tensor."""
-OBJECTS = {"code": "function", "builtin_function_or_method": "builtin function", "type": "class"}
+OBJECTS = {"code": "function", "builtin_function_or_method": "builtin", "type": "class"}
 """What people call objects of these types."""
 
 

@@ -149,7 +149,7 @@ def meaning(by: StackFrame | None, user: StackFrame | None, expression: str = ""
     """What a line of torch that asked is about; '' where that is not known."""
     if by is None:
         return ""
-    code, framework = ((user.code or "", user.framework) if user is not None else ("", False))
+    code, framework = (user.code or "", user.framework and not user.file.startswith("<")) if user is not None else ("", False)
     return meaning_of(by.file, by.name, expression, code, framework)
 
 

@@ -112,7 +112,7 @@ class RecompileLines:
     def add(self, found: Explained) -> None:
         """`[0/0] → [0/1]   1.42 s   tensor size   x dim 0   3 → 5   guard`, and what else there is."""
         page, deep = self.page, self._deep
-        shown, same = _differing(found)
+        shown, same = differing(found)
         head = self._head(found)
         if not shown:
             page.add(*head)
@@ -238,7 +238,7 @@ class RecompileLines:
         page.close()
 
 
-def _differing(found: Explained) -> tuple[list[Reason], list[Reason]]:
+def differing(found: Explained) -> tuple[list[Reason], list[Reason]]:
     """The reasons that name a cause for the first time, and the others."""
     first: dict[tuple[Key, ...], Reason] = {}
     same = [reason for reason in found.reasons if first.setdefault(found.keys_of(reason), reason) is not reason]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,10 @@ from viewed import page
 
 from tltui.analyses.compare import passes
 from tltui.analyses.provenance import provenance
-from tltui.analyses.recompiles.rungs import Reason
+from tltui.analyses.recompiles.explained import Explained, Reason
 from tltui.analyses.timing.results import ProcessTime
 from tltui.analyses.timing.timing import outliers_of
-from tltui.documents.parts.ladder import _differing
+from tltui.documents.parts.recompiles import differing
 from tltui.model.run import Run
 from tltui.text import growing
 from tltui.text.document import Builder, Options
@@ -137,10 +138,13 @@ def test_medians_of_ranks() -> None:
 
 def test_causes_of_one_recompile() -> None:
     def make(n: int) -> Callable[[], object]:
-        reasons = [
-            Reason(None, False, "", "int value", f"x{i}", None, "", "", "", None, "", None, None, None, (), "") for i in range(n)
-        ]
-        return lambda: _differing(reasons)
+        plain = Reason(
+            None, False, "", "int value", "", None, "", "", "", (), "", "", None, "", (), None, "", None, None, None, "", "",
+            "", "", (), "",
+        )  # fmt: skip
+        reasons = tuple(replace(plain, source=f"x{i}") for i in range(n))
+        found = Explained("0/1", "ok", 1.0, reasons, "artifact", None, (), False, "", ())
+        return lambda: differing(found)
 
     assert_linear(make, 50)
 

@@ -13,9 +13,10 @@ from real import fresh
 from viewed import lead_somewhere, opened, page, targets, text
 
 from tltui.analyses.guards.guard_lines import GuardText
-from tltui.analyses.recompiles.causes import CAUSES, cause_of
-from tltui.analyses.recompiles.ladder import Ladder
-from tltui.analyses.recompiles.rungs import Reason
+from tltui.analyses.recompiles.causes import CAUSES
+from tltui.analyses.recompiles.explained import Reason
+from tltui.analyses.recompiles.frames import FrameRecompiles
+from tltui.analyses.recompiles.words import cause_of
 from tltui.documents.build import build
 from tltui.documents.pages.recompiles import Recompiles
 from tltui.export import to_json
@@ -39,13 +40,13 @@ def result(document: Document) -> Recompiles:
     return found
 
 
-def ladders(run: Run, ref: str = "") -> dict[str, Ladder]:
+def frames(run: Run, ref: str = "") -> dict[str, FrameRecompiles]:
     found = result(page(run, f"@recompiles:{ref}" if ref else "@recompiles"))
-    return {ladder.function or "": ladder for ladder in found.frames}
+    return {frame.function or "": frame for frame in found.frames}
 
 
-def first(ladder: Ladder, rung: int = 0) -> Reason:
-    return ladder.rungs[rung].reasons[0]
+def first(frame: FrameRecompiles, recompile: int = 0) -> Reason:
+    return frame.recompiles[recompile].reasons[0]
 
 
 # torch's words
@@ -63,8 +64,8 @@ def first(ladder: Ladder, rung: int = 0) -> Reason:
     ("tensor 'x' dispatch key set mismatch. expected DispatchKeySet(CPU, BackendSelect, ADInplaceOrView, AutogradCPU), "
      "actual DispatchKeySet(CUDA, BackendSelect, ADInplaceOrView, AutogradCUDA)", "tensor device", "x", None, "cpu", "cuda"),
     ("tensor 'x' dispatch key set mismatch. expected DispatchKeySet(CPU, BackendSelect), "
-     "actual DispatchKeySet(CPU, BackendSelect, ADInplaceOrView, AutogradCPU)", "tensor kind", "x", None, "plain",
-     "ADInplaceOrView, AutogradCPU"),
+     "actual DispatchKeySet(CPU, BackendSelect, ADInplaceOrView, AutogradCPU)", "tensor kind", "x", None, "inference tensor",
+     "needs autograd"),
     ("expected type of 'x' to be a tensor type, ' but found <class 'NoneType'>", "type", "x", None, "Tensor", "NoneType"),
     ("L['n'] == 2", "int value", "n", None, "2", ""),
     ("n == -2", "int value", "n", None, "-2", ""),
@@ -77,10 +78,10 @@ def first(ladder: Ladder, rung: int = 0) -> Reason:
     ("mask is not None", "other value", "mask", None, "something", "None"),
     ("___check_type_id(n, 9416328), type=<class 'int'>", "type", "n", None, "int", ""),
     ("___check_type_id(L['n'], 9416328)", "type", "n", None, "", ""),
-    ("___check_obj_id(fn.__code__, 1400), type=<class 'code'>", "object id", "fn.__code__", None, "this function", "another"),
-    ("___check_obj_id(L['self'], 1400)", "object id", "self", None, "this object", "another"),
+    ("___check_obj_id(fn.__code__, 1400), type=<class 'code'>", "object id", "fn.__code__", None, "a function", "another object"),
+    ("___check_obj_id(L['self'], 1400)", "object id", "self", None, "an object", "another object"),
     ("GLOBAL_STATE changed: grad_mode num_threads ", "global state", "grad_mode, num_threads", None, "", ""),
-    ("___check_global_state()", "global state", "check_global_state", None, "", ""),
+    ("___check_global_state()", "global state", "", None, "", ""),
     ("utils_device.CURRENT_DEVICE == None", "global state", "default device", None, "None", ""),
     ("___check_torch_function_mode_stack()", "global state", "torch function modes", None, "", ""),
     ("G['FACTOR'] == 2", "global", "G['FACTOR']", None, "2", ""),
@@ -120,13 +121,13 @@ def test_hints_tell_where_a_value_is_from() -> None:
 
 
 def test_every_class_that_torch_has_words_for_is_in_the_trace() -> None:
-    """The trace was made for it: what is not there has a reason of its own."""
-    seen = {reason.cause for ladder in ladders(trace(REASONS)).values() for rung in ladder.rungs for reason in rung.reasons}
+    """The traces were made for it: what is not there has a reason of its own."""
+    told = [frame for name in (REASONS, "torch-2.13/remedies") for frame in frames(trace(name)).values()]
+    seen = {reason.cause for frame in told for found in frame.recompiles for reason in found.reasons}
     missing = CAUSES.keys() - seen
     assert missing == {
-        "float value",  # becomes dynamic at once
         "other value", "closure",  # torch names a free variable like an argument
-        "object freed", "unexpected", "other",
+        "unexpected", "other",
     }  # fmt: skip
 
 
@@ -137,9 +138,9 @@ def test_each_reason_finds_its_guard() -> None:
     """The line that a reason links to is a guard on what the reason names."""
     run = trace(REASONS)
     count = 0
-    for ladder in ladders(run).values():
-        for rung in ladder.rungs:
-            for reason in rung.reasons:
+    for frame in frames(run).values():
+        for found in frame.recompiles:
+            for reason in found.reasons:
                 if reason.cause == "backend":
                     assert reason.guard is None
                     continue
@@ -157,7 +158,7 @@ def test_each_reason_finds_its_guard() -> None:
 
 def test_expected_and_actual() -> None:
     """Torch says what it expected of a value, not what came: the guards and symbols of the new compile tell."""
-    found = ladders(trace(REASONS))
+    found = frames(trace(REASONS))
     assert (first(found["mode"]).expected, first(found["mode"]).actual) == ("'train'", "'eval'")
     assert (first(found["flag"]).expected, first(found["flag"]).actual) == ("True", "False")
     assert (first(found["number"]).expected, first(found["number"]).actual) == ("7", "9")
@@ -171,15 +172,15 @@ def test_expected_and_actual() -> None:
 
 
 def test_the_users_line_is_that_of_the_guard() -> None:
-    reason = first(ladders(trace("torch-2.13/recompiles"))["f"])
+    reason = first(frames(trace("torch-2.13/recompiles"))["f"])
     assert (reason.file, reason.line) == ("/home/user/models/recompiles.py", 4)  # the guard has only the end of the path
     assert reason.code == "return x * n + x.shape[0]"
 
 
 def test_what_became_dynamic_has_a_symbol() -> None:
-    found = ladders(trace(REASONS))
-    assert [(d.source, d.dim, d.before, d.now, d.symbol) for d in found["size"].rungs[0].became] == [("x", 0, "3", "5", "s77")]
-    assert found["layer"].rungs[0].became == ()  # torch wanted it, but takes such attributes as constants
+    found = frames(trace(REASONS))
+    assert [(d.source, d.dim, d.before, d.now, d.symbol) for d in found["size"].recompiles[0].became] == [("x", 0, "3", "5", "s77")]
+    assert found["layer"].recompiles[0].became == ()  # torch wanted it, but takes such attributes as constants
 
 
 TREE = """
@@ -223,14 +224,14 @@ def test_an_attribute_of_a_module_is_told_from_one_of_another_object(module: boo
     log = Log(tmp_path / "a.log").start().add("dynamo_cpp_guards_str", {}, tree).metrics().start(compile_=1)
     log.artifact("recompile_reasons", '["0/0: m.n == 3"]', compile_=1)
     log.add("dynamo_cpp_guards_str", {}, tree.replace("== 3", "== 4"), compile_=1).metrics(compile_=1)
-    ladder = ladders(log.open())["f"]
-    reason = first(ladder)
+    frame = frames(log.open())["f"]
+    reason = first(frame)
     assert (reason.cause, reason.expected, reason.actual) == ("module attribute" if module else "int value", "3", "4")
-    assert ("allow_unspec_int_on_nn_module" in ladder.variations[0].advice) is module
+    assert ("allow_unspec_int_on_nn_module" in frame.variations[0].advice) is module
 
 
 def test_the_distance_to_the_limit() -> None:
-    found = ladders(trace(REASONS))
+    found = frames(trace(REASONS))
     assert (found["kind"].compiles, found["kind"].limit, found["kind"].left, found["kind"].limit_hit) == (7, 8, 1, False)
     assert (found["stormy"].limit, found["stormy"].left, found["stormy"].limit_hit) == (4, 0, True)
     assert found["kind"].limit_ref == "3/6:compilation_metrics"
@@ -240,15 +241,15 @@ def test_a_limit_without_configuration_is_told_by_the_failure(tmp_path: Path) ->
     log = Log(tmp_path / "a.log").start().metrics().artifact("recompile_reasons", "0/0: n == 2", compile_=1)
     said = "Dynamo recompile limit exceeded\n  Explanation: … cache size limit (currently set to 5). …"
     log.metrics(compile_=1, fail_type="Unsupported", fail_reason=said)
-    (ladder,) = result(page(log.open(), "@recompiles")).frames
-    assert (ladder.limit, ladder.left, ladder.limit_hit) == (5, 0, True)
+    (frame,) = result(page(log.open(), "@recompiles")).frames
+    assert (frame.limit, frame.left, frame.limit_hit) == (5, 0, True)
 
 
 def test_nothing_is_said_of_a_limit_that_nobody_states(tmp_path: Path) -> None:
     log = Log(tmp_path / "a.log").start().metrics().start(compile_=1).metrics(compile_=1)
     run = log.open()
-    (ladder,) = result(page(run, "@recompiles")).frames
-    assert (ladder.limit, ladder.left) == (None, None)
+    (frame,) = result(page(run, "@recompiles")).frames
+    assert (frame.limit, frame.left) == (None, None)
     assert "limit" not in text(page(run, "@recompiles"))
 
 
@@ -256,7 +257,7 @@ def test_nothing_is_said_of_a_limit_that_nobody_states(tmp_path: Path) -> None:
 
 
 def test_advice_needs_a_fact() -> None:
-    found = ladders(trace(REASONS))
+    found = frames(trace(REASONS))
 
     def advice(name: str) -> str:
         return found[name].variations[0].advice
@@ -264,12 +265,12 @@ def test_advice_needs_a_fact() -> None:
     assert "mark_dynamic(x, 0)" in advice("size") and "became dynamic at [0/1] by itself" in advice("size")
     assert "automatic_dynamic_shapes was off" in advice("sizes")  # compiled with dynamic=False: the metrics say so
     assert "allow_unspec_int_on_nn_module" in advice("layer")
-    assert "mark_unbacked(x, 0)" in advice("small_size")  # torch's own hint
-    assert "use_duck_shape" in advice("equal")  # the same
+    assert "Your line decides by it" in advice("small_size")  # `if x.shape[0] < 9`: mark_unbacked would not help
+    assert "use_duck_shape" in advice("equal")  # torch's own hint
     assert "mark_dynamic" not in advice("mode") and "can't be dynamic" in advice("mode")
     assert "nothing to do" in advice("closed")
-    alone = found["sizes"].variations[0]
-    assert (alone.count, alone.alone, alone.values) == (3, ("1/1", "1/2", "1/3"), ("3", "4", "5", "6"))
+    sizes = found["sizes"].variations[0]
+    assert (sizes.count, sizes.only_cause, sizes.values) == (3, ("1/1", "1/2", "1/3"), ("3", "4", "5", "6"))
 
 
 @pytest.mark.parametrize(("allowed", "advised"), [(True, False), (False, True), (None, True)])
@@ -277,7 +278,7 @@ def test_an_allowed_attribute_gets_no_advice_to_allow_it(allowed: bool | None, a
     log = Log(tmp_path / "a.log").start().metrics().start(compile_=1)
     log.artifact("recompile_reasons", "0/0: m._modules['a'].index == 2", compile_=1)
     log.metrics(compile_=1, dynamo_config=json.dumps({"allow_unspec_int_on_nn_module": allowed}))
-    assert ("allow_unspec" in ladders(log.open())["f"].variations[0].advice) == advised
+    assert ("allow_unspec" in frames(log.open())["f"].variations[0].advice) == advised
 
 
 @pytest.mark.parametrize(("guard", "advice"), [
@@ -288,7 +289,7 @@ def test_an_allowed_attribute_gets_no_advice_to_allow_it(allowed: bool | None, a
 def test_what_helps_depends_on_what_varied(guard: str, advice: str, tmp_path: Path) -> None:
     log = Log(tmp_path / "a.log").start().metrics().start(compile_=1)
     log.artifact("recompile_reasons", f"0/0: {guard}", compile_=1).metrics(compile_=1)
-    assert advice in ladders(log.open())["f"].variations[0].advice
+    assert advice in frames(log.open())["f"].variations[0].advice
 
 
 @pytest.mark.parametrize(("values", "many"), [(3, False), (4, True)])
@@ -298,7 +299,7 @@ def test_many_strings_are_better_kept_out(values: int, many: bool, tmp_path: Pat
         log.start(compile_=number).artifact("recompile_reasons", f"0/0: name == 'v{number}'", compile_=number)
         log.add("create_symbol", {"symbol": "zf0", "source": "L['name']", "val": f"w{number}"}, compile_=number)
         log.metrics(compile_=number)
-    (seen,) = ladders(log.open())["f"].variations
+    (seen,) = frames(log.open())["f"].variations
     assert ("reduce it to few values" in seen.advice) is (seen.distinct > 3)
     assert seen.distinct >= values - 1
 
@@ -333,13 +334,13 @@ def test_every_trace(name: str) -> None:
         document = page(run, "@recompiles", width)
         assert max(len(line) for line in document.text()) <= width
     found = result(document)
-    assert found.recompiles == sum(len(ladder.rungs) for ladder in found.frames)
+    assert found.recompiles == sum(len(frame.recompiles) for frame in found.frames)
     assert found.recompiles == sum(c.is_recompile and c.is_compile for c in run.compiles())
     assert json.loads(to_json(found))["schema"] == 1
     lead_somewhere(run, document)
 
 
-def test_a_storm_is_one_line_that_opens() -> None:
+def test_recompiles_in_a_row_are_one_line_that_opens() -> None:
     document = page(trace(REASONS), "@recompiles:20/")
     folds = {section.title: section.folded for section in document.sections()}
     assert folds["each of the 4 recompiles"]
@@ -389,7 +390,7 @@ def test_only_torchs_own_events_make_a_size_dynamic(tmp_path: Path) -> None:
         log.artifact("recompile_reasons", "0/0: tensor 'x' size mismatch at index 0. expected 3, actual 5", compile_=1)
         log.add("chromium_event", {}, json.dumps({"name": name, "ph": "i", "ts": 1.0, "args": said}), compile_=1)
         log.add("create_symbol", {"symbol": "s0", "source": "L['x'].size()[0]", "val": "5"}, compile_=1).metrics(compile_=1)
-        assert len(ladders(log.open())["f"].rungs[0].became) == count
+        assert len(frames(log.open())["f"].recompiles[0].became) == count
 
 
 @pytest.mark.parametrize("event", [

@@ -1,7 +1,7 @@
 """Guards looked up in the text of a guard tree, without parsing it whole.
 
 A recompile reason names a guard by the words of its line (a value, a type, a condition) or by what it looks at (a
-tensor). Both are found by searching the text once, so that a ladder of many compiles with megabytes of guards each
+tensor). Both are found by searching the text once, so that the recompiles of a frame with megabytes of guards each
 costs a search and not a parse.
 """
 
@@ -11,23 +11,25 @@ import re
 from dataclasses import dataclass
 
 from tltui.analyses.recompiles.causes import (
-    ATTRIBUTE,
-    CLOSURE,
     CONDITION,
     DEVICE,
     DTYPE,
-    GLOBAL,
     GRAD,
+    KEY,
     LENGTH,
+    MARK,
+    NAMED,
     SIZE,
     STRIDE,
     TENSORS,
     TYPE,
+    VALUE,
     VALUES,
     Cause,
-    class_name,
-    strip_local,
+    value_kind,
 )
+from tltui.analyses.recompiles.comments import split_comment
+from tltui.analyses.recompiles.words import class_name, strip_local
 from tltui.analyses.records import Reader, address, named
 from tltui.model.nodes import Compile
 from tltui.text.graphs.guard_tree import GuardNode, parse
@@ -44,6 +46,10 @@ _TENSOR = re.compile(
 )
 
 
+_KINDS = {"int": ("int value",), "float": ("float value",), "bool": ("bool value",), "str": ("str value",)}
+"""The classes of the values of a type."""
+
+
 @dataclass(frozen=True, slots=True)
 class GuardLine:
     """A line of a guard tree."""
@@ -51,6 +57,8 @@ class GuardLine:
     line: int
     """From 1."""
     node: GuardNode
+    comment: str = ""
+    """What stands behind the guard."""
 
 
 class GuardText:
@@ -64,8 +72,8 @@ class GuardText:
         self._actual: dict[tuple[str, str, int | None], str] = {}
 
     @property
-    def size(self) -> int:
-        """Characters."""
+    def characters(self) -> int:
+        """How large it is."""
         return len(self._text)
 
     def failed(self, cause: Cause, text: str) -> GuardLine | None:
@@ -82,7 +90,10 @@ class GuardText:
         if text.startswith("Duplicate tensor"):
             return self._with("+- NO_TENSOR_ALIASING: check_no_aliasing(")
         words = strip_local(text)
-        return self._with(f": {words}", whole=True) or (self._source(cause.source) if " on " in words[:16] else None)
+        found = self._with(f": {words}", whole=True)
+        if found is None and cause.source and cause.kind in (KEY, LENGTH, TYPE, MARK):  # a sentence: it names what it looked at
+            return self._source(cause.source)
+        return found
 
     def actual(self, cause: Cause) -> str:
         """What this compile expects where an earlier one expected otherwise: the value that it was made for."""
@@ -99,7 +110,37 @@ class GuardText:
             if found is not None:
                 return found.node.expression.rpartition(" == ")[2]
             return "0" if self._with(f": not {cause.source}", whole=True) else ""
-        return self._own(cause) if cause.kind in VALUES | {ATTRIBUTE, CLOSURE, GLOBAL, TYPE} else ""
+        if cause.kind == KEY and (found := self._with(f"{_of_keys(cause.source)} == ")) is not None:
+            return found.node.expression.partition(" == ")[2]
+        return self._own(cause) if cause.kind in VALUES | NAMED | {TYPE} else ""
+
+    def size(self, source: str, dim: int) -> str:
+        """The size of a dimension, where it is fixed."""
+        return self._tensor(Cause(SIZE, source, dim))
+
+    def fixes(self, source: str) -> str:
+        """The number or constant that a source has to equal; '' where it is free."""
+        found = self._with(f": {source} == ")
+        said = found.node.expression if found is not None else ""
+        return said[len(source) + 4 :] if said.startswith(f"{source} == ") else ""
+
+    def marked_static(self, source: str, dim: int) -> bool:
+        """Whether a dimension was marked with mark_static."""
+        words = f"getattr({source}, '_dynamo_static_indices', set()).issubset({{"
+        at = self._text.find(words)
+        dims = self._text[at + len(words) : at + len(words) + 200].partition("}")[0] if at >= 0 else ""
+        return str(dim) in dims.replace(" ", "").split(",")
+
+    def manager_type(self, source: str) -> str:
+        """The type of what a source names, as torch writes it: `<enum 'Color'>`."""
+        at = self._place(f"source={source}", ",\n")
+        nodes = parse([self._line(self._text.rfind("\n", 0, at) + 1)]).nodes if at >= 0 else ()
+        return nodes[0].type_name if nodes else ""
+
+    def same_object(self, source: str) -> str:
+        """What an object has to be, by the type that its guard names; of a class that class."""
+        found = self._with(f"___check_obj_id({source}, ")
+        return class_name(found.node.type_name) if found is not None else ""
 
     def is_module(self, source: str) -> bool:
         """Whether the owner of an attribute is an nn.Module: Dynamo makes sure that it has no `forward` of its own."""
@@ -115,7 +156,7 @@ class GuardText:
         """The value of a constant or the type of an object, from the guards of its manager."""
         at = self._place(f"source={cause.source}", ",\n")
         if at < 0:
-            return ""
+            return "" if cause.kind == TYPE else self.fixes(cause.source)
         start = self._text.rfind("\n", 0, at) + 1
         depth = self._depth(start)
         kind = class_name(parse([self._line(start)]).nodes[0].type_name) if self._line(start) else ""
@@ -131,7 +172,10 @@ class GuardText:
                 return said[len(cause.source) + 4 :]
             if said == f"{cause.source} is None":
                 return "None"
-        return f"some {kind}" if kind else ""
+        if value := self.fixes(cause.source):  # a guard on a symbol stands at the margin
+            return value
+        other = kind and cause.expected and value_kind(cause.expected) not in _KINDS.get(kind, (VALUE,))
+        return f"some {kind}" if other else ""  # of the same type: no value is known
 
     def _tensor(self, cause: Cause) -> str:
         start = self._text.find(f"check_tensor({cause.source}, ")
@@ -168,7 +212,7 @@ class GuardText:
     def _at(self, place: int) -> GuardLine | None:
         start = self._text.rfind("\n", 0, place) + 1
         nodes = parse([self._line(start)]).nodes
-        return GuardLine(self._text.count("\n", 0, start) + 1, nodes[0]) if nodes else None
+        return GuardLine(self._text.count("\n", 0, start) + 1, nodes[0], split_comment(self._line(start))[1]) if nodes else None
 
     def _line(self, start: int) -> str:
         end = self._text.find("\n", start)
@@ -177,6 +221,12 @@ class GuardText:
     def _depth(self, start: int) -> int:
         found = _DEPTH.match(self._text, start)
         return (found.end() - start) // 2 if found else 0
+
+
+def _of_keys(source: str) -> str:
+    """`list(d)[0]`, as guards have it: `list(dict.keys(d))[0]`"""
+    match = re.match(r"^list\((.*)\)(\[\d+\])$", source)
+    return f"list(dict.keys({match[1]})){match[2]}" if match else source
 
 
 def guard_text(compile_: Compile, reader: Reader | None = None) -> GuardText | None:

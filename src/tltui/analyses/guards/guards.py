@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from tltui.analyses.guards.guard_lines import LIMIT, TREE
 from tltui.analyses.guards.trees import GuardLines, ordered, tree_of, without_latency
 from tltui.analyses.parts import part, reader_of
-from tltui.analyses.recompiles.causes import cause_of
 from tltui.analyses.recompiles.reasons import recompile_of
+from tltui.analyses.recompiles.words import cause_of
 from tltui.analyses.records import Reader, address, list_in, named, text_in
 from tltui.analyses.stacks.stacks import frames_of, user_frames
 from tltui.model.nodes import Compile, Frame
@@ -44,6 +44,12 @@ KINDS: dict[str, str] = {
     "DICT_VERSION": "a dict that must not have changed at all",
     "NO_HASATTR": "an attribute that must not be there",
     "HASATTR": "an attribute that must be there",
+    "MAPPING_KEYS_MATCH": "the keys of a read-only dict, in their order",
+    "TUPLE_ITERATOR_LEN": "what is left of an iterator over a tuple",
+    "RANGE_ITERATOR_MATCH": "what is left of an iterator over a range",
+    "FLOAT_IS_NAN": "a float that must be NaN",
+    "COMPLEX_IS_NAN": "a complex number that must be NaN",
+    "STORAGE_OVERLAPPING": "tensors that must share memory, or must not",
     "LAMBDA_GUARD": "a condition, most often on sizes",
     "SYMBOLIC_SHAPE_GUARD": "conditions on sizes, compiled to C++",
     "GLOBAL_STATE": "modes of torch: grad mode, autocast, threads, default dtype …",

@@ -234,8 +234,10 @@ def _comes_from(search: _Search, compile_: Compile, reason: RecompileReason) -> 
     """Whether the guard on a tensor that a reason without a place is about comes from the line: its earlier compile tells."""
     said = _OF_TENSOR.match(reason.text)
     ref = ref_named(reason.earlier or "")
-    earlier = compile_.process.compiles.get(ref.id) if said and ref is not None and ref.id is not None else None
-    if said is None or earlier is None:
+    if said is None or ref is None or ref.id is None:
+        return False
+    earlier = compile_.process.compiles.get(ref.id.of(compile_.id.epoch))
+    if earlier is None:
         return False
     checks = (f"check_tensor(L['{said['name']}'],", f"check_tensor({said['name']},")
     trails = guards_from(earlier, search.file, search.line)[0]

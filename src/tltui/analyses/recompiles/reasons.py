@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from tltui.analyses.parts import part, reader_of, reads
 from tltui.analyses.prose.traceback import traceback_frames
+from tltui.analyses.recompiles.comments import NO_COMMENT, Comment, comment_of, split_comment
 from tltui.analyses.records import Reader, address, named, text_in, whole_in
 from tltui.analyses.stacks.stacks import StackFrame, user_frames
 from tltui.analyses.timing.events import Event
@@ -21,8 +22,6 @@ INSTANT = 4096
 """Stored bytes above which a timing event is none of the short ones that tell what became dynamic."""
 _EARLIER = re.compile(r"^\[?(!?\d+(?:/\d+){1,2})(?:_\d+)?\]?:\s*(.*)$", re.DOTALL)
 _STACK = re.compile(r"\n\s*User stack trace:\s*\n")
-_COMMENT = re.compile(r"\s{2,}# (.*)$", re.DOTALL)
-_PLACE = re.compile(r"(?:^|\s*# ?)([^\s#][^\n#]*?):(\d+) in (\S+)(?: \((.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +42,10 @@ class RecompileReason:
     """Where in the user's code the guard was made, the nearest first."""
     hint: str = ""
     """What torch adds about the guard."""
+    by: str = ""
+    """The line of torch that asked for the guard, as torch names it: `_prims_common/__init__.py:1118 in infer_size`."""
+    comment: Comment = NO_COMMENT
+    """All that stands behind the guard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,18 +129,16 @@ def parse_reason(text: str, compile_: Compile | None = None) -> RecompileReason:
         earlier, guards = _resolve(match[1], compile_)
     head, *rest = _STACK.split(text, maxsplit=1)
     stack = user_frames(traceback_frames(rest[0])) if rest else ()
-    code = file = line = None
-    hint = ""
-    if comment := _COMMENT.search(head):
-        head, note = head[: comment.start()], comment[1]
-        if place := _PLACE.search(note):
-            file, line, code = place[1], int(place[2][:9]), note[: place.start()].strip() or None
-            hint = (place[4] or "").strip().removesuffix(")").removeprefix("HINT: ")
-        else:
-            hint = note.strip()
+    head, note = split_comment(head)
+    comment = comment_of(note)
+    traced = comment.traced
+    place, code, file, line = traced.place, traced.code, None, None
+    if place is not None:
+        file, line = place.file, place.line
     if stack:  # the stack has the whole path, the comment only its end
         file, line = stack[0].file, stack[0].line
-    return RecompileReason(head.strip(), earlier, guards, code, file, line, stack, hint)
+    by = next((str(origin.by) for origin in comment.origins if origin.by is not None), "")
+    return RecompileReason(head, earlier, guards, code, file, line, stack, comment.note, by, comment)
 
 
 def _resolve(name: str, compile_: Compile | None) -> tuple[str, str | None]:

@@ -1,16 +1,29 @@
-"""What varied between the compiles of a frame, and what torch offers against it. Nothing is said without a fact."""
+"""What torch offers against a recompile. Nothing is said without a fact; each remedy has its proof in docs/recompiles.md."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from tltui.analyses.recompiles import causes
-from tltui.analyses.recompiles.rungs import Reason, Rung
+from tltui.analyses.recompiles.asked import DUCK, EXCLUSION, LIBRARY, MARKED, PROGRAM, SPECIAL, TORCH, ZERO_ONE
+from tltui.analyses.recompiles.conditions import DIVISIBLE, condition_of
+from tltui.analyses.recompiles.explained import Reason, name_of
+from tltui.analyses.recompiles.words import strip_local
 
-VALUES_KEPT = 12
-REFS_KEPT = 200
+PROVEN, QUOTED = "proven", "quoted"
+REMEDIES: dict[str, str] = {
+    "mark dynamic": PROVEN, "dynamic=True": PROVEN, "no mark_static": PROVEN, "dynamic parameters": PROVEN,
+    "mark unbacked": PROVEN, "wider mark": PROVEN, "mark first": PROVEN, "no duck sizing": PROVEN, "pad": PROVEN,
+    "contiguous": PROVEN, "reshape": PROVEN, "one dtype": PROVEN, "one device": QUOTED, "detach": PROVEN,
+    "no inference tensor": PROVEN, "resolve": PROVEN, "dense": PROVEN, "one type": PROVEN, "tensor": PROVEN,
+    "specialize_float": PROVEN, "argument": PROVEN, "keep strings out": PROVEN, "stack": PROVEN, "same keys": PROVEN,
+    "hooks first": PROVEN, "clone": PROVEN, "one backend": PROVEN, "keep alive": PROVEN, "same mode": PROVEN, "set first": PROVEN,
+    "dynamic attribute": PROVEN, "buffer": PROVEN, "nothing to do": PROVEN,
+}  # fmt: skip
+"""The remedies of docs/recompiles.md, and how each was shown to help: by tests/live, or by torch's own words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +34,8 @@ class Settings:
     unspec_int: bool | None = None
     """`allow_unspec_int_on_nn_module`"""
     specialize_float: bool | None = None
+    names: frozenset[str] = frozenset()
+    """All that are stated: what is not among them this torch does not have."""
 
     @classmethod
     def of(cls, config: dict[str, Any]) -> Settings:
@@ -29,218 +44,426 @@ class Settings:
             value = config.get(name)
             return value if isinstance(value, bool) else None
 
-        return cls(flag("automatic_dynamic_shapes"), flag("allow_unspec_int_on_nn_module"), flag("specialize_float"))
+        return cls(
+            flag("automatic_dynamic_shapes"), flag("allow_unspec_int_on_nn_module"), flag("specialize_float"), frozenset(config)
+        )
+
+    def has(self, name: str) -> bool:
+        """Whether this torch has a switch, as far as the log tells."""
+        return not self.names or name in self.names
 
 
 @dataclass(frozen=True, slots=True)
-class Variation:
-    """One cause, over all recompiles of a frame."""
+class Seen:
+    """A cause, and what is known of it over all recompiles of a frame."""
 
     cause: str
     source: str
     dim: int | None
     value: str
-    count: int
-    """Recompiles in which it was a reason."""
-    refs: tuple[str, ...]
-    """Their addresses; the first ones of very many."""
     values: tuple[str, ...]
-    """What was seen, in this order; the first ones of very many."""
-    distinct: int
-    """How many values were seen."""
     became: str | None
-    """The compile in which torch made it dynamic by itself."""
-    alone: tuple[str, ...]
-    """Recompiles for which no other cause is named."""
-    alone_seconds: float
-    advice: str
-    """What torch offers; '' for nothing."""
+    fixed: str | None
+    reasons: tuple[Reason, ...]
+
+    @property
+    def held(self) -> bool:
+        """Torch made it dynamic by itself, and it stayed so."""
+        return self.became is not None and self.fixed is None
+
+    @property
+    def hints(self) -> str:
+        """What torch says about the guards."""
+        return " ".join(dict.fromkeys(reason.hint for reason in self.reasons if reason.hint))
 
 
-@dataclass(slots=True)
-class _Seen:
-    reason: Reason
-    refs: list[str] = field(default_factory=list)
-    values: dict[str, None] = field(default_factory=dict)
-    alone: list[str] = field(default_factory=list)
-    seconds: float = 0.0
-    became: str | None = None
-    sources: dict[str, None] = field(default_factory=dict)
-    hints: dict[str, None] = field(default_factory=dict)
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What helps, or why nothing does."""
 
-    def take(self, reason: Reason) -> None:
-        """One more reason for the same cause."""
-        if reason.hint:
-            self.hints.setdefault(reason.hint)
-        for source in reason.source.split(", ") if reason.cause == causes.STATE else (reason.source,):
-            self.sources.setdefault(source)
-        values = (reason.expected,) if reason.cause == causes.CONDITION else (reason.expected, reason.actual)
-        for value in values:
-            if value and len(self.values) < REFS_KEPT:
-                self.values.setdefault(value)
+    text: str
+    remedy: str = ""
+    code: tuple[str, ...] = ()
+
+    @property
+    def proof(self) -> str:
+        """How the remedy was shown to help."""
+        return REMEDIES[self.remedy] if self.remedy else ""
 
 
-def variations_of(rungs: Iterable[Rung], settings: Settings) -> tuple[Variation, ...]:
-    """What varied: first what stands alone most often, then the most frequent."""
-    seen: dict[tuple[str, str, int | None], _Seen] = {}
-    about: dict[tuple[str, int | None], list[_Seen]] = {}
-    for rung in rungs:
-        keys = rung.keys
-        for reason in reversed(rung.reasons):  # the oldest compile first: values in the order in which they were met
-            found = seen.get(reason.key)
-            if found is None:
-                found = seen[reason.key] = _Seen(reason)
-                about.setdefault(reason.key[1:], []).append(found)
-            found.take(reason)
-        for key in keys:
-            found = seen[key]
-            found.refs.append(rung.ref)
-            if len(keys) == 1:
-                found.alone.append(rung.ref)
-                found.seconds += rung.seconds or 0.0
-        for change in rung.became:
-            for found in about.get((change.source, change.dim), ()):
-                found.became = found.became or rung.ref
-    ordered = sorted(seen.values(), key=lambda found: (-len(found.alone), -len(found.refs)))
-    return tuple(_variation(found, settings) for found in ordered)
+def advice_for(seen: Seen, settings: Settings) -> Advice | None:
+    """What helps against a cause; None where there is nothing to say."""
+    find = _ADVICE.get(seen.cause)
+    return find(seen, settings) if find else None
 
 
-def _variation(found: _Seen, settings: Settings) -> Variation:
-    reason = found.reason
-    plain = Variation(
-        reason.cause, ", ".join(found.sources), reason.dim, reason.value, len(found.refs), tuple(found.refs[:REFS_KEPT]),
-        tuple(found.values)[:VALUES_KEPT], len(found.values), found.became, tuple(found.alone[:REFS_KEPT]), found.seconds, "",
-    )  # fmt: skip
-    advice = _ADVICE.get(reason.cause)
-    return replace(plain, advice=advice(plain, settings, " ".join(found.hints))) if advice else plain
+_PART = re.compile(r"\._(?:modules|parameters|buffers)\['([^'\]]+)'\]")
 
 
-_OFF = (
-    "automatic_dynamic_shapes was off (torch.compile(dynamic=False) does that), so each {what} needs a compile of its own. "
-    "Leave dynamic at None, or set it to True"
-)
+def python_of(source: str) -> str:
+    """A source as the program writes it: `m._modules['a'].w` → `m.a.w`, `G['X']` → `X`."""
+    return _PART.sub(r".\1", re.sub(r"^G\['(\w+)'\]", r"\1", source))
+
+
 _ONES = "0 and 1 are always compiled separately"
 
 
-def _size(seen: Variation, settings: Settings, hints: str) -> str:
-    if "_parameters[" in seen.source or "_buffers[" in seen.source:
-        return "Sizes of parameters and buffers are static: modules that differ in them need a compile each."
+def _nothing(seen: Seen) -> Advice:
+    return Advice(f"It became dynamic at [{seen.became}] by itself: nothing to do.", "nothing to do")
+
+
+def _size(seen: Seen, settings: Settings) -> Advice:
+    where = f"{python_of(seen.source)}, {seen.dim}"
+    if "_parameters[" in seen.source or "_buffers[" in seen.source or "force_parameter_static_shapes" in seen.hints:
+        return _parameter(seen, settings)
+    if any(reason.value == "static" for reason in seen.reasons):
+        return Advice("It is marked static (mark_static): without the mark a size that varies becomes dynamic.", "no mark_static")
     if settings.automatic_dynamic is False:
-        return _OFF.format(what="size") + "."
-    call = f"torch._dynamo.mark_dynamic({seen.source}, {seen.dim})"
-    small = [value for value in seen.values if value in ("0", "1")]
-    note = f" Sizes {_ONES}; torch._dynamo.decorators.mark_unbacked({seen.source}, {seen.dim}) avoids that." if small else ""
+        return _off("size")
+    if seen.fixed is not None or any(reason.fixed_by for reason in seen.reasons):
+        line = next((reason.fixed_by for reason in reversed(seen.reasons) if reason.fixed_by), "a line of the program")
+        return Advice(f"It was dynamic, but {line} needs one size and fixed it: each such size needs a compile.")
+    if seen.source.startswith("___from_numpy("):
+        return _nothing(seen) if seen.held else Advice("It is a NumPy array: a tensor in its place can be marked as dynamic.")
+    call = f"torch._dynamo.mark_dynamic({where})"
+    unbacked = f"torch._dynamo.decorators.mark_unbacked({where})"
+    if sum(value not in SPECIAL for value in seen.values) <= 1 < len(seen.values):
+        return Advice(
+            f"Sizes {_ONES}. {unbacked} before the first call lets one compile serve all sizes, "
+            "if no line of the program decides by the size.", "mark unbacked", (unbacked,),
+        )  # fmt: skip
+    note = f" Sizes {_ONES}; {unbacked} avoids that." if any(value in SPECIAL for value in seen.values) else ""
     if seen.became is not None:
-        return f"It became dynamic at [{seen.became}] by itself. {call} before the first call makes it so from the start.{note}"
-    return f"{call} before the first call lets one compile serve all sizes.{note}"
+        text = f"It became dynamic at [{seen.became}] by itself. {call} before the first call makes it so from the start.{note}"
+    else:
+        text = f"{call} before the first call lets one compile serve all sizes{' from 2 on' if note else ''}.{note}"
+    return Advice(text, "mark dynamic", (call,))
 
 
-def _int(seen: Variation, settings: Settings, hints: str) -> str:
-    if seen.became is not None:
-        return f"It became dynamic at [{seen.became}] by itself: nothing to do."
+def _parameter(seen: Seen, settings: Settings) -> Advice:
+    switches = ("force_parameter_static_shapes", "force_nn_module_property_static_shapes")
+    code = tuple(f"torch._dynamo.config.{name} = False" for name in switches if settings.has(name))
+    if not code:
+        return Advice("Sizes of parameters and buffers are static: modules that differ in them need a compile each.")
+    return Advice(
+        "Sizes of parameters and buffers are static: modules that differ in them need a compile each. "
+        f"{' and '.join(code)} make{'s' if len(code) == 1 else ''} those that vary dynamic.", "dynamic parameters", code,
+    )  # fmt: skip
+
+
+def _off(what: str) -> Advice:
+    return Advice(
+        f"automatic_dynamic_shapes was off (torch.compile(dynamic=False) does that), so each {what} needs a compile of its own. "
+        "Leave dynamic at None, or set it to True.", "dynamic=True",
+    )  # fmt: skip
+
+
+def _int(seen: Seen, settings: Settings) -> Advice:
+    if seen.held:
+        return _nothing(seen)
+    if ".__defaults__" in seen.source or ".__kwdefaults__" in seen.source:
+        return Advice("Torch takes default values of arguments as constants: pass the value as an argument.", "argument")
+    if seen.fixed is not None:
+        return Advice(_again(seen))
     if settings.automatic_dynamic is False:
-        return _OFF.format(what="value") + "."
-    if any(value in ("0", "1") for value in seen.values):
-        return f"An int that varies becomes dynamic by itself, but {_ONES}. A tensor in its place has one compile for all values."
-    return "It did not become dynamic in this log. A tensor in its place has one compile for all values."
+        return _off("value")
+    return Advice("It did not become dynamic in this log. A tensor in its place has one compile for all values.", "tensor")
 
 
-def _float(seen: Variation, settings: Settings, hints: str) -> str:
-    if seen.became is not None:
-        return f"It became dynamic at [{seen.became}] by itself: nothing to do."
-    if settings.specialize_float:
-        return "torch._dynamo.config.specialize_float is on: with False, a float that varies becomes dynamic."
-    return "A tensor in its place has one compile for all values."
+def _again(seen: Seen) -> str:
+    """Torch made it dynamic, and something fixed it again."""
+    last = seen.reasons[-1]
+    start = f"Torch made it dynamic at [{seen.became}] and fixed it again to each value"
+    if last.by and "evaluate_expr" not in last.by:
+        return f"{start}: torch needs the number itself ({last.by}). Each value needs a compile."
+    return f"{start}: {'code of ' + last.whose if last.whose else 'your line'} needs the number itself. Each value needs a compile."
 
 
-def _attribute(seen: Variation, settings: Settings, hints: str) -> str:
+def _float(seen: Seen, settings: Settings) -> Advice:
+    if "nan" in seen.values:
+        return Advice("NaN is compiled separately, once: it equals no number.")
+    if seen.held:
+        return _nothing(seen)
+    if any("remove_tensorify_specialized_graphargs" in reason.by for reason in seen.reasons):
+        key = re.search(r"\['(\w+)'\]$", seen.source)
+        example = f" ({key[1]}=torch.tensor(…))" if key else ""
+        return Advice(
+            f"Torch made it dynamic at [{seen.became}] and fixed it again to each value, as it could not compute with it as with "
+            f"a tensor. A tensor in its place{example} has one compile for all values.", "tensor",
+        )  # fmt: skip
+    if seen.fixed is not None:
+        return Advice(_again(seen))
+    if settings.automatic_dynamic is False:
+        return _off("value")
+    if settings.specialize_float and settings.has("specialize_float"):
+        switch = "torch._dynamo.config.specialize_float"
+        text = f"{switch} is on: with False, a float that varies becomes dynamic."
+        return Advice(text, "specialize_float", (f"{switch} = False",))
+    return Advice("A tensor in its place has one compile for all values.", "tensor")
+
+
+def _text(seen: Seen, settings: Settings) -> Advice:
+    what = "A string can't be dynamic: each value needs a compile of its own."
+    if len(seen.values) <= 3:
+        return Advice(what)
+    return Advice(f"{what} Keep it out of the compiled function, or reduce it to few values before the call.", "keep strings out")
+
+
+def _attribute(seen: Seen, settings: Settings) -> Advice | None:
+    switch = "allow_unspec_int_on_nn_module"
     if seen.source.endswith(".training"):
-        return "model.train() and model.eval() need a compile each. That is two in all; switch rarely."
-    if seen.value == causes.INT:
-        if settings.unspec_int:
-            return ""
-        return (
-            "Torch takes int attributes of an nn.Module as constants. With "
-            "torch._dynamo.config.allow_unspec_int_on_nn_module = True they become dynamic once they vary."
-        )
+        return Advice("model.train() and model.eval() need a compile each. That is two in all; switch rarely.")
     if seen.value in (causes.BOOL, causes.STR):
-        return "It can't be dynamic: each value needs a compile of its own."
-    return "Torch takes it as a constant. A buffer (a tensor) in its place has one compile for all values."
+        return Advice("It can't be dynamic: each value needs a compile of its own.")
+    if seen.value == causes.VALUE:
+        return None
+    if seen.held:
+        return _nothing(seen)
+    if seen.fixed is not None:
+        return Advice(_again(seen))
+    if seen.value != causes.INT or not settings.has(switch) or settings.automatic_dynamic is False:
+        text = "Torch takes it as a constant. A buffer (a tensor) in its place has one compile for all values."
+        return Advice(text, "buffer")
+    if settings.unspec_int:
+        return None
+    code = f"torch._dynamo.config.{switch} = True"
+    text = f"Torch takes int attributes of an nn.Module as constants. With {code} they become dynamic once they vary."
+    return Advice(text, "dynamic attribute", (code,))
 
 
-def _fixed(what: str) -> Callable[[Variation, Settings, str], str]:
-    def advice(seen: Variation, settings: Settings, hints: str) -> str:
-        return what
+def _outside(what: str) -> Callable[[Seen, Settings], Advice]:
+    """Of a global or a variable of an enclosing function."""
+
+    def advice(seen: Seen, settings: Settings) -> Advice:
+        if seen.held:
+            return _nothing(seen)
+        if seen.value in (causes.INT, causes.FLOAT) and seen.fixed is None:
+            return Advice(f"Torch takes {what} as constants: pass what varies as an argument.", "argument")
+        if seen.fixed is not None:
+            return Advice(_again(seen))
+        return Advice("It can't be dynamic: each value needs a compile of its own.")
 
     return advice
 
 
-def _text(seen: Variation, settings: Settings, hints: str) -> str:
-    many = " Keep it out of the compiled function, or reduce it to few values before the call."
-    return "A string can't be dynamic: each value needs a compile of its own." + (many if seen.distinct > 3 else "")
-
-
-def _object(seen: Variation, settings: Settings, hints: str) -> str:
+def _object(seen: Seen, settings: Settings) -> Advice:
     if seen.source.endswith(".__code__"):
         name = seen.source.removesuffix(".__code__")
-        return f"{name} was another function: each needs a compile, as its code is part of the graph."
-    return "It must be the very same object. If each call makes a new one (a lambda, a partial, a class), make it once, outside."
+        return Advice(f"{name} was another function: each needs a compile, as its code is part of the graph.")
+    if seen.value == "enum":
+        return Advice("Members of an Enum: each needs a compile of its own.")
+    if seen.value in ("class", "module", "function", "builtin"):
+        return Advice(f"Another {seen.value}: each needs a compile, as its code is part of the graph.")
+    return Advice("The compiled code is for one object: each other object needs a compile.")
 
 
-def _state(seen: Variation, settings: Settings, hints: str) -> str:
-    said = []
-    rest = [name for name in seen.source.split(", ") if name not in ("num_threads", "torch function modes")]
-    if "num_threads" in seen.source:
-        said.append("Set the number of threads once, before the first call.")
-    if "torch function modes" in seen.source:
-        said.append("A torch function mode (torch.set_default_device is one) was active in some of the calls only.")
-    if rest:
-        said.append("Each combination of modes needs a compile: call under the same ones, if the difference is not meant.")
-    return " ".join(said)
+_CALLS = {
+    "num_threads": "torch.set_num_threads", "default_dtype": "torch.set_default_dtype",
+    "deterministic_algorithms": "torch.use_deterministic_algorithms",
+    "deterministic_algorithms_warn_only": "torch.use_deterministic_algorithms",
+    "allow_tf32": "torch.backends.cuda.matmul.allow_tf32", "default device": "torch.set_default_device",
+    "allow_fp16_reduce": "torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction",
+    "allow_bf16_reduce": "torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction",
+}  # fmt: skip
+_MODES = {
+    "grad_mode": "Calls with and without gradients (torch.no_grad, torch.inference_mode) need a compile each: "
+                 "call it under the same mode, if the difference is not meant.",
+    "torch_function": "__torch_function__ was switched off in some of the calls only (DisableTorchFunctionSubclass).",
+    "torch function modes": "A torch function mode (torch.set_default_device and `with torch.device` are such) was active in some "
+                            "of the calls only: use it in all of them, from the first call on.",
+}  # fmt: skip
 
 
-def _condition(seen: Variation, settings: Settings, hints: str) -> str:
-    if "mark_unbacked" in hints:
-        call = f"torch._dynamo.decorators.mark_unbacked({seen.source}, {'dim' if seen.dim is None else seen.dim})"
-        return f"Part of it is no condition of yours: sizes {_ONES}. {call} avoids that part."
-    if "use_duck_shape" in hints:
-        return (
-            "Two sizes were equal at the first compile, and torch took them for one. "
-            "With torch.fx.experimental._config.use_duck_shape = False it does not."
+def _state(seen: Seen, settings: Settings) -> Advice | None:
+    """One setting."""
+    name = seen.source
+    if name in _CALLS:
+        what = "Set" if "backends" in _CALLS[name] else "Call"
+        return Advice(f"{what} {_CALLS[name]} once, before the first call: each value needs a compile.", "set first")
+    if name.startswith("autocast"):
+        text = "Calls inside and outside of torch.autocast (or of another dtype) need a compile each: call it under the same one."
+        return Advice(text, "same mode")
+    if name in _MODES:
+        return Advice(_MODES[name], "same mode")
+    return Advice("It is set for all of torch, and each value of it needs a compile.") if name else None
+
+
+def _tensor(seen: Seen, settings: Settings) -> Advice:
+    said = " ".join(f"{reason.expected} {reason.actual}" for reason in seen.reasons)
+    if "inference tensor" in said:
+        text = (
+            "Tensors made under torch.inference_mode, and calls inside of it, need a compile of their own: make and use them "
+            "under the same mode (.clone() outside of it makes an ordinary tensor)."
         )
-    return "A graph holds for one outcome of a condition. Each further outcome needs a compile."
+        return Advice(text, "no inference tensor")
+    if "conjugate view" in said or "negative view" in said:
+        name = "resolve_conj()" if "conjugate view" in said else "resolve_neg()"
+        text = f"A view that is computed only when it is used: .{name} before the call makes it an ordinary tensor."
+        return Advice(text, "resolve")
+    if "sparse" in said:
+        return Advice("Each layout needs a compile of its own: .to_dense() before the call, if the mixture is not meant.", "dense")
+    return Advice("Each kind needs a compile of its own.")
 
 
-def _backend(seen: Variation, settings: Settings, hints: str) -> str:
-    return "Make the backend once and pass the same object to each torch.compile call."
+def _condition(seen: Seen, settings: Settings) -> Advice | None:
+    """By who asked for the part that did not hold: what the program decides by it can't be helped."""
+    found = {reason.asked: reason for reason in reversed(seen.reasons) if reason.asked}
+    for who, advise in _ASKED.items():
+        if who in found:
+            return advise(seen, found[who])
+    known = [item for reason in seen.reasons for item in reason.met]
+    if not known:
+        return None
+    more = f" Sizes {_ONES}." if any(item.dim is not None and item.value in SPECIAL for item in known) else ""
+    return Advice(f"A graph holds for one outcome of a condition. Each further outcome needs a compile.{more}")
+
+
+def _zero_one(seen: Seen, reason: Reason) -> Advice:
+    met = next((item for item in reason.met if item.term in reason.failed), reason.met[0])
+    if met.dim is None:
+        return Advice("The bound 2 ≤ comes from torch: 0 and 1 are compiled separately.")
+    call = f"torch._dynamo.decorators.mark_unbacked({python_of(met.source)}, {met.dim})"
+    return Advice(
+        f"The bound 2 ≤ comes from torch: sizes 0 and 1 are compiled separately. {call} before the first call (in place of "
+        "mark_dynamic) lets one compile serve all sizes, if no line of the program decides by the size.", "mark unbacked", (call,),
+    )  # fmt: skip
+
+
+def _marked(seen: Seen, reason: Reason) -> Advice:
+    what = name_of(seen.source, seen.dim)
+    value = reason.met[0].value if len(reason.met) == 1 and reason.met[0].value.isdigit() else ""
+    low = bool(value) and reason.bound is not None and int(value) < reason.bound
+    change = f"{'lower min' if low else 'raise max'}{f' to {value}' if value else ''}"
+    text = f"The bound {reason.bound} is that of the mark on {what} (min, max): {change}, if such sizes are meant."
+    found = condition_of(strip_local(reason.text))
+    bounds = {part.low: part.bound for part in found.parts} if found is not None and value else {}
+    if len(bounds) != 2:
+        return Advice(text, "wider mark")
+    bounds[low] = int(value)  # torch wants both
+    call = f"torch._dynamo.mark_dynamic({python_of(seen.source)}, {seen.dim}, min={bounds[True]}, max={bounds[False]})"
+    return Advice(text, "wider mark", (call,))
+
+
+def _duck(seen: Seen, reason: Reason) -> Advice:
+    start = "Two sizes were equal at the first compile, and torch took them for one. "
+    if any(item.value in SPECIAL for item in reason.met):
+        return Advice(f"{start}Now one of them was {_small(reason)}: sizes {_ONES}.")
+    switch = "torch.fx.experimental._config.use_duck_shape = False"
+    text = f"{start}With {switch} it does not, if nothing in the program depends on their being equal."
+    return Advice(text, "no duck sizing", ("import torch.fx.experimental._config", switch))
+
+
+def _small(reason: Reason) -> str:
+    return next(item.value for item in reason.met if item.value in SPECIAL)
+
+
+def _decides(seen: Seen, reason: Reason) -> Advice:
+    why = reason.why
+    if reason.condition == DIVISIBLE and reason.asked == TORCH:
+        return _divides(reason)
+    if reason.asked == TORCH:
+        start = f"Torch asked ({why or reason.by})" if why or reason.by else "Torch asked"
+        text = f"{start}, and a graph holds for one answer: each answer needs a compile."
+    else:
+        who = "Your line decides" if reason.asked == PROGRAM else "Code of a library decides"
+        text = f"{who} by it, and a graph holds for one outcome: each outcome needs a compile."
+    more = f" Sizes {_ONES}." if any(other.asked == ZERO_ONE for other in seen.reasons) else ""
+    return Advice(text + more)
+
+
+def _divides(reason: Reason) -> Advice:
+    what = name_of(reason.met[0].source, reason.met[0].dim, reason.met[0].term)
+    why = f" ({reason.why or reason.by})" if reason.why or reason.by else ""
+    if not isinstance(reason.bound, int):
+        return Advice(f"It has to be divisible there{why}: what is not needs another compile, or fails.")
+    multiple = f"make it a multiple of {reason.bound} before the call (pad it)"
+    return Advice(f"{what} has to be divisible by {reason.bound}{why}: {multiple}.", "pad")
+
+
+def _exclusion(seen: Seen, reason: Reason) -> Advice:
+    return Advice("Torch keeps the size of an older compile for that one (automatic_dynamic_exclusion_guard).")
+
+
+_ASKED: dict[str, Callable[[Seen, Reason], Advice]] = {
+    MARKED: _marked, PROGRAM: _decides, TORCH: _decides, LIBRARY: _decides, ZERO_ONE: _zero_one, DUCK: _duck, EXCLUSION: _exclusion,
+}  # fmt: skip
+
+
+def _length(seen: Seen, settings: Settings) -> Advice:
+    if seen.source.endswith("_hooks"):
+        return Advice("Hooks are part of the graph: register them before the first call.", "hooks first")
+    if "._modules" in seen.source:
+        return Advice("Which submodules there are is part of the graph: each structure needs a compile.")
+    if any(reason.value == "dict" for reason in seen.reasons):
+        text = "Which keys a dict has is part of the graph: each set of keys needs a compile. Give it the same keys in every call."
+        return Advice(text, "same keys")
+    text = "The length of a container is part of the graph. Tensors stacked into one have a size in its place: it can be dynamic."
+    return Advice(text, "stack")
+
+
+def _key(seen: Seen, settings: Settings) -> Advice:
+    if seen.source.startswith("list("):
+        return Advice("The order of the keys is part of the graph: insert the same keys in the same order.", "same keys")
+    return Advice("Which keys and attributes there are is part of the graph: each combination needs a compile.")
+
+
+def _aliasing(seen: Seen, settings: Settings) -> Advice:
+    if any(reason.actual in ("one tensor", "shared otherwise") for reason in seen.reasons):
+        return Advice("Calls in which arguments share memory need another compile: pass a clone(), if it is not meant.", "clone")
+    return Advice("The code is for calls in which these are one object: calls in which they are not need a compile of their own.")
+
+
+def _mark(seen: Seen, settings: Settings) -> Advice:
+    name = next((reason.actual for reason in seen.reasons if reason.actual.startswith(("mark_", "maybe_"))), "Marks")
+    return Advice(f"{name} belongs before the first call: a mark that comes later is a reason to compile again.", "mark first")
+
+
+def _fixed(what: str, remedy: str = "") -> Callable[[Seen, Settings], Advice]:
+    def advice(seen: Seen, settings: Settings) -> Advice:
+        return Advice(what, remedy)
+
+    return advice
+
+
+_NUMBERS = ("Tensor", "Parameter", "torch.Tensor", "torch.nn.parameter.Parameter", "int", "float", "bool", "complex", "numpy.")
+
+
+def _type(seen: Seen, settings: Settings) -> Advice:
+    if all(value.startswith(_NUMBERS) for value in seen.values):
+        return Advice(_EACH, "one type")
+    return Advice("Each type needs a compile of its own.")
 
 
 _EACH = "Each needs a compile of its own. Convert before the call, if the mixture is not meant."
 
-_ADVICE: dict[str, Callable[[Variation, Settings, str], str]] = {
+_ADVICE: dict[str, Callable[[Seen, Settings], Advice | None]] = {
     causes.SIZE: _size,
-    causes.STRIDE: _fixed("Call .contiguous() on it before the call, if the layout need not vary."),
-    causes.RANK: _fixed("The number of dimensions can't be dynamic: reshape before the call, if the mixture is not meant."),
-    causes.DTYPE: _fixed(_EACH),
-    causes.DEVICE: _fixed(_EACH),
-    causes.TENSOR: _fixed("Each kind needs a compile of its own: make the inputs alike, if the difference is not meant."),
+    causes.STRIDE: _fixed("Call .contiguous() on it before the call, if the layout need not vary.", "contiguous"),
+    causes.RANK: _fixed(
+        "The number of dimensions can't be dynamic: reshape before the call, if the mixture is not meant.", "reshape"
+    ),
+    causes.DTYPE: _fixed(_EACH, "one dtype"),
+    causes.DEVICE: _fixed(_EACH, "one device"),
+    causes.TENSOR: _tensor,
+    causes.MARK: _mark,
     causes.GRAD: _fixed(
-        "Inputs with and without a gradient need a compile each: detach(), or requires_grad_() always, if it is not meant."
+        "Inputs with and without a gradient need a compile each: detach(), or requires_grad_() always, if it is not meant.",
+        "detach",
     ),
     causes.INT: _int,
     causes.FLOAT: _float,
     causes.BOOL: _fixed("A bool can't be dynamic: True and False need a compile each."),
     causes.STR: _text,
-    causes.TYPE: _fixed(_EACH),
+    causes.TYPE: _type,
     causes.OBJECT: _object,
     causes.STATE: _state,
     causes.ATTRIBUTE: _attribute,
-    causes.GLOBAL: _fixed("Torch takes globals as constants: pass what varies as an argument."),
-    causes.CLOSURE: _fixed("Torch takes variables of enclosing functions as constants: pass what varies as an argument."),
+    causes.GLOBAL: _outside("globals"),
+    causes.CLOSURE: _outside("variables of enclosing functions"),
     causes.CONDITION: _condition,
-    causes.LENGTH: _fixed("The length of a container is part of the graph: a tensor in its place can have a dynamic size."),
-    causes.KEY: _fixed("Which keys and attributes there are is part of the graph: each combination needs a compile."),
-    causes.ALIASING: _fixed("Calls in which arguments are one tensor need another compile: pass a clone(), if it is not meant."),
-    causes.BACKEND: _backend,
-    causes.FREED: _fixed("Keep the object alive as long as the compiled function is used."),
+    causes.LENGTH: _length,
+    causes.KEY: _key,
+    causes.ALIASING: _aliasing,
+    causes.BACKEND: _fixed("Make the backend once and pass the same object to each torch.compile call.", "one backend"),
+    causes.FREED: _fixed("Keep the object alive as long as the compiled function is used.", "keep alive"),
 }

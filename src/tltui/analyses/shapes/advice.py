@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tltui.analyses.parts import part
 from tltui.analyses.records import Reader, named
+from tltui.analyses.shapes.meanings import PROGRAM
 from tltui.analyses.shapes.shape_env import EVENTS
 from tltui.analyses.shapes.shapes import CompileShapes, Dim, SymbolShape, has_marks, readable_dim, shapes_of
 from tltui.model.nodes import Compile
@@ -98,7 +99,7 @@ def _for_bounds(symbol: SymbolShape) -> list[str]:
     """A condition in the user's code that splits the sizes."""
     if symbol.unbacked or symbol.tensor is None:
         return []
-    splits = [guard for guard in symbol.guards if guard.why == "your code decides by it" and not guard.deferred]
+    splits = [guard for guard in symbol.guards if guard.why == PROGRAM and not guard.deferred]
     if not splits or not any(guard.high is not None or (guard.low or 0) > 2 for guard in symbol.kept):
         return []
     first = splits[0]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tltui.analyses.records import Reader, list_in, named, text_in
+from tltui.analyses.shapes.meanings import meaning_of
 from tltui.analyses.stacks.stacks import StackFrame, frames_of, user_frames
 from tltui.model.nodes import Compile, Process
 from tltui.model.ref import Ref
@@ -30,13 +31,6 @@ _MACHINERY = re.compile(
     r"|_subclasses/(?:fake_tensor|meta_utils)\.py|export/_trace\.py|utils/_config_module\.py)|contextlib\.py$|<string>$"
 )
 _DEFERS = "guard_or_defer_runtime_assert"
-_BROADCAST = "broadcasting: sizes that meet in one operation have to be equal"
-_MATMUL = "a matrix product: the inner sizes have to be equal"
-MEANINGS = {
-    "infer_size": _BROADCAST, "_broadcast_shapes": _BROADCAST, "broadcast_shapes": _BROADCAST,
-    "_broadcast_in_dim_meta": _BROADCAST, "meta_mm": _MATMUL, "meta_bmm": _MATMUL, "common_meta_baddbmm_bmm": _MATMUL,
-}  # fmt: skip
-"""What functions of torch that ask often are about."""
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -151,16 +145,12 @@ def asked_by(stack: Iterable[StackFrame]) -> StackFrame | None:
     return None
 
 
-def meaning(by: StackFrame | None, user: StackFrame | None) -> str:
+def meaning(by: StackFrame | None, user: StackFrame | None, expression: str = "") -> str:
     """What a line of torch that asked is about; '' where that is not known."""
     if by is None:
         return ""
-    if "/_dynamo/symbolic_convert.py" in by.file or by.name == "evaluate_expr":
-        code = (user.code or "").strip() if user is not None else ""
-        return "the assert in your code" if code.startswith("assert") else "your code decides by it"
-    if "/torch/_inductor/" in by.file:
-        return "Inductor chose its code by it"
-    return MEANINGS.get(by.name, "")
+    code, framework = (user.code or "", user.framework and not user.file.startswith("<")) if user is not None else ("", False)
+    return meaning_of(by.file, by.name, expression, code, framework)
 
 
 class _Records:
@@ -181,8 +171,8 @@ class _Records:
             return
         stack = frames_of(self._process, list_in(fields, "stack"))
         user, by = self._user(fields), asked_by(stack)
-        why = meaning(by, user)
         expr = (text_in(fields, "expr") or "")[:EXPRESSION]
+        why = meaning(by, user, expr)
         if event in (CREATED, UNBACKED):
             self._symbol(event, fields, stack, NewSymbol("", None, None, None, user, by, ref))
         elif event == FIXED:

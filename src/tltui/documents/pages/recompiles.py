@@ -1,4 +1,4 @@
-"""The view `recompiles`: for each frame that was compiled again, the ladder of its compiles and what would help."""
+"""The view `recompiles`: for each frame that was compiled again, why each time, and what would help."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from tltui.analyses.recompiles.causes import CAUSES
-from tltui.analyses.recompiles.ladder import Ladder, frames_of, ladder_of, recompiles_of, seconds_of, whole_ladder
-from tltui.analyses.recompiles.rungs import rung_of
+from tltui.analyses.recompiles.explained import explained_of
+from tltui.analyses.recompiles.frames import FrameRecompiles, frame_recompiles, frames_of, recompiles_of, seconds_of, whole_frame
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
-from tltui.documents.parts.ladder import Rungs, add_variations, storms_of
+from tltui.documents.parts.recompiles import RecompileLines, add_variations, rows_of
 from tltui.documents.scope import Scope
 from tltui.model.nodes import Compile, Frame
 from tltui.model.run import Run
@@ -22,7 +22,7 @@ from tltui.text.sanitize import sanitize
 
 NAME = "recompiles"
 LISTED = 50
-"""Frames up to which each has its ladder; of more, those with the same code and the same causes are told once."""
+"""Frames up to which each is told in full; of more, those with the same code and the same causes are told once."""
 FEW_LEFT = 2
 """Compiles left before the limit, from which on that is a warning."""
 
@@ -41,12 +41,12 @@ class Recompiles:
     recompile_seconds: float
     causes: tuple[tuple[str, int], ...]
     """(class, recompiles in which it was a reason), the most frequent first."""
-    frames: tuple[Ladder, ...]
+    frames: tuple[FrameRecompiles, ...]
     """Those at the limit first, then by the seconds that their recompiles took."""
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The ladders of the frames in the scope."""
+    """The recompiles of the frames in the scope."""
     view = _View(run, scope)
     return GrowingDocument(scope.page(NAME), f"recompiles{scope.title}", options, view.fill, Page)
 
@@ -64,21 +64,21 @@ class _View:
         seconds, spent = sum(c.tally.seconds for c in compiles), sum(c.tally.seconds for c in recompiles)
         self._head(page, compiles, frames, seconds, spent)
         yield
-        ladders: list[Ladder] = []
+        frames_told: list[FrameRecompiles] = []
         seen: dict[tuple[object, ...], str] = {}
         kinds: dict[tuple[object, ...], str] = {}
         for frame, own in frames:
             like = (yield from _like(frame, kinds)) if len(frames) > LISTED else None
             if like is None:
-                ladders.append((yield from self._frame(page, frame, own, seen)))
+                frames_told.append((yield from self._frame(page, frame, own, seen)))
             else:
-                ladders.append(self._ladder(frame, own))
+                frames_told.append(self._told(frame, own))
                 _alike(page, frame, like)
             yield
         if self._causes:
             self._by_cause(page)
         found = tuple(self._ordered())
-        return Recompiles(1, str(self._scope.ref), len(compiles), seconds, len(recompiles), spent, found, tuple(ladders))
+        return Recompiles(1, str(self._scope.ref), len(compiles), seconds, len(recompiles), spent, found, tuple(frames_told))
 
     def _head(
         self, page: Page, compiles: list[Compile], frames: list[tuple[Frame, list[Compile]]], seconds: float, spent: float
@@ -100,7 +100,7 @@ class _View:
 
     def _frame(
         self, page: Page, frame: Frame, own: list[Compile], seen: dict[tuple[object, ...], str]
-    ) -> Generator[None, None, Ladder]:
+    ) -> Generator[None, None, FrameRecompiles]:
         code = frame.code
         twin = seen.get(code) if code[1] is not None else None
         seen.setdefault(code, str(frame.ref))
@@ -111,37 +111,37 @@ class _View:
         self._frame_head(page, frame, name, twin)
         every = recompiles_of(frame)
         for compile_ in every:
-            rung_of(compile_)
+            explained_of(compile_)
             yield
-        ladder = self._ladder(frame, own)
-        rungs = ladder.rungs
-        self._limit(page, ladder)
+        told = self._told(frame, own)
+        self._limit(page, told)
         page.blank()
-        writer = Rungs(page, rungs)
-        for run in storms_of(rungs):
-            if len(run) == 1:
-                writer.add(run[0])
+        lines = RecompileLines(page, told.recompiles, told.variations, alone=len(own) == 1)
+        for row in rows_of(told.recompiles):
+            if len(row) == 1:
+                lines.add(row[0])
             else:
-                yield from writer.add_storm(run)
+                yield from lines.add_row(row)
             yield
-        if ladder.variations:
+        lines.add_folded()
+        if told.variations:
             page.blank()
-            add_variations(page, ladder.variations, len(every))
+            add_variations(page, told.variations, len(every))
         yield
-        return ladder
+        return told
 
-    def _ladder(self, frame: Frame, own: list[Compile]) -> Ladder:
+    def _told(self, frame: Frame, own: list[Compile]) -> FrameRecompiles:
         """What varied is a question about the frame: also about its recompiles outside of the scope."""
         every = recompiles_of(frame)
         if len(own) == len(every):
-            ladder = whole_ladder(frame)
+            told = whole_frame(frame)
         else:
             wanted = set(map(id, own))
-            rungs = [(compile_, rung_of(compile_)) for compile_ in every]
-            ladder = ladder_of(frame, [rung for _, rung in rungs], [rung for c, rung in rungs if id(c) in wanted])
-        for rung in ladder.rungs:
-            self._causes.update({reason.cause for reason in rung.reasons})
-        return ladder
+            both = [(compile_, explained_of(compile_)) for compile_ in every]
+            told = frame_recompiles(frame, [found for _, found in both], [found for c, found in both if id(c) in wanted])
+        for found in told.recompiles:
+            self._causes.update({reason.cause for reason in found.reasons})
+        return told
 
     def _frame_head(self, page: Page, frame: Frame, name: str, twin: str | None) -> None:
         ref = str(frame.ref)
@@ -158,15 +158,15 @@ class _View:
         page.joined(words, "  ")
 
     @staticmethod
-    def _limit(page: Page, ladder: Ladder) -> None:
-        limit = f" of {ladder.limit}" if ladder.limit is not None else ""
-        told: list[Piece] = ["  ", ("metrics", tokens.LINK, ladder.limit_ref)] if ladder.limit_ref else []
-        if ladder.limit_hit:
-            page.row([(f"the recompile limit{limit} was reached", tokens.WARN), *told])
-        elif ladder.left is not None:
-            left = fmt.plural(ladder.left, "more compile") if ladder.left else "no further compile"
-            style = tokens.WARN if ladder.left <= FEW_LEFT else tokens.DIM
-            page.row([(f"{left} before the recompile limit{limit}", style), *told])
+    def _limit(page: Page, told: FrameRecompiles) -> None:
+        limit = f" of {told.limit}" if told.limit is not None else ""
+        link: list[Piece] = ["  ", ("metrics", tokens.LINK, told.limit_ref)] if told.limit_ref else []
+        if told.limit_hit:
+            page.row([(f"the recompile limit{limit} was reached", tokens.WARN), *link])
+        elif told.left is not None:
+            left = fmt.plural(told.left, "more compile") if told.left else "no further compile"
+            style = tokens.WARN if told.left <= FEW_LEFT else tokens.DIM
+            page.row([(f"{left} before the recompile limit{limit}", style), *link])
 
     def _ordered(self) -> list[tuple[str, int]]:
         return sorted(self._causes.items(), key=lambda item: (-item[1], item[0]))
@@ -185,8 +185,8 @@ def _like(frame: Frame, kinds: dict[tuple[object, ...], str]) -> Generator[None,
     """The address of the first frame with the same code that was compiled again for the same causes; None for the first."""
     causes: list[object] = []
     for compile_ in recompiles_of(frame):
-        rung = rung_of(compile_)
-        causes.append((rung.limit_hit, *((r.cause, r.source, r.dim, r.expected, r.actual) for r in rung.reasons)))
+        found = explained_of(compile_)
+        causes.append((found.limit_hit, *((r.cause, r.source, r.dim, r.expected, r.actual) for r in found.reasons)))
         yield
     if frame.code[1] is None:
         return None
@@ -205,7 +205,7 @@ def _alike(page: Page, frame: Frame, like: str) -> None:
 
 
 def _nothing(page: Page, run: Run, scope: Scope, compiles: list[Compile]) -> None:
-    """Why there is no ladder."""
+    """Why there is no told."""
     if not compiles:
         where = f" in {scope.ref}" if str(scope.ref) else ""
         page.say(page.so_far(f"No recompiles: there are no compiles{where}."), "", tokens.STRONG)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from tltui.analyses.guards.guards import Guard, GuardFilter
-from tltui.analyses.recompiles.causes import OBJECTS, class_name
+from tltui.analyses.recompiles.words import OBJECTS, class_name
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.model.ref import at_line

@@ -1,4 +1,4 @@
-"""The ladder of a frame's recompiles: which guard of which earlier compile failed, for what, and what it cost."""
+"""The recompiles of a frame: which guard of which earlier compile failed, for what, and what it cost."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tltui.analyses.parts import part
-from tltui.analyses.recompiles.remedies import Settings, Variation, variations_of
-from tltui.analyses.recompiles.rungs import Rung, rung_of
+from tltui.analyses.recompiles.explained import Explained, explained_of
+from tltui.analyses.recompiles.remedies import Settings
+from tltui.analyses.recompiles.variations import Variation, variations_of
 from tltui.analyses.records import Reader, address, json_in, metrics_fields, number_in, text_in, whole_in
 from tltui.model.nodes import Compile, Frame
 
@@ -18,7 +19,7 @@ _SET_TO = re.compile(r"limit \(currently set to (\d{1,9})\)")
 
 
 @dataclass(frozen=True, slots=True)
-class Ladder:
+class FrameRecompiles:
     """The recompiles of a frame."""
 
     ref: str
@@ -29,7 +30,7 @@ class Ladder:
     """The address of its first compile."""
     compiles: int
     seconds: float
-    recompiles: int
+    recompile_count: int
     recompile_seconds: float
     limit: int | None
     """`recompile_limit`, as far as the log tells; None also where it is practically unlimited."""
@@ -38,7 +39,7 @@ class Ladder:
     limit_ref: str | None
     """The address of the metrics that tell."""
     limit_hit: bool
-    rungs: tuple[Rung, ...]
+    recompiles: tuple[Explained, ...]
     """Those that were asked for."""
     variations: tuple[Variation, ...]
     """Over all recompiles of the frame."""
@@ -67,19 +68,19 @@ def seconds_of(frame: Frame) -> float:
 
 
 @part
-def whole_ladder(frame: Frame, reader: Reader) -> Ladder:
-    """The ladder of a frame with all its recompiles, kept."""
-    rungs = [rung_of(compile_) for compile_ in recompiles_of(frame)]
-    return ladder_of(frame, rungs, rungs)
+def whole_frame(frame: Frame, reader: Reader) -> FrameRecompiles:
+    """A frame with all its recompiles, kept."""
+    found = [explained_of(compile_) for compile_ in recompiles_of(frame)]
+    return frame_recompiles(frame, found, found)
 
 
-def ladder_of(frame: Frame, every: Sequence[Rung], asked: Sequence[Rung]) -> Ladder:
-    """What all rungs of a frame amount to, and those of them that were asked for."""
+def frame_recompiles(frame: Frame, every: Sequence[Explained], asked: Sequence[Explained]) -> FrameRecompiles:
+    """What all recompiles of a frame amount to, and those of them that were asked for."""
     name, file, line = frame.code
     told = _settings(frame)
     hit = any(c.facts.recompile_limit for c in frame.compiles)
-    spent = sum(rung.seconds or 0.0 for rung in every)
-    return Ladder(
+    spent = sum(found.seconds or 0.0 for found in every)
+    return FrameRecompiles(
         str(frame.ref), name, file, line, str(frame.compiles[0].ref), len(frame.compiles), seconds_of(frame), len(every),
         spent, told.limit, 0 if hit else told.left, told.ref, hit, tuple(asked), variations_of(every, told.settings),
     )  # fmt: skip

@@ -1,0 +1,223 @@
+"""What helps against a recompile, on the trace of the live proofs: `tests/live/programs/remedies.py` before the remedies."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from made_logs import Log, trace
+from viewed import page, text
+
+from tltui.analyses.recompiles.frames import FrameRecompiles
+from tltui.analyses.recompiles.remedies import REMEDIES
+from tltui.documents.pages.recompiles import Recompiles
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = ROOT / "tests" / "live" / "programs" / "remedies.py"
+REMEDIED = "torch-2.13/remedies"
+
+
+def cases() -> dict[str, str]:
+    """Case → the remedy that it is about, as the program names it."""
+    found = {}
+    for node in ast.parse(PROGRAM.read_text(encoding="utf-8")).body:
+        for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
+            assert isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Name)
+            if decorator.func.id == "case" and isinstance(decorator.args[0], ast.Constant):
+                found[node.name] = str(decorator.args[0].value)
+    return found
+
+
+def frames() -> dict[str, FrameRecompiles]:
+    found = page(trace(REMEDIED), "@recompiles").data()
+    assert isinstance(found, Recompiles)
+    return {frame.function or "": frame for frame in found.frames}
+
+
+@pytest.mark.parametrize(("name", "remedy"), cases().items())
+def test_each_case_has_its_remedy(name: str, remedy: str) -> None:
+    found = {variation.remedy: variation for variation in frames()[name].variations}
+    assert remedy in found and found[remedy].advice
+    assert remedy or found.keys() == {""}, "a case without a remedy gets none"
+    assert found[remedy].proof == (REMEDIES[remedy] if remedy else "")
+
+
+def test_each_proven_remedy_has_a_case_and_a_row() -> None:
+    """What is called proven is run by the live test, and stands in the table of the page."""
+    proven = {name for name, proof in REMEDIES.items() if proof == "proven"}
+    assert proven == set(cases().values()) - {""}
+    table = (ROOT / "docs" / "recompiles.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `([^`]+)` \| (\w+)", table, re.MULTILINE))
+    assert rows == REMEDIES
+
+
+# what each cause says
+
+
+def advice(name: str) -> str:
+    (variation,) = frames()[name].variations
+    return variation.advice
+
+
+def test_a_float_that_torch_fixes_again_is_no_success() -> None:
+    """It gets a symbol and loses it in the same compile: each value is a compile."""
+    (found,) = frames()["floats_fixed"].variations
+    assert (found.became, found.fixed_again, found.count) == ("24/1", "24/1", 3)
+    assert "fixed it again" in found.advice and "nothing to do" not in found.advice and "tensor in its place" in found.advice
+    (held,) = frames()["floats"].variations
+    assert (held.became, held.fixed_again, held.remedy) == ("23/1", None, "nothing to do")
+    shown = text(page(trace(REMEDIED), "@recompiles:24/"))
+    assert "became dynamic, and was fixed again to 0.25" in shown and "from here on" not in shown
+
+
+def test_an_int_that_the_program_fixes_again_has_no_remedy() -> None:
+    (found,) = frames()["int_fixed"].variations
+    assert found.fixed_again is not None and "needs the number itself" in found.advice and not found.remedy
+
+
+def test_what_fixed_a_float_is_named() -> None:
+    assert "nn/functional.py:1491 in dropout" in advice("float_fixed_by_torch")
+
+
+def test_one_setting_is_one_cause() -> None:
+    """What differs from every earlier compile is what was set for the call."""
+    found = frames()["several_settings"]
+    assert {(v.source, v.count, len(v.only_cause)) for v in found.variations} == {
+        ("grad_mode", 1, 1), ("autocast(cpu)_enabled", 1, 1), ("default_dtype", 1, 1),
+    }  # fmt: skip
+    assert [sorted(key[1] for key in one.keys) for one in found.recompiles] == [
+        ["grad_mode"], ["autocast(cpu)_enabled"], ["default_dtype"],
+    ]  # fmt: skip
+    shown = text(page(trace(REMEDIED), f"@recompiles:{found.ref}"))
+    assert "recompiles for one cause" not in shown and "grad_mode, autocast" not in shown
+
+
+def test_torchs_own_bound_is_told_from_the_programs() -> None:
+    (own,) = frames()["size_one_dynamic"].recompiles[0].reasons
+    assert (own.asked, own.failed, own.actual) == ("sizes 0 and 1", "2 <= x.size()[0]", "1")
+    (program,) = frames()["decides"].recompiles[0].reasons
+    assert (program.asked, program.failed, program.actual) == ("your line", "x.size()[0] <= 10", "20")
+    assert "Your line decides" in advice("decides") and "mark_unbacked" not in advice("decides")
+    (mark,) = frames()["wider"].recompiles[0].reasons
+    assert (mark.asked, mark.failed, mark.bound) == ("the bounds of a mark", "x.size()[0] <= 64", 64)
+    assert "raise max to 100" in advice("wider") and frames()["wider"].variations[0].code == (
+        "torch._dynamo.mark_dynamic(x, 0, min=2, max=100)",
+    )  # fmt: skip
+
+
+def test_the_values_of_a_condition_are_named() -> None:
+    shown = text(page(trace(REMEDIED), f"@recompiles:{frames()['broadcast_view'].ref}", 160))
+    assert "did not hold: x dim 0 was 24, y dim 0 was 4, y dim 1 was 1" in shown
+    assert "broadcasting" in advice("broadcast_view")
+
+
+def test_divisibility_is_no_broadcasting_and_the_failure_is_told() -> None:
+    assert "divisible by 4" in advice("divisible") and "multiple of 4" in advice("divisible")
+    shown = text(page(trace(REMEDIED), f"@recompiles:{frames()['divisible'].ref}"))
+    assert "this compile failed: TorchRuntimeError" in shown
+    assert frames()["divisible"].recompiles[0].failure == "TorchRuntimeError"
+
+
+def test_duck_sizing_off_does_not_help_against_a_size_of_one() -> None:
+    assert "use_duck_shape" in advice("duck") and "use_duck_shape" not in advice("broadcast_one")
+    assert "one of them was 1" in advice("broadcast_one")
+
+
+def test_a_size_that_a_line_fixed_is_not_to_be_marked() -> None:
+    """mark_dynamic on it would be an error."""
+    assert "mark_dynamic" not in advice("size_fixed") and "<string>:2 needs one size" in advice("size_fixed")
+
+
+def test_members_of_an_enum_and_classes_are_no_new_objects() -> None:
+    (enum,) = frames()["enum_member"].recompiles[0].reasons
+    assert (enum.expected, enum.actual, enum.value) == ("a __main__.Colour", "another __main__.Colour", "enum")
+    assert "Members of an Enum" in advice("enum_member") and "outside" not in advice("enum_member")
+    (kind,) = frames()["class_argument"].recompiles[0].reasons
+    assert (kind.expected, kind.actual) == ("class __main__.Layer", "class __main__.Count")
+
+
+def test_a_dict_is_no_tensor() -> None:
+    (found,) = frames()["missing_keys"].recompiles[0].reasons
+    assert (found.text, found.cause, found.source, found.expected) == ("len(o) != 2", "length", "o", "2")
+    assert "tensor" not in advice("missing_keys").lower() and "keys" in advice("missing_keys")
+
+
+def test_only_values_that_were_met_are_values() -> None:
+    for frame in frames().values():
+        for variation in frame.variations:
+            assert not any(value.startswith(("some", "another ", "a ")) for value in variation.values)
+    (found,) = frames()["float_fixed_by_torch"].variations
+    assert found.values == ("0.5", "0.25", "0.125")
+
+
+def test_an_inference_tensor_is_called_one() -> None:
+    (found,) = frames()["inference"].recompiles[0].reasons
+    assert (found.expected, found.actual) == ("needs autograd", "inference tensor")
+
+
+# order, whose line
+
+
+def log_of(path: Path, *recompiles: tuple[str, float]) -> Log:
+    log = Log(path).start().metrics()
+    for number, (reason, seconds) in enumerate(recompiles, 1):
+        log.start(compile_=number).artifact("recompile_reasons", reason, compile_=number)
+        log.metrics(compile_=number, duration_us=int(seconds * 1e6))
+    return log
+
+
+def test_what_would_have_saved_most_comes_first(tmp_path: Path) -> None:
+    log = log_of(
+        tmp_path / "a.log", ("0/0: n == 1", 1.0), ("0/1: n == 2", 1.0),
+        ("0/2: tensor 'x' dtype mismatch. expected Float, actual Double", 5.0),
+    )  # fmt: skip
+    found = page(log.open(), "@recompiles").data()
+    assert isinstance(found, Recompiles)
+    first, second = found.frames[0].variations
+    assert (first.cause, first.only_cause, first.only_cause_seconds) == ("tensor dtype", ("0/3",), 5.0)
+    assert (second.cause, second.only_cause_seconds) == ("int value", 2.0)
+
+
+def test_older_compiles_are_told_once_a_frame(tmp_path: Path) -> None:
+    """Not a line for each older compile at each recompile."""
+    reasons = [(str([f"0/{n}: n == {n}" for n in range(k - 1, -1, -1)]).replace("'", '"'), 0.1) for k in range(1, 9)]
+    run = log_of(tmp_path / "a.log", *reasons).open()
+    shown = text(page(run, "@recompiles"))
+    assert shown.count("every older compile") == 1 and "the same against" not in shown
+    assert len(shown.splitlines()) < 40
+    assert "the same against 7 older compiles" in text(page(run, "@recompiles:0/8"))
+
+
+@pytest.mark.parametrize(("comment", "whose", "by"), [
+    ("# return x * n  # user/m.py:4 in f", "", ""),
+    ("# for g in self.param_groups:  # optim/sgd.py:118 in step", "torch", ""),
+    ("# x  # /opt/venv/lib/python3.11/site-packages/other/a.py:3 in g", "a library", ""),
+    ("# (_dynamo/output_graph.py:3375 in remove_tensorify_specialized_graphargs)", "",
+     "_dynamo/output_graph.py:3375 in remove_tensorify_specialized_graphargs"),
+])  # fmt: skip
+def test_whose_line_it_is(comment: str, whose: str, by: str, tmp_path: Path) -> None:
+    """A place in torch alone is no line that was traced."""
+    run = log_of(tmp_path / "a.log", (f"0/0: n == 1  {comment}", 1.0)).open()
+    found = page(run, "@recompiles").data()
+    assert isinstance(found, Recompiles)
+    (reason,) = found.frames[0].recompiles[0].reasons
+    assert (reason.whose, reason.by) == (whose, by)
+    assert (reason.file is None) is bool(by)
+    shown = text(page(run, "@recompiles"))
+    assert "from (" not in shown and (f"from {whose}: " in shown) is bool(whose)
+
+
+def test_values_are_in_the_order_in_which_they_were_met(tmp_path: Path) -> None:
+    """Torch lists the entry that was used last first: here 0/0, then 0/2, then 0/1."""
+    sizes = [2, 3, 4, 5]
+    said = "tensor 'x' size mismatch at index 0. expected {}, actual {}"
+    order = [[0], [1, 0], [0, 2, 1]]
+    reasons = [
+        (str([f"0/{n}: {said.format(sizes[n], sizes[k])}" for n in tried]).replace('"', "\x00").replace("\x00", '"'), 0.1)
+        for k, tried in enumerate(order, 1)
+    ]
+    found = page(log_of(tmp_path / "a.log", *reasons).open(), "@recompiles").data()
+    assert isinstance(found, Recompiles)
+    assert found.frames[0].variations[0].values == ("2", "3", "4", "5")

@@ -6,7 +6,6 @@ that the analysis needs, and what has another type counts as not there.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -17,7 +16,7 @@ from tltui.text.lru import Lru
 from tltui.text.payload import ByteSource
 from tltui.trace.batch import ORPHAN
 from tltui.trace.files import Gone
-from tltui.trace.grammar import PREFIX, parse_json
+from tltui.trace.grammar import MOST, PREFIX, number, parse_json
 from tltui.trace.log import Log
 
 AHEAD = 1 << 16
@@ -101,20 +100,14 @@ def text_in(fields: object, key: str) -> str | None:
 
 
 def number_in(fields: object, key: str) -> float | None:
-    """A finite number of an object."""
-    value = fields.get(key) if isinstance(fields, dict) else None
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    try:
-        return float(value) if math.isfinite(value) else None
-    except OverflowError:  # an integer that no float holds
-        return None
+    """A number of an object, small enough to be reckoned with."""
+    return number(fields.get(key)) if isinstance(fields, dict) else None
 
 
 def whole_in(fields: object, key: str) -> int | None:
-    """An integer of an object."""
+    """An integer of an object, small enough for a column of 64 bit."""
     value = fields.get(key) if isinstance(fields, dict) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and -MOST < value < MOST else None
 
 
 def list_in(fields: object, key: str) -> list[Any]:

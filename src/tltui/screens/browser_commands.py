@@ -10,6 +10,7 @@ from textual import on
 
 from tltui.commands import BY_ID
 from tltui.documents.pages.table import BY_NAME
+from tltui.documents.scope import place_of
 from tltui.export import proposed_name
 from tltui.model.ref import Ref, parse_ref
 from tltui.screens.comparing import Comparing
@@ -144,7 +145,7 @@ class BrowserCommands(MainScreen):
     def action_records(self) -> None:
         """The records of what is selected."""
         ref = parse_ref(self.current_node.ref)
-        self.show_ref(str(Ref(ref.rank, ref.process, ref.id, view="records")))
+        self.show_ref(str(place_of(ref).at("records")))
 
     def action_all_views(self) -> None:
         """The list of pages."""

@@ -635,7 +635,7 @@ def test_a_closed_stderr(here: Path) -> None:
 # faults of ours
 
 
-@pytest.mark.parametrize("error", [ZeroDivisionError("a text of the trace"), RecursionError(), MemoryError(), KeyError(BAD)], ids=repr)
+@pytest.mark.parametrize("error", [ZeroDivisionError("a text of the trace"), RecursionError(), KeyError(BAD)], ids=repr)
 def test_a_fault_of_ours_is_one_line(error: Exception, here: Path, tltui: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*given: object) -> None:
         raise error

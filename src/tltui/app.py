@@ -8,6 +8,7 @@ import gc
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
@@ -15,7 +16,7 @@ from textual.actions import ActionParseResult
 from textual.binding import BindingType
 from textual.dom import DOMNode
 
-from tltui.commands import BY_ID, Command, Where
+from tltui.commands import BY_ID, Command, Where, clashes
 from tltui.config import Config, read_config
 from tltui.model.run import Run
 from tltui.screens.browser import Browser
@@ -124,6 +125,7 @@ def chosen_theme(asked: str | None, config: Config) -> str:
 def start(found: Found, options: argparse.Namespace) -> int:
     """Run the UI; the exit code."""
     config = read_config(BY_ID)
+    config = replace(config, problems=(*config.problems, *clashes(config.keys)))
     theme = chosen_theme(options.theme, config)
     if theme == "mono":
         os.environ["NO_COLOR"] = "1"

@@ -19,6 +19,7 @@ from tltui.screens.marking import Marking
 from tltui.screens.outside import Outside
 from tltui.screens.walking import Walking
 from tltui.screens.workbench import Output, Surroundings
+from tltui.text.shell import quoted
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.trace_tree import TraceTree
 
@@ -215,10 +216,10 @@ class BrowserCommands(MainScreen):
             self.copy_lines(self.document_view)
 
     def action_copy_address(self) -> None:
-        """Address and file."""
+        """Address and file, as words for a shell."""
         compile_ = self.current_compile
         path = compile_.process.log.path if compile_ else self.trace.found.paths[0]
-        self.copy(f"{path} {self.shown_ref}".strip())
+        self.copy(" ".join(quoted(word) for word in (path, self.shown_ref) if word))
 
     def action_export(self) -> None:
         """To a file: what is selected, else what the filter leaves."""

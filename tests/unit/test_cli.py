@@ -400,6 +400,22 @@ def test_extract_overwrites_only_with_force(tmp_path: Path, tltui: Command) -> N
     assert tltui.err == f"tltui: {path}: is not a directory\n"
 
 
+@pytest.mark.parametrize("command", ["extract {log} -o {out}", "timing {log} --perfetto {out}/a", "bundle {log} -o {out}/a"])
+def test_a_full_disk_leaves_no_part_of_a_file(command: str, tmp_path: Path) -> None:
+    """A limit on the size of a file fails as a full disk does: in the midst of a file."""
+    data = mt.artifact("small", "x", frame=0, compile=0) + mt.artifact("large", "line\n" * 20_000, frame=0, compile=0)
+    data += b"".join(mt.chromium("n" * 1000, phase, frame=0, compile=0) for phase in "BE" * 40)
+    log, out = mt.write(tmp_path, data), tmp_path / "out"
+    out.mkdir()
+    line = f"ulimit -f 30; {sys.executable} -m tltui {command.format(log=log, out=out)}"
+    env = os.environ | {"PYTHONPATH": SOURCES, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, env=env, check=False)
+    target = out / "norank/0_0/large.txt" if "extract" in command else out / "a"
+    assert (done.returncode, done.stderr) == (2, f"tltui: {target}: File too large\n")
+    left = [path for path in out.rglob("*") if path.is_file()]
+    assert left == ([out / "norank/0_0/small.txt"] if "extract" in command else [])
+
+
 # errors
 
 

@@ -447,18 +447,49 @@ def everything_opens(run: Run) -> str:
         refs.append(str(process.ref))
     shown = []
     for ref in refs:
-        document = build(run, ref, Options())
-        text = "\n".join([document.title, *lines_of(document)])
-        shown.append(text)
-        to_json(document.data())
-        assert not HARMFUL.search(text), ref
-        for target in {link.target for n in range(len(document)) for link in document.line(n).links}:
-            if not target.startswith(("file:", "line:", "http")):
-                assert build(run, target, Options()).title
+        shown.append(opens(run, ref))
     return "\n".join(shown)
 
 
+def opens(run: Run, ref: str) -> str:
+    """Build and print a page, and open all that it links to; its text."""
+    document = build(run, ref, Options())
+    text = "\n".join([document.title, *lines_of(document)])
+    to_json(document.data())
+    assert not HARMFUL.search(text), ref
+    for target in {link.target for n in range(len(document)) for link in document.line(n).links}:
+        if not target.startswith(("file:", "line:", "http")):
+            assert build(run, target, Options()).title
+    return text
+
+
 HARMFUL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+# what pages link to
+
+
+@pytest.mark.parametrize("data", [
+    mt.record("exported_program", {}), mt.artifact("dynamo_cpp_guards_str", "x", frame=0, compile=0).partition(b"\n")[0] + b"\n",
+    mt.metrics(frame=0, compile=1) * 2, mt.artifact("recompile_reasons", "0/0: n == 2", "json", frame=0, compile=1),
+    mt.artifact("dynamo_graph_break_reason", "why", frame=0, compile=0).replace(b"\n\twhy", b""),
+    mt.record("dump_file", {"name": "<eval_with_key>.1"}, frame=0, compile=0),
+], ids=["no program", "no payload", "two metrics", "an earlier compile that is not there", "no reason", "no file"])  # fmt: skip
+def test_every_link_opens(data: bytes, tmp_path: Path) -> None:
+    run = opened(tmp_path, data)
+    everything_opens(run)
+    for view in VIEWS:
+        opens(run, f"@{view.name}")
+        for compile_ in run.compiles():
+            opens(run, f"@{view.name}:{compile_.ref}")
+
+
+def test_a_string_of_pid_0(tmp_path: Path) -> None:
+    """A line that is no record has no pid either: it goes to the first process, which does not take the string for its own."""
+    run = opened(tmp_path, BEFORE + mt.string("/a.py", 0, pid=0) + mt.start(frame=0, compile=0) + AFTER)
+    assert [process.string(0) for process in run.processes()] == ["‹str#0›"]
+    everything_opens(run)
+    neighbours_are_whole(log_of(run))
 
 
 # numbers that no float holds

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from tltui.model.artifacts import artifact_name
+from tltui.model.artifacts import artifact_name, is_artifact
 from tltui.model.nodes import Compile, Process
+from tltui.model.ref import Ref
 from tltui.text.lru import Lru
 from tltui.text.payload import ByteSource
 from tltui.trace.batch import ORPHAN
@@ -160,21 +161,30 @@ def metrics_fields(compile_: Compile, reader: Reader | None = None) -> list[tupl
 
 def address(compile_: Compile, record: int, name: str) -> str:
     """The address of one of the artifacts of a compile. For many of them there is `addresses`."""
-    return addresses(compile_, (name,)).get(record) or f"{compile_.ref}:{name}"
+    return addresses(compile_, (name,)).get(record) or record_ref(compile_.process, record)
 
 
 def addresses(compile_: Compile, names: Iterable[str]) -> dict[int, str]:
-    """Record → address of the artifacts of a compile that have one of these names, numbered in one pass over its records."""
+    """Record → address of the records of a compile that have one of these names, numbered in one pass over them: of artifacts
+    their own, of what lacks the payload that would make it one the page of the record."""
     log, base = compile_.process.log, str(compile_.ref)
     same: dict[str, list[int]] = {}
-    for record, name in named(compile_, names):
-        if log.has_payload(record):
-            same.setdefault(name, []).append(record)
     found: dict[int, str] = {}
+    for record, name in named(compile_, names):
+        if is_artifact(log.kind(record), log.has_payload(record)):
+            same.setdefault(name, []).append(record)
+        else:
+            found[record] = record_ref(compile_.process, record)
     for name, records in same.items():
         plain = f"{base}:{name}"
         found.update({r: f"{plain}#{n}" for n, r in enumerate(records, 1)} if len(records) > 1 else {records[0]: plain})
     return found
+
+
+def record_ref(process: Process, record: int) -> str:
+    """The address of the page of one record."""
+    place = process.ref if process.ranks_differ or not process.alone else Ref()
+    return str(Ref(place.rank, place.process, n=record + 1, view="record"))
 
 
 def torch_version(process: Process) -> str | None:

@@ -346,7 +346,7 @@ class Scanner:
     def _facts(self, event: str, value: object, record: int, pid: int) -> None:
         """What the tree and the statuses need of an envelope."""
         if event == "str":
-            if pair := string_of(value):
+            if pid and (pair := string_of(value)):  # 0 is that of a broken prefix: nobody's string table
                 self._batch.strings.append((pid, *pair))
         elif event == "dynamo_start":
             self._batch.started.append(started_of(value, record))

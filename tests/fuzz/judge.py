@@ -160,8 +160,8 @@ class Judge:
     def page(self, ref: str) -> None:
         """A page as its address gives it, and as JSON."""
         document = build(self.run, ref, self.options)
-        self.printed(ref, document)
         whole_json(shown_data(self.run, parse_ref(ref), document))
+        self.printed(ref, document)
 
     def printed(self, what: str, document: Document) -> None:
         """A document in every form."""

@@ -471,7 +471,8 @@ HARMFUL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 @pytest.mark.parametrize("data", [
     mt.record("exported_program", {}), mt.artifact("dynamo_cpp_guards_str", "x", frame=0, compile=0).partition(b"\n")[0] + b"\n",
-    mt.metrics(frame=0, compile=1) * 2, mt.artifact("recompile_reasons", "0/0: n == 2", "json", frame=0, compile=1),
+    mt.metrics(frame=0, compile=1, fields={"restart_reasons": ["why"]}) * 2,
+    mt.artifact("recompile_reasons", "0/0: n == 2", "json", frame=0, compile=1),
     mt.artifact("dynamo_graph_break_reason", "why", frame=0, compile=0).replace(b"\n\twhy", b""),
     mt.record("dump_file", {"name": "<eval_with_key>.1"}, frame=0, compile=0),
 ], ids=["no program", "no payload", "two metrics", "an earlier compile that is not there", "no reason", "no file"])  # fmt: skip

@@ -348,7 +348,7 @@ def made(seed: int, number: int) -> Case:
             new = change(rng, head, envelope, payload) if envelope is not None else None
         except RecursionError:
             continue
-        if new is not None:
+        if new is not None and len(new) < 8 * LARGEST:
             piece.data, piece.alone = new, False
             case.notes.append(change.__name__)
     for _ in range(rng.choice((0, 0, 1, 2, 5))):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import gc
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
@@ -14,11 +16,12 @@ from textual.actions import ActionParseResult
 from textual.binding import BindingType
 from textual.dom import DOMNode
 
-from tltui.commands import BY_ID, Command, Where
-from tltui.config import THEMES, Config, read_config
+from tltui.commands import BY_ID, Command, Where, clashes
+from tltui.config import Config, read_config
 from tltui.model.run import Run
 from tltui.screens.browser import Browser
-from tltui.screens.faults import Surviving, crash_log
+from tltui.screens.faults import Surviving
+from tltui.screens.signals import leaving_by_signals
 from tltui.screens.workbench import Surroundings
 from tltui.sources.discover import Found
 from tltui.widgets.type_ahead import TypeAhead
@@ -64,6 +67,7 @@ class TltuiApp(Surviving, TypeAhead):
 
     def on_mount(self) -> None:
         """Everything is in place: show the main screen."""
+        self.loop = asyncio.get_running_loop()
         self.theme = self._theme_name
         self.set_class(self.browser.ascii_only, "-ascii")
         self.set_keymap({name: ",".join(keys) for name, keys in self._config.keys.items()})
@@ -121,9 +125,7 @@ def chosen_theme(asked: str | None, config: Config) -> str:
 def start(found: Found, options: argparse.Namespace) -> int:
     """Run the UI; the exit code."""
     config = read_config(BY_ID)
-    if options.theme is not None and options.theme not in THEMES:
-        print(f"tltui: --theme must be one of {', '.join(THEMES)}, not {options.theme}", file=sys.stderr)
-        return 2
+    config = replace(config, problems=(*config.problems, *clashes(config.keys)))
     theme = chosen_theme(options.theme, config)
     if theme == "mono":
         os.environ["NO_COLOR"] = "1"
@@ -134,10 +136,6 @@ def start(found: Found, options: argparse.Namespace) -> int:
     sys.setswitchinterval(SWITCH_INTERVAL)
     gc.disable()  # until the first frame is up: what is made until then stays
     app = TltuiApp(Run(found), config, theme=theme, ascii_only=ascii_only, mouse=mouse)
-    try:
+    with leaving_by_signals(app):
         app.run(mouse=mouse)
-    except Exception as error:
-        if path := crash_log(error):
-            print(f"tltui: this is a fault of tltui; where it happened is in {path}", file=sys.stderr)
-        raise
     return app.return_code or 0

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import json
+import math
 import os
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ from tltui.text import tokens
 from tltui.text.atomic import replacing
 from tltui.text.document import Document, Line
 from tltui.text.filename import safe_name
+from tltui.text.sanitize import BEYOND
 
 SGR: dict[str, str] = {
     tokens.OK: "32", tokens.BREAK: "33", tokens.ERROR: "1;31", tokens.EAGER: "31", tokens.EMPTY: "2",
@@ -28,6 +32,10 @@ SGR: dict[str, str] = {
     tokens.ADDED: "32", tokens.REMOVED: "31", tokens.CHANGED: "33",
 }  # fmt: skip
 """Style → ANSI code of the 16 colours that every terminal has."""
+
+LEVELS = 250
+"""Objects and lists in one another that a result is printed with: as many as orjson takes."""
+_ACTED_ON = re.compile(f"[{BEYOND}]")
 
 FORMATS = {"text": ".txt", "ansi": ".ansi", "markdown": ".md"}
 
@@ -143,18 +151,50 @@ def write(document: Document, path: str, style: str = "", lo: int = 0, hi: int |
 
 
 def to_json(value: Any, indent: bool = True) -> bytes:
-    """A result as JSON: frozen dataclasses and named tuples become objects, enums their values, tuples and ranges lists."""
+    """A result as JSON: dataclasses and named tuples become objects, enums their values, tuples and ranges lists, numbers that
+    JSON has no words for null. What a terminal would act on is written as an escape, which is the same JSON."""
     option = orjson.OPT_INDENT_2 if indent else 0
     try:
-        return orjson.dumps(value, default=_default, option=option | orjson.OPT_NON_STR_KEYS)
-    except (TypeError, orjson.JSONEncodeError):
-        # integers beyond 64 bit and lone surrogates are legal in a trace
-        import json
+        return _shown(orjson.dumps(value, default=_default, option=option | orjson.OPT_NON_STR_KEYS))
+    except (TypeError, orjson.JSONEncodeError):  # integers beyond 64 bit, lone surrogates and depth are legal in a trace
+        return _by_hand(value, indent)
 
-        return json.dumps(value, default=_default, indent=2 if indent else None).encode("utf-8", "backslashreplace")
+
+def _by_hand(value: Any, indent: bool) -> bytes:
+    """The same, with the slower encoder of Python, which takes them."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, 16 * LEVELS))
+    try:
+        return json.dumps(_plain(value), indent=2 if indent else None, allow_nan=False).encode()
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def _plain(value: Any, level: int = 0) -> Any:
+    """A result in terms of JSON."""
+    if isinstance(value, enum.Enum):
+        return _plain(value.value, level)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if level > LEVELS:
+        return "(nested too deeply)"
+    if isinstance(value, dict):
+        return {_key(key): _plain(item, level + 1) for key, item in value.items()}
+    if isinstance(value, list) or type(value) is tuple:
+        return [_plain(item, level + 1) for item in value]
+    return _plain(_default(value), level)
+
+
+def _key(key: Any) -> str:
+    """A key as orjson writes it."""
+    plain = _plain(key)
+    return plain if isinstance(plain, str) else json.dumps(plain)
 
 
 def _default(value: Any) -> Any:
+    """What JSON has no words for, one step nearer to it."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, enum.Enum):
@@ -166,3 +206,10 @@ def _default(value: Any) -> Any:
     if isinstance(value, (tuple, range)):
         return list(value)
     raise TypeError(f"no JSON for {type(value).__name__}")
+
+
+def _shown(data: bytes) -> bytes:
+    """JSON without what a terminal would act on: it can only stand in strings, which have another spelling for it."""
+    if data.isascii() and b"\x7f" not in data:
+        return data
+    return _ACTED_ON.sub(lambda match: json.dumps(match[0])[1:-1], data.decode()).encode()

@@ -136,10 +136,11 @@ async def test_one_that_comes_now_and_then_does_not(monkeypatch: pytest.MonkeyPa
 
 
 def test_what_is_overridden_is_as_it_was() -> None:
-    """Both are private names of Textual: a version that changes them must not be taken unseen."""
+    """They are private names of Textual: a version that changes them must not be taken unseen."""
     assert str(inspect.signature(faults.DISPATCH)) == "(self, message: 'Message') -> 'None'"
     assert inspect.iscoroutinefunction(faults.DISPATCH)
     assert str(inspect.signature(App._handle_exception)) == "(self, error: 'Exception') -> 'None'"
+    assert str(inspect.signature(App._fatal_error)) == "(self) -> 'None'"
     assert faults.DISPATCH.__module__ == "textual.message_pump"
 
 

@@ -400,6 +400,22 @@ def test_extract_overwrites_only_with_force(tmp_path: Path, tltui: Command) -> N
     assert tltui.err == f"tltui: {path}: is not a directory\n"
 
 
+@pytest.mark.parametrize("command", ["extract {log} -o {out}", "timing {log} --perfetto {out}/a", "bundle {log} -o {out}/a"])
+def test_a_full_disk_leaves_no_part_of_a_file(command: str, tmp_path: Path) -> None:
+    """A limit on the size of a file fails as a full disk does: in the midst of a file."""
+    data = mt.artifact("small", "x", frame=0, compile=0) + mt.artifact("large", "line\n" * 20_000, frame=0, compile=0)
+    data += b"".join(mt.chromium("n" * 1000, phase, frame=0, compile=0) for phase in "BE" * 40)
+    log, out = mt.write(tmp_path, data), tmp_path / "out"
+    out.mkdir()
+    line = f"ulimit -f 30; {sys.executable} -m tltui {command.format(log=log, out=out)}"
+    env = os.environ | {"PYTHONPATH": SOURCES, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, env=env, check=False)
+    target = out / "norank/0_0/large.txt" if "extract" in command else out / "a"
+    assert (done.returncode, done.stderr) == (2, f"tltui: {target}: File too large\n")
+    left = [path for path in out.rglob("*") if path.is_file()]
+    assert left == ([out / "norank/0_0/small.txt"] if "extract" in command else [])
+
+
 # errors
 
 
@@ -630,6 +646,51 @@ def test_a_closed_stdout(command: str, here: Path) -> None:
 def test_a_closed_stderr(here: Path) -> None:
     done = in_a_shell("ls nowhere 2>&-")
     assert (done.returncode, done.stdout) == (2, "")
+
+
+# faults of ours
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("a text of the trace"), RecursionError(), KeyError(BAD)], ids=repr)
+def test_a_fault_of_ours_is_one_line(error: Exception, here: Path, tltui: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*given: object) -> None:
+        raise error
+
+    monkeypatch.setattr("tltui.documents.tree.listing.listing_document", fail)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(here / "cache"))
+    assert tltui("ls", "a.log", code=70) == ""
+    log = here / "cache" / "tltui" / "crash.log"
+    kind = type(error).__name__
+    assert tltui.err == f"tltui: {kind}: this is a fault of tltui; where it happened is in {log} (TLTUI_DEBUG=1 prints it)\n"
+    assert log.read_text().startswith(f"{kind}\n") and "in fail" in log.read_text() and "a text of" not in log.read_text()
+    log.unlink()
+    os.mkfifo(log)  # nobody reads it: nothing waits
+    tltui("ls", "a.log", code=70)
+    assert tltui.err == f"tltui: {kind}: this is a fault of tltui (TLTUI_DEBUG=1 prints it)\n"
+
+
+def test_a_fault_of_ours_with_all_of_it(here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*given: object) -> None:
+        raise KeyError(BAD)
+
+    monkeypatch.setattr("tltui.documents.tree.listing.listing_document", fail)
+    monkeypatch.setenv("TLTUI_DEBUG", "1")
+    assert main(["ls", "a.log"]) == 70
+    err = capsys.readouterr().err
+    assert err.startswith("Traceback (most recent call last):\n") and "in fail" in err and "KeyError" in err
+    assert "\x1b" not in err
+
+
+def test_nobody_listens(here: Path) -> None:
+    """Neither to what is printed nor to what is said of it."""
+    for line in ("--help | true", "ls --help | true", "ls a.log | true", "ls a.log 2>&1 | true"):
+        done = in_a_shell(line)
+        assert (done.returncode, done.stderr) == (0, ""), line
+    for line in ("ls nowhere 2>&1 | true", "ls --nonsense 2>&1 | true", "ls nowhere 2>/dev/full", "ls a.log >/dev/full 2>&1"):
+        done = in_a_shell(line)
+        assert (done.returncode, done.stderr) == (2, ""), line
+    done = in_a_shell("ls a.log >/dev/full")
+    assert (done.returncode, done.stderr) == (2, "tltui: input or output: No space left on device\n")
 
 
 # without PATH

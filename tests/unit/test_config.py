@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from tltui.commands import BY_ID
-from tltui.config import Config, config_path, read_config
+from tltui.commands import BY_ID, COMMANDS, clashes
+from tltui.config import Config, config_path, is_key, read_config
 
 
 def read(path: Path, text: str) -> Config:
@@ -53,3 +54,66 @@ def test_no_toml_no_utf8_no_file(tmp_path: Path) -> None:
 def test_the_variable_names_the_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TLTUI_CONFIG", str(tmp_path / "x.toml"))
     assert config_path() == tmp_path / "x.toml"
+
+
+def problem(path: Path, text: str) -> str:
+    config = read(path, text)
+    [said] = config.problems
+    assert config == Config(problems=(said,))
+    return said.removeprefix(str(path))
+
+
+@pytest.mark.parametrize(("text", "told"), [
+    ("a = " + "[" * 100_000, ": nested too deeply"),
+    ("theme = " + "[" * 400 + "]" * 400, ""),
+    ("theme = " + "9" * 5000, ": "),
+    ("#" * (1 << 20) + "\n", ": is larger than 1 MB: that is no config file"),
+], ids=["depth", "depth of a value", "digits", "size"])  # fmt: skip
+def test_a_file_that_cannot_be_read_is_one_problem(text: str, told: str, tmp_path: Path) -> None:
+    assert told in problem(tmp_path / "c.toml", text)
+    assert len(problem(tmp_path / "c.toml", text)) < 300
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "c.toml")
+    assert read_config(BY_ID, tmp_path / "c.toml").problems == (f"{tmp_path / 'c.toml'}: is no regular file",)
+
+
+def test_many_problems_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    config = read(path, "".join(f"key{n} = 1\n" for n in range(60_000)))
+    assert len(config.problems) == 21 and config.problems[20] == f"{path}: 59980 more problems"
+    assert config.problems[19].startswith(f"{path}, line 20: key19: no such setting")
+
+
+@pytest.mark.parametrize("key", ["no key!!", "\x1b", "ctrl+", "+j", "crtl+j", "ctrl+ctrl+alt+ctrl+j", "f99", " ", "latin_capital"])
+def test_keys_that_are_none(key: str, tmp_path: Path) -> None:
+    config = read(tmp_path / "c.toml", f'[keys]\n"app.help" = {["?", key]!r}\n'.replace("\\x", "\\u00"))
+    assert config.keys == {} and "is no key" in config.problems[0] and "line 2: app.help" in config.problems[0]
+    assert "\x1b" not in config.problems[0]
+
+
+def test_keys_of_the_defaults_are_keys() -> None:
+    for command in COMMANDS:
+        assert all(map(is_key, command.keys)), command.id
+    for key in ("?", "ctrl+t", "alt+right", "f24", "J", "é", "ctrl+shift+f5", "full_stop", "+", "ctrl+question_mark"):
+        assert is_key(key), key
+
+
+def test_a_comma_is_written_as_textual_wants_it(tmp_path: Path) -> None:
+    assert read(tmp_path / "c.toml", '[keys]\n"app.help" = [","]\n').keys == {"app.help": ("comma",)}
+
+
+def test_a_key_of_something_else_is_told() -> None:
+    assert clashes({}) == []
+    assert clashes({"app.leave": ("j",)}) == [
+        "app.leave: j is the key of tree.cursor_down too, and only one of them works; ctrl+q always quits",
+        "app.leave: j is the key of document.cursor_down too, and only one of them works; ctrl+q always quits",
+    ]
+    assert clashes({"app.next_error": ("b",), "app.next_break": ("e",)}) == []
+    assert len(clashes({"app.next_error": ("f9",), "app.next_break": ("f9",)})) == 1
+    assert clashes({"provenance.next_unit": ("j",), "tree.top": ("home",)}) == []
+
+
+def test_the_defaults_do_not_clash() -> None:
+    assert clashes({command.id: command.keys for command in COMMANDS}) == []

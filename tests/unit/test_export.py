@@ -7,17 +7,19 @@ import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from made_logs import trace
 
 from tltui.documents.build import build
-from tltui.export import WouldOverwrite, ansi, format_of, lines_of, proposed_name, to_json, write
+from tltui.export import LEVELS, WouldOverwrite, ansi, format_of, lines_of, proposed_name, to_json, write
 from tltui.model.status import Status
 from tltui.text.bytes_document import BytesDocument
 from tltui.text.document import Builder, Line, Options, Span
 from tltui.text.filename import safe_name
 from tltui.text.payload import Payload
+from tltui.text.sanitize import sanitize
 
 
 def page() -> Builder:
@@ -117,3 +119,51 @@ def test_json_takes_whatever_a_result_holds() -> None:
     assert value == {"result": {"status": "ok", "parts": [1, 2], "big": 2**70, "odd": "\ud800"}, "set": [1, 3]}
     with pytest.raises(TypeError):
         to_json(object())
+
+
+class Pair(NamedTuple):
+    left: int
+    right: float
+
+
+@pytest.mark.parametrize("more", [None, 2**70, "\ud800"], ids=["orjson", "a large integer", "a surrogate"])
+def test_json_has_names_and_no_words_of_its_own(more: object) -> None:
+    """Named tuples are objects, whichever encoder is used; NaN and Infinity are no JSON."""
+
+    @dataclass(frozen=True)
+    class Result:
+        pair: Pair
+        pairs: tuple[Pair, ...]
+        by_rank: dict[int | None, Pair]
+        more: object
+
+    pair = Pair(1, float("inf"))
+    text = to_json(Result(pair, (pair, Pair(2, 0.5)), {3: pair, None: pair}, more))
+    named = {"left": 1, "right": None}
+    assert json.loads(text, parse_constant=pytest.fail) == {
+        "pair": named, "pairs": [named, {"left": 2, "right": 0.5}], "by_rank": {"3": named, "null": named}, "more": more,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("more", ["", "\ud800"], ids=["orjson", "a surrogate"])
+def test_json_does_nothing_on_a_terminal(more: str) -> None:
+    """And is the same JSON."""
+    every = [chr(code) for code in (*range(0x20), *range(0x7F, 0x3000), *range(0xFD00, 0x10000), *range(0x1BC00, 0x1BCB0),
+                                    *range(0xE0000, 0xE0100), 0x1F600) if sanitize(chr(code)) != chr(code)]  # fmt: skip
+    every = [char for char in every if not "\ud800" <= char <= "\udfff"] + ["é✓漢😀", "\\u202e", more]
+    text = to_json({char: f"x{char}y" for char in every}).decode()
+    assert json.loads(text) == {char: f"x{char}y" for char in every}
+    assert sanitize(text.replace("\n", " ")) == text.replace("\n", " ")
+    assert "é✓漢😀" in text or more
+
+
+def test_json_of_something_deep() -> None:
+    deep: object = 1
+    for _ in range(900):
+        deep = [deep]
+    assert to_json({"deep": deep, "beside": 2}).count(b"[") == LEVELS
+    assert b"(nested too deeply)" in to_json(deep)
+    deep = 1
+    for _ in range(LEVELS - 10):
+        deep = {"a": deep}
+    assert json.loads(to_json(deep)) == deep

@@ -21,6 +21,8 @@ from tltui.cli import main
 from tltui.documents.build import build
 from tltui.documents.pages.damage import damage_report
 from tltui.documents.pages.records import record_ref
+from tltui.documents.pages.table import VIEWS
+from tltui.documents.scope import scope_of
 from tltui.documents.shown import extract
 from tltui.export import lines_of, to_json
 from tltui.model.artifacts import Artifact, artifacts_of
@@ -445,15 +447,69 @@ def everything_opens(run: Run) -> str:
         refs.append(str(process.ref))
     shown = []
     for ref in refs:
-        document = build(run, ref, Options())
-        text = "\n".join([document.title, *lines_of(document)])
-        shown.append(text)
-        to_json(document.data())
-        assert not HARMFUL.search(text), ref
+        shown.append(opens(run, ref))
     return "\n".join(shown)
 
 
+def opens(run: Run, ref: str) -> str:
+    """Build and print a page, and open all that it links to; its text."""
+    document = build(run, ref, Options())
+    text = "\n".join([document.title, *lines_of(document)])
+    to_json(document.data())
+    assert not HARMFUL.search(text), ref
+    for target in {link.target for n in range(len(document)) for link in document.line(n).links}:
+        if not target.startswith(("file:", "line:", "http")):
+            assert build(run, target, Options()).title
+    return text
+
+
 HARMFUL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+# what pages link to
+
+
+@pytest.mark.parametrize("data", [
+    mt.record("exported_program", {}), mt.artifact("dynamo_cpp_guards_str", "x", frame=0, compile=0).partition(b"\n")[0] + b"\n",
+    mt.metrics(frame=0, compile=1, fields={"restart_reasons": ["why"]}) * 2,
+    mt.artifact("recompile_reasons", "0/0: n == 2", "json", frame=0, compile=1),
+    mt.artifact("dynamo_graph_break_reason", "why", frame=0, compile=0).replace(b"\n\twhy", b""),
+    mt.record("dump_file", {"name": "<eval_with_key>.1"}, frame=0, compile=0),
+], ids=["no program", "no payload", "two metrics", "an earlier compile that is not there", "no reason", "no file"])  # fmt: skip
+def test_every_link_opens(data: bytes, tmp_path: Path) -> None:
+    run = opened(tmp_path, data)
+    everything_opens(run)
+    for view in VIEWS:
+        opens(run, f"@{view.name}")
+        for compile_ in run.compiles():
+            opens(run, f"@{view.name}:{compile_.ref}")
+
+
+def test_a_string_of_pid_0(tmp_path: Path) -> None:
+    """A line that is no record has no pid either: it goes to the first process, which does not take the string for its own."""
+    run = opened(tmp_path, BEFORE + mt.string("/a.py", 0, pid=0) + mt.start(frame=0, compile=0) + AFTER)
+    assert [process.string(0) for process in run.processes()] == ["‹str#0›"]
+    everything_opens(run)
+    neighbours_are_whole(log_of(run))
+
+
+# numbers that no float holds
+
+
+@pytest.mark.parametrize("huge", [10**400, -(10**400), 10**308, 2**63, 2**64], ids=lambda value: str(value)[:9])
+def test_times_that_no_float_holds(huge: int, tmp_path: Path) -> None:
+    event = json.dumps({"name": "dynamo", "ts": huge, "ph": "B", "args": {}, "tid": 0, "pid": 0})
+    ids = {"frame": 0, "compile": 0, "attempt": 0}
+    fields = {"inductor_compile_time_s": huge, "duration_us": huge, "start_time_us": huge, "graph_node_count": huge}
+    odd = mt.record("chromium_event", {}, event, **ids) + mt.chromium("dynamo", "E", **ids) + mt.metrics(fields=fields, **ids)
+    run = opened(tmp_path, BEFORE + odd + AFTER)
+    assert damage(run) == []
+    for view in VIEWS:
+        for ref in ("", ":0/0"):
+            document = build(run, f"@{view.name}{ref}", Options())
+            assert list(lines_of(document)) and json.loads(to_json(document.data()), parse_constant=pytest.fail)
+    everything_opens(run)
+    neighbours_are_whole(log_of(run))
 
 
 # key `timestamp`, `thread`, `pathname`, `lineno` in envelope
@@ -472,13 +528,27 @@ def test_reserved_keys_in_the_envelope(tmp_path: Path) -> None:
 
 
 def test_ids_float_str_huge(tmp_path: Path) -> None:
-    run = opened(tmp_path, b"".join(mt.artifact("a", "x", frame=frame, compile=0) for frame in (1.0, "2", 2**64 + 1, 10**30)))
+    most = 2**63 - 1
+    run = opened(tmp_path, b"".join(mt.artifact("a", "x", frame=frame, compile=0) for frame in (1.0, "2", most, str(most - 1))))
     assert damage(run) == []
-    assert [compile_.label.strip("[]") for compile_ in run.compiles()] == ["1/0", "2/0", f"{2**64 + 1}/0", f"{10**30}/0"]
+    assert [compile_.label.strip("[]") for compile_ in run.compiles()] == ["1/0", "2/0", f"{most}/0", f"{most - 1}/0"]
     for compile_ in run.compiles():
         assert run.resolve(str(compile_.ref)) is compile_
     run = opened(tmp_path, BEFORE + mt.artifact("a", "x", frame="first", compile=1.5) + AFTER)
-    assert damage(run) == [(2, "an id is not a whole number: frame_id is 'first'; frame_compile_id is 1.5")]
+    assert damage(run) == [(2, "an id is not a whole number below 2^63: frame_id is 'first'; frame_compile_id is 1.5")]
+
+
+@pytest.mark.parametrize("huge", [2**63, 10**30, 1e300, 10**399, str(2**63)], ids=lambda value: str(value)[:20])
+def test_numbers_beyond_64_bit_are_no_ids(huge: Any, tmp_path: Path) -> None:
+    """An address of hundreds of digits could not be typed, nor be the name of a directory."""
+    odd = mt.artifact("a", "x", frame=huge, compile=huge) + mt.artifact("b", "y", rank=huge, frame=0, compile=0, attempt=huge)
+    run = opened(tmp_path, BEFORE + odd + AFTER)
+    assert [number for number, _ in damage(run)] == [2, 3]
+    assert [str(compile_.ref) for compile_ in run.compiles()] == ["0/0", "none"]
+    everything_opens(run)
+    written = [Path(path).name for path, _ in extract(run, (), str(tmp_path / "out"))]
+    assert written == ["before.txt", "b.txt", "after.txt", "a.txt"]
+    neighbours_are_whole(log_of(run))
 
 
 def test_only_frame_id(tmp_path: Path) -> None:
@@ -490,6 +560,9 @@ def test_only_frame_id(tmp_path: Path) -> None:
         for artifact in artifacts_of(compile_):
             assert run.resolve(str(artifact.ref)) == artifact
     everything_opens(run)
+    for page in ("@records:3/-", "@summary:3/-", "@provenance:3/-", "@unit:3/-#1"):
+        assert run.resolve("3/-") is run.resolve(scope_of(run, page).ref)
+    assert build(run, "@source:3/-:f.py:2", Options()).ref == "@source:3/-:f.py:2"
 
 
 # filename −1, line null, unknown str id

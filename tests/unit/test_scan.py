@@ -62,6 +62,11 @@ def _json(text: bytes) -> Any:
 
 
 def _number(value: Any) -> Any:
+    found = _any_number(value)
+    return found if found is not None and found < 2**63 else None
+
+
+def _any_number(value: Any) -> Any:
     if isinstance(value, bool):
         return None
     if isinstance(value, float):
@@ -519,14 +524,14 @@ def test_ten_megabytes_of_envelope_and_of_line() -> None:
     assert len(log) == len(scan(SMALL)) + 1
 
 
-@pytest.mark.parametrize("odd", [1.0, "1", 2**63, 2**64 + 1, 10**30])
+@pytest.mark.parametrize("odd", [1.0, "1", 2**53 + 1, 2**63 - 1])
 def test_ids_that_can_be_understood(odd: Any) -> None:
     log = scan(mt.record("x", {}, frame=odd, compile=0) * 2)
     assert not log.damage
     assert {log.context(record).frame for record in log.records()} == {int(odd)}
 
 
-@pytest.mark.parametrize("odd", [1.5, "one", -1, True, [1], {"a": 1}, "٣", "9" * 5000])
+@pytest.mark.parametrize("odd", [1.5, "one", -1, True, [1], {"a": 1}, "٣", "9" * 5000, 2**63, 10**30, 1e300])
 def test_ids_that_can_not(odd: Any) -> None:
     log = scan(mt.record("x", {}, frame=odd, compile=0) * 2)
     assert [damage.record for damage in log.damage] == [0, 1], "each of them is told"

@@ -109,7 +109,7 @@ def test_times_are_shown_in_units_that_people_read() -> None:
     assert number_text(1.5, "s") == "1.50 s" and number_text(3, "ms") == "3 ms"
     assert number_text(26192, "bytes") == "25.6 KB" and number_text(6548, "count") == "6,548"
     assert number_text(1795172460350831, "epoch us") == number_text(1795172460.350831, "epoch s")
-    assert number_text(float("nan"), "us") == "nan" and number_text(1e300, "epoch s") == "?"
+    assert number_text(float("nan"), "us") == "nan" and number_text(1e300, "epoch s") == "1e+300"
 
 
 def test_unknown_fields_are_shown_with_the_unit_of_their_name(tmp_path: Path) -> None:

@@ -336,7 +336,7 @@ def test_every_trace(name: str) -> None:
     found = result(document)
     assert found.recompiles == sum(len(frame.recompiles) for frame in found.frames)
     assert found.recompiles == sum(c.is_recompile and c.is_compile for c in run.compiles())
-    assert json.loads(to_json(found))["schema"] == 1
+    assert json.loads(to_json(found))["schema"] == 2
     lead_somewhere(run, document)
 
 

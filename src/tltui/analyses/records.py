@@ -6,18 +6,18 @@ that the analysis needs, and what has another type counts as not there.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from tltui.model.artifacts import artifact_name
+from tltui.model.artifacts import artifact_name, is_artifact
 from tltui.model.nodes import Compile, Process
+from tltui.model.ref import Ref
 from tltui.text.lru import Lru
 from tltui.text.payload import ByteSource
 from tltui.trace.batch import ORPHAN
 from tltui.trace.files import Gone
-from tltui.trace.grammar import PREFIX, parse_json
+from tltui.trace.grammar import MOST, PREFIX, number, parse_json
 from tltui.trace.log import Log
 
 AHEAD = 1 << 16
@@ -101,20 +101,14 @@ def text_in(fields: object, key: str) -> str | None:
 
 
 def number_in(fields: object, key: str) -> float | None:
-    """A finite number of an object."""
-    value = fields.get(key) if isinstance(fields, dict) else None
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    try:
-        return float(value) if math.isfinite(value) else None
-    except OverflowError:  # an integer that no float holds
-        return None
+    """A number of an object, small enough to be reckoned with."""
+    return number(fields.get(key)) if isinstance(fields, dict) else None
 
 
 def whole_in(fields: object, key: str) -> int | None:
-    """An integer of an object."""
+    """An integer of an object, small enough for a column of 64 bit."""
     value = fields.get(key) if isinstance(fields, dict) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and -MOST < value < MOST else None
 
 
 def list_in(fields: object, key: str) -> list[Any]:
@@ -167,21 +161,30 @@ def metrics_fields(compile_: Compile, reader: Reader | None = None) -> list[tupl
 
 def address(compile_: Compile, record: int, name: str) -> str:
     """The address of one of the artifacts of a compile. For many of them there is `addresses`."""
-    return addresses(compile_, (name,)).get(record) or f"{compile_.ref}:{name}"
+    return addresses(compile_, (name,)).get(record) or record_ref(compile_.process, record)
 
 
 def addresses(compile_: Compile, names: Iterable[str]) -> dict[int, str]:
-    """Record → address of the artifacts of a compile that have one of these names, numbered in one pass over its records."""
+    """Record → address of the records of a compile that have one of these names, numbered in one pass over them: of artifacts
+    their own, of what lacks the payload that would make it one the page of the record."""
     log, base = compile_.process.log, str(compile_.ref)
     same: dict[str, list[int]] = {}
-    for record, name in named(compile_, names):
-        if log.has_payload(record):
-            same.setdefault(name, []).append(record)
     found: dict[int, str] = {}
+    for record, name in named(compile_, names):
+        if is_artifact(log.kind(record), log.has_payload(record)):
+            same.setdefault(name, []).append(record)
+        else:
+            found[record] = record_ref(compile_.process, record)
     for name, records in same.items():
         plain = f"{base}:{name}"
         found.update({r: f"{plain}#{n}" for n, r in enumerate(records, 1)} if len(records) > 1 else {records[0]: plain})
     return found
+
+
+def record_ref(process: Process, record: int) -> str:
+    """The address of the page of one record."""
+    place = process.ref if process.ranks_differ or not process.alone else Ref()
+    return str(Ref(place.rank, place.process, n=record + 1, view="record"))
 
 
 def torch_version(process: Process) -> str | None:

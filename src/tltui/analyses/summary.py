@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from tltui.analyses.counted import Count, counts
 from tltui.analyses.epochs import Forgotten, forgotten
 from tltui.analyses.parts import part
 from tltui.analyses.problems.breaks import GraphBreak, known_breaks
@@ -50,6 +51,23 @@ class Code:
     def shown(self) -> str | None:
         """The name to show."""
         return self.known_as or self.name
+
+
+class Slowest(NamedTuple):
+    """A compile that took long."""
+
+    ref: str
+    seconds: float
+    code: Code
+
+
+class CacheUse(NamedTuple):
+    """How a cache answered."""
+
+    cache: str
+    hits: int
+    misses: int
+    bypassed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,19 +165,20 @@ class Summary:
     """When the last compile ended."""
     costs: tuple[CodeCost, ...]
     """The most expensive first."""
-    slowest: tuple[tuple[str, float, Code], ...]
-    """(address, seconds, code) of the slowest compiles."""
+    slowest: tuple[Slowest, ...]
+    """The slowest compiles."""
     errors: tuple[ErrorLine, ...]
     eager: tuple[ErrorLine, ...]
     """Functions that torch gave up."""
     breaks: tuple[BreakPlace, ...]
     breaks_read: int
     recompiled: MostRecompiled | None
-    caches: tuple[tuple[str, int, int, int], ...]
-    """(cache, hits, misses, bypassed) of the caches that were asked."""
+    caches: tuple[CacheUse, ...]
+    """The caches that were asked."""
     unfinished: tuple[Unfinished, ...]
     """The newest of each process first; at most `UNFINISHED_READ`."""
-    cudagraph_skips: tuple[tuple[str, int], ...]
+    cudagraph_skips: tuple[Count, ...]
+    """Why there is no CUDA graph; the most frequent first."""
     versions: tuple[str, ...]
     forgotten: Forgotten | None
     """What was compiled again after ids began again; None where they did not."""
@@ -183,7 +202,7 @@ def summarise(processes: Iterable[Process]) -> Summary:
         min((start for start, _ in starts), default=None),
         max((start + c.tally.seconds * 1e6 for start, c in starts), default=None),
         tuple(_cost(code, members, rank) for code, members in _dearest(by_code)),
-        tuple((str(c.ref), seconds, code_of(c)) for seconds, c in slow if seconds > 0),
+        tuple(Slowest(str(c.ref), seconds, code_of(c)) for seconds, c in slow if seconds > 0),
         _errors(real, rank, Status.ERROR),
         _errors(real, rank, Status.EAGER),
         breaks,
@@ -191,7 +210,7 @@ def summarise(processes: Iterable[Process]) -> Summary:
         _most_recompiled(real),
         _caches(compiles),
         _unfinished(real),
-        tuple(Counter(r for c in real if (r := c.facts.cudagraph_skip_reason)).most_common(5)),
+        counts(Counter(r for c in real if (r := c.facts.cudagraph_skip_reason)).most_common(5)),
         versions_of(everything),
         forgotten(everything),
     )
@@ -336,10 +355,10 @@ def doing(compile_: Compile, reader: Reader) -> Open | None:
     return waiting[-1] if waiting else None
 
 
-def _caches(compiles: list[Compile]) -> tuple[tuple[str, int, int, int], ...]:
+def _caches(compiles: list[Compile]) -> tuple[CacheUse, ...]:
     total: Counter[str] = Counter()
     for compile_ in compiles:
         if compile_.counts:
             total.update(compile_.counts)
-    rows = [(title, total[f"{k}_hit"], total[f"{k}_miss"], total[f"{k}_bypass"]) for title, k in CACHE_COUNTS]
+    rows = [CacheUse(title, total[f"{k}_hit"], total[f"{k}_miss"], total[f"{k}_bypass"]) for title, k in CACHE_COUNTS]
     return tuple(row for row in rows if any(row[1:]))

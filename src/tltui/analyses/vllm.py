@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from tltui.analyses.compare.graph_shape import graph_shape, same_graph
 from tltui.analyses.parts import parsed, reader_of
@@ -30,6 +31,13 @@ _CACHES = {
     "fx_graph_cache_hit": "hit", "fx_graph_cache_miss": "miss", "fx_graph_cache_bypass": "bypass",
     "aotautograd_cache_hit": "hit", "aotautograd_cache_miss": "miss", "aotautograd_cache_bypass": "bypass",
 }  # fmt: skip
+
+
+class SizeRange(NamedTuple):
+    """A range of sizes; both -1: not stated."""
+
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +89,10 @@ class Piece:
     """What the cache of the lowering answered: hit, miss or bypass."""
 
     @property
-    def range(self) -> tuple[int, int]:
+    def range(self) -> SizeRange:
         """To order and compare ranges."""
         start = -1 if self.start is None else self.start
-        return start, start if self.single or self.end is None else self.end
+        return SizeRange(start, start if self.single or self.end is None else self.end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +143,7 @@ class Call:
     """What each fusion pass looks for."""
     others: tuple[Named, ...]
     """Further artifacts of the call that belong to no piece."""
-    ranges: tuple[tuple[int, int], ...]
+    ranges: tuple[SizeRange, ...]
     """The ranges of sizes in which anything was compiled, ascending; (-1, -1): not stated."""
     submodules: tuple[Submodule, ...]
     passes: tuple[PassTotal, ...]
@@ -151,13 +159,13 @@ class Call:
 class Vllm:
     """The compile calls of a part of a run."""
 
-    schema: int = 1
+    schema: int = 2
     calls: tuple[Call, ...] = ()
 
 
 def vllm_of(compiles: Iterable[Compile]) -> Vllm:
     """The compile calls, all at once."""
-    return Vllm(1, tuple(call for call in read_calls(compiles) if call is not None))
+    return Vllm(2, tuple(call for call in read_calls(compiles) if call is not None))
 
 
 def read_calls(compiles: Iterable[Compile]) -> Generator[Call | None, None, None]:

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from tltui.cli.ending import Ended, ended_by_signals
 from tltui.cli.failure import Failure, tell
 from tltui.cli.registry import COMMANDS, command, parser_of
 
@@ -18,21 +19,41 @@ GARBAGE = (20_000, 20, 20)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; the exit code: 0, that of the command, or 2 with a message on stderr."""
+    """Run a command; the exit code: 0, that of the command, 2 with a message on stderr, 70 for a fault of ours, or 128 and the
+    number of the signal that ended it."""
     gc.set_threshold(*GARBAGE)
     try:
-        return _run(list(sys.argv[1:] if argv is None else argv))
+        with ended_by_signals():
+            return _guarded(list(sys.argv[1:] if argv is None else argv))
+    except KeyboardInterrupt:
+        code = 130
+    except Ended as ended:
+        code = ended.code
+    _leave_nothing()
+    return code
+
+
+def _guarded(arguments: list[str]) -> int:
+    """Run a command; what it fails with becomes a message and an exit code."""
+    try:
+        return _run(arguments)
     except Failure as failure:
         tell(f"tltui: {failure}")
-    except BrokenPipeError:
-        # `| head` closed our output: not an error, and nothing may be written any more
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # `| head` closed our output: not an error
+        _last_flush()
         return 0
+    except SystemExit:  # argparse, after `--help` and what is no command
+        _last_flush()
+        raise
     except OSError as error:
+        _last_flush()
         more = "; --force replaces it" if isinstance(error, FileExistsError) and error.strerror == "exists" else ""
         tell(f"tltui: {error.filename or 'input or output'}: {error.strerror or error}{more}")
-    except KeyboardInterrupt:
-        return 130
+    except Exception as error:
+        from tltui.crash import CODE, last_words
+
+        tell(last_words(error))
+        return CODE
     return 2
 
 
@@ -63,3 +84,20 @@ def _run(arguments: list[str]) -> int:
     except BadAddress as bad:
         raise Failure(f"{bad}{options.hint}") from None
     return int(getattr(options, "exit_code", 0))
+
+
+def _last_flush() -> None:
+    """Write what is still to be written; where nothing can be, it goes nowhere, instead of failing again when Python ends."""
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _leave_nothing() -> None:
+    """End what was started: who ends us does not end it."""
+    from tltui.text.search.child import end_all
+
+    end_all()

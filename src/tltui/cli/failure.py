@@ -19,4 +19,7 @@ def safe(text: str) -> str:
 def tell(text: str) -> None:
     """Print on stderr, where there is one."""
     if sys.stderr is not None:
-        print(safe(text), file=sys.stderr)
+        try:
+            print(safe(text), file=sys.stderr)
+        except OSError:  # nobody listens
+            return

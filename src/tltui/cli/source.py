@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tltui.cli.failure import Failure
 from tltui.cli.loading import load, one_ref
 from tltui.cli.parser import Parser, add_json, add_markdown, add_paths, add_refs
 from tltui.cli.printing import layout, printed
-from tltui.model.ref import Ref, parse_ref
+from tltui.model.ref import parse_ref
 
 EXAMPLES = """\
 examples:
@@ -30,10 +31,11 @@ def add_arguments(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """The page of the line."""
     from tltui.documents.build import build
+    from tltui.documents.scope import place_of
 
     if not options.place:
         raise Failure("which line? FILE:LINE is meant, for example train.py:42")
     found = load(options)
     part = parse_ref(one_ref(options))
-    ref = Ref(part.rank, part.process, part.id, artifact=options.place, view="source")
+    ref = replace(place_of(part), artifact=options.place, view="source")
     yield from printed(build(found, ref, layout(options)), options)

@@ -7,7 +7,7 @@ import os
 import sys
 
 from tltui import __version__
-from tltui.cli.failure import tell
+from tltui.cli.failure import Failure, tell
 from tltui.cli.parser import Parser, add_paths
 from tltui.cli.registry import COMMANDS, command
 
@@ -56,6 +56,10 @@ def open_ui(options: argparse.Namespace) -> int:
         options.json = options.check = False
         write(command("ls").run(options))
         return 0
+    from tltui.config import THEMES
+
+    if options.theme is not None and options.theme not in THEMES:
+        raise Failure(f"--theme must be one of {', '.join(THEMES)}, not {options.theme}")
     found = look(options.paths, options.latest)
     from tltui.app import start
 

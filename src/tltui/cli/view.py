@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 
 from tltui.cli.loading import load, one_ref
@@ -37,9 +38,9 @@ def part(options: argparse.Namespace) -> Ref:
     """The part of the run that REF, --rank and --frame name together."""
     ref = parse_ref(one_ref(options))
     if options.rank is not None:
-        ref = Ref(options.rank, ref.process, ref.id)
+        ref = replace(ref, rank=options.rank)
     if options.frame is not None and ref.id is None:
-        ref = Ref(ref.rank, ref.process, CompileId(None, options.frame, None))
+        ref = replace(ref, id=CompileId(None, options.frame, None))
     return ref
 
 

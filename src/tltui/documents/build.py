@@ -19,7 +19,7 @@ from tltui.documents.pages.listed import pages_document
 from tltui.documents.pages.records import records_document
 from tltui.documents.pages.source import source_document
 from tltui.documents.pages.table import BY_NAME
-from tltui.documents.scope import view_document
+from tltui.documents.scope import place_of, view_document
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import BadAddress, Ref, parse_ref
@@ -60,7 +60,7 @@ def _view(run: Run, ref: Ref, options: Options) -> Document:
 
 
 def _records(run: Run, ref: Ref, options: Options) -> Document:
-    place = Ref(ref.rank, ref.process, ref.id)
+    place = place_of(ref)
     node = run.resolve(place)
     return records_document(node, list(run.processes()), place)
 
@@ -79,7 +79,7 @@ def _record(run: Run, ref: Ref, options: Options) -> Document:
 
 def _of_compile(make: Callable[[Run, Compile, Ref, Options], Document]) -> Callable[[Run, Ref, Options], Document]:
     def page(run: Run, ref: Ref, options: Options) -> Document:
-        node = run.resolve(Ref(ref.rank, ref.process, ref.id))
+        node = run.resolve(place_of(ref))
         if not isinstance(node, Compile):
             raise BadAddress(f"{ref} is not about a compile")
         return make(run, node, ref, options)

@@ -120,7 +120,7 @@ class Bundle:
             if kind.event == "str":
                 wanted.discard(record)
                 value = log.event(record)
-                known = isinstance(value, list) and len(value) == 2
+                known = isinstance(value, list) and len(value) == 2 and isinstance(value[1], int)
                 if everything or (known and value[1] in strings.get(log.context(record).pid, ())):
                     wanted.add(record)
             elif artifact_name(kind) == "torch_version":

@@ -36,6 +36,11 @@ class Scope:
         return str(self.ref.at(view))
 
 
+def place_of(ref: Ref) -> Ref:
+    """The part of the run in an address: no artifact, no attempt, no page. `3/-` stays `3/-`, which is not the frame `3/`."""
+    return replace(ref, attempt=None, artifact=None, n=None, view="")
+
+
 def scope_of(run: Run, ref: Ref | str = "") -> Scope:
     """The scope that an address names: the run, a rank, a process, a frame or a compile (of an artifact: its compile).
 
@@ -43,7 +48,7 @@ def scope_of(run: Run, ref: Ref | str = "") -> Scope:
     """
     if isinstance(ref, str):
         ref = parse_ref(ref)
-    place = Ref(ref.rank, ref.process, ref.id)
+    place = place_of(ref)
     node = run.resolve(place)
     if isinstance(node, Artifact):
         node = node.owner

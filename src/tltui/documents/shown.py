@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
 from tltui.model.nodes import Compile, Frame, Process, Rank
@@ -18,6 +18,24 @@ from tltui.text.payload import Payload
 
 SCHEMA = 1
 PIECE = 4 << 20
+
+
+class ShownArtifact(TypedDict):
+    """An artifact with its text."""
+
+    schema: int
+    ref: str
+    name: str
+    title: str
+    """What its kind is called."""
+    phase: str
+    """The step of the compiler that wrote it."""
+    unit: str | None
+    """The lowering that it belongs to."""
+    attempt: int
+    badge: str
+    """A remark: whether its md5 is right."""
+    text: str
 
 
 def in_unit(run: Run, ref: Ref, unit: str) -> Ref:
@@ -42,17 +60,13 @@ def shown_data(run: Run, ref: Ref, document: Document) -> Any:
     node = None if ref.view else run.resolve(ref)
     if isinstance(node, Artifact):
         units = {unit.number: unit.name for unit in units_of(artifacts_of(node.owner))}
-        return {
-            "schema": SCHEMA,
-            "ref": str(node.ref),
-            "name": node.name,
-            "title": node.kind.title,
-            "phase": node.kind.phase.key,
-            "unit": units.get(node.unit) if node.unit is not None else None,
-            "attempt": node.attempt,
-            "badge": document.badge,
-            "text": "\n".join(document.text()),
-        }
+        return ShownArtifact(
+            schema=SCHEMA, ref=str(node.ref), name=node.name, title=node.kind.title, phase=node.kind.phase.key,
+            unit=units.get(node.unit) if node.unit is not None else None, attempt=node.attempt, badge=document.badge,
+            text="\n".join(document.text()),
+        )  # fmt: skip
+    while not document.advance():  # a page that grows has its result when it is whole
+        pass
     result = document.data()
     content = {"text": "\n".join(document.text())} if result is None else {"result": result}
     return {"schema": SCHEMA, "ref": str(ref), "title": document.title, **content}

@@ -203,7 +203,7 @@ class LogModel:
         strings = self._process(pid).strings
         if strings.get(number) != text:
             strings[number] = text
-            for process in self._by_pid[pid]:
+            for process in self._by_pid.get(pid, ()):
                 process.defined(number)
 
     def _process(self, pid: int, rank: int | None = None, compile_id: CompileId | None = None) -> Process:

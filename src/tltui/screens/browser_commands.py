@@ -10,6 +10,7 @@ from textual import on
 
 from tltui.commands import BY_ID
 from tltui.documents.pages.table import BY_NAME
+from tltui.documents.scope import place_of
 from tltui.export import proposed_name
 from tltui.model.ref import Ref, parse_ref
 from tltui.screens.comparing import Comparing
@@ -18,6 +19,7 @@ from tltui.screens.marking import Marking
 from tltui.screens.outside import Outside
 from tltui.screens.walking import Walking
 from tltui.screens.workbench import Output, Surroundings
+from tltui.text.shell import quoted
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.trace_tree import TraceTree
 
@@ -144,7 +146,7 @@ class BrowserCommands(MainScreen):
     def action_records(self) -> None:
         """The records of what is selected."""
         ref = parse_ref(self.current_node.ref)
-        self.show_ref(str(Ref(ref.rank, ref.process, ref.id, view="records")))
+        self.show_ref(str(place_of(ref).at("records")))
 
     def action_all_views(self) -> None:
         """The list of pages."""
@@ -214,10 +216,10 @@ class BrowserCommands(MainScreen):
             self.copy_lines(self.document_view)
 
     def action_copy_address(self) -> None:
-        """Address and file."""
+        """Address and file, as words for a shell."""
         compile_ = self.current_compile
         path = compile_.process.log.path if compile_ else self.trace.found.paths[0]
-        self.copy(f"{path} {self.shown_ref}".strip())
+        self.copy(" ".join(quoted(word) for word in (path, self.shown_ref) if word))
 
     def action_export(self) -> None:
         """To a file: what is selected, else what the filter leaves."""

@@ -7,18 +7,18 @@ two is not enough: behind an exception in a handler Textual ends the message loo
 
 from __future__ import annotations
 
-import os
+import asyncio
+import sys
 import time
-import traceback
 from collections import deque
 from typing import Any
 
+from rich.text import Text
 from textual.app import App
 from textual.message import Message
 from textual.message_pump import MessagePump
 
-from tltui.config import cache_path
-from tltui.documents.format import home
+from tltui.crash import CODE, fault_line, last_words, place_of, wants_traceback
 from tltui.messages import Answer
 from tltui.screens.workbench import Workbench, say
 from tltui.text import tokens
@@ -39,6 +39,8 @@ class Surviving(App[None]):
         self.faults: list[BaseException] = []
         """What went wrong, the last few."""
         self._seen: dict[tuple[str, int], deque[float]] = {}
+        self.loop: asyncio.AbstractEventLoop | None = None
+        """Where it runs, once it does."""
         self._is_leaving = False
         MessagePump._dispatch_message = _dispatch  # type: ignore[method-assign]
 
@@ -78,6 +80,16 @@ class Surviving(App[None]):
         """Textual calls this with what a timer, a callback or drawing raised, and would end the app."""
         if not self.survives(error):
             super()._handle_exception(error)
+            self._return_code = CODE
+
+    def _fatal_error(self) -> None:
+        """Textual calls this for the exception at hand before it ends the app, and would print it with the values of all variables:
+        texts of the trace."""
+        error = sys.exc_info()[1] or self._exception
+        if error is None or wants_traceback():
+            super()._fatal_error()
+        else:
+            self.panic(Text(last_words(error)))
 
 
 async def _dispatch(self: MessagePump, message: Message) -> None:
@@ -88,28 +100,3 @@ async def _dispatch(self: MessagePump, message: Message) -> None:
         app = self.app
         if not isinstance(app, Surviving) or not app.survives(error):
             raise
-
-
-def place_of(error: BaseException) -> tuple[str, int]:
-    """Where it was raised."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return (frames[-1].filename, frames[-1].lineno or 0) if frames else (type(error).__name__, 0)
-
-
-def fault_line(error: BaseException) -> str:
-    """What is said of a fault; where it happened is written to a file."""
-    path = crash_log(error)
-    return f"{type(error).__name__}: this is a fault of tltui" + (f"; where it happened is in {path}" if path else "")
-
-
-def crash_log(error: BaseException) -> str:
-    """Write where it happened, without the texts of the trace (the log may be sent to us); the path, '' where that failed."""
-    path = cache_path() / "crash.log"
-    frames = "".join(f"{f.filename}:{f.lineno} in {f.name}\n" for f in traceback.extract_tb(error.__traceback__))
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            file.write(f"{type(error).__name__}\n{frames}")
-    except OSError:
-        return ""
-    return home(str(path))

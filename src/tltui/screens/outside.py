@@ -15,6 +15,15 @@ from tltui.text import tokens
 from tltui.text.growing import GrowingDocument
 from tltui.work.scheduler import Place, Steps
 
+_running: set[subprocess.Popen[str]] = set()
+"""The program that has the terminal now."""
+
+
+def end() -> None:
+    """End it: for a program that is told to go while another one has the terminal."""
+    for process in tuple(_running):
+        process.terminate()
+
 
 class Outside:
     """The keys `v` and `ctrl+e`."""
@@ -40,17 +49,27 @@ class Outside:
 
     def pager(self) -> None:
         """In $PAGER."""
-        pager = shlex.split(os.environ.get("PAGER") or "less -R")
-        style = "ansi" if "less" in pager[0] else "text"
-        self._when_whole(lambda: self._run(pager, lines_of(self._bench.current_document, style)))
+        pager = self._command("PAGER", os.environ.get("PAGER", ""), "less -R")
+        if pager:
+            style = "ansi" if "less" in pager[0] else "text"
+            self._when_whole(lambda: self._run(pager, lines_of(self._bench.current_document, style)))
 
     def editor(self) -> None:
         """In $EDITOR: a copy, since a trace is not to be changed."""
-        self._when_whole(self._edit)
+        name = "VISUAL" if os.environ.get("VISUAL", "").strip() else "EDITOR"
+        if editor := self._command(name, os.environ.get(name, ""), "vi"):
+            self._when_whole(lambda: self._edit(editor))
 
-    def _edit(self) -> None:
+    def _command(self, name: str, text: str, default: str) -> list[str]:
+        """The words of a command in an environment variable; [] where they are none, and that is told."""
+        try:
+            return shlex.split(text) or shlex.split(default)
+        except ValueError as error:
+            self._bench.tell(f"${name} is no command: {error}", tokens.ERROR)
+            return []
+
+    def _edit(self, editor: list[str]) -> None:
         own = self._bench
-        editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
         with tempfile.TemporaryDirectory(prefix="tltui-") as directory:
             file = Path(directory) / proposed_name(own.current_document)
             with file.open("w", encoding="utf-8", errors="backslashreplace") as out:
@@ -60,21 +79,23 @@ class Outside:
     def _run(self, command: list[str], lines: Iterator[str] | None) -> None:
         try:
             with self._bench.app.suspend():
-                if lines is None:
-                    subprocess.run(command, check=False)
-                else:
-                    _feed(command, lines)
+                _feed(command, lines)
         except Exception as error:
             self._bench.tell(f"could not run {command[0]}: {error}", tokens.ERROR)
 
 
-def _feed(command: list[str], lines: Iterator[str]) -> None:
-    """Run a pager on lines; it may be left before it has seen them all."""
-    with subprocess.Popen(command, stdin=subprocess.PIPE, text=True, encoding="utf-8", errors="backslashreplace") as process:
-        assert process.stdin is not None
+def _feed(command: list[str], lines: Iterator[str] | None) -> None:
+    """Run a program, a pager on lines; it may be left before it has seen them all."""
+    read = None if lines is None else subprocess.PIPE
+    with subprocess.Popen(command, stdin=read, text=True, encoding="utf-8", errors="backslashreplace") as process:
+        _running.add(process)
         try:
-            for line in lines:
-                process.stdin.write(line + "\n")
-            process.stdin.close()
+            if process.stdin is not None:
+                for line in lines or ():
+                    process.stdin.write(line + "\n")
+                process.stdin.close()
+            process.wait()
         except BrokenPipeError:
             pass
+        finally:
+            _running.discard(process)

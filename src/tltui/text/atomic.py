@@ -33,6 +33,8 @@ def replacing(target: Path, *, force: bool = True, private: bool = False) -> Ite
         with os.fdopen(handle, "wb") as file:
             yield file
         os.replace(name, target)
-    except BaseException:
+    except BaseException as error:
         name.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None and error.filename is None:
+            raise OSError(error.errno, error.strerror, str(target)) from None  # the disk is full
         raise

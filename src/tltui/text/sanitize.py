@@ -13,10 +13,12 @@ import re
 SUBSTITUTE = "\u2426"
 TAB = "    "
 
-_HOSTILE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufdd0-\ufdef\ufff0-\ufffb\ufffe\uffff"
-    "\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+BEYOND = (
+    "\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufdd0-\ufdef\ufff0-\ufffb\ufffe\uffff"
+    "\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
+"""The dangerous characters beyond the C0 controls, as a set in a regular expression has them."""
+_HOSTILE = re.compile(f"[\x00-\x1f{BEYOND}]")
 
 
 def _mark(match: re.Match[str]) -> str:

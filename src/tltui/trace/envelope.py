@@ -56,7 +56,7 @@ def kind_of(envelope: dict[str, Any]) -> Kind:
 
 
 def context_of(envelope: dict[str, Any], pid: int) -> tuple[Context, str | None]:
-    """The context and, where an id is not a whole number, a remark saying so."""
+    """The context and, where an id is no such number, a remark saying so."""
     odd: list[str] = []
 
     def whole(key: str) -> int | None:

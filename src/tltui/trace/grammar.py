@@ -7,7 +7,6 @@ Source: `TorchLogsFormatter.format` with `trace=True` in torch/_logging/_interna
 from __future__ import annotations
 
 import json
-import math
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -127,25 +126,25 @@ def event_of(envelope: dict[str, Any]) -> str:
     return "stack" if "stack" in envelope else ""
 
 
+MOST = 2**63
+"""No id, count or line of torch reaches it; one that does would be an address of hundreds of digits."""
+
+
 def whole_number(value: object) -> int | None:
-    """`value` as an id: integers, integral floats and strings of digits; None for anything else."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int):
-        return value if value >= 0 else None
-    if isinstance(value, float) and value.is_integer() and value >= 0:
-        return int(value)
+    """`value` as an id: integers, integral floats and strings of digits below `MOST`; None for anything else."""
     if isinstance(value, str) and len(value) <= 40 and value.isdigit() and value.isascii():
-        return int(value)
-    return None
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < MOST:
+        return None
+    return int(value) if value == int(value) else None
+
+
+LARGEST = 1e30
+"""No time, size or count reaches it; sums and products of what is below it are finite."""
 
 
 def number(value: object) -> float | None:
-    """`value` as a finite number; None for anything else (NaN and 10**400 are legal JSON for Python)."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    """`value` as a number that can be reckoned with; None for anything else (NaN, 1e308 and 10**400 are legal JSON for Python)."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -LARGEST < value < LARGEST:
         return None
-    try:
-        real = float(value)
-    except OverflowError:
-        return None
-    return real if math.isfinite(real) else None
+    return float(value)

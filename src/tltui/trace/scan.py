@@ -338,7 +338,7 @@ class Scanner:
         self._start, self._end = at + len(line) + 1, at + len(line)
         self._declared, self._blank = declared, False
         if odd:
-            self._damage(at, f"an id is not a whole number: {odd}")
+            self._damage(at, f"an id is not a whole number below 2^63: {odd}")
         elif not context.stack and kind.event not in FACTS:
             place = (self._kinds[kind], self._contexts[context], notable)
             self._seen_lines.remember(line, brace, len(envelope), kind, place, declared, pid)
@@ -346,7 +346,7 @@ class Scanner:
     def _facts(self, event: str, value: object, record: int, pid: int) -> None:
         """What the tree and the statuses need of an envelope."""
         if event == "str":
-            if pair := string_of(value):
+            if pid and (pair := string_of(value)):  # 0 is that of a broken prefix: nobody's string table
                 self._batch.strings.append((pid, *pair))
         elif event == "dynamo_start":
             self._batch.started.append(started_of(value, record))

@@ -23,6 +23,7 @@ from tltui.analyses.caches.caches import (
     answer_of,
 )  # fmt: skip
 from tltui.analyses.caches.keys import KeyTable, KeyUse, Nearest
+from tltui.analyses.counted import Count, counts
 from tltui.analyses.parts import part
 from tltui.analyses.records import Reader, json_in, metrics_fields, named, text_in, whole_in
 from tltui.analyses.timing.events import EVENT_LIMIT
@@ -81,7 +82,7 @@ class CompileCaches:
     lowered: bool
     """Whether Inductor compiled a graph, or took one from a cache: without that there is no question to a cache."""
     backends: tuple[Backend, ...]
-    triton: tuple[tuple[str, int], ...]
+    triton: tuple[Count, ...]
     """How the autotuning of Triton kernels went: (`hit`, `miss`, `only 1 config`) → kernels."""
     bundles: int | None
     """Triton kernels that came with a cached graph."""
@@ -229,7 +230,7 @@ def caches_in(node: Compile, reader: Reader) -> tuple[CompileCaches, dict[str, K
     return CompileCaches(
         str(node.ref), function, file, line, tuple(answers), tuple(profiles), saved_by(answers),
         sum(taken) if taken else None, _off(node, answers, metrics, lowered, reader), lowered, _backends(metrics),
-        tuple(triton.most_common()), sum(bundles) or None,
+        counts(triton.most_common()), sum(bundles) or None,
     ), components  # fmt: skip
 
 

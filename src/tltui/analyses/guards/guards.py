@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from tltui.analyses.counted import Count
 from tltui.analyses.guards.guard_lines import LIMIT, TREE
 from tltui.analyses.guards.trees import GuardLines, ordered, tree_of, without_latency
 from tltui.analyses.parts import part, reader_of
@@ -107,7 +108,7 @@ class GuardCounts:
     """The address of the record that lists them."""
     guards: int
     managers: int
-    kinds: tuple[tuple[str, int], ...]
+    kinds: tuple[Count, ...]
     """The most frequent first."""
     latency_us: float | None
     """What one evaluation of all of them took, as torch measured it."""

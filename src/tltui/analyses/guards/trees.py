@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tltui.analyses.counted import Count, counts
 from tltui.analyses.guards.guard_lines import LIMIT, GuardText, guard_text
 from tltui.analyses.parts import parsed, reader_of
 from tltui.analyses.recompiles.causes import Cause
@@ -26,7 +27,7 @@ class TreeCounts:
 
     guards: int
     managers: int
-    kinds: tuple[tuple[str, int], ...]
+    kinds: tuple[Count, ...]
     """The most frequent first."""
 
 
@@ -39,9 +40,9 @@ def tree_of(text: bytes) -> TreeCounts:
     return TreeCounts(guards.total(), managers, ordered(guards))
 
 
-def ordered(kinds: Counter[str]) -> tuple[tuple[str, int], ...]:
+def ordered(kinds: Counter[str]) -> tuple[Count, ...]:
     """Kinds of guards, the most frequent first."""
-    return tuple(sorted(kinds.items(), key=lambda item: (-item[1], item[0])))
+    return counts(sorted(kinds.items(), key=lambda item: (-item[1], item[0])))
 
 
 def without_latency(payload: bytes) -> tuple[bytes, float | None]:

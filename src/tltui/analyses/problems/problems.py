@@ -19,7 +19,7 @@ from tltui.analyses.problems.breaks import GraphBreak, from_restart, known_break
 from tltui.analyses.problems.failures import Failure, known_failures
 from tltui.analyses.problems.registry import Registered, registered
 from tltui.analyses.recompiles.reasons import known_recompile
-from tltui.analyses.records import Reader, json_in, metrics_fields, whole_in
+from tltui.analyses.records import Reader, address, json_in, metrics_fields, whole_in
 from tltui.analyses.summary import Code, code_of
 from tltui.model.nodes import Compile
 from tltui.model.outcome import Eager
@@ -328,8 +328,14 @@ def _break(members: list[tuple[Compile, GraphBreak]]) -> BreakGroup:
     names = dict.fromkeys(name for compile_, _ in members if (name := compile_.frame.code[0]))
     return BreakGroup(
         first, file, line, tuple(names), registered(first.gb), tuple(said.values())[1 : VARIANTS + 1],
-        tuple(_occurrence(c, found.attempt, found.ref or f"{c.ref}:compilation_metrics") for c, found in members),
+        tuple(_occurrence(c, found.attempt, found.ref or _restarted(c)) for c, found in members),
     )  # fmt: skip
+
+
+def _restarted(compile_: Compile) -> str:
+    """The address of the metrics that state why it began again."""
+    metrics = next((m for m in compile_.metrics if m.restart_reasons), None)
+    return str(compile_.ref) if metrics is None else address(compile_, metrics.record, metrics.event)
 
 
 def unfinished_of(compiles: Sequence[Compile], waiting: bool = False) -> tuple[Occurrence, ...]:

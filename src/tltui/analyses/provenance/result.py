@@ -8,7 +8,7 @@ document is made (`tltui.documents.parts.source_lines`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 from tltui.text.correspondence import Group, LineGroups, Range, of_lines
 
@@ -184,12 +184,74 @@ def _placed(ranges: tuple[Range, ...], source: tuple[int, ...] | list[int]) -> t
     return of_lines(source[n] for n in places if source[n] >= 0)
 
 
-def provenance_json(found: Provenance) -> dict[str, Any]:
+class PaneJson(TypedDict):
+    """One of the texts side by side."""
+
+    pane: str
+    ref: str
+    """Its address, '' where there is none."""
+    lines: int
+    why: str
+    """Why there is none, or what stands in for it."""
+
+
+class KernelJson(TypedDict):
+    """A kernel, and what it was made from."""
+
+    key: str
+    """Its name, unique in the unit."""
+    name: str
+    handle: int | None
+    """Torch's number of the call."""
+    call_lines: list[int]
+    call_pane: str
+    definition: list[int] | None
+    """First and last line."""
+    definition_pane: str
+    post_nodes: list[str]
+    pre_nodes: list[str]
+    user_lines: list[str]
+    nodes_from: str
+    """Where that is known from: a word of `source`."""
+    lines_from: str
+
+
+class UnitJson(TypedDict):
+    """One lowering. Lines are those of the payloads as they are, from 1."""
+
+    unit: str
+    source: str
+    """The best source of the mapping that there was, `none`."""
+    sources: list[str]
+    """All that were used, the best first."""
+    recorded: bool
+    """Whether torch recorded provenance (INDUCTOR_PROVENANCE=1)."""
+    coverage: Coverage
+    panes: list[PaneJson]
+    preToPost: dict[str, list[int]]
+    postToPre: dict[str, list[int]]
+    pyCodeToPost: dict[str, list[int]]
+    postToPyCode: dict[str, list[int]]
+    cppCodeToPost: dict[str, list[int]]
+    postToCppCode: dict[str, list[int]]
+    kernels: list[KernelJson]
+    lines: list[Born]
+
+
+class ProvenanceJson(TypedDict):
+    """Which line became which nodes and kernels of a compile."""
+
+    schema: int
+    ref: str
+    units: list[UnitJson]
+
+
+def provenance_json(found: Provenance) -> ProvenanceJson:
     """The documented shape (docs/json.md)."""
     return {"schema": found.schema, "ref": found.ref, "units": [unit_json(unit) for unit in found.units]}
 
 
-def unit_json(unit: UnitProvenance) -> dict[str, Any]:
+def unit_json(unit: UnitProvenance) -> UnitJson:
     """One unit. Lines are those of the payloads as they are, from 1."""
     return {
         "unit": unit.unit,
@@ -198,13 +260,13 @@ def unit_json(unit: UnitProvenance) -> dict[str, Any]:
         "recorded": unit.recorded,
         "coverage": unit.coverage,
         "panes": [{"pane": pane.kind, "ref": pane.ref, "lines": pane.lines, "why": pane.why} for pane in unit.panes],
-        **{name: {str(line): list(lines) for line, lines in found.items()} for name, found in unit.maps.items()},
+        **{name: {str(line): list(lines) for line, lines in found.items()} for name, found in unit.maps.items()},  # type: ignore[typeddict-item]
         "kernels": [_kernel_json(kernel) for kernel in unit.kernels],
         "lines": list(unit.lines),
     }
 
 
-def _kernel_json(kernel: Kernel) -> dict[str, Any]:
+def _kernel_json(kernel: Kernel) -> KernelJson:
     return {
         "key": kernel.key,
         "name": kernel.name,

@@ -11,11 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tltui.analyses.records import Reader, list_in, named, text_in
+from tltui.analyses.records import Reader, list_in, named, record_ref, text_in
 from tltui.analyses.shapes.meanings import meaning_of
 from tltui.analyses.stacks.stacks import StackFrame, frames_of, user_frames
 from tltui.model.nodes import Compile, Process
-from tltui.model.ref import Ref
 
 CREATED, UNBACKED, FIXED = "create_symbol", "create_unbacked_symbol", "symbolic_shape_specialization"
 GUARD, DTRACE_GUARD, REAL = "guard_added_fast", "guard_added", "propagate_real_tensors"
@@ -123,12 +122,6 @@ def shape_records(compile_: Compile, reader: Reader) -> ShapeRecords:
         if guards <= GUARDS_READ or name not in (GUARD, DTRACE_GUARD):
             found.take(name, reader.event(number), record_ref(compile_.process, number))
     return found.result(max(guards - GUARDS_READ, 0))
-
-
-def record_ref(process: Process, record: int) -> str:
-    """The address of the page of one record."""
-    place = process.ref if process.ranks_differ or not process.alone else Ref()
-    return str(Ref(place.rank, place.process, n=record + 1, view="record"))
 
 
 def names_in(expression: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tltui.analyses.parts import part
 from tltui.analyses.records import Reader, addresses, named, number_in, text_in, whole_in
-from tltui.analyses.timing.results import Kernels, KernelTime
+from tltui.analyses.timing.results import Kernels, KernelTime, Tuning
 from tltui.analyses.timing.spans import record_page
 from tltui.analyses.timing.sums import NameSum
 from tltui.model.nodes import Compile, Process
@@ -30,7 +30,7 @@ def kernels_of(
 ) -> Kernels:
     """The kernels of some compiles, from what their artifacts state and from the sums of the events of each process (its own,
     and those of threads beside it); of a single compile its metrics are read too."""
-    tuning: tuple[tuple[str, float, str], ...] = ()
+    tuning: tuple[Tuning, ...] = ()
     if single is not None:
         tuning, listed = _from_metrics(single)
         triton = triton or list(listed)
@@ -69,9 +69,9 @@ def stated_by(compile_: Compile, reader: Reader) -> list[KernelTime]:
 
 
 @part
-def _from_metrics(compile_: Compile, reader: Reader) -> tuple[tuple[tuple[str, float, str], ...], tuple[KernelTime, ...]]:
-    """(what, seconds, address) of tuning, and the kernels that the metrics list."""
-    tuning: list[tuple[str, float, str]] = []
+def _from_metrics(compile_: Compile, reader: Reader) -> tuple[tuple[Tuning, ...], tuple[KernelTime, ...]]:
+    """Tuning, and the kernels that the metrics list."""
+    tuning: list[Tuning] = []
     kernels: list[KernelTime] = []
     for metrics in compile_.metrics:
         fields = reader.event(metrics.record)
@@ -79,7 +79,7 @@ def _from_metrics(compile_: Compile, reader: Reader) -> tuple[tuple[tuple[str, f
         for key, what in TUNING:
             micros = number_in(fields, key)
             if micros:
-                tuning.append((what, micros / 1e6, ref))
+                tuning.append(Tuning(what, micros / 1e6, ref))
         kernels += _listed(fields, ref)
     return tuple(tuning), tuple(kernels)
 

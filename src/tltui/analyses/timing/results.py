@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tltui.analyses.timing.phases import Phase
 
@@ -138,6 +139,14 @@ class KernelTime:
     """Configurations that were tried."""
 
 
+class Tuning(NamedTuple):
+    """What the metrics of a compile state of autotuning."""
+
+    what: str
+    seconds: float
+    ref: str
+
+
 @dataclass(frozen=True, slots=True)
 class Kernels:
     """Compiling kernels."""
@@ -155,8 +164,8 @@ class Kernels:
     """The page of its event."""
     wait_s: float
     """While a compile waited for kernels (`async_compile.wait`)."""
-    tuning: tuple[tuple[str, float, str], ...] = ()
-    """(what, seconds, address) of autotuning and CUDA graphs as the metrics state them, of one compile."""
+    tuning: tuple[Tuning, ...] = ()
+    """Autotuning and CUDA graphs as the metrics state them, of one compile."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -218,7 +218,7 @@ def _pair(log: Log, lanes: dict[int, _Lane], records: list[int], payloads: list[
             event = event_in(data) or {}
             name, phase, at = event.get("name"), event.get("ph"), event.get("ts")
         if type(at) is not float:
-            at = float(at) if type(at) is int and at < 1 << 62 else math.nan
+            at = float(at) if type(at) is int and abs(at) < 1 << 62 else math.nan
         if type(name) is not str or type(phase) is not str or not -1e18 < at < 1e18:
             bad += 1
             continue

@@ -55,7 +55,7 @@ def timing_steps(ref: str, compiles: Sequence[Compile]) -> Generator[None, None,
     both = (("events", blocks.with_events), ("metrics", blocks.with_metrics))
     everyone = [(own.process, own.names, own.beside) for own in blocks.processes.values()]
     return Timing(
-        1, ref, " and ".join(word for word, has in both if has), blocks.events, blocks.unreadable, blocks.lone_ends,
+        2, ref, " and ".join(word for word, has in both if has), blocks.events, blocks.unreadable, blocks.lone_ends,
         sum(time.seconds for time in times.values()), together(time.phases for time in times.values()),
         _names((process, names) for process, names, _ in everyone), _names((process, beside) for process, _, beside in everyone),
         tuple(sorted((t for t in times.values() if t.seconds > 0), key=lambda time: -time.seconds)),

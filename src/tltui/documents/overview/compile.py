@@ -37,7 +37,7 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
     _breaks(page, node, known)
     if known.recompile is not None:
         page.heading("Why it recompiled" if node.is_recompile or node.is_compile else "Why")
-        reports.add_recompile(page, known.recompile)
+        reports.add_recompile(page, known.recompile, {str(other.ref) for other in node.frame.compiles})
     _function(page, known)
     add_inputs(page, known.inputs, known.graph_inputs)
     add_symbols(page, known.inputs.symbols)

@@ -67,7 +67,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesRep
     silent = tuple(own.ref for own in study.compiles if not own.lowered and not own.answers)
     saved = sum(own.saved_s or 0.0 for own in compiles)
     taken = sum(own.taken_s or 0.0 for own in compiles)
-    report = CachesReport(1, totals, saved, taken, different, misses, compiles, silent)
+    report = CachesReport(2, totals, saved, taken, different, misses, compiles, silent)
     yield from add_misses(page, report)
     for add in (
         parts.add_bypasses, parts.add_asked, parts.add_off, parts.add_hits, parts.add_backends, parts.add_profiles,

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 
+from tltui.analyses.counted import Count
 from tltui.analyses.guards.guards import (
     KINDS,
     OLD,
@@ -20,7 +21,7 @@ from tltui.analyses.guards.guards import (
     guards_record,
     old_nodes,
 )
-from tltui.analyses.guards.trees import tree_nodes
+from tltui.analyses.guards.trees import ordered, tree_nodes
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.guard_groups import GuardGroups
@@ -40,6 +41,7 @@ HELP = "a filter has kind:WORD, source:WORD, is:failed and any other text"
 NAMED = 400
 """Compiles without guards that are named."""
 EVERY = 16
+SCHEMA = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class GuardTable:
     compiles: tuple[GuardCounts, ...]
     without: tuple[str, ...]
     """Compiles whose log has no guards."""
-    kinds: tuple[tuple[str, int], ...]
+    kinds: tuple[Count, ...]
     """Of all compiles together, the most frequent first."""
 
 
@@ -122,8 +124,8 @@ class _Table:
             for kind, number in kinds:
                 total[kind] += number * times
         self._rest(page, found, without, total)
-        ordered = tuple(sorted(total.items(), key=lambda item: (-item[1], item[0])))
-        return GuardTable(1, str(self._scope.ref), tuple(found), tuple(str(c.ref) for c in without), ordered)
+        refs = tuple(str(c.ref) for c in without)
+        return GuardTable(SCHEMA, str(self._scope.ref), tuple(found), refs, ordered(total))
 
     def _row(self, page: Page, compile_: Compile, counts: GuardCounts) -> None:
         ref = counts.ref
@@ -187,7 +189,7 @@ class _Found:
             tree = _Tree(compile_, self._typed)
             guards = yield from tree.body(page, counts, tree.title())
             if guards:
-                found.append(CompileGuards(1, counts, self._typed, guards))
+                found.append(CompileGuards(SCHEMA, counts, self._typed, guards))
             yield
         page.close(0)
         page.blank()
@@ -222,7 +224,7 @@ class _Tree:
         counts = counts_of(compile_, failures)
         self._head(page, counts)
         if counts is None:
-            return CompileGuards(1, None, self._typed, ())
+            return CompileGuards(SCHEMA, None, self._typed, ())
         yield
         what = "Guards by source" + (f", only those with {self._typed!r}" if self._filter else "")
         guards = yield from self.body(page, counts, [(what, tokens.HEADING)])
@@ -231,7 +233,7 @@ class _Tree:
             page.add("  ", (f"{fmt.count(len(guards))} of {fmt.plural(counts.guards, 'guard')}", tokens.DIM))
             if not guards:
                 page.say(HELP, "  ", tokens.DIM)
-        return CompileGuards(1, counts, self._typed, guards)
+        return CompileGuards(SCHEMA, counts, self._typed, guards)
 
     def body(self, page: Page, counts: GuardCounts, head: list[Piece]) -> Generator[None, None, tuple[Guard, ...]]:
         """The tree, below a head that is written with the first guard."""

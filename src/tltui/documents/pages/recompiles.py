@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Generator
 from dataclasses import dataclass
 
+from tltui.analyses.counted import Count, counts
 from tltui.analyses.recompiles.causes import CAUSES
 from tltui.analyses.recompiles.explained import explained_of
 from tltui.analyses.recompiles.frames import FrameRecompiles, frame_recompiles, frames_of, recompiles_of, seconds_of, whole_frame
@@ -39,7 +40,7 @@ class Recompiles:
     """All compiles of the part."""
     recompiles: int
     recompile_seconds: float
-    causes: tuple[tuple[str, int], ...]
+    causes: tuple[Count, ...]
     """(class, recompiles in which it was a reason), the most frequent first."""
     frames: tuple[FrameRecompiles, ...]
     """Those at the limit first, then by the seconds that their recompiles took."""
@@ -77,8 +78,8 @@ class _View:
             yield
         if self._causes:
             self._by_cause(page)
-        found = tuple(self._ordered())
-        return Recompiles(1, str(self._scope.ref), len(compiles), seconds, len(recompiles), spent, found, tuple(frames_told))
+        found = counts(self._ordered())
+        return Recompiles(2, str(self._scope.ref), len(compiles), seconds, len(recompiles), spent, found, tuple(frames_told))
 
     def _head(
         self, page: Page, compiles: list[Compile], frames: list[tuple[Frame, list[Compile]]], seconds: float, spent: float

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 from tltui.documents.format import size_of
 from tltui.model.artifacts import artifact_name
@@ -38,6 +39,13 @@ class RecordRow:
     site: str | None
     envelope_bytes: int
     payload_bytes: int
+
+
+class Records(TypedDict):
+    """The records of a part of a run, in file order."""
+
+    schema: int
+    records: list[RecordRow]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +181,7 @@ class RecordsDocument:
             yield self._draw(n).text
 
     def data(self) -> object | None:
-        return {"schema": 1, "records": [self.row(n) for n in range(self._length)]}
+        return Records(schema=1, records=[self.row(n) for n in range(self._length)])
 
 
 def record_ref(process: Process, record: int) -> Ref:

@@ -10,7 +10,7 @@ from tltui.analyses.provenance.source_line import BadPlace, CompileTrails, Sourc
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.alike import add_alike
-from tltui.documents.scope import scope_of
+from tltui.documents.scope import place_of, scope_of
 from tltui.model.ref import BadAddress, Ref
 from tltui.model.run import Run
 from tltui.text import tokens
@@ -35,7 +35,7 @@ def source_document(run: Run, ref: Ref, options: Options) -> Document:
         file, line = parse_place(ref.artifact or "")
     except BadPlace as bad:
         raise BadAddress(str(bad)) from None
-    scope = scope_of(run, Ref(ref.rank, ref.process, ref.id))
+    scope = scope_of(run, ref)
 
     def fill(page: Page) -> Generator[None, None, SourceLine]:
         page.add(("What became of ", tokens.TITLE), (f"{file}:{line}", tokens.TITLE), (scope.title, tokens.TITLE))
@@ -58,7 +58,7 @@ def source_document(run: Run, ref: Ref, options: Options) -> Document:
         _end(page, answer)
         return answer
 
-    address = str(Ref(ref.rank, ref.process, ref.id, artifact=ref.artifact, view="source"))
+    address = str(replace(place_of(ref), artifact=ref.artifact, view="source"))
     return GrowingDocument(address, f"{fmt.file_name(file)}:{line}", options, fill, Page)
 
 

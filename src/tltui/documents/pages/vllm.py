@@ -35,7 +35,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             yield
         if not calls:
             _nothing(page, run.finished, bool(str(scope.ref)))
-        return Vllm(1, tuple(calls))
+        return Vllm(2, tuple(calls))
 
     return GrowingDocument(scope.page("vllm"), f"vLLM compile calls{scope.title}", options, fill, Page)
 

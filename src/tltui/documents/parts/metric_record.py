@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,6 +25,7 @@ from tltui.documents.page import Page
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
+from tltui.trace.grammar import number
 
 EVENTS = {
     "compilation_metrics": "Forward",
@@ -131,7 +131,7 @@ def value_text(value: Any, unit: str) -> str:
 
 def number_text(value: float, unit: str) -> str:
     """A number in its unit."""
-    if isinstance(value, float) and not math.isfinite(value):
+    if number(value) is None:  # NaN, 1e308, 10**400: nothing can be reckoned with them
         return str(value)
     if unit in TO_SECONDS:
         seconds = value * TO_SECONDS[unit]
@@ -149,7 +149,7 @@ def number_text(value: float, unit: str) -> str:
 
 def raw_text(value: Any, unit: str) -> str:
     """The number as torch wrote it, where that looks different."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value == 0:
+    if not number(value):
         return ""
     return str(value) if unit in TO_SECONDS or unit in (EPOCH_S, EPOCH_US, BYTES) else ""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from tltui.analyses.problems.breaks import GraphBreak, from_restart
 from tltui.analyses.problems.failures import Failure
@@ -161,18 +161,18 @@ def _add_said(page: Page, explanation: str, hints: Sequence[str], indent: str) -
         page.labelled("try" if number == 1 else "", f"{number} {fmt.one_line(hint)}", indent, 5)
 
 
-def add_recompile(page: Page, found: Recompile, indent: str = "  ", shown: int = 4) -> None:
-    """Why it recompiled; with many earlier compiles only the newest ones stay unfolded."""
+def add_recompile(page: Page, found: Recompile, there: Collection[str], indent: str = "  ", shown: int = 4) -> None:
+    """Why it recompiled; with many earlier compiles only the newest ones stay unfolded. `there`: addresses of those in the log."""
     if not found.reasons:
         page.say(page.so_far(no_reason(found)), indent, tokens.DIM)
     for n, reason in enumerate(found.reasons[:shown]):
-        add_reason(page, reason, indent, same_place=n > 0 and _same_place(reason, found.reasons[n - 1]))
+        add_reason(page, reason, there, indent, same_place=n > 0 and _same_place(reason, found.reasons[n - 1]))
     if len(found.reasons) > shown:
         what = f"{len(found.reasons) - shown} more earlier compiles that could not be used either"
         page.open(what, folded=True)
         page.add(indent, (what, tokens.DIM))
         for reason in found.reasons[shown:]:
-            add_reason(page, reason, indent + "  ")
+            add_reason(page, reason, there, indent + "  ")
         page.close()
     for change in found.became:
         if change.why in ("size change", "scalar change") and change.before.isdigit() and change.now.isdigit():
@@ -193,11 +193,12 @@ def _same_place(one: RecompileReason, other: RecompileReason) -> bool:
     return (one.file, one.line, one.code) == (other.file, other.line, other.code)
 
 
-def add_reason(page: Page, reason: RecompileReason, indent: str, same_place: bool = False) -> None:
+def add_reason(page: Page, reason: RecompileReason, there: Collection[str], indent: str, same_place: bool = False) -> None:
     """`[0/0] the guard that failed   guards`; then the user's line, unless it is that of the reason before."""
     pieces: list[Piece] = []
     if reason.earlier:
-        pieces += [(f"[{reason.earlier}]", tokens.LINK, reason.earlier), " "]
+        name = f"[{reason.earlier}]"
+        pieces += [(name, tokens.LINK, reason.earlier) if reason.earlier in there else (name, tokens.DIM), " "]
     hang = indent + "    "
     first = sum(len(p if isinstance(p, str) else p[0]) for p in pieces)
     tail: list[Piece] = ["  ", ("its guards", tokens.LINK, reason.guards)] if reason.guards else []

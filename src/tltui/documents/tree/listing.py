@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any
+from typing import TypedDict
 
 from tltui.documents.format import plural, wrap
 from tltui.documents.tree.outline import Node, children, label, root
@@ -21,7 +21,6 @@ from tltui.trace.grammar import parse_json
 from tltui.trace.log import Check
 
 SCHEMA = 1
-FACTS = tuple(each.name for each in fields(Facts))
 
 
 def listing_document(run: Run, options: Options) -> TextDocument:
@@ -81,13 +80,99 @@ class FrameRow:
     line: int | None
 
 
-def listing_data(run: Run, check: bool = False) -> dict[str, Any]:
+class ArtifactRow(TypedDict):
+    """An artifact."""
+
+    ref: str
+    """Its address."""
+    name: str
+    unit: str | None
+    """The lowering that it belongs to."""
+    attempt: int
+    stored_bytes: int
+    """Bytes in the log, tabs included; 0 for metrics."""
+    md5: str | None
+    """As torch declared it."""
+
+
+class CheckedRow(ArtifactRow, total=False):
+    """An artifact; with `--check` what its payload is."""
+
+    bytes: int
+    lines: int
+    md5_ok: bool | None
+    """Whether the payload has the md5; null where none was declared."""
+
+
+class CompileRow(TypedDict):
+    """A compile, or the records without a compile id."""
+
+    id: str
+    """`[0/1]`; `[-/-]`: records without an id."""
+    ref: str
+    """Its address, as every command takes it."""
+    epoch: int | None
+    """How often ids had begun again (`torch._dynamo.reset()`), from 1; null for records without an id."""
+    status: str | None
+    tlparse_status: str | None
+    """What tlparse shows; null where it lists nothing."""
+    frame: FrameRow | None
+    """The code object; null where the log does not name it."""
+    duration_s: float | None
+    """Forward and backward compile."""
+    attempts: list[int]
+    facts: Facts
+    artifacts: list[CheckedRow]
+    """In record order."""
+
+
+class ProcessRow(TypedDict):
+    """A process of a rank."""
+
+    pid: int
+    file: str
+    started: str | None
+    """UTC."""
+    torch_version: str | None
+    damaged: int
+    """Damaged records (`tltui damage` lists them)."""
+    compiles: list[CompileRow]
+    """In the order of their first records."""
+
+
+class RankRow(TypedDict):
+    """A rank."""
+
+    rank: int | None
+    """null: no record and no name tells one."""
+    processes: list[ProcessRow]
+    """Newest last."""
+
+
+class SkippedRow(TypedDict):
+    """A file that was not opened."""
+
+    path: str
+    reason: str
+
+
+class Listing(TypedDict):
+    """Everything that there is."""
+
+    schema: int
+    path: str | list[str]
+    """As given."""
+    ranks: list[RankRow]
+    skipped: list[SkippedRow]
+
+
+def listing_data(run: Run, check: bool = False) -> Listing:
     """What `ls --json` prints: documented in docs/json.md, stable within a schema number.
 
     With `check` every payload is read: sizes and lines as torch wrote them, and whether the md5 matches.
     """
     damaged = _damaged(run)
-    ranks = [
+    ranks: list[RankRow] = [
         {"rank": rank.number, "processes": [_process(process, damaged[process], check) for process in rank.processes]}
         for rank in run.ranks
     ]
@@ -106,7 +191,7 @@ def _damaged(run: Run) -> Counter[Process]:
     )
 
 
-def _process(process: Process, damaged: int, check: bool) -> dict[str, Any]:
+def _process(process: Process, damaged: int, check: bool) -> ProcessRow:
     return {
         "pid": process.pid,
         "file": process.log.path,
@@ -142,7 +227,7 @@ def torch_version(process: Process) -> str | None:
     return process.torch_version()
 
 
-def _compile(compile_: Compile, check: bool) -> dict[str, Any]:
+def _compile(compile_: Compile, check: bool) -> CompileRow:
     artifacts = artifacts_of(compile_)
     units = {unit.number: unit.name for unit in units_of(artifacts)}
     code = FrameRow(*compile_.frame.code)
@@ -152,17 +237,17 @@ def _compile(compile_: Compile, check: bool) -> dict[str, Any]:
         "epoch": compile_.id.epoch or None,
         "status": str(compile_.status) if compile_.status else None,
         "tlparse_status": tlparse_status(compile_),
-        "frame": {"name": code.name, "file": code.file, "line": code.line} if code.name else None,
+        "frame": code if code.name else None,
         "duration_s": compile_.facts.duration_s,
         "attempts": sorted(compile_.attempts),
-        "facts": {name: getattr(compile_.facts, name) for name in FACTS},
+        "facts": compile_.facts,
         "artifacts": [_artifact(artifact, units, check) for artifact in artifacts],
     }
 
 
-def _artifact(artifact: Artifact, units: dict[int, str], check: bool) -> dict[str, Any]:
+def _artifact(artifact: Artifact, units: dict[int, str], check: bool) -> CheckedRow:
     log, record = artifact.log, artifact.record
-    row: dict[str, Any] = {
+    row: CheckedRow = {
         "ref": str(artifact.ref),
         "name": artifact.name,
         "unit": units.get(artifact.unit) if artifact.unit is not None else None,

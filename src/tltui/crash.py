@@ -1,0 +1,52 @@
+"""What is said of a fault of ours, and the file that says where it happened."""
+
+from __future__ import annotations
+
+import os
+import traceback
+
+from tltui.config import cache_path
+from tltui.documents.format import home
+
+CODE = 70
+"""Exit code of a program that ends by a fault of its own (`EX_SOFTWARE` of sysexits.h)."""
+DEBUG = "TLTUI_DEBUG"
+"""Environment variable: 1 prints where a fault that ends the program happened."""
+
+
+def wants_traceback() -> bool:
+    """Whether whoever runs this asked for tracebacks."""
+    return os.environ.get(DEBUG, "") not in ("", "0")
+
+
+def place_of(error: BaseException) -> tuple[str, int]:
+    """Where it was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return (frames[-1].filename, frames[-1].lineno or 0) if frames else (type(error).__name__, 0)
+
+
+def fault_line(error: BaseException) -> str:
+    """What is said of a fault; where it happened is written to a file."""
+    path = crash_log(error)
+    return f"{type(error).__name__}: this is a fault of tltui" + (f"; where it happened is in {path}" if path else "")
+
+
+def last_words(error: BaseException) -> str:
+    """What is said of a fault that ends the program: one line, or with `TLTUI_DEBUG=1` all of it."""
+    if wants_traceback():
+        return "".join(traceback.format_exception(error)).rstrip("\n")
+    return f"tltui: {fault_line(error)} ({DEBUG}=1 prints it)"
+
+
+def crash_log(error: BaseException) -> str:
+    """Write where it happened, without the texts of the trace (the log may be sent to us); the path, '' where that failed."""
+    path = cache_path() / "crash.log"
+    frames = "".join(f"{f.filename}:{f.lineno} in {f.name}\n" for f in traceback.extract_tb(error.__traceback__))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # never waits: the name may be that of a pipe
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK, 0o600), "w") as file:
+            file.write(f"{type(error).__name__}\n{frames}")
+    except OSError:
+        return ""
+    return home(str(path))

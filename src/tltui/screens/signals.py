@@ -1,0 +1,81 @@
+"""SIGTERM and SIGHUP end the UI as `q` does, and the shell learns which it was.
+
+The terminal gets back what it was in any case: where the program does not get round to leaving, or a second signal comes, by hand.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, NoReturn
+
+from tltui.screens import outside
+from tltui.screens.faults import Surviving
+from tltui.text.search.child import end_all
+
+SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+PATIENCE = 2.0
+"""Seconds that leaving may take."""
+_MODES = (1000, 1003, 1006, 1015, 1016, 2004, 2048, 1004)
+RESET = b"".join(b"\x1b[?%dl" % mode for mode in _MODES) + b"\x1b[?7h\x1b[<u\x1b[?1049l\x1b[?25h\x1b[0m"
+"""Takes back what Textual may have asked of a terminal."""
+
+
+class _Leaving:
+    """What a signal does while the app runs."""
+
+    def __init__(self, app: Surviving) -> None:
+        self._app = app
+        self._terminal = sys.__stdin__.fileno() if sys.__stdin__ is not None else 0
+        self._before = _attributes(self._terminal)
+        self._code = 0
+
+    def heard(self, number: int, frame: FrameType | None) -> None:
+        """Leave. Runs in the main thread, in between whatever it does."""
+        loop = self._app.loop
+        if self._code or loop is None or not self._app.is_running:
+            self.at_once(128 + number)
+        self._code = 128 + number
+        signal.signal(signal.SIGALRM, lambda *_: self.at_once(self._code))
+        signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+        outside.end()
+        loop.call_soon_threadsafe(lambda: self._app.exit(return_code=self._code))
+
+    def at_once(self, code: int) -> NoReturn:
+        """Give the terminal back by hand, and end."""
+        outside.end()
+        end_all()
+        try:
+            os.write(2, RESET)
+            if self._before is not None:
+                termios.tcsetattr(self._terminal, termios.TCSANOW, self._before)
+        except (OSError, termios.error):  # the terminal is gone: nothing is left to be given back
+            pass
+        os._exit(code)
+
+
+def _attributes(terminal: int) -> list[Any] | None:
+    try:
+        return termios.tcgetattr(terminal)
+    except termios.error:
+        return None
+
+
+@contextmanager
+def leaving_by_signals(app: Surviving) -> Iterator[None]:
+    """While the block runs. What `nohup` made deaf to one stays so."""
+    leaving = _Leaving(app)
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    own = [number for number in SIGNALS if before[number] is not signal.SIG_IGN]
+    for number in own:
+        signal.signal(number, leaving.heard)
+    try:
+        yield
+    finally:
+        for number in own:
+            signal.signal(number, before[number])

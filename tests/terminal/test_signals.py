@@ -1,0 +1,162 @@
+"""Signals from outside: the terminal gets back what it was, what was started ends, and the shell learns which signal it was."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import make_trace as mt
+import pytest
+from terminal import SOURCES, Terminal
+
+TRACES = Path(__file__).parents[1] / "traces" / "torch-2.13"
+ENDING = [(signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+ASKED = (1000, 1003, 1006, 1015, 1004, 2004, 1049)
+"""Modes that Textual switches on."""
+
+
+def attributes(terminal: Terminal) -> list[Any]:
+    return termios.tcgetattr(terminal.descriptor)
+
+
+def assert_given_back(terminal: Terminal, before: list[Any]) -> None:
+    assert attributes(terminal) == before, "echo, line by line, ctrl+c"
+    for mode in ASKED:
+        assert terminal.raw.count(b"\x1b[?%dh" % mode) >= 1, f"{mode} was never asked for"
+        assert terminal.raw.rindex(b"\x1b[?%dl" % mode) > terminal.raw.rindex(b"\x1b[?%dh" % mode), mode
+    assert terminal.raw.rindex(b"\x1b[?25h") > terminal.raw.rindex(b"\x1b[?25l"), "the cursor"
+    assert terminal.raw.rindex(b"\x1b[<u") > terminal.raw.rindex(b"\x1b[>"), "the keyboard"
+    assert b"Traceback" not in terminal.raw
+
+
+class Opened(Terminal):
+    """The UI, started by a shell that has the terminal before and after it."""
+
+    @property
+    def program(self) -> int:
+        """The process of tltui: the shell's only child."""
+        [child] = children(self.pid)
+        return child
+
+
+def children(pid: int) -> list[int]:
+    return [int(text) for text in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[tuple[Opened, list[Any]]]:
+    line = f"read go; {sys.executable} -m tltui {TRACES / 'breaks'}; echo code $?; read end"
+    environment = {"PAGER": f"{sys.executable} -c 'import time; print(\"paging\"); time.sleep(60)'"}
+    with Opened(["/bin/sh", "-c", line], home=tmp_path, environment=environment) as terminal:
+        before = attributes(terminal)
+        terminal.press("enter")
+        terminal.wait_for("6 compiles", "1 graph break")
+        assert attributes(terminal) != before
+        yield terminal, before
+
+
+@pytest.mark.parametrize(("number", "code"), ENDING)
+def test_the_terminal_is_given_back(number: int, code: int, opened: tuple[Opened, list[Any]]) -> None:
+    terminal, before = opened
+    os.kill(terminal.program, number)
+    terminal.wait_for(f"code {code}")
+    assert_given_back(terminal, before)
+
+
+def test_while_another_program_has_the_terminal(opened: tuple[Opened, list[Any]]) -> None:
+    terminal, before = opened
+    terminal.press("v")
+    terminal.wait_for("paging")
+    program = terminal.program
+    [pager] = children(program)
+    os.kill(program, signal.SIGTERM)
+    terminal.wait_for("code 143")
+    assert_given_back(terminal, before)
+    assert not Path(f"/proc/{pager}").exists()
+
+
+def test_a_fault_that_ends_the_program(tmp_path: Path) -> None:
+    """One line, the terminal as it was, and no values of variables: texts of the trace are among them."""
+    text = "from tltui.screens.browser import Browser\nimport sys\nfrom tltui.cli import main\n"
+    text += "def fail(self):\n    secret = 'a text of the trace'\n    raise ZeroDivisionError(secret)\n"
+    text += f"Browser.on_mount = fail\nsys.exit(main([{str(TRACES / 'breaks')!r}]))"
+    (tmp_path / "fail.py").write_text(text)
+    line = f"read go; {sys.executable} {tmp_path / 'fail.py'}; echo code $?; read end"
+    with Terminal(["/bin/sh", "-c", line], home=tmp_path, columns=200) as terminal:
+        before = attributes(terminal)
+        terminal.press("enter")
+        terminal.wait_for("code 70")
+        assert attributes(terminal) == before
+        said = "tltui: ZeroDivisionError: this is a fault of tltui; where it happened is in ~/.cache/tltui/crash.log"
+        assert f"{said} (TLTUI_DEBUG=1 prints it)" in terminal.text()
+        assert b"Traceback" not in terminal.raw and b"a text of the trace" not in terminal.raw
+
+
+def test_a_program_that_hangs_gives_it_back_too(tmp_path: Path) -> None:
+    """The loop of the UI never gets round to leaving; a timer does."""
+    hang = "import time\nfrom tltui.screens.browser import Browser\n"
+    hang += "Browser.action_damage = Browser.action_view = lambda *given: [time.sleep(0.01) for _ in range(10**9)]\n"
+    hang += f"import sys\nfrom tltui.cli import main\nsys.exit(main([{str(TRACES / 'breaks')!r}]))"
+    (tmp_path / "hang.py").write_text(hang)
+    with Opened([sys.executable, str(tmp_path / "hang.py")], home=tmp_path) as terminal:
+        terminal.wait_for("6 compiles", "1 graph break")
+        terminal.press("2")
+        time.sleep(0.3)
+        os.kill(terminal.pid, signal.SIGTERM)
+        assert terminal.wait_end() == 143
+        for mode in ASKED:
+            assert terminal.raw.rindex(b"\x1b[?%dl" % mode) > terminal.raw.rindex(b"\x1b[?%dh" % mode), mode
+
+
+def command(tmp_path: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    """A command without a terminal."""
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCES), "HOME": str(tmp_path)}
+    line = [sys.executable, "-m", "tltui", *arguments]
+    return subprocess.Popen(line, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def until(found: Any, seconds: float = 20.0) -> Any:
+    end = time.monotonic() + seconds
+    while not (value := found()):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    return value
+
+
+@pytest.mark.parametrize(("number", "code"), [*ENDING, (signal.SIGINT, 130)])
+def test_a_command_ends_what_it_started(number: int, code: int, tmp_path: Path) -> None:
+    log = mt.write(tmp_path, mt.artifact("a", "a" * 60 + "!", frame=0, compile=0))
+    with command(tmp_path, "grep", "(a+)+$", str(log)) as process:
+        [matching] = until(lambda: children(process.pid))
+        os.kill(process.pid, number)
+        assert process.communicate(timeout=20) == (b"", b"")
+        assert process.returncode == code
+    until(lambda: not Path(f"/proc/{matching}").exists())
+
+
+def test_a_command_that_writes_leaves_no_part_of_a_file(tmp_path: Path) -> None:
+    log = mt.write(tmp_path, mt.artifact("a", "line\n" * 8_000_000, frame=0, compile=0))
+    out = tmp_path / "out"
+    with command(tmp_path, "extract", str(log), "-o", str(out)) as process:
+        until(lambda: list(out.rglob(".tltui-*")))
+        os.kill(process.pid, signal.SIGTERM)
+        assert process.communicate(timeout=20)[1] == b""
+        assert process.returncode == 143
+    assert [path for path in out.rglob("*") if path.is_file()] == []
+
+
+def test_what_nohup_made_deaf_stays_deaf(tmp_path: Path) -> None:
+    code = "import os, signal, sys\nfrom tltui.cli import main\nfrom tltui.cli import ls\nown = ls.run\n"
+    code += "def run(options):\n    os.kill(os.getpid(), signal.SIGHUP)\n    return own(options)\nls.run = run\n"
+    code += f"sys.exit(main(['ls', {str(TRACES / 'breaks')!r}]))"
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCES), "HOME": str(tmp_path)}
+    for line, expected in ((["nohup"], 0), ([], 129)):
+        done = subprocess.run([*line, sys.executable, "-c", code], env=environment, capture_output=True, timeout=30, check=False)
+        assert done.returncode == expected, done.stderr

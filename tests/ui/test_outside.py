@@ -1,0 +1,67 @@
+"""What leaves the program: other programs that get the document, and the clipboard."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import make_trace as mt
+import pytest
+from opened import BREAKS, opened
+
+from tltui.config import Config
+from tltui.screens.clipboard import copy
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.delenv("TMUX", raising=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("key", "name"), [("v", "PAGER"), ("ctrl+e", "EDITOR"), ("ctrl+e", "VISUAL")])
+async def test_a_variable_that_is_no_command(key: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "less '")
+    async with opened(BREAKS) as driver:
+        await driver.press(key)
+        await driver.until(lambda: driver.said.startswith(f"${name} is no command: No closing quotation"))
+
+
+@pytest.mark.parametrize(("key", "name", "default"), [("v", "PAGER", "less -R"), ("ctrl+e", "EDITOR", "vi +1")])
+async def test_a_variable_of_blanks_is_as_none(key: str, name: str, default: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[list[str]] = []
+    monkeypatch.setattr("tltui.screens.outside.Outside._run", lambda self, command, lines: ran.append(command))
+    monkeypatch.setenv(name, " ")
+    async with opened(BREAKS) as driver:
+        await driver.press(key)
+        await driver.until(lambda: ran)
+    assert " ".join(ran[0]).startswith(default)
+
+
+async def test_the_path_that_is_copied_is_a_word_for_a_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A directory name with a line end would run what follows when it is pasted."""
+    log = mt.write(tmp_path / "a b\nrm -rf x\x1b]0;owned\x07", mt.compiled())
+    async with opened(log) as driver:
+        sent: list[str] = []
+        monkeypatch.setattr(driver.app, "copy_to_clipboard", sent.append)
+        await driver.press("Y")
+        await driver.until(lambda: sent)
+        where = f"{tmp_path}/a b\\x0arm -rf x\\x1b]0;owned\\x07/{log.name}"
+        assert sent == [f"$'{where}'" + (f" {driver.at}" if driver.at else "")]
+
+
+def test_a_pipe_in_place_of_the_copy_is_not_waited_for(tmp_path: Path) -> None:
+    file = tmp_path / "yank.txt"
+    os.mkfifo(file)
+    sent: list[str] = []
+    assert copy("text", sent.append, file) == "copied 4 characters: to the terminal (if it allows that)"
+    assert sent == ["text"]
+
+
+async def test_ctrl_q_always_quits() -> None:
+    async with opened(BREAKS, config=Config(keys={"app.leave": ("j",)})) as driver:
+        await driver.press("ctrl+q")
+        await driver.until(lambda: not driver.app.is_running)

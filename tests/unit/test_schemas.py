@@ -1,0 +1,170 @@
+"""The JSON schemas are those of the types that are printed, and what is printed of all traces fits them."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from real import DEMO, ROOT, opened
+from referencing import Registry, Resource
+from referencing.jsonschema import DRAFT202012
+from test_cli import ALL, label
+
+from tltui.analyses.problems.gates import gates, parse_limits
+from tltui.cli import COMMANDS, main
+from tltui.documents.build import build
+from tltui.documents.bundle import Bundle
+from tltui.documents.pages.damage import damage_document
+from tltui.documents.pages.grep import Query, grep_document
+from tltui.documents.pages.table import VIEWS
+from tltui.documents.shown import shown_data
+from tltui.documents.tree.listing import listing_data
+from tltui.export import to_json
+from tltui.model.artifacts import artifacts_of
+from tltui.model.ref import parse_ref
+from tltui.model.run import Run
+from tltui.text.document import Options
+
+SCHEMAS = ROOT / "docs" / "schema"
+MOST = 12
+"""Entries of a list that are looked at: a large trace has thousands that were made by one line of ours."""
+
+
+def load_tool() -> ModuleType:
+    """The script, which is in no package."""
+    spec = importlib.util.spec_from_file_location("make_schemas", ROOT / "tools" / "make_schemas.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@cache
+def schema(name: str) -> Any:
+    return json.loads((SCHEMAS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+@cache
+def validator(name: str) -> Draft202012Validator:
+    files = sorted(SCHEMAS.glob("*.json"))
+    registry: Registry[Any] = Registry().with_resources(
+        (file.name, Resource(contents=schema(file.stem), specification=DRAFT202012)) for file in files
+    )
+    return Draft202012Validator(schema(name), registry=registry)
+
+
+def fits(name: str, value: object) -> Any:
+    """What is printed, once it is seen to fit the schema of a command."""
+    printed = json.loads(to_json(value), parse_constant=pytest.fail)
+    errors = [
+        f"{name} at {'/'.join(map(str, error.absolute_path))}: {error.message[:400]}"
+        for error in validator(name).iter_errors(some(printed))
+    ]
+    assert not errors, "\n".join(errors[:5])
+    return printed
+
+
+def some(value: Any) -> Any:
+    """A few entries of each list, the last among them."""
+    if isinstance(value, dict):
+        return {key: some(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [some(item) for item in (value if len(value) <= MOST else [*value[: MOST - 3], *value[-3:]])]
+    return value
+
+
+def test_they_are_those_of_the_types() -> None:
+    """`python tools/make_schemas.py` makes them anew."""
+    committed = {file.name: file.read_text(encoding="utf-8") for file in SCHEMAS.iterdir()}
+    assert committed == load_tool().made()
+
+
+def test_each_command_that_prints_json_has_one() -> None:
+    for name in COMMANDS:
+        text = (ROOT / "src" / "tltui" / "cli" / f"{COMMANDS[name].module}.py").read_text(encoding="utf-8")
+        assert (SCHEMAS / f"{name}.json").exists() == ("json" in text and name != "extract"), name
+    said = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
+    assert [name for name in COMMANDS if name != "extract" and f"schema/{name}.json" not in said] == []
+
+
+@pytest.mark.parametrize("file", sorted(SCHEMAS.glob("*.json")), ids=lambda file: file.stem)
+def test_they_are_schemas_and_name_every_part(file: Path) -> None:
+    Draft202012Validator.check_schema(schema(file.stem))
+    for kind in every_part(schema(file.stem)):
+        assert "prefixItems" not in kind, "a list whose entries have no names"
+
+
+def every_part(value: Any) -> Any:
+    if isinstance(value, dict):
+        yield value
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from every_part(item)
+
+
+def view_data(run: Run, view: str, ref: str) -> Any:
+    """As `tltui.cli.view` prints it."""
+    document = build(run, f"@{view}:{ref}" if ref else f"@{view}", Options())
+    while not document.advance():
+        pass
+    found = document.data()
+    whole = isinstance(found, dict) and "schema" in found
+    return found if whole else {"schema": 1, "view": view, "result": found}
+
+
+@pytest.mark.parametrize("path", [*ALL, DEMO], ids=lambda path: "demo" if path == DEMO else label(path))
+def test_what_is_printed_of_a_trace_fits(path: Path) -> None:
+    run = opened(path)
+    compiles = sorted(run.compiles(), key=lambda c: (not c.facts.failed, -c.facts.breaks, -(c.tally.seconds)))[:2]
+    places = ["", *(str(compile_.ref) for compile_ in compiles)]
+    for view in VIEWS:
+        for ref in places:
+            fits(view.name, view_data(run, view.name, ref))
+    fits("ls", listing_data(run, check=path.name == "breaks"))
+    fits("damage", damage_document(run, Options(), check=False).data())
+    fits("check", gates(run, parse_limits("error,break,recompiles=1,cache_miss,compile_time=1,empty,unfinished,damage", False), None))
+    grep = grep_document(run, Query("add", "*", "", None, None, 1), Options())
+    while not grep.advance():
+        pass
+    fits("grep", grep.data())
+    fits("bundle", Bundle(run, places[1:2], True, ()).result())
+    artifacts = [artifact for compile_ in compiles for artifact in artifacts_of(compile_)][:3]
+    pages = ["@damage", "@pages", "@records", "@problems", *(str(artifact.ref) for artifact in artifacts)]
+    for ref in [*places, *pages, *(str(compile_.frame.ref) for compile_ in compiles if compile_.is_compile)]:
+        fits("show", shown_data(run, parse_ref(ref), build(run, ref, Options())))
+
+
+TRACE = str(ROOT / "tests" / "traces" / "torch-2.13" / "recompiles")
+
+
+@pytest.mark.parametrize("arguments", [
+    ["records", TRACE, "0/0"], ["source", TRACE, "recompiles.py:5"], ["diff", TRACE, "0/0", "0/1"], ["grep", "add", TRACE],
+    ["diff", TRACE, "0/0:dynamo_cpp_guards_str", "0/1:dynamo_cpp_guards_str"], ["diff", TRACE, "--with", TRACE],
+    ["guards", TRACE, "--filter", "kind:TENSOR"], ["guards", TRACE, "0/0"], ["provenance", TRACE, "0/0"], ["ls", TRACE, "--check"],
+    ["bundle", TRACE, "0/0", "--preview"], ["check", TRACE], ["show", TRACE, "0/0:dynamo_output_graph"], ["timing", TRACE, "0/1"],
+    ["show", TRACE, "@diff::0/0%200/1"], ["show", TRACE, "@grep::add"], ["damage", TRACE],
+], ids=lambda arguments: " ".join(arguments).replace(TRACE, ""))  # fmt: skip
+def test_what_a_command_prints_fits(arguments: list[str], capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert main([*arguments, "--json"]) == 0
+    fits(arguments[0], json.loads(capsysbinary.readouterr().out))
+
+
+def test_a_summary_names_what_it_counts() -> None:
+    tally = fits("summary", view_data(opened(TRACE), "summary", ""))["result"]["tally"]
+    assert (tally["compiles"], tally["errors"], tally["recompiles"]) == (5, 0, 4)
+
+
+def test_a_page_that_grows_is_shown_whole() -> None:
+    run = opened(DEMO)
+    for page in ("@problems", "@timing", "@recompiles"):
+        document = build(run, page, Options())
+        assert "result" in shown_data(run, parse_ref(page), document) and document.complete

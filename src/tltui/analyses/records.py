@@ -12,7 +12,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from tltui.model.artifacts import artifact_name
-from tltui.model.nodes import Compile, Process
+from tltui.model.nodes import Compile
 from tltui.text.lru import Lru
 from tltui.text.payload import ByteSource
 from tltui.trace.batch import ORPHAN
@@ -182,25 +182,3 @@ def addresses(compile_: Compile, names: Iterable[str]) -> dict[int, str]:
         plain = f"{base}:{name}"
         found.update({r: f"{plain}#{n}" for n, r in enumerate(records, 1)} if len(records) > 1 else {records[0]: plain})
     return found
-
-
-def torch_version(process: Process) -> str | None:
-    """As the metrics state it, else the artifact `torch_version`, which stands at the head of a log."""
-    if version := process.torch_version():
-        return version
-    for compile_ in process.compiles.values():
-        if not compile_.counts["torch_version"]:
-            continue
-        reader = Reader(process.log)
-        for record, _ in named(compile_, ("torch_version",)):
-            if version := text_in(reader.json(record), "pytorch_version"):
-                return version
-    return None
-
-
-def version_pair(version: str | None) -> tuple[int, int] | None:
-    """`2.13.0+cpu` → (2, 13)"""
-    parts = (version or "").split(".")
-    if len(parts) < 2 or not (parts[0].isdigit() and parts[1].isdigit()):
-        return None
-    return int(parts[0]), int(parts[1])

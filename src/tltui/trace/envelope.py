@@ -147,6 +147,12 @@ def started_of(fields: object, record: int) -> Started:
     )
 
 
+def is_entry(path: str | None) -> bool:
+    """Whether a file is one in which Dynamo takes over from the interpreter. Nothing in it is ever compiled: where a stack of
+    `dynamo_start` ends there (torch 2.4 and before), the compiled function is missing behind the caller."""
+    return path is not None and path.replace("\\", "/").endswith(("torch/_dynamo/convert_frame.py", "torch/_dynamo/eval_frame.py"))
+
+
 def string_of(value: object) -> tuple[int, str] | None:
     """(id, string) of a `str` record."""
     if isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], int):

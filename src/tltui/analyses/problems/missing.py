@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
-from tltui.analyses.records import json_in, version_pair
+from tltui.analyses.records import json_in
 from tltui.model.artifacts import Artifact, Unit
 from tltui.model.expected import Absent, Outcome, absent, failed_in
 from tltui.model.nodes import Compile
+from tltui.model.versions.version import TorchVersion
 
 
 def missing_of(
@@ -16,7 +18,7 @@ def missing_of(
     artifacts: list[Artifact],
     units: list[Unit],
     metrics: list[tuple[str, dict[str, Any]]],
-    version: str | None,
+    version: TorchVersion,
 ) -> tuple[Absent, ...]:
     """What somebody would look for in this compile and not find."""
     if not compile_.is_compile and compile_.id.autograd is None:
@@ -29,7 +31,7 @@ def outcome_of(
     artifacts: list[Artifact],
     units: list[Unit],
     metrics: list[tuple[str, dict[str, Any]]],
-    version: str | None,
+    version: TorchVersion,
 ) -> Outcome:
     """What is known of a compile."""
     log = compile_.process.log
@@ -45,7 +47,7 @@ def outcome_of(
 
 
 def outcome_from(
-    compile_: Compile, names: Iterable[str], directions: frozenset[str], disabled: bool, version: str | None
+    compile_: Compile, names: Iterable[str], directions: frozenset[str], disabled: bool, version: TorchVersion
 ) -> Outcome:
     """The same from the names of its artifacts with a payload, the directions of its units, and whether caches are off."""
     facts, counts, log = compile_.facts, compile_.counts, compile_.process.log
@@ -63,7 +65,7 @@ def outcome_from(
         empty=facts.skipped,
         complete=facts.has_metrics,
         grad=facts.has_backward,
-        torch_version=version_pair(version),
+        version=replace(version, stated=None, by=()),
         recompile_limit=facts.recompile_limit,
         recompile=compile_.is_recompile,
         restarted=bool(facts.restarts),

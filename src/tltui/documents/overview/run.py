@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tltui.analyses.records import torch_version
 from tltui.analyses.summary import Summary, summarise
+from tltui.analyses.torch_version import version_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.summary import (
@@ -53,13 +53,11 @@ def run_document(run: Run, options: Options) -> TextDocument:
 def _head(page: Page, run: Run, summary: Summary) -> None:
     ranks = run.ranks
     versions = summary.versions
-    if not versions:
-        first = next((p for rank in ranks for p in rank.processes), None)
-        version = torch_version(first) if first is not None else None
-        versions = (version,) if version else ()
     words: list[Piece] = []
     if versions:
         words.append("torch " + ", ".join(versions[:3]) + (" and more" if len(versions) > 3 else ""))
+    elif (first := next((p for rank in ranks for p in rank.processes), None)) and (told := version_of(first).told):
+        words.append(told)
     numbered = [rank for rank in ranks if rank.number is not None]
     if numbered:
         words.append(fmt.plural(len(numbered), "rank"))

@@ -16,7 +16,7 @@ from tltui.analyses.records import Reader, json_in, named, text_in
 from tltui.model.artifacts import artifact_name
 from tltui.model.kinds import kind_of
 from tltui.model.nodes import Process
-from tltui.model.versions.fields import clues_of
+from tltui.model.versions.fields import CLUE, clues_of
 from tltui.model.versions.version import ALWAYS, Span, TorchVersion, judged_version, stated_version
 from tltui.trace.batch import Metrics
 
@@ -69,6 +69,6 @@ def _metrics(process: Process) -> Iterator[Metrics]:
 def _configured(config: dict[str, Any]) -> Iterator[tuple[str, Span]]:
     """The name of the recompile limit in `dynamo_config`."""
     if "recompile_limit" in config:
-        yield "recompile_limit in dynamo_config", Span((2, 7))
+        yield CLUE, Span((2, 7))
     elif "cache_size_limit" in config:
-        yield "cache_size_limit in dynamo_config", Span(until=(2, 6))
+        yield CLUE, Span(until=(2, 6))

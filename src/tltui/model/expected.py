@@ -108,20 +108,30 @@ class _Expected:
 
 
 _AOT_GRAPHS = frozenset({"aot_joint_graph", "aot_forward_graph", "aot_backward_graph", "aot_inference_graph"})
-_CODE = frozenset({"inductor_output_code", "inductor_aot_wrapper_code", "inductor_aot_kernel_code"})
-_INDUCTOR = _CODE | {
+CODE = frozenset(
+    {"inductor_output_code", "inductor_aot_wrapper_code", "inductor_aot_kernel_code", "inductor_aot_code"}
+)  # fmt: skip
+"""Names of generated code."""
+_INDUCTOR = CODE | {
     "fx_graph_runnable", "before_post_grad_graph", "inductor_post_grad_graph", "after_post_grad_graph",
 }  # fmt: skip
 _PRE_GRAD = frozenset({"before_pre_grad_graph", "after_pre_grad_graph", "inductor_pre_grad_graph"})
 _TRAINING = frozenset({"aot_joint_graph", "aot_backward_graph"})  # older torch wrote aot_forward_graph without grad too
 _BACKEND = _INDUCTOR | _AOT_GRAPHS | _PRE_GRAD
-_AFTER_CODE = frozenset({"runtime_wrapper_orchestration", "compiled_function_forward", "dynamo_cpp_guards_str"})
+_AFTER_CODE = frozenset(
+    {
+        "runtime_wrapper_orchestration", "compiled_function_forward", "aot_autograd_runtime_wrappers",
+        "dynamo_cpp_guards_str",
+    }
+)  # fmt: skip
 _FX_CACHE = frozenset(
     {
         "fx_graph_cache_hit", "fx_graph_cache_miss", "fx_graph_cache_bypass", "fx_graph_cache_hash",
         "fx_graph_bundled_cache_hit",
     }
 )  # fmt: skip
+_FX_CACHE_OFF, _AOT_CACHE_OFF = Span(until=(2, 4)), Span(until=(2, 6))
+"""Versions in which a cache is off unless it is switched on."""
 _AOT_CACHE = frozenset(
     {"aotautograd_cache_hit", "aotautograd_cache_miss", "aotautograd_cache_bypass", "aotautograd_cache_hash"}
 )  # fmt: skip
@@ -143,6 +153,11 @@ def _aot_hit(outcome: Outcome) -> Why | None:
     return ("skipped: the result came from the AOTAutograd cache", FRESH) if outcome.cache_hit else None
 
 
+def _failed(outcome: Outcome) -> Why:
+    where = f" in {outcome.fail_phase}," if outcome.fail_phase else ""
+    return f"the compile failed{where} before it", None
+
+
 def _no_pre_grad(outcome: Outcome) -> Why | None:
     if outcome.compiled_autograd:
         return "compiled autograd hands its graph over without pre-grad passes", None
@@ -152,6 +167,8 @@ def _no_pre_grad(outcome: Outcome) -> Why | None:
 def _no_gradient(outcome: Outcome) -> Why | None:
     if _trains(outcome):
         return None
+    if not _has(outcome, _AOT_GRAPHS):  # then it is not known whether it has one
+        return _failed(outcome) if outcome.failed else _aot_hit(outcome)
     return "there is no backward: no input requires grad, or grad mode was off", None
 
 
@@ -186,15 +203,32 @@ def _no_runtime_meta(outcome: Outcome) -> Why | None:
 
 
 def _no_fx_cache(outcome: Outcome) -> Why | None:
+    if outcome.cache_hit:
+        return _aot_hit(outcome)
+    if outcome.failed:
+        return _failed(outcome)
+    off = outcome.version.has(_FX_CACHE_OFF)
     if outcome.caches_disabled:
-        return "caches are disabled", CACHES
+        return _disabled("FX graph", off, FX_CACHE)
+    if off:
+        return f"the FX graph cache was not asked: {outcome.version.words} has it off", FX_CACHE
     return "the FX graph cache was not asked: it is off, or part of AOTAutograd's, or not for this device", FX_CACHE
 
 
 def _no_aot_cache(outcome: Outcome) -> Why | None:
+    if outcome.failed:
+        return _failed(outcome)
+    setting = aot_cache_setting(outcome.version)
     if outcome.caches_disabled:
-        return "caches are disabled", CACHES
-    return "the AOTAutograd cache was not asked: it is off", aot_cache_setting(outcome.version)
+        return _disabled("AOTAutograd", outcome.version.has(_AOT_CACHE_OFF), setting)
+    return "the AOTAutograd cache was not asked: it is off", setting
+
+
+def _disabled(cache: str, off: bool | None, setting: str | None) -> Why:
+    """All caches are disabled; this one may be off by itself too."""
+    if off and setting is not None:
+        return f"caches are disabled ({CACHES} ends that), and the {cache} cache is off without {setting}", None
+    return "caches are disabled", CACHES
 
 
 def _no_graph(outcome: Outcome) -> Why | None:
@@ -241,7 +275,7 @@ def _backend_seen(outcome: Outcome) -> bool:
 
 
 def _lowered(outcome: Outcome) -> bool:
-    return not outcome.empty and _has(outcome, _CODE)
+    return not outcome.empty and _has(outcome, CODE)
 
 
 def _lowered_frame(outcome: Outcome) -> bool:
@@ -267,7 +301,7 @@ _TABLE: tuple[_Expected, ...] = (
     _Expected("aot_backward_graph", _no_gradient, _backend_seen),
     _Expected("before_post_grad_graph", _cached_code, _lowered),
     _Expected("inductor_post_grad_graph", _not_inductor, _graph, frozenset({"after_post_grad_graph"}), core=True),
-    _Expected("inductor_output_code", _not_inductor, _graph, _CODE, core=True),
+    _Expected("inductor_output_code", _not_inductor, _graph, CODE, core=True),
     _Expected("inductor_provenance_tracking_node_mappings", _no_provenance, _lowered),
     _Expected("inductor_provenance_tracking_kernel_stack_traces", _no_provenance, _lowered),
     _Expected("inductor_runtime_and_tensor_meta", _no_runtime_meta, _lowered),
@@ -366,8 +400,7 @@ def _why(row: _Expected, outcome: Outcome, *, beyond: bool) -> Why | None:
         unknown_backend = outcome.fail_phase == "the backend" and row.name in {"aot_inference_graph", _POST_GRAD}
         if not row.core or unknown_backend:
             return None
-        where = f" in {outcome.fail_phase}," if outcome.fail_phase else ""
-        return f"the compile failed{where} before it", None
+        return _failed(outcome)
     if beyond and not outcome.complete:
         return ("the log ends before it", None) if row.core else None
     version, span = outcome.version, _SPANS[row.name]
@@ -383,6 +416,8 @@ def _why(row: _Expected, outcome: Outcome, *, beyond: bool) -> Why | None:
         return "not written when the result comes from a cache", FRESH
     if not written:
         return f"not known for {version.words}: tltui knows what torch writes up to {dotted(NEWEST)}", None
+    if outcome.failed:
+        return "the compile failed, and nothing else in the log says why", None
     return "nothing in the log says why: a record is missing or damaged", None
 
 

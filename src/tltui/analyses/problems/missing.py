@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from tltui.analyses.records import json_in
+from tltui.analyses.caches.caches import AOT, FX, HIT, OLD_NAMES, answer_of
+from tltui.analyses.parts import reader_of
+from tltui.analyses.records import json_in, named
 from tltui.model.artifacts import Artifact, Unit
-from tltui.model.expected import Absent, Outcome, absent, failed_in
+from tltui.model.expected import CODE, Absent, Outcome, absent, failed_in
 from tltui.model.nodes import Compile
 from tltui.model.versions.version import TorchVersion
 
@@ -53,12 +55,13 @@ def outcome_from(
     facts, counts, log = compile_.facts, compile_.counts, compile_.process.log
     compile_.process.parts.reads(log)
     has = frozenset(names) | ({"dynamo_start"} if compile_.started is not None else frozenset())
+    hits = _old_hits(compile_, has)
     return Outcome(
         has,
         failed=facts.failed,
         fail_phase=failed_in(facts.fail_type, has),
-        cache_hit=counts["aotautograd_cache_hit"] > 0,
-        fx_cache_hit=counts["fx_graph_cache_hit"] > 0
+        cache_hit=counts["aotautograd_cache_hit"] > 0 or AOT in hits,
+        fx_cache_hit=(counts["fx_graph_cache_hit"] > 0 or FX in hits)
         and not counts["fx_graph_cache_miss"]
         and not counts["fx_graph_cache_bypass"],
         caches_disabled=disabled,
@@ -74,4 +77,21 @@ def outcome_from(
         directions=directions,
         backward_failed=facts.backward_failed,
         waiting=not log.ended,
+    )
+
+
+def _old_hits(compile_: Compile, has: frozenset[str]) -> frozenset[str]:
+    """The caches that answered with a hit each time, where torch 2.4 to 2.6 wrote the answer into a record of another name.
+
+    Torch 2.4 does not write it at all: that there is no code then shows it.
+    """
+    if has.isdisjoint(OLD_NAMES):
+        return frozenset()
+    reader = reader_of(compile_)
+    states: dict[str, set[str]] = {}
+    for record, name in named(compile_, OLD_NAMES):
+        answer, _ = answer_of(name, record, "", reader)
+        states.setdefault(answer.cache, set()).add(answer.state)
+    return frozenset(
+        cache for cache, own in states.items() if own == {HIT} or (own == {"asked"} and cache == FX and has.isdisjoint(CODE))
     )

@@ -15,7 +15,7 @@ from tltui.analyses.parts import part
 from tltui.analyses.records import Reader, json_in, named, text_in
 from tltui.model.artifacts import artifact_name
 from tltui.model.kinds import kind_of
-from tltui.model.nodes import Process
+from tltui.model.nodes import Compile, Process
 from tltui.model.versions.fields import CLUE, clues_of
 from tltui.model.versions.version import ALWAYS, Span, TorchVersion, judged_version, stated_version
 from tltui.trace.batch import Metrics
@@ -34,6 +34,17 @@ def version_of(process: Process, reader: Reader) -> TorchVersion:
     stated = torch_version(process, reader)
     known = stated_version(stated) if stated is not None else TorchVersion()
     return known if known.least is not None else replace(judged_version(_clues(process, reader)), stated=stated)
+
+
+def version_by_metrics(compile_: Compile, reader: Reader) -> TorchVersion:
+    """What the metrics of one compile alone tell: a part about it may ask that."""
+    metrics = next((m for m in compile_.metrics if m.event == EVENT), None)
+    if metrics is None:
+        return TorchVersion()
+    if metrics.pytorch_version:
+        return stated_version(metrics.pytorch_version)
+    fields = reader.event(metrics.record)
+    return judged_version([*clues_of(fields.keys()), *_configured(json_in(fields, "dynamo_config"))])
 
 
 def torch_version(process: Process, reader: Reader | None = None) -> str | None:

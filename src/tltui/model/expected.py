@@ -205,22 +205,22 @@ def _no_runtime_meta(outcome: Outcome) -> Why | None:
 def _no_fx_cache(outcome: Outcome) -> Why | None:
     if outcome.cache_hit:
         return _aot_hit(outcome)
-    if outcome.failed:
-        return _failed(outcome)
     off = outcome.version.has(_FX_CACHE_OFF)
     if outcome.caches_disabled:
         return _disabled("FX graph", off, FX_CACHE)
+    if outcome.failed:
+        return _failed(outcome)
     if off:
         return f"the FX graph cache was not asked: {outcome.version.words} has it off", FX_CACHE
     return "the FX graph cache was not asked: it is off, or part of AOTAutograd's, or not for this device", FX_CACHE
 
 
 def _no_aot_cache(outcome: Outcome) -> Why | None:
-    if outcome.failed:
-        return _failed(outcome)
     setting = aot_cache_setting(outcome.version)
     if outcome.caches_disabled:
         return _disabled("AOTAutograd", outcome.version.has(_AOT_CACHE_OFF), setting)
+    if outcome.failed:
+        return _failed(outcome)
     return "the AOTAutograd cache was not asked: it is off", setting
 
 

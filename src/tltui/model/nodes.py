@@ -147,16 +147,17 @@ class Frame:
     @property
     def code(self) -> tuple[str | None, str | None, int | None]:
         """Function name, file and line of the code object, as far as any of its compiles tells: a hit of the recompile
-        limit has neither `dynamo_start` nor names of its own, its siblings do. The metrics say the same as the stack, but for
-        torch 2.4 and before, whose stacks end in Dynamo and not in the function."""
+        limit has neither `dynamo_start` nor names of its own, its siblings do. The stacks of torch 2.4 and before end in
+        Dynamo, or in the caller: there the metrics alone know the function."""
         for compile_ in self.compiles:
-            for metrics in compile_.metrics:
-                if metrics.co_name:
-                    return metrics.co_name, metrics.co_filename, metrics.co_firstlineno
+            told = next((metrics for metrics in compile_.metrics if metrics.co_name), None)
             if (started := compile_.started) is not None and started.name is not None:
                 file = self.process.string(started.filename)
-                if not is_entry(file):
+                same = told is None or (told.co_name, told.co_firstlineno) == (started.name, started.line)
+                if same and not is_entry(file):
                     return started.name, file, started.line
+            if told is not None:
+                return told.co_name, told.co_filename, told.co_firstlineno
         return None, None, None
 
     @property

@@ -8,11 +8,14 @@ it, since one compile may well have restarted, broken its graph and failed.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, Protocol
 
+from tltui.model.ref import CompileId
 from tltui.trace.batch import Metrics, Started
+from tltui.trace.log import Log
 
 
 class Status(str, Enum):
@@ -34,6 +37,8 @@ GLYPHS = {Status.ERROR: "✗", Status.BREAK: "⚑", Status.EMPTY: "∅", Status.
           Status.RUNNING: "◌", Status.SEEN: "·"}  # fmt: skip
 ASCII_GLYPHS = {Status.ERROR: "x", Status.BREAK: "!", Status.EMPTY: "0", Status.OK: "+", Status.MISSING: "?",
                 Status.RUNNING: "o", Status.SEEN: "."}  # fmt: skip
+DEFAULT_LIMIT = 8
+"""Compiles of a function that torch keeps unless the limit is set (`cache_size_limit`, since torch 2.7 `recompile_limit`)."""
 RECOMPILE_GLYPH, ASCII_RECOMPILE = "↻", "~"
 MEANING = {
     Status.ERROR: "the compile failed, or its backward did",
@@ -53,14 +58,31 @@ def glyph(status: Status | None, ascii_: bool = False) -> str:
     return (ASCII_GLYPHS if ascii_ else GLYPHS)[status]
 
 
+class Owner(Protocol):
+    """The process of a compile, as far as facts need it."""
+
+    @property
+    def log(self) -> Log:
+        """Its log."""
+
+
 class Recorded(Protocol):
     """What facts and statuses are made of. `tltui.model.nodes.Compile` is one."""
 
     metrics: list[Metrics]
     counts: Counter[str]
     attempts: frozenset[int]
+    id: CompileId
     started: Started | None
     started_attempt: int | None
+
+    @property
+    def process(self) -> Owner:
+        """Whose it is."""
+
+    @property
+    def records(self) -> Sequence[int]:
+        """Numbers of its records in the log."""
 
     @property
     def is_compile(self) -> bool:
@@ -183,10 +205,11 @@ def facts_of(compile_: Recorded) -> Facts:
     limit = failed is not None and (
         "recompile limit" in (failed.fail_reason or "").lower() or "RecompileLimit" in (failed.fail_type or "")
     )
+    silent = hit_silently(compile_)
     return Facts(
-        has_metrics=bool(forward),
+        has_metrics=bool(forward) or silent,
         waiting=not forward and not compile_.log_ended,
-        failed=failed is not None or bool(compile_.counts["dynamo_error"] and not forward and compile_.log_ended),
+        failed=failed is not None or silent or bool(compile_.counts["dynamo_error"] and not forward and compile_.log_ended),
         fail_type=failed.fail_type if failed else None,
         fail_reason=failed.fail_reason if failed else None,
         backward_failed=backward_failed is not None,
@@ -195,7 +218,7 @@ def facts_of(compile_: Recorded) -> Facts:
         restarts=restarts,
         attempts=max(len(compile_.attempts), 1),
         skipped=bool(forward) and failed is None and not any(m.graph_op_count for m in forward),
-        recompile_limit=limit,
+        recompile_limit=limit or silent,
         has_backward=bool(backward),
         cudagraph_skip_reason=skip_reason,
         graph_op_count=last.graph_op_count if last else None,
@@ -204,6 +227,20 @@ def facts_of(compile_: Recorded) -> Facts:
         duration_s=sum(durations + backward_s) if durations or backward_s else None,
         backward_s=sum(backward_s) if backward_s else None,
     )
+
+
+def hit_silently(compile_: Recorded) -> bool:
+    """Whether all that was written of a compile is why the earlier ones did not fit: torch 2.5 writes no more than that when it
+    hits the recompile limit. Later ones first note that a compile begins, and write metrics. At the very end of a log it may have
+    been cut off there instead, unless there are as many earlier ones as the limit allows by default."""
+    if not compile_.log_ended or compile_.started is not None or compile_.metrics:
+        return False
+    reasons, records = compile_.counts["recompile_reasons"], compile_.records
+    if not 0 < reasons == len(records):
+        return False
+    log, following = compile_.process.log, records[-1] + 1
+    followed = following < len(log.columns.kind) and log.kind(following).event != ""
+    return followed or (compile_.id.compile or 0) >= DEFAULT_LIMIT
 
 
 def status_of(facts: Facts) -> Status:

@@ -110,6 +110,8 @@ def metrics_of(event: str, fields: object, record: int) -> Metrics | None:
     if not isinstance(fields, dict):
         return None
     restarts = fields.get("restart_reasons")
+    if event == "bwd_compilation_metrics" and fields.get("is_forward", False) is None:
+        event = "compilation_metrics"  # torch 2.6 names those of a compile that hit the recompile limit so
     return Metrics(
         record,
         event,

@@ -52,8 +52,9 @@ def process_document(run: Run, node: Process, options: Options) -> TextDocument:
 
 
 def _head(page: Page, run: Run, summary: Summary, processes: list[Process]) -> None:
-    told = f"torch {summary.versions[0]}" if summary.versions else version_of(processes[0]).told if processes else None
-    words: list[Piece] = [told] if told else []
+    words: list[Piece] = [f"torch {summary.versions[0]}"] if summary.versions else []
+    if not words and processes and (told := version_of(processes[0]).told):
+        page.say(told)
     words.append(fmt.plural(summary.tally.compiles, "compile"))
     if summary.tally.seconds:
         words.append(f"{fmt.seconds(summary.tally.seconds)} of compiling")

@@ -57,7 +57,7 @@ def _head(page: Page, run: Run, summary: Summary) -> None:
     if versions:
         words.append("torch " + ", ".join(versions[:3]) + (" and more" if len(versions) > 3 else ""))
     elif (first := next((p for rank in ranks for p in rank.processes), None)) and (told := version_of(first).told):
-        words.append(told)
+        page.say(told)
     numbered = [rank for rank in ranks if rank.number is not None]
     if numbered:
         words.append(fmt.plural(len(numbered), "rank"))

@@ -33,6 +33,7 @@ from tltui.documents.parts.problems import (
     add_skipped,
     times,
 )
+from tltui.documents.parts.unlogged import add_unlogged_limits, unlogged_limits
 from tltui.documents.scope import Scope
 from tltui.model.run import Run
 from tltui.model.status import Status, Tally
@@ -55,6 +56,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     unfinished, skipped, cudagraphs = unfinished_of(compiles), skipped_groups(compiles), cudagraph_groups(compiles)
     running = unfinished_of(compiles, waiting=True)
     _head(page, run, scope, len(running), len(unfinished), len(skipped))
+    add_unlogged_limits(page, unlogged_limits(scope))
     yield
     errors, backward = yield from failed_groups(compiles)
     yield from _add_failed(page, "Errors", errors)
@@ -100,7 +102,8 @@ def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, ski
         if "exports" in BY_NAME:
             page.add("What went wrong in an export: ", ("exports", tokens.LINK, scope.page("exports")))
     elif not words:
-        what = "no error, graph break, restart, hit of the recompile limit, unfinished compile or function without operations"
+        limit = "" if unlogged_limits(scope) else "hit of the recompile limit, "
+        what = f"no error, graph break, restart, {limit}unfinished compile or function without operations"
         page.say(f"{fmt.plural(tally.compiles, 'compile')}{reading}: {what}.")
     if run.damaged and not str(scope.ref):
         damaged = f"{fmt.plural(run.damaged, 'place')} of the logs damaged: something may be missing here"

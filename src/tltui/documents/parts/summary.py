@@ -5,6 +5,7 @@ from __future__ import annotations
 from tltui.analyses.summary import BreakPlace, Code, ErrorLine, Summary
 from tltui.documents import format as fmt
 from tltui.documents.page import STATUS_ORDER, Page
+from tltui.documents.parts.reports import NEVER_LOGGED
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, Status, Tally
 from tltui.text import tokens
 from tltui.text.document import Piece
@@ -149,7 +150,8 @@ def add_recompiled(page: Page, summary: Summary) -> None:
     if worst.limit_hit:
         what = "The recompile limit was reached: inputs that fit no earlier compile run in eager mode."
         page.say(what, "  ", tokens.WARN)
-    reason = sanitize(fmt.one_line(worst.reason)) if worst.reason else page.so_far("torch logged no reason")
+    unlogged = NEVER_LOGGED if worst.never_logged else page.so_far("torch logged no reason")
+    reason = sanitize(fmt.one_line(worst.reason)) if worst.reason else unlogged
     last = f"[{worst.last}]"
     page.add("  last ", (last, tokens.LINK, worst.last), " ", fmt.clip(reason, max(page.width - len(last) - 8, 10)))
 

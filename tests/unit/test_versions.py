@@ -11,11 +11,13 @@ from made_logs import Log
 from real import ROOT, TRACES, trace
 from viewed import page, text
 
+from tltui.analyses.compare.pairing import artifact_difference, artifact_pairs
 from tltui.analyses.problems import absent as view
 from tltui.analyses.problems.absent import absence_of
 from tltui.analyses.problems.problems import limit_groups, run_steps
 from tltui.analyses.stacks.stacks import callers_of, start_stack
 from tltui.analyses.torch_version import version_of
+from tltui.documents.compare.artifacts import compared
 from tltui.documents.parts.reports import NEVER_LOGGED
 from tltui.documents.scope import scope_of
 from tltui.model.expected import Outcome, absent
@@ -169,6 +171,25 @@ def test_caches_of_torch_2_4_and_2_5(tmp_path: Path) -> None:
     log.add("inductor_output_code", {}, "code")
     (found,) = absence_of([log.compile()]).compiles
     assert next(row for row in found.expected if row.name == "inductor_post_grad_graph").state == view.UNEXPLAINED
+
+
+def test_wrappers_in_one_record_are_compared_with_those_in_many() -> None:
+    """Torch 2.15 against 2.13, and the other way round."""
+    old, new = compile_at(of(13), "3/0"), compile_at(of(15), "3/0")
+    wrappers = {
+        "backward_prologue", "backward_epilogue", "compiled_function_forward", "compiled_function_backward", "compiled_fn_wrapper",
+        "runtime_wrapper_orchestration",
+    }  # fmt: skip
+    for left, right in ((old, new), (new, old)):
+        pairs = artifact_pairs(left, right)
+        assert all(pair.left and pair.right for pair in pairs)
+        many = [pair for pair in pairs if pair.left and pair.right and pair.left.name != pair.right.name]
+        assert {a.name for pair in many for a in (pair.left, pair.right) if a} == wrappers | {"aot_autograd_runtime_wrappers"}
+        same = [pair for pair in many if pair.left and pair.right and artifact_difference(pair.left, pair.right).same]
+        assert len(many) == 6 and len(same) == 4
+    assert len(artifact_pairs(new, new)) == len({a.name for pair in artifact_pairs(new, new) if (a := pair.left)})
+    rows = {row.name for pair in artifact_pairs(compile_at(of(13), "0/0"), new) if (row := compared(pair)).left is None}
+    assert "aot_autograd_runtime_wrappers" in rows, "where the other side has no wrapper it is named once"
 
 
 def test_spans() -> None:

@@ -18,7 +18,7 @@ SHOWN = 8
 
 
 def unlogged_limits(scope: Scope) -> tuple[Frame, ...]:
-    """Frames that may have hit the recompile limit, of a torch that does not log it: torch before 2.5 writes nothing of the call."""
+    """Frames that may have hit the recompile limit, of a torch that does not log it: before 2.5 it writes nothing of the call."""
     span = kind_of("artifact", "recompile_reasons").span
     wanted = {id(compile_.frame) for compile_ in scope.compiles}
     return tuple(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from made_logs import Log
 from real import ROOT, TRACES, trace
-from viewed import page, text
+from viewed import lead_somewhere, page, text
 
 from tltui.analyses.compare.pairing import artifact_difference, artifact_pairs
 from tltui.analyses.problems import absent as view
@@ -18,6 +18,7 @@ from tltui.analyses.problems.problems import limit_groups, run_steps
 from tltui.analyses.stacks.stacks import callers_of, start_stack
 from tltui.analyses.torch_version import version_of
 from tltui.documents.compare.artifacts import compared
+from tltui.documents.pages.table import BY_NAME
 from tltui.documents.parts.reports import NEVER_LOGGED
 from tltui.documents.scope import scope_of
 from tltui.model.expected import Outcome, absent
@@ -103,6 +104,20 @@ def test_what_the_program_did(minor: int) -> None:
     assert missing == []
     callers = callers_of(compile_at(run, "0/0"))
     assert not callers or (callers[-1].name, callers[-1].line) == ("<module>", 52)
+
+
+PAGES = ("", "@summary", "@problems", "@recompiles", "@stacks", "@guards", "@shapes", "@caches", "@timing", "@absent", "@metrics", "@passes",
+         "@provenance", "@exports", "@listed")  # fmt: skip
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_every_page_of_every_version(minor: int) -> None:
+    run = of(minor)
+    views = [name for name in PAGES if not name or name[1:] in BY_NAME]
+    for ref in (*views, *(f"{name}:2/2" for name in views if name and minor > 4), *map(str, (c.ref for c in run.compiles()))):
+        document = page(run, ref, 100)
+        assert not [line for line in document.text() if len(line) > 100], ref
+        lead_somewhere(run, document)
 
 
 def test_the_limit_is_called_as_this_torch_calls_it() -> None:

@@ -167,7 +167,7 @@ def metrics_fields(compile_: Compile, reader: Reader | None = None) -> list[tupl
 
 def address(compile_: Compile, record: int, name: str) -> str:
     """The address of one of the artifacts of a compile. For many of them there is `addresses`."""
-    return addresses(compile_, (name,)).get(record) or f"{compile_.ref}:{name}"
+    return addresses(compile_, (name,)).get(record) or f"{compile_.ref}:{artifact_name(compile_.process.log.kind(record))}"
 
 
 def addresses(compile_: Compile, names: Iterable[str]) -> dict[int, str]:

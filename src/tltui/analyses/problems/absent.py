@@ -262,7 +262,9 @@ def _rows(outcome: Outcome, counts: dict[str, int], void: frozenset[str]) -> tup
     for name, title, names in there(outcome):
         own = [other for other in counts if other in names or (name[0] == "*" and other.endswith(name[1:]))]
         count = sum(counts[other] for other in own)
-        if own and void.issuperset(own):
+        if own and void.issuperset(own) and outcome.waiting:
+            rows.append(Expected(name, title, PENDING, count, NOT_YET, found=own[0]))
+        elif own and void.issuperset(own):
             rows.append(Expected(name, title, EMPTY, count, "the record is there, and nothing is in it", found=own[0]))
         else:
             rows.append(Expected(name, title, PRESENT, max(count, 1), found=own[0] if own else None))

@@ -23,6 +23,12 @@ def test_a_followed_run_is_what_a_fresh_start_gives(name: str, seed: int, tmp_pa
     check(Replay(sorted((TRACES / name).glob("*.log")), tmp_path / "trace", seed))
 
 
+@pytest.mark.parametrize("name", ["torch-2.4", "torch-2.5", "torch-2.6", "torch-2.9"])
+def test_a_log_that_does_not_state_its_version(name: str, tmp_path: Path) -> None:
+    """What its torch writes is known better with every record, and nothing that was said before turns out wrong."""
+    check(Replay(sorted((TRACES.parent / "versions" / name).glob("*.log")), tmp_path / "trace", 1))
+
+
 def test_a_restarted_process_writes_a_log_of_its_own(tmp_path: Path) -> None:
     (log,) = (TRACES / "recompiles").glob("*.log")
     data = log.read_bytes()

@@ -7,15 +7,17 @@ from made_logs import Log, trace
 
 from tltui.analyses.caches.caches import caches_of
 from tltui.analyses.prose.traceback import traceback_frames
-from tltui.analyses.records import Reader, metrics_fields, torch_version, version_pair
+from tltui.analyses.records import Reader, metrics_fields
 from tltui.analyses.shapes.inputs import inputs_of, short_device, short_dtype
 from tltui.analyses.stacks.stacks import callers_of, start_stack
 from tltui.analyses.study import study
 from tltui.analyses.summary import summarise
 from tltui.analyses.timing.events import Event, events_of, intervals_of
 from tltui.analyses.timing.phases import timing_of
+from tltui.analyses.torch_version import torch_version
 from tltui.model.artifacts import artifacts_of
 from tltui.model.nodes import Compile
+from tltui.model.versions.version import minor_of
 from tltui.text.owner import is_framework
 
 
@@ -231,4 +233,4 @@ def test_absent_artifacts_have_reasons() -> None:
 def test_torch_version_of_a_log_without_metrics(tmp_path: Path) -> None:
     log = Log(tmp_path / "a.log").artifact("torch_version", '{"pytorch_version": "2.14.0"}', frame=None).start()
     assert torch_version(log.compile().process) == "2.14.0"
-    assert version_pair("2.14.0a0+git1") == (2, 14) and version_pair("x") is None and version_pair(None) is None
+    assert minor_of("2.14.0a0+git1") == (2, 14) and minor_of("x") is None and minor_of(None) is None

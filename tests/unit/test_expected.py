@@ -12,7 +12,9 @@ import orjson
 import pytest
 
 from tltui.model.expected import Absent, Outcome, absent, failed_in
+from tltui.model.versions.version import UNKNOWN, stated_version
 
+V13 = stated_version("2.13.0")
 DYNAMO = {"dynamo_start", "dynamo_output_graph"}
 PRE_GRAD = {"before_pre_grad_graph", "after_pre_grad_graph"}
 INFERENCE = {"aot_forward_graph_fw_metadata", "aot_inference_graph", "before_joint_graph", "after_joint_graph"}
@@ -28,7 +30,7 @@ RECORD = re.compile(rb"^[VIWEC]\d{4} [\d:.]+ \d+ .+?:\d+\] (\{.*\})\r?$")
 
 
 def outcome(*has: set[str], **known: Any) -> Outcome:
-    return Outcome(frozenset[str]().union(*has), **{"torch_version": (2, 13), **known})
+    return Outcome(frozenset[str]().union(*has), **{"version": V13, **known})
 
 
 def reasons(of: Outcome) -> dict[str, Absent]:
@@ -54,7 +56,7 @@ def test_inference_has_no_backward() -> None:
     assert set(found) == {"aot_joint_graph", "aot_backward_graph"}
     assert "no input requires grad" in found["aot_joint_graph"].reason
     # Older torch called the graph of an inference a forward graph.
-    old = outcome({"aot_forward_graph"}, DYNAMO, UNIT, END, torch_version=None)
+    old = outcome({"aot_forward_graph"}, DYNAMO, UNIT, END, version=UNKNOWN)
     assert "no input requires grad" in reasons(old)["aot_backward_graph"].reason
 
 
@@ -66,11 +68,15 @@ def test_provenance_has_to_be_asked_for() -> None:
 
 
 def test_provenance_in_older_torch() -> None:
-    found = reasons(without(*PROVENANCE, torch_version=(2, 8)))
+    found = reasons(without(*PROVENANCE, version=stated_version("2.8.0")))
     assert found["inductor_provenance_tracking_node_mappings"].flag == "TORCH_COMPILE_DEBUG=1"
-    assert "inductor_provenance_tracking_kernel_stack_traces" not in found
-    assert not PROVENANCE & set(reasons(without(*PROVENANCE, torch_version=(2, 6))))
-    assert not PROVENANCE & set(reasons(without(*PROVENANCE, torch_version=None)))
+    traces = found["inductor_provenance_tracking_kernel_stack_traces"]
+    assert (traces.reason, traces.flag) == ("not written by torch 2.8, only by torch 2.9 and later", None)
+    old = reasons(without(*PROVENANCE, version=stated_version("2.6.0")))
+    assert [old[name].reason.partition(",")[0] for name in PROVENANCE] == ["not written by torch 2.6"] * 2
+    unknown = reasons(without(*PROVENANCE, version=UNKNOWN))
+    assert {unknown[name].reason.partition(":")[0] for name in PROVENANCE} == {"not known for this torch"}
+    assert not {row.flag for row in unknown.values()} & {"INDUCTOR_PROVENANCE=1", "TORCH_COMPILE_DEBUG=1"}
 
 
 def test_an_aot_cache_hit_skips_passes() -> None:
@@ -88,7 +94,7 @@ def test_an_fx_cache_hit_skips_only_the_lowering() -> None:
 
 
 def test_older_torch_repeats_nothing_on_a_cache_hit() -> None:
-    old = outcome(DYNAMO, END, {"aotautograd_cache_hit"}, cache_hit=True, torch_version=(2, 6))
+    old = outcome(DYNAMO, END, {"aotautograd_cache_hit"}, cache_hit=True, version=stated_version("2.6.0"))
     found = reasons(old)
     assert found["inductor_output_code"].reason == "not written when the result comes from a cache"
 
@@ -129,7 +135,7 @@ def test_other_backends() -> None:
     aot = reasons(outcome(DYNAMO, TRAINING, END, inductor=False))
     assert set(aot) == {"inductor_post_grad_graph", "inductor_output_code"}
     assert "aot_eager" in aot["inductor_output_code"].reason
-    old = reasons(outcome(DYNAMO, END, torch_version=None))
+    old = reasons(outcome(DYNAMO, END, version=UNKNOWN))
     assert old["inductor_output_code"].reason == "the backend is not Inductor, or this torch did not write it"
     # Inductor ran by the metrics: then it is not the backend.
     assert "backend" not in reasons(outcome(DYNAMO, END, inductor=True))["inductor_output_code"].reason
@@ -296,7 +302,7 @@ def _outcomes(path: Path) -> dict[tuple[object, ...], Outcome]:
             caches_disabled='"force_disable_caches": true' in (of.get("compiler_config") or ""),
             empty=bool(of) and not fail_type and not of.get("graph_op_count"),
             complete=bool(of),
-            torch_version=(2, 13),
+            version=V13,
             recompile_limit="recompile limit" in (of.get("fail_reason") or ""),
             recompile=bool(key[2]),
             restarted=bool(of.get("restart_reasons")),

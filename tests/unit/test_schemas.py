@@ -131,7 +131,8 @@ def test_what_is_printed_of_a_trace_fits(path: Path) -> None:
             fits(view.name, view_data(run, view.name, ref))
     fits("ls", listing_data(run, check=path.name == "breaks"))
     fits("damage", damage_document(run, Options(), check=False).data())
-    fits("check", gates(run, parse_limits("error,break,recompiles=1,cache_miss,compile_time=1,empty,unfinished,damage", False), None))
+    limits = parse_limits("error,eager,break,recompiles=1,cache_miss,compile_time=1,empty,unfinished,damage,diverge", False)
+    fits("check", gates(run, limits, None))
     grep = grep_document(run, Query("add", "*", "", None, None, 1), Options())
     while not grep.advance():
         pass

@@ -185,25 +185,3 @@ def record_ref(process: Process, record: int) -> str:
     """The address of the page of one record."""
     place = process.ref if process.ranks_differ or not process.alone else Ref()
     return str(Ref(place.rank, place.process, n=record + 1, view="record"))
-
-
-def torch_version(process: Process) -> str | None:
-    """As the metrics state it, else the artifact `torch_version`, which stands at the head of a log."""
-    if version := process.torch_version():
-        return version
-    for compile_ in process.compiles.values():
-        if not compile_.counts["torch_version"]:
-            continue
-        reader = Reader(process.log)
-        for record, _ in named(compile_, ("torch_version",)):
-            if version := text_in(reader.json(record), "pytorch_version"):
-                return version
-    return None
-
-
-def version_pair(version: str | None) -> tuple[int, int] | None:
-    """`2.13.0+cpu` → (2, 13)"""
-    parts = (version or "").split(".")
-    if len(parts) < 2 or not (parts[0].isdigit() and parts[1].isdigit()):
-        return None
-    return int(parts[0]), int(parts[1])

@@ -10,16 +10,18 @@ from tltui.analyses.problems.breaks import GraphBreak, breaks_of
 from tltui.analyses.problems.failures import Failure, failures_of
 from tltui.analyses.problems.missing import missing_of
 from tltui.analyses.recompiles.reasons import Recompile, recompile_of
-from tltui.analyses.records import json_in, metrics_fields, text_in, torch_version, whole_in
+from tltui.analyses.records import json_in, metrics_fields, text_in, whole_in
 from tltui.analyses.shapes.inputs import Inputs, inputs_of
 from tltui.analyses.stacks.known_as import known_as
 from tltui.analyses.stacks.stacks import StackFrame, callers_of
 from tltui.analyses.timing.events import events_of
 from tltui.analyses.timing.phases import Timing, timing_so_far
+from tltui.analyses.torch_version import version_of
 from tltui.model.artifacts import Artifact, Unit, artifacts_of, units_of
 from tltui.model.expected import Absent
 from tltui.model.nodes import Compile
 from tltui.model.status import Facts
+from tltui.model.versions.version import stated_version
 
 BREAKS_SHOWN = 50
 
@@ -99,7 +101,8 @@ def study(compile_: Compile) -> Study:
     units = units_of(artifacts)
     caches = caches_of(artifacts, events, reader)
     function, file, line = compile_.frame.code
-    version = text_in(forward, "pytorch_version") or torch_version(process)
+    stated = text_in(forward, "pytorch_version")
+    version = stated_version(stated) if stated else version_of(process)
     parts = _parts(compile_, artifacts, units)
     timing = timing_so_far(compile_, events, metrics, reader)
     status = compile_.status
@@ -111,7 +114,7 @@ def study(compile_: Compile) -> Study:
         callers_of(compile_, reader), failures_of(compile_, metrics, reader),
         breaks_of(compile_, reader, BREAKS_SHOWN),
         recompile_of(compile_, events, reader), inputs_of(compile_, reader), timing, caches, parts,
-        missing_of(compile_, artifacts, units, metrics, version), version,
+        missing_of(compile_, artifacts, units, metrics, version), version.stated,
         whole_in(dynamo, "cache_size_limit") if limit is None else limit,
         whole_in(forward, "graph_node_count"), whole_in(forward, "graph_input_count"),
         float(latency) if isinstance(latency, (int, float)) else None, compile_.facts.cudagraph_skip_reason,

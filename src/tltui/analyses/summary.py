@@ -142,6 +142,8 @@ class MostRecompiled:
     limit_hit: bool
     eager: bool = False
     """Whether calls that fit none of its compiles run in eager mode since the limit was hit."""
+    never_logged: bool = False
+    """This torch does not write why it recompiles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,6 +324,7 @@ def _most_recompiled(compiles: list[Compile]) -> MostRecompiled | None:
     members = max(frames.values(), key=len)
     last = members[-1]
     reason: str | None = None
+    never = False
     for compile_ in reversed(members):
         texts = [m.recompile_reason for m in compile_.metrics if m.recompile_reason]
         if texts:
@@ -330,9 +333,10 @@ def _most_recompiled(compiles: list[Compile]) -> MostRecompiled | None:
     else:
         found = known_recompile(last)
         reason = found.reasons[0].text if found is not None and found.reasons else None
+        never = found is not None and found.logged == "never"
     return MostRecompiled(
         code_of(last), str(last.frame.ref), len(members), sum(c.tally.seconds for c in members), str(last.ref), reason,
-        any(c.facts.recompile_limit for c in members), any(c.facts.eager is Eager.LIMIT for c in members),
+        any(c.facts.recompile_limit for c in members), any(c.facts.eager is Eager.LIMIT for c in members), never,
     )  # fmt: skip
 
 

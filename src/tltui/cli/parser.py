@@ -17,7 +17,7 @@ tltui reads what torch.compile wrote into a directory. To record one, run your j
 
     TORCH_TRACE=/tmp/tracedir python train.py
 
-(add INDUCTOR_PROVENANCE=1 to see later which line became which kernel), then
+(with torch 2.9 and later add INDUCTOR_PROVENANCE=1 to see which line became which kernel), then
 
     tltui /tmp/tracedir          look at it, also while the job runs
     tltui ls /tmp/tracedir       print what is in it

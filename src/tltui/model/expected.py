@@ -4,25 +4,26 @@ Nothing is silently absent: somebody who looks for the output code of a compile 
 a cache was hit, or which variable to set. This module is pure: `Outcome` says what is known of one compile, `absent`
 answers.
 
-Only what a user would look for is listed. What no reason speaks for is listed too, as long as this version of torch
-writes it: then the log itself is incomplete, and that is worth knowing.
+Only what a user would look for is listed. What no reason speaks for is listed too, if this version of torch writes it: then
+the log itself is incomplete, and that is worth knowing. The table of kinds knows the versions that write an artifact
+(`Kind.span`); where the version of the log leaves it open whether it does, that is said, and nothing more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 from tltui.model.kinds import kind_of
+from tltui.model.versions.settings import aot_cache_setting, limit_name, provenance_way
+from tltui.model.versions.version import NEWEST, UNKNOWN, Span, TorchVersion, dotted
 
-INDUCTOR_PROVENANCE = "INDUCTOR_PROVENANCE=1"
-TORCH_COMPILE_DEBUG = "TORCH_COMPILE_DEBUG=1"
 FRESH = "TORCHINDUCTOR_FORCE_DISABLE_CACHES=1"
 CACHES = "TORCHINDUCTOR_FORCE_DISABLE_CACHES=0"
 FX_CACHE = "TORCHINDUCTOR_FX_GRAPH_CACHE=1"
-AOT_CACHE = "TORCHINDUCTOR_AUTOGRAD_CACHE=1"
 LOG_TLPARSE = "LOG_TLPARSE=1"
-RECOMPILE_LIMIT = "torch._dynamo.config.recompile_limit"
 NOT_YET = "not there yet: the log goes on"
 
 
@@ -52,7 +53,8 @@ class Outcome:
     """`compilation_metrics` has been seen."""
     grad: bool = False
     """It was traced for training; taken from the graphs too."""
-    torch_version: tuple[int, int] | None = None
+    version: TorchVersion = UNKNOWN
+    """Of torch: only its bounds matter."""
     recompile_limit: bool = False
     """The recompile limit was reached, so it never started."""
     recompile: bool = False
@@ -93,7 +95,7 @@ Why = tuple[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class _Expected:
-    """An artifact, what it is also called, since which torch, when it is looked for, and its own reasons to be absent.
+    """An artifact, what it is also called, when it is looked for, and its own reasons to be absent.
 
     `core`: looked for after a failure and in an unfinished compile as well.
     """
@@ -102,25 +104,34 @@ class _Expected:
     why: Callable[[Outcome], Why | None]
     wanted: Callable[[Outcome], bool]
     also: frozenset[str] = frozenset()
-    since: tuple[int, int] | None = None
     core: bool = False
 
 
 _AOT_GRAPHS = frozenset({"aot_joint_graph", "aot_forward_graph", "aot_backward_graph", "aot_inference_graph"})
-_CODE = frozenset({"inductor_output_code", "inductor_aot_wrapper_code", "inductor_aot_kernel_code"})
-_INDUCTOR = _CODE | {
+CODE = frozenset(
+    {"inductor_output_code", "inductor_aot_wrapper_code", "inductor_aot_kernel_code", "inductor_aot_code"}
+)  # fmt: skip
+"""Names of generated code."""
+_INDUCTOR = CODE | {
     "fx_graph_runnable", "before_post_grad_graph", "inductor_post_grad_graph", "after_post_grad_graph",
 }  # fmt: skip
 _PRE_GRAD = frozenset({"before_pre_grad_graph", "after_pre_grad_graph", "inductor_pre_grad_graph"})
 _TRAINING = frozenset({"aot_joint_graph", "aot_backward_graph"})  # older torch wrote aot_forward_graph without grad too
 _BACKEND = _INDUCTOR | _AOT_GRAPHS | _PRE_GRAD
-_AFTER_CODE = frozenset({"runtime_wrapper_orchestration", "compiled_function_forward", "dynamo_cpp_guards_str"})
+_AFTER_CODE = frozenset(
+    {
+        "runtime_wrapper_orchestration", "compiled_function_forward", "aot_autograd_runtime_wrappers",
+        "dynamo_cpp_guards_str",
+    }
+)  # fmt: skip
 _FX_CACHE = frozenset(
     {
         "fx_graph_cache_hit", "fx_graph_cache_miss", "fx_graph_cache_bypass", "fx_graph_cache_hash",
         "fx_graph_bundled_cache_hit",
     }
 )  # fmt: skip
+_FX_CACHE_OFF, _AOT_CACHE_OFF = Span(until=(2, 4)), Span(until=(2, 6))
+"""Versions in which a cache is off unless it is switched on."""
 _AOT_CACHE = frozenset(
     {"aotautograd_cache_hit", "aotautograd_cache_miss", "aotautograd_cache_bypass", "aotautograd_cache_hash"}
 )  # fmt: skip
@@ -142,6 +153,11 @@ def _aot_hit(outcome: Outcome) -> Why | None:
     return ("skipped: the result came from the AOTAutograd cache", FRESH) if outcome.cache_hit else None
 
 
+def _failed(outcome: Outcome) -> Why:
+    where = f" in {outcome.fail_phase}," if outcome.fail_phase else ""
+    return f"the compile failed{where} before it", None
+
+
 def _no_pre_grad(outcome: Outcome) -> Why | None:
     if outcome.compiled_autograd:
         return "compiled autograd hands its graph over without pre-grad passes", None
@@ -151,6 +167,8 @@ def _no_pre_grad(outcome: Outcome) -> Why | None:
 def _no_gradient(outcome: Outcome) -> Why | None:
     if _trains(outcome):
         return None
+    if not _has(outcome, _AOT_GRAPHS):  # then it is not known whether it has one
+        return _failed(outcome) if outcome.failed else _aot_hit(outcome)
     return "there is no backward: no input requires grad, or grad mode was off", None
 
 
@@ -165,7 +183,7 @@ def _not_inductor(outcome: Outcome) -> Why | None:
         return None
     if _vllm(outcome):
         return "Inductor did not run here: vLLM splits the graph and may load its pieces from its own cache", None
-    if outcome.inductor is None and (outcome.torch_version is None or outcome.torch_version < (2, 7)):
+    if outcome.inductor is None and outcome.version.least is None:
         return "the backend is not Inductor, or this torch did not write it", None
     if _has(outcome, _AOT_GRAPHS):
         return "the backend stops after AOTAutograd: it is aot_eager or one of your own, not Inductor", None
@@ -173,10 +191,8 @@ def _not_inductor(outcome: Outcome) -> Why | None:
 
 
 def _no_provenance(outcome: Outcome) -> Why | None:
-    version = outcome.torch_version
-    old = version is not None and version < (2, 9)
-    flag = TORCH_COMPILE_DEBUG if old else INDUCTOR_PROVENANCE
-    return f"provenance was not recorded: set {flag}", flag
+    way = provenance_way(outcome.version)
+    return f"provenance was not recorded: {way.sentence}", way.setting
 
 
 def _no_runtime_meta(outcome: Outcome) -> Why | None:
@@ -187,15 +203,32 @@ def _no_runtime_meta(outcome: Outcome) -> Why | None:
 
 
 def _no_fx_cache(outcome: Outcome) -> Why | None:
+    if outcome.cache_hit:
+        return _aot_hit(outcome)
+    off = outcome.version.has(_FX_CACHE_OFF)
     if outcome.caches_disabled:
-        return "caches are disabled", CACHES
+        return _disabled("FX graph", off, FX_CACHE)
+    if outcome.failed:
+        return _failed(outcome)
+    if off:
+        return f"the FX graph cache was not asked: {outcome.version.words} has it off", FX_CACHE
     return "the FX graph cache was not asked: it is off, or part of AOTAutograd's, or not for this device", FX_CACHE
 
 
 def _no_aot_cache(outcome: Outcome) -> Why | None:
+    setting = aot_cache_setting(outcome.version)
     if outcome.caches_disabled:
-        return "caches are disabled", CACHES
-    return "the AOTAutograd cache was not asked: it is off", AOT_CACHE
+        return _disabled("AOTAutograd", outcome.version.has(_AOT_CACHE_OFF), setting)
+    if outcome.failed:
+        return _failed(outcome)
+    return "the AOTAutograd cache was not asked: it is off", setting
+
+
+def _disabled(cache: str, off: bool | None, setting: str | None) -> Why:
+    """All caches are disabled; this one may be off by itself too."""
+    if off and setting is not None:
+        return f"caches are disabled ({CACHES} ends that), and the {cache} cache is off without {setting}", None
+    return "caches are disabled", CACHES
 
 
 def _no_graph(outcome: Outcome) -> Why | None:
@@ -242,7 +275,7 @@ def _backend_seen(outcome: Outcome) -> bool:
 
 
 def _lowered(outcome: Outcome) -> bool:
-    return not outcome.empty and _has(outcome, _CODE)
+    return not outcome.empty and _has(outcome, CODE)
 
 
 def _lowered_frame(outcome: Outcome) -> bool:
@@ -256,27 +289,35 @@ def _resume_frame(outcome: Outcome) -> bool:
 # In the order of the compiler's work: what comes after the last one present was never reached by a failed compile. The
 # metrics close the table, and are written even then.
 _TABLE: tuple[_Expected, ...] = (
-    _Expected("recompile_reasons", _no_recompile_reasons, lambda o: o.dynamo and o.recompile, since=(2, 7)),
+    _Expected("recompile_reasons", _no_recompile_reasons, lambda o: o.dynamo and o.recompile),
     _Expected("dynamo_start", _no_start, _dynamo),
-    _Expected("dynamo_graph_break_reason", _no_break, lambda o: o.dynamo and o.restarted, since=(2, 7)),
+    _Expected("dynamo_graph_break_reason", _no_break, lambda o: o.dynamo and o.restarted),
     _Expected("dynamo_output_graph", _no_graph, _dynamo, core=True),
-    _Expected("aotautograd_cache_hit", _no_aot_cache, _lowered_frame, _AOT_CACHE, since=(2, 8)),
-    _Expected("before_pre_grad_graph", _no_pre_grad, _lowered_frame, since=(2, 7)),
-    _Expected("after_pre_grad_graph", _no_pre_grad, _lowered_frame, since=(2, 7)),
+    _Expected("aotautograd_cache_hit", _no_aot_cache, _lowered_frame, _AOT_CACHE),
+    _Expected("before_pre_grad_graph", _no_pre_grad, _lowered_frame),
+    _Expected("after_pre_grad_graph", _no_pre_grad, _lowered_frame),
     _Expected("aot_joint_graph", _no_gradient, _backend_seen),
     _Expected("aot_inference_graph", _not_inductor, _graph, frozenset({"aot_forward_graph"}), core=True),
     _Expected("aot_backward_graph", _no_gradient, _backend_seen),
-    _Expected("before_post_grad_graph", _cached_code, _lowered, since=(2, 7)),
+    _Expected("before_post_grad_graph", _cached_code, _lowered),
     _Expected("inductor_post_grad_graph", _not_inductor, _graph, frozenset({"after_post_grad_graph"}), core=True),
-    _Expected("inductor_output_code", _not_inductor, _graph, _CODE, core=True),
-    _Expected("inductor_provenance_tracking_node_mappings", _no_provenance, _lowered, since=(2, 7)),
-    _Expected("inductor_provenance_tracking_kernel_stack_traces", _no_provenance, _lowered, since=(2, 9)),
-    _Expected("inductor_runtime_and_tensor_meta", _no_runtime_meta, _lowered, since=(2, 10)),
-    _Expected("fx_graph_cache_hit", _no_fx_cache, _lowered_frame, _FX_CACHE, since=(2, 6)),
+    _Expected("inductor_output_code", _not_inductor, _graph, CODE, core=True),
+    _Expected("inductor_provenance_tracking_node_mappings", _no_provenance, _lowered),
+    _Expected("inductor_provenance_tracking_kernel_stack_traces", _no_provenance, _lowered),
+    _Expected("inductor_runtime_and_tensor_meta", _no_runtime_meta, _lowered),
+    _Expected("fx_graph_cache_hit", _no_fx_cache, _lowered_frame, _FX_CACHE),
     _Expected("*_MODIFIED_BYTECODE", _no_modified_bytecode, _resume_frame),
     _Expected("dynamo_cpp_guards_str", _no_guards, _dynamo, frozenset({"dynamo_guards"}), core=True),
     _Expected("compilation_metrics", _no_metrics, _dynamo),
 )
+
+
+def _span(row: _Expected) -> Span:
+    """The versions of torch that write the artifact, or another one that is taken for it."""
+    return reduce(or_, (kind_of("artifact", name).span for name in sorted(row.also)), kind_of("artifact", row.name).span)
+
+
+_SPANS = {row.name: _span(row) for row in _TABLE}
 
 PLACES = {row.name: place for place, row in enumerate(_TABLE)}
 """Name → its place in the compiler's work."""
@@ -299,13 +340,13 @@ def absent(outcome: Outcome) -> list[Absent]:
         return [_row("dynamo_output_graph", "this attempt was given up and started again: see the last one", None)]
     if outcome.recompile_limit:
         reason = "the recompile limit was reached: nothing was compiled for these inputs"
-        return [_row("dynamo_start", reason, RECOMPILE_LIMIT)]
+        return [_row("dynamo_start", reason, limit_name(outcome.version))]
     reached = max((place for place, row in enumerate(_TABLE[:-1]) if _present(row, outcome)), default=-1)
     if _has(outcome, _AFTER_CODE):
         reached = max(reached, _OUTPUT_CODE)
     found: list[Absent] = []
     for place, row in enumerate(_TABLE):
-        if row.wanted(outcome) and _written(row, outcome) and not _present(row, outcome):
+        if row.wanted(outcome) and not _present(row, outcome):
             why = _why(row, outcome, beyond=place > reached)
             if why is not None:
                 found.append(_row(row.name, *why))
@@ -359,27 +400,31 @@ def _why(row: _Expected, outcome: Outcome, *, beyond: bool) -> Why | None:
         unknown_backend = outcome.fail_phase == "the backend" and row.name in {"aot_inference_graph", _POST_GRAD}
         if not row.core or unknown_backend:
             return None
-        where = f" in {outcome.fail_phase}," if outcome.fail_phase else ""
-        return f"the compile failed{where} before it", None
+        return _failed(outcome)
     if beyond and not outcome.complete:
         return ("the log ends before it", None) if row.core else None
+    version, span = outcome.version, _SPANS[row.name]
+    written = version.has(span)
+    if written is False:
+        return f"not written by {version.words}, only by {span}", None
+    if written is None and not version.newer:
+        return f"not known for {version.words}: it is written by {span}", None
     why = row.why(outcome)
-    if why is not None:
+    if why is not None and (written or why[1] is None):
         return why
     if outcome.cache_hit or outcome.fx_cache_hit:
         return "not written when the result comes from a cache", FRESH
-    return "nothing in the log says why: a record is missing or damaged, or this torch does not write it", None
+    if not written:
+        return f"not known for {version.words}: tltui knows what torch writes up to {dotted(NEWEST)}", None
+    if outcome.failed:
+        return "the compile failed, and nothing else in the log says why", None
+    return "nothing in the log says why: a record is missing or damaged", None
 
 
 def _present(row: _Expected, outcome: Outcome) -> bool:
     if row.name.startswith("*"):
         return any(name.endswith(row.name[1:]) for name in outcome.has)
     return row.name in outcome.has or _has(outcome, row.also)
-
-
-def _written(row: _Expected, outcome: Outcome) -> bool:
-    """Whether the torch that wrote the log knows this artifact; when in doubt not, as no reason would be true."""
-    return row.since is None or (outcome.torch_version is not None and outcome.torch_version >= row.since)
 
 
 def _row(name: str, reason: str, flag: str | None) -> Absent:

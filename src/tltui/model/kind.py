@@ -1,6 +1,6 @@
 """What a kind of record is: the row type of the table in `kinds.py`.
 
-The table itself lies in `kinds_dynamo.py`, `kinds_aot.py`, `kinds_inductor.py` and `kinds_other.py`: one module for
+The table itself lies in the modules `kinds_*.py`, one for
 each part of the compiler, so that somebody who knows one part can check it. This module only says what a row holds.
 """
 
@@ -9,6 +9,8 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+from tltui.model.versions.version import ALWAYS, Minor, Span
 
 
 class Phase(enum.Enum):
@@ -59,7 +61,7 @@ class Kind:
     metrics. `per_unit`: whether one lowering (forward, backward, inference) writes it, from its `fx_graph_runnable`
     on; what AOTAutograd writes stands before the units that it is for, and is not `per_unit`. `language`: what a
     document of it is written in; `json` is what the record claims, and its text may still not be JSON
-    (`recompile_reasons`).
+    (`recompile_reasons`). `span`: the versions of torch that write it.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Kind:
     artifact: bool
     help: str
     per_unit: bool
+    span: Span = ALWAYS
 
     @property
     def generic(self) -> bool:
@@ -79,7 +82,11 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of the table as it is written down: the place in its list is its order."""
+    """A row of the table as it is written down: the place in its list is its order.
+
+    `since`, `until`: the first and the last minor version of torch that has it in its sources, among those from 2.4 to 2.15;
+    without, it is older, or still there. What no release has (builds between two had it) has neither.
+    """
 
     name: str
     language: str
@@ -87,11 +94,15 @@ class Row:
     help: str
     artifact: bool = True
     per_unit: bool = False
+    since: Minor | None = None
+    until: Minor | None = None
 
 
 def section(phase: Phase, rows: Iterable[Row]) -> tuple[Kind, ...]:
     """The kinds of one phase, ordered as written."""
     return tuple(
-        Kind(row.name, row.title, phase, row.language, order, row.artifact, row.help, row.per_unit)
+        Kind(
+            row.name, row.title, phase, row.language, order, row.artifact, row.help, row.per_unit, Span(row.since, row.until)
+        )
         for order, row in enumerate(rows)
-    )
+    )  # fmt: skip

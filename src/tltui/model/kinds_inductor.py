@@ -1,4 +1,4 @@
-"""Kinds that Inductor writes: graphs around its passes, generated code, provenance, scheduling of communication."""
+"""Kinds that Inductor writes: graphs around its passes, generated code, provenance."""
 
 from __future__ import annotations
 
@@ -12,31 +12,39 @@ PRE_GRAD: tuple[Kind, ...] = section(
             "fx",
             "Before pre-grad passes",
             "The Dynamo graph as Inductor got it, before any of its passes. The left side of provenance.",
+            since=(2, 8),
         ),
         Row(
             "inductor_pre_grad_graph",
             "fx",
             "Pre-grad graph",
             "The graph before autograd, as older torch wrote it. The left side of provenance.",
+            since=(2, 7),
+            until=(2, 7),
         ),
         Row(
             "before_recompile_pre_grad",
             "fx",
             "Before custom pre-grad passes",
             "The graph before pre-grad fusion passes, as older torch wrote it.",
+            since=(2, 7),
+            until=(2, 7),
         ),
-        Row("*_pre_grad", "fx", "After a pre-grad pass", "The graph after a pass that changed something."),
+        Row("*_pre_grad", "fx", "After a pre-grad pass", "The graph after a pass that changed something.", since=(2, 7)),
         Row(
             "after_recompile_pre_grad",
             "fx",
             "After custom pre-grad passes",
             "The graph after pre-grad fusion passes, as older torch wrote it.",
+            since=(2, 7),
+            until=(2, 7),
         ),
         Row(
             "after_pre_grad_graph",
             "fx",
             "After pre-grad passes",
             "The graph after the passes that work on torch calls, before AOTAutograd makes ATen operations of it.",
+            since=(2, 8),
         ),
     ],
 )
@@ -44,24 +52,27 @@ PRE_GRAD: tuple[Kind, ...] = section(
 INDUCTOR: tuple[Kind, ...] = section(
     Phase.INDUCTOR,
     [
-        Row("optimus_*", "fx", "After group fusion", "The graph after a group fusion rule changed something."),
+        Row("optimus_*", "fx", "After group fusion", "The graph after a group fusion rule changed something.", since=(2, 7)),
         Row(
             "cff_*",
             "fx",
             "After group fusion (MTIA)",
             "The graph after a group fusion rule for MTIA changed something.",
+            since=(2, 9),
         ),
         Row(
             "before_joint_graph",
             "fx",
             "Before joint-graph passes",
             "The inference graph before Inductor's joint-graph passes. Not written for training.",
+            since=(2, 9),
         ),
         Row(
             "after_joint_graph",
             "fx",
             "After joint-graph passes",
             "The inference graph after Inductor's joint-graph passes: compare it with the one before.",
+            since=(2, 9),
         ),
         Row(
             "fx_graph_runnable",
@@ -69,6 +80,7 @@ INDUCTOR: tuple[Kind, ...] = section(
             "Runnable repro",
             "A script that compiles this graph with Inductor alone. Extract it to reproduce a bug.",
             per_unit=True,
+            since=(2, 5),
         ),
         Row(
             "before_post_grad_graph",
@@ -76,6 +88,7 @@ INDUCTOR: tuple[Kind, ...] = section(
             "Before post-grad passes",
             "The ATen graph of this forward or backward before Inductor's post-grad passes.",
             per_unit=True,
+            since=(2, 8),
         ),
         Row(
             "before_recompile_post_grad",
@@ -83,6 +96,8 @@ INDUCTOR: tuple[Kind, ...] = section(
             "Before custom post-grad passes",
             "The graph before post-grad fusion passes, as older torch wrote it.",
             per_unit=True,
+            since=(2, 7),
+            until=(2, 7),
         ),
         Row(
             "*_post_grad",
@@ -90,6 +105,7 @@ INDUCTOR: tuple[Kind, ...] = section(
             "After a post-grad pass",
             "The graph after a pass that changed something.",
             per_unit=True,
+            since=(2, 7),
         ),
         Row(
             "after_recompile_post_grad",
@@ -97,6 +113,8 @@ INDUCTOR: tuple[Kind, ...] = section(
             "After custom post-grad passes",
             "The graph after post-grad fusion passes, as older torch wrote it.",
             per_unit=True,
+            since=(2, 7),
+            until=(2, 7),
         ),
         Row(
             "after_post_grad_graph",
@@ -104,6 +122,8 @@ INDUCTOR: tuple[Kind, ...] = section(
             "After post-grad passes",
             "The graph that Inductor lowers, as torch of early 2025 named it.",
             per_unit=True,
+            since=(2, 8),
+            until=(2, 9),
         ),
         Row(
             "inductor_post_grad_graph",
@@ -118,6 +138,8 @@ INDUCTOR: tuple[Kind, ...] = section(
             "Post-grad to pre-grad nodes",
             "For each node after post-grad the nodes it was made from, pass by pass. As older torch wrote it.",
             per_unit=True,
+            since=(2, 7),
+            until=(2, 8),
         ),
         Row(
             "*model__*_fused",
@@ -125,6 +147,7 @@ INDUCTOR: tuple[Kind, ...] = section(
             "Memory simulator graph",
             "Nodes and buffers with sizes for planning peak memory. Only with reorder_for_peak_memory_debug.",
             per_unit=True,
+            since=(2, 10),
         ),
         Row(
             "inductor_autotune_at_compile_time_code",
@@ -132,6 +155,7 @@ INDUCTOR: tuple[Kind, ...] = section(
             "Autotuning code",
             "The code that ran during compilation to compile and time Triton kernels.",
             per_unit=True,
+            since=(2, 10),
         ),
         Row(
             "inductor_output_code",
@@ -146,6 +170,7 @@ INDUCTOR: tuple[Kind, ...] = section(
             "AOTInductor wrapper code",
             "Generated C++ of an AOTInductor package that calls the kernels.",
             per_unit=True,
+            since=(2, 7),
         ),
         Row(
             "inductor_aot_kernel_code",
@@ -153,6 +178,7 @@ INDUCTOR: tuple[Kind, ...] = section(
             "AOTInductor kernel code",
             "Generated C++ of the kernels of an AOTInductor package.",
             per_unit=True,
+            since=(2, 7),
         ),
         Row(
             "inductor_aot_header_code",
@@ -160,6 +186,15 @@ INDUCTOR: tuple[Kind, ...] = section(
             "AOTInductor header code",
             "Generated C++ header of an AOTInductor package that is linked statically.",
             per_unit=True,
+            since=(2, 9),
+        ),
+        Row(
+            "inductor_aot_code",
+            "cpp",
+            "AOTInductor code",
+            "Generated C++ of an AOTInductor package, wrapper and kernels in one, as older torch wrote it.",
+            per_unit=True,
+            until=(2, 6),
         ),
         Row(
             "triton_kernel_info",
@@ -167,6 +202,7 @@ INDUCTOR: tuple[Kind, ...] = section(
             "Triton kernels",
             "Compile time of each Triton kernel, number of configurations, whether autotuning was cached.",
             per_unit=True,
+            since=(2, 8),
         ),
         Row(
             "inductor_triton_kernel_to_post_grad_nodes",
@@ -174,20 +210,33 @@ INDUCTOR: tuple[Kind, ...] = section(
             "Kernels to post-grad nodes",
             "For each Triton kernel the post-grad nodes in it. As older torch wrote it.",
             per_unit=True,
+            since=(2, 7),
+            until=(2, 7),
+        ),
+        Row(
+            "inductor_generated_kernel_to_post_grad_nodes",
+            "json",
+            "Generated kernels to post-grad nodes",
+            "For each kernel the post-grad nodes in it. As torch 2.8 wrote it.",
+            per_unit=True,
+            since=(2, 8),
+            until=(2, 8),
         ),
         Row(
             "inductor_provenance_tracking_node_mappings",
             "json",
             "Provenance mappings",
-            "Which graph nodes went into which kernel. Needs INDUCTOR_PROVENANCE=1; the provenance screen reads it.",
+            "Which graph nodes went into which kernel. Only when provenance is recorded; its screen reads it.",
             per_unit=True,
+            since=(2, 7),
         ),
         Row(
             "inductor_provenance_tracking_kernel_stack_traces",
             "json",
             "Kernel stack traces",
-            "For each kernel the lines of your code that it computes. Needs INDUCTOR_PROVENANCE=1.",
+            "For each kernel the lines of your code that it computes. Only when provenance is recorded.",
             per_unit=True,
+            since=(2, 9),
         ),
         Row(
             "inductor_runtime_and_tensor_meta",
@@ -195,6 +244,7 @@ INDUCTOR: tuple[Kind, ...] = section(
             "Runtime estimates and tensors",
             "Estimated time and output shapes of each operation, to compare ranks. Only with LOG_TLPARSE=1.",
             per_unit=True,
+            since=(2, 9),
         ),
         Row(
             "inductor_tlparse_runtime",
@@ -215,186 +265,31 @@ INDUCTOR: tuple[Kind, ...] = section(
             "json",
             "Native DSL kernel",
             "One call of a CuTeDSL or Triton kernel built into torch: compiled or cached, and the time.",
+            since=(2, 14),
+        ),
+        Row(
+            "flex_gemm_*",
+            "text",
+            "FlexGEMM lowering",
+            "How a matrix product with operations of yours behind it became one kernel, step by step.",
+            per_unit=True,
+            since=(2, 14),
+        ),
+        Row(
+            "compile_worker_status",
+            "json",
+            "Compile worker",
+            "What a worker process that compiles kernels reported: compare the times where compiling is slow.",
+            since=(2, 14),
+        ),
+        Row(
+            "compile_worker_sidecar_death",
+            "text",
+            "Compile workers died",
+            "The process of the compile workers ended: its exit code, and the last lines it printed.",
+            since=(2, 14),
         ),
     ],
 )
 
-DISTRIBUTED: tuple[Kind, ...] = section(
-    Phase.DISTRIBUTED,
-    [
-        Row(
-            "compiler_collective",
-            "text",
-            "Compiler collective",
-            "What this rank told the others while compiling, so that all mark the same sizes as dynamic.",
-        ),
-        Row(
-            "optimize_ddp_split_graph",
-            "fx",
-            "DDP split graph",
-            "The graph cut into submodules so that DDP can overlap communication with the backward.",
-        ),
-        Row(
-            "optimize_ddp_split_child",
-            "fx",
-            "DDP submodule",
-            "One submodule of the graph that DDPOptimizer cut. Each is compiled as a unit of its own.",
-        ),
-        Row(
-            "inductor_spmd_graph_mismatch",
-            "text",
-            "Ranks have different graphs",
-            "Where the graphs of the ranks differ. Such ranks may run different collectives, and hang.",
-            per_unit=True,
-        ),
-        Row(
-            "pre_decomp_comms",
-            "fx",
-            "Before collective decomposition",
-            "The graph before patterns of collectives are replaced by cheaper ones.",
-            per_unit=True,
-        ),
-        Row(
-            "post_decomp_comms",
-            "fx",
-            "After collective decomposition",
-            "The graph after patterns of collectives were replaced by cheaper ones.",
-            per_unit=True,
-        ),
-        Row(
-            "pre_bucketing_collective_sizes",
-            "json",
-            "FSDP collectives before bucketing",
-            "Type and size of each FSDP collective before they are merged. Only with the verbose setting.",
-            per_unit=True,
-        ),
-        Row(
-            "pre_bucketing_collective_sizes_after",
-            "json",
-            "FSDP collectives after bucketing",
-            "Type and size of each FSDP collective after they were merged. Only with the verbose setting.",
-            per_unit=True,
-        ),
-        Row(
-            "pre_bucketing_fsdp_collectives",
-            "text",
-            "FSDP bucketing summary",
-            "Process groups, bucket size, and how many collectives there were before and after merging.",
-            per_unit=True,
-        ),
-        Row(
-            "fx_bucketing_passes_reduce_scatter_buckets",
-            "text",
-            "Reduce-scatter buckets",
-            "Which reduce_scatter nodes were merged with which.",
-            per_unit=True,
-        ),
-        Row(
-            "fx_bucketing_passes_all_gather_buckets",
-            "text",
-            "All-gather buckets",
-            "Which all_gather nodes were merged with which.",
-            per_unit=True,
-        ),
-        Row(
-            "overlap_scheduling_graph_before",
-            "fx",
-            "Before overlap scheduling",
-            "The graph before collectives are moved so that computation hides them.",
-            per_unit=True,
-        ),
-        Row(
-            "pge_profile_vs_analytical",
-            "json",
-            "Profile against estimates",
-            "Times from a given profile beside the analytical estimates. Only with profile-guided estimation.",
-            per_unit=True,
-        ),
-        Row(
-            "fx_compute_nodes_runtime_estimation",
-            "text",
-            "Compute time estimates",
-            "Measured against estimated time of compute nodes, as CSV.",
-            per_unit=True,
-        ),
-        Row(
-            "fx_collectives_analytical_estimation",
-            "text",
-            "Collective time estimates",
-            "Estimated time of each collective by NCCL's and Inductor's models, as CSV.",
-            per_unit=True,
-        ),
-        Row(
-            "fx_collectives_node_runtime_estimation",
-            "text",
-            "Collective times, measured",
-            "Measured time of each collective beside the estimates, as CSV.",
-            per_unit=True,
-        ),
-        Row(
-            "inductor_fx_passes_overlap_bucketing",
-            "text",
-            "Overlap buckets",
-            "Which collectives were merged without losing overlap, and what hides each.",
-            per_unit=True,
-        ),
-        Row(
-            "inductor_overlap_cyclic_extra_deps",
-            "text",
-            "Overlap: cyclic dependencies",
-            "Overlap scheduling made dependencies in a circle: a bug of torch, to report.",
-            per_unit=True,
-        ),
-        Row(
-            "fx_collectives_estimations_after_overlap_bucketing",
-            "text",
-            "Collective times after bucketing",
-            "Measured time of the merged collectives beside the estimates, as CSV.",
-            per_unit=True,
-        ),
-        Row(
-            "overlap_scheduling_graph_after",
-            "fx",
-            "After overlap scheduling",
-            "The graph after collectives were moved so that computation hides them.",
-            per_unit=True,
-        ),
-        Row(
-            "scheduler_nodes_before_comm_overlap",
-            "text",
-            "Scheduler nodes before reordering",
-            "Inductor's scheduler nodes before communication is reordered. Only with verbose logging of it.",
-            per_unit=True,
-        ),
-        Row(
-            "reorder_communication_preserving_peak_memory",
-            "text",
-            "Communication reordering",
-            "How much of each collective is exposed before and after moving, what stopped it, peak memory.",
-            per_unit=True,
-        ),
-        Row(
-            "sink_waits_iterative_info",
-            "text",
-            "Wait sinking",
-            "For each wait how far it was moved down, what stopped it, and peak memory.",
-            per_unit=True,
-        ),
-        Row(
-            "*_ITERATIVE_RECOMPUTE_ERROR",
-            "text",
-            "Peak memory estimate wrong",
-            "A reordering pass found its running estimate of memory wrong: a bug of torch, to report.",
-            per_unit=True,
-        ),
-        Row(
-            "inductor_collective_schedule",
-            "json",
-            "Collective schedule",
-            "The collectives of this graph in the order they run. Compare it between ranks that hang.",
-            per_unit=True,
-        ),
-    ],
-)
-
-ALL: tuple[Kind, ...] = PRE_GRAD + INDUCTOR + DISTRIBUTED
+ALL: tuple[Kind, ...] = PRE_GRAD + INDUCTOR

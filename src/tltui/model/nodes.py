@@ -19,6 +19,7 @@ from tltui.model.parts import Parts
 from tltui.model.ref import NO_ID, NORANK, CompileId, Ref
 from tltui.model.status import Facts, Status, Tally, facts_of, status_of
 from tltui.trace.batch import Metrics, Started
+from tltui.trace.envelope import is_entry
 from tltui.trace.log import Log
 
 
@@ -193,15 +194,17 @@ class Frame:
     @property
     def code(self) -> tuple[str | None, str | None, int | None]:
         """Function name, file and line of the code object, as far as any of its compiles tells: a hit of the recompile
-        limit has neither `dynamo_start` nor names of its own, its siblings do."""
+        limit has neither `dynamo_start` nor names of its own, its siblings do. The stacks of torch 2.4 and before end in
+        Dynamo, or in the caller: there the metrics alone know the function."""
         for compile_ in self.compiles:
-            started = compile_.started
-            if started is not None and started.name is not None:
-                return started.name, self.process.string(started.filename), started.line
-        for compile_ in self.compiles:
-            for metrics in compile_.metrics:
-                if metrics.co_name:
-                    return metrics.co_name, metrics.co_filename, metrics.co_firstlineno
+            told = next((metrics for metrics in compile_.metrics if metrics.co_name), None)
+            if (started := compile_.started) is not None and started.name is not None:
+                file = self.process.string(started.filename)
+                same = told is None or (told.co_name, told.co_firstlineno) == (started.name, started.line)
+                if same and not is_entry(file):
+                    return started.name, file, started.line
+            if told is not None:
+                return told.co_name, told.co_filename, told.co_firstlineno
         return None, None, None
 
     @property

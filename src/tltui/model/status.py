@@ -14,6 +14,7 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 from tltui.model.outcome import FINE, Eager, Outcome, hit_limit, interrupted, outcome_of
+from tltui.model.ref import CompileId
 from tltui.text import tokens
 from tltui.trace.batch import Metrics, Started
 from tltui.trace.log import Log
@@ -77,6 +78,8 @@ TABLE: dict[Status, Row] = {
         "?", "?", tokens.MISSING, "missing", "without metrics", "unfinished", "",
         "no metrics: still compiling, killed, or cut off"),
 }  # fmt: skip
+DEFAULT_LIMIT = 8
+"""Compiles of a function that torch keeps unless the limit is set (`cache_size_limit`, since torch 2.7 `recompile_limit`)."""
 RECOMPILE_GLYPH, ASCII_RECOMPILE = "↻", "~"
 
 
@@ -112,6 +115,7 @@ class Recorded(Protocol):
     metrics: list[Metrics]
     counts: Counter[str]
     attempts: frozenset[int]
+    id: CompileId
     started: Started | None
     started_attempt: int | None
 
@@ -260,9 +264,10 @@ def facts_of(compile_: Recorded) -> Facts:
     backward_s = [m.duration_s for m in backward if m.duration_s is not None]
     last = forward[-1] if forward else None
     skip_reason = next((m.cudagraph_skip_reason for m in compile_.metrics if m.cudagraph_skip_reason), None)
-    ended = _ended(compile_, failed, last, breaks)
+    silent = hit_silently(compile_)
+    ended = _ended(compile_, failed, last, breaks, silent)
     return Facts(
-        has_metrics=bool(forward),
+        has_metrics=bool(forward) or silent,
         waiting=not forward and not compile_.log_ended,
         failed=ended.failed,
         interrupted=ended.failed and failed is None and last is not None,
@@ -278,7 +283,7 @@ def facts_of(compile_: Recorded) -> Facts:
         restarts=restarts,
         attempts=max(len(compile_.attempts), 1),
         skipped=bool(forward) and not ended.failed and not any(m.graph_op_count for m in forward),
-        recompile_limit=failed is not None and hit_limit(failed),
+        recompile_limit=silent or (failed is not None and hit_limit(failed)),
         has_backward=bool(backward),
         cudagraph_skip_reason=skip_reason,
         graph_op_count=last.graph_op_count if last else None,
@@ -297,7 +302,9 @@ class _Ended(NamedTuple):
     left_code: bool | None = None
 
 
-def _ended(compile_: Recorded, failed: Metrics | None, last: Metrics | None, breaks: int) -> _Ended:
+def _ended(compile_: Recorded, failed: Metrics | None, last: Metrics | None, breaks: int, silent: bool) -> _Ended:
+    if silent:
+        return _Ended(Outcome(Eager.LIMIT, False), True, False)
     if failed is not None:
         return _Ended(outcome_of(failed, breaks, breaks > 0 and _ends_with(compile_)[0]), True, False)
     if last is None:
@@ -323,6 +330,20 @@ def _ends_with(compile_: Recorded) -> tuple[bool, bool]:
         has_graph = has_graph or kind.event == "dynamo_output_graph"
         has_break = has_break or (kind.name == BREAK and (log.context(record).attempt or 0) == attempt)
     return has_break, has_graph
+
+
+def hit_silently(compile_: Recorded) -> bool:
+    """Whether all that was written of a compile is why the earlier ones did not fit: torch 2.5 writes no more than that when it
+    hits the recompile limit. Later ones first note that a compile begins, and write metrics. At the very end of a log it may have
+    been cut off there instead, unless there are as many earlier ones as the limit allows by default."""
+    if not compile_.log_ended or compile_.started is not None or compile_.metrics:
+        return False
+    reasons, records = compile_.counts["recompile_reasons"], compile_.records
+    if not 0 < reasons == len(records):
+        return False
+    log, following = compile_.process.log, records[-1] + 1
+    followed = following < len(log.columns.kind) and log.kind(following).event != ""
+    return followed or (compile_.id.compile or 0) >= DEFAULT_LIMIT
 
 
 def status_of(facts: Facts) -> Status:

@@ -10,9 +10,9 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 
+from tltui.analyses.torch_version import torch_version
 from tltui.commands import Where
 from tltui.documents.format import clip, plural, seconds, size_of
-from tltui.documents.tree.listing import torch_version
 from tltui.documents.tree.outline import marks, path_to
 from tltui.messages import Scanned
 from tltui.model.follow import Follower

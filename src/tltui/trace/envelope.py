@@ -112,6 +112,8 @@ def metrics_of(event: str, fields: object, record: int) -> Metrics | None:
         return None
     restarts, guarded = fields.get("restart_reasons"), fields.get("has_guarded_code")
     fail_type = _text(fields.get("fail_type"))
+    if event == "bwd_compilation_metrics" and fields.get("is_forward", False) is None:
+        event = "compilation_metrics"  # torch 2.6 names those of a compile that hit the recompile limit so
     return Metrics(
         record,
         _whose(event, fields),
@@ -161,6 +163,12 @@ def started_of(fields: object, record: int) -> Started:
         whole_number(frame.get("line")),
         len(stack) if isinstance(stack, list) else 0,
     )
+
+
+def is_entry(path: str | None) -> bool:
+    """Whether a file is one in which Dynamo takes over from the interpreter. Nothing in it is ever compiled: where a stack of
+    `dynamo_start` ends there (torch 2.4 and before), the compiled function is missing behind the caller."""
+    return path is not None and path.replace("\\", "/").endswith(("torch/_dynamo/convert_frame.py", "torch/_dynamo/eval_frame.py"))
 
 
 def string_of(value: object) -> tuple[int, str] | None:

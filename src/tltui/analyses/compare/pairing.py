@@ -16,6 +16,7 @@ from typing import Generic, TypeVar
 
 from tltui.analyses.compare.comparing import Difference, difference
 from tltui.analyses.compare.own_device import owns_of
+from tltui.analyses.compare.wrappers import TOGETHER, part_for, parts_in
 from tltui.analyses.parts import part
 from tltui.analyses.records import Reader
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
@@ -24,6 +25,8 @@ from tltui.model.nodes import Compile
 T = TypeVar("T")
 K = TypeVar("K")
 
+Keyed = dict[tuple[object, ...], Artifact]
+"""Artifacts by name, unit, attempt from the last one back, and ordinal."""
 VARIES = frozenset(
     (
         "compile_id", "frame_key", "start_time", "end_time", "stack_trace", "structured_logging_overhead_s",
@@ -50,15 +53,31 @@ def artifact_pairs(
 ) -> list[Pair[Artifact]]:
     """The artifacts of two compiles (or of one attempt of each) in the order of the left one's, what only the right has
     after them. Attempts are paired from the last one back: only that has code."""
-    return _paired(_keyed(left, attempts[0]), _keyed(right, attempts[1]))
+    a, b = _keyed(left, attempts[0]), _keyed(right, attempts[1])
+    pairs = _paired(_apart(a, b), _apart(b, a))
+    matched = {id(thing) for pair in pairs if pair.left and pair.right for thing in (pair.left, pair.right)}
+    # of wrappers in one text a pair each; what only the other side has is no reason to name the whole text again
+    return [pair for pair in pairs if (pair.left and pair.right) or id(pair.left or pair.right) not in matched]
 
 
-def _keyed(compile_: Compile, attempt: int | None) -> dict[tuple[object, ...], Artifact]:
+def _apart(keyed: Keyed, other: Keyed) -> Keyed:
+    """The same with an entry for each wrapper in a text that holds them all, where the other side has a record for each."""
+    if any(key[0] == TOGETHER for key in other):
+        return keyed
+    found: Keyed = {}
+    for key, artifact in keyed.items():
+        names = parts_in(text_of(artifact)) if key[0] == TOGETHER else {}
+        matching = [(name, *key[1:]) for name in names if (name, *key[1:]) in other]
+        found.update(dict.fromkeys(matching or [key], artifact))
+    return found
+
+
+def _keyed(compile_: Compile, attempt: int | None) -> Keyed:
     artifacts = artifacts_of(compile_)
     units = {unit.number: unit.name for unit in units_of(artifacts)}
     last = max((artifact.attempt for artifact in artifacts), default=0)
     seen: Counter[tuple[object, ...]] = Counter()
-    keyed: dict[tuple[object, ...], Artifact] = {}
+    keyed: Keyed = {}
     for artifact in artifacts:
         if attempt is not None and artifact.attempt != attempt:
             continue
@@ -206,4 +225,8 @@ def artifact_difference(left: Artifact, right: Artifact, raw: bool = False) -> D
     language = left.kind.language if left.kind.language == right.kind.language else "text"
     if raw:
         return difference(raw_of(left).decode("utf-8", "replace"), raw_of(right).decode("utf-8", "replace"), language, True)
-    return difference(text_of(left), text_of(right), language, owns=owns_of(left.owner.process, right.owner.process))
+    a, b = text_of(left), text_of(right)
+    if left.name != right.name:
+        a = part_for(a, right.name) if left.name == TOGETHER else a
+        b = part_for(b, left.name) if right.name == TOGETHER else b
+    return difference(a, b, language, owns=owns_of(left.owner.process, right.owner.process))

@@ -15,18 +15,21 @@ from weakref import WeakKeyDictionary
 
 from tltui.analyses.parts import part
 from tltui.analyses.problems.missing import outcome_from
-from tltui.analyses.records import Reader, named, torch_version, version_pair
+from tltui.analyses.records import Reader, named
+from tltui.analyses.torch_version import version_of
 from tltui.model.artifacts import artifact_name
 from tltui.model.expected import LOG_TLPARSE, NOT_YET, PLACES, Outcome, absent, there
 from tltui.model.nodes import Compile, Process
 from tltui.model.parts import Parts
+from tltui.model.versions.version import UNKNOWN, TorchVersion, stated_version
 from tltui.trace.envelope import METRICS
 
 PRESENT, EMPTY = "present", "empty"
-FAILED, CUT, UNKNOWN = "failed before", "cut off", "unknown"
+FAILED, CUT, UNEXPLAINED = "failed before", "cut off", "unknown"
 PENDING = "not yet"
+OPEN, OTHER_TORCH = "not known of this torch", "not written by this torch"
 NOT_LOGGED, CACHED, NOTHING = "not logged", "skipped by a cache hit", "nothing to write"
-STATES = (FAILED, CUT, UNKNOWN, PENDING, EMPTY, NOT_LOGGED, CACHED, NOTHING)
+STATES = (FAILED, CUT, UNEXPLAINED, PENDING, EMPTY, OPEN, NOT_LOGGED, CACHED, OTHER_TORCH, NOTHING)
 """Of what is absent, the most urgent first."""
 TINY = 24
 """Stored bytes up to which a payload is read to see whether anything is in it."""
@@ -51,7 +54,9 @@ _BEGINNINGS = (
     ("caches are disabled", NOT_LOGGED),
     ("the FX graph cache was not asked", NOT_LOGGED),
     ("the AOTAutograd cache was not asked", NOT_LOGGED),
-    ("nothing in the log says why", UNKNOWN),
+    ("nothing in the log says why", UNEXPLAINED),
+    ("not written by ", OTHER_TORCH),
+    ("not known for ", OPEN),
 )
 _CACHE_NAMES = re.compile(r"^(?:fx_graph|aotautograd)_(?:bundled_)?cache_")
 _CODE = "inductor_output_code"
@@ -77,8 +82,9 @@ class Expected:
 
     @property
     def routine(self) -> bool:
-        """Whether nobody would miss it: there was nothing to write, or only tlparse's own extras are asked for."""
-        return self.state == NOTHING or self.flag == LOG_TLPARSE
+        """Whether nobody would miss it: there was nothing to write, this torch has no such thing, or only tlparse's own extras
+        are asked for."""
+        return self.state in (NOTHING, OTHER_TORCH) or self.flag == LOG_TLPARSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +145,7 @@ def absence_of(compiles: Iterable[Compile]) -> Absence:
 
 def read_absence(compiles: Iterable[Compile]) -> Generator[None, None, Absence]:
     """What some compiles have and lack. Yields in between."""
-    versions: dict[int, str | None] = {}
+    versions: dict[int, TorchVersion] = {}
     found: list[CompileArtifacts] = []
     for number, compile_ in enumerate(compiles):
         # of records outside of any compile nothing can be said to be expected
@@ -164,7 +170,7 @@ class _Sorts:
     def __init__(self) -> None:
         self._numbers: dict[tuple[Outcome, tuple[tuple[str, int], ...], frozenset[str], bool], int] = {}
         self._sorts: list[tuple[Outcome, dict[str, int], frozenset[str], bool]] = []
-        self._rows: dict[tuple[int, str | None], tuple[Expected, ...]] = {}
+        self._rows: dict[tuple[int, TorchVersion], tuple[Expected, ...]] = {}
         self._lock = threading.Lock()
 
     def number(self, outcome: Outcome, counts: dict[str, int], void: frozenset[str], dated: bool) -> int:
@@ -175,17 +181,17 @@ class _Sorts:
                 self._sorts.append((outcome, counts, void, dated))
             return number
 
-    def rows(self, number: int, process: Process, versions: dict[int, str | None]) -> tuple[Expected, ...]:
+    def rows(self, number: int, process: Process, versions: dict[int, TorchVersion]) -> tuple[Expected, ...]:
         """What compiles of a sort have and lack. `versions` remembers those of processes."""
         outcome, counts, void, dated = self._sorts[number]
-        version: str | None = None
+        version = UNKNOWN
         if not dated:
             if id(process) not in versions:
-                versions[id(process)] = torch_version(process)
+                versions[id(process)] = replace(version_of(process), stated=None, by=())
             version = versions[id(process)]
         rows = self._rows.get((number, version))
         if rows is None:
-            known = outcome if dated else replace(outcome, torch_version=version_pair(version))
+            known = outcome if dated else replace(outcome, version=version)
             rows = self._rows[number, version] = _rows(known, counts, void)
         return rows
 
@@ -204,8 +210,9 @@ def _sort_of(compile_: Compile, reader: Reader) -> int:
     directions = _directions(compile_) if not _TRAINED.isdisjoint(counts) else frozenset[str]()
     disabled = _CODE in counts and not any(map(_CACHE_NAMES.match, counts)) and _disabled(compile_, reader)
     version = next((m.pytorch_version for m in compile_.metrics if m.pytorch_version), None)
-    outcome = outcome_from(compile_, counts, directions, disabled, version)
-    return _sorts(compile_.process).number(outcome, counts, void, version is not None)
+    known = UNKNOWN if version is None else stated_version(version)
+    outcome = outcome_from(compile_, counts, directions, disabled, known)
+    return _sorts(compile_.process).number(outcome, counts, void, known.least is not None)
 
 
 def _counted(compile_: Compile, reader: Reader) -> tuple[dict[str, int], frozenset[str]]:
@@ -255,7 +262,9 @@ def _rows(outcome: Outcome, counts: dict[str, int], void: frozenset[str]) -> tup
     for name, title, names in there(outcome):
         own = [other for other in counts if other in names or (name[0] == "*" and other.endswith(name[1:]))]
         count = sum(counts[other] for other in own)
-        if own and void.issuperset(own):
+        if own and void.issuperset(own) and outcome.waiting:
+            rows.append(Expected(name, title, PENDING, count, NOT_YET, found=own[0]))
+        elif own and void.issuperset(own):
             rows.append(Expected(name, title, EMPTY, count, "the record is there, and nothing is in it", found=own[0]))
         else:
             rows.append(Expected(name, title, PRESENT, max(count, 1), found=own[0] if own else None))

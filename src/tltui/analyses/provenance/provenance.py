@@ -81,7 +81,6 @@ __all__ = [
 
 LIMIT = 256 << 20
 """Stored bytes of a graph or of code that are read."""
-HOW_TO_RECORD = "INDUCTOR_PROVENANCE=1"
 
 
 class _Loader:

@@ -139,7 +139,7 @@ class UnitProvenance:
     sources: tuple[str, ...]
     """All that were used, the best first."""
     recorded: bool
-    """Whether torch recorded provenance; if not, INDUCTOR_PROVENANCE=1 makes it."""
+    """Whether torch recorded provenance; how it is made to: `provenance_way`."""
     coverage: Coverage
     panes: tuple[Pane, ...]
     """Always all of `PANES`."""

@@ -12,6 +12,8 @@ from tltui.analyses.recompiles.comments import NO_COMMENT, Comment, comment_of, 
 from tltui.analyses.records import Reader, address, named, text_in, whole_in
 from tltui.analyses.stacks.stacks import StackFrame, user_frames
 from tltui.analyses.timing.events import Event
+from tltui.analyses.torch_version import version_by_metrics
+from tltui.model.kinds import kind_of
 from tltui.model.nodes import Compile, frame_key
 from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.trace.grammar import parse_json
@@ -65,7 +67,7 @@ class Recompile:
 
     reasons: tuple[RecompileReason, ...]
     logged: str
-    """`artifact`, `metrics`, or '' where no reason was logged at all."""
+    """`artifact`, `metrics`, `never` (this torch writes none), or '' where no reason was logged at all."""
     ref: str | None = None
     """The address of the record."""
     became: tuple[Became, ...] = ()
@@ -86,7 +88,14 @@ def recompile_of(compile_: Compile, events: list[Event], reader: Reader | None =
     texts = [m.recompile_reason for m in compile_.metrics if m.recompile_reason]
     if texts:
         return Recompile(tuple(parse_reason(text, compile_) for text in texts), "metrics", None, became)
-    return Recompile((), "", None, became) if compile_.is_recompile else None
+    if not compile_.is_recompile:
+        return None
+    return Recompile((), "never" if never_logged(compile_, reader) else "", None, became)
+
+
+def never_logged(compile_: Compile, reader: Reader) -> bool:
+    """Whether its own metrics show that its torch does not write why it recompiles."""
+    return version_by_metrics(compile_, reader).has(kind_of("artifact", NAME).span) is False
 
 
 @part

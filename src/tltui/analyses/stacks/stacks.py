@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from tltui.analyses.parts import reader_of
+from tltui.analyses.parts import reader_of, reads
 from tltui.analyses.records import Reader, list_in, named, text_in, whole_in
 from tltui.model.nodes import Compile, Process
 from tltui.text.owner import Owner, is_framework, owner_of
+from tltui.trace.envelope import is_entry
+
+UNKNOWN_FILE = "‹unknown file›"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ def frames_of(process: Process, raw: object) -> tuple[StackFrame, ...]:
             continue
         number = item.get("filename")
         known = process.string(number) if isinstance(number, int) else number
-        file = known if isinstance(known, str) else "‹unknown file›"
+        file = known if isinstance(known, str) else UNKNOWN_FILE
         name = text_in(item, "name") or "?"
         found.append(StackFrame(name, file, whole_in(item, "line"), text_in(item, "loc"), is_framework(file)))
     return tuple(found)
@@ -80,4 +84,19 @@ def start_stack(compile_: Compile, reader: Reader | None = None) -> tuple[StackF
     if compile_.started is None:
         return ()
     reader = reader or reader_of(compile_)
-    return frames_of(compile_.process, list_in(reader.event(compile_.started.record), "stack"))
+    return frames_of(compile_.process, whole_stack(compile_, list_in(reader.event(compile_.started.record), "stack")))
+
+
+def whole_stack(compile_: Compile, stack: list[Any]) -> list[Any]:
+    """The stack of a `dynamo_start` with the compiled function as its last frame, as torch 2.5 and later write it.
+
+    Older torch leaves its own frames there, and the function out.
+    """
+    end = len(stack)
+    while end and any(is_entry(frame.file) for frame in frames_of(compile_.process, stack[end - 1 : end])):
+        end -= 1
+    if end == len(stack):
+        return stack
+    reads(compile_, compile_.frame)
+    name, file, line = compile_.frame.code
+    return [*stack[:end], {"name": name or "?", "filename": file or UNKNOWN_FILE, "line": line}]

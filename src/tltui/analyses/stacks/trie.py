@@ -15,7 +15,7 @@ from typing import Any
 from tltui.analyses.parts import part, reader_of
 from tltui.analyses.records import Reader, addresses, list_in
 from tltui.analyses.stacks.known_as import known_as
-from tltui.analyses.stacks.stacks import StackFrame, frames_of
+from tltui.analyses.stacks.stacks import StackFrame, frames_of, whole_stack
 from tltui.model.artifacts import artifact_name
 from tltui.model.nodes import Compile, Process
 from tltui.model.ref import NO_ID
@@ -161,7 +161,7 @@ def start_of(compile_: Compile, reader: Reader) -> tuple[tuple[int, Link], ...]:
     found = []
     for record in compile_.records if numbers else ():
         if column[record] in numbers and (stack := list_in(reader.event(record), "stack")):
-            found.append((record, linked(process, without_suffix(process, stack))))
+            found.append((record, linked(process, without_suffix(process, whole_stack(compile_, stack)))))
     return tuple(found)
 
 

@@ -6,6 +6,7 @@ from tltui.analyses.problems.problems import limit_stated
 from tltui.analyses.recompiles.reasons import known_recompile, parse_reason
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.documents.parts.reports import no_reason
 from tltui.documents.parts.summary import add_counts
 from tltui.documents.parts.words import LIMIT_EAGER, LIMIT_RAISES, SKIPS
 from tltui.model.nodes import Compile, Frame
@@ -87,6 +88,8 @@ def _reasons(compile_: Compile, may_read: bool) -> tuple[list[str], bool]:
         found = known_recompile(compile_)
         if found is not None and found.reasons:
             return [f"[{r.earlier}] {r.text}" if r.earlier else r.text for r in found.reasons], True
+        if found is not None and found.logged == "never":
+            return [no_reason(found)], True
     texts = [m.recompile_reason for m in compile_.metrics if m.recompile_reason]
     parsed = [parse_reason(text) for text in texts]
     return [f"[{r.earlier}] {r.text}" if r.earlier else r.text for r in parsed] or ["torch logged no reason"], may_read

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tltui.analyses.records import torch_version
 from tltui.analyses.summary import Summary, summarise
+from tltui.analyses.torch_version import version_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.summary import (
@@ -54,8 +54,9 @@ def process_document(run: Run, node: Process, options: Options) -> TextDocument:
 
 
 def _head(page: Page, run: Run, summary: Summary, processes: list[Process]) -> None:
-    version = summary.versions[0] if summary.versions else torch_version(processes[0]) if processes else None
-    words: list[Piece] = [f"torch {version}"] if version else []
+    words: list[Piece] = [f"torch {summary.versions[0]}"] if summary.versions else []
+    if not words and processes and (told := version_of(processes[0]).told):
+        page.say(told)
     words.append(fmt.plural(summary.tally.compiles, "compile"))
     if summary.tally.seconds:
         words.append(f"{fmt.seconds(summary.tally.seconds)} of compiling")

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from tltui.analyses.problems.failures import INTERRUPTED
 from tltui.analyses.ranks.diverging import diverging
-from tltui.analyses.records import torch_version
 from tltui.analyses.summary import Summary, summarise
+from tltui.analyses.torch_version import version_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.ranks import add_ranks, told
@@ -62,13 +62,11 @@ def run_document(run: Run, options: Options) -> TextDocument:
 def _head(page: Page, run: Run, summary: Summary) -> None:
     ranks = run.ranks
     versions = summary.versions
-    if not versions:
-        first = next((p for rank in ranks for p in rank.processes), None)
-        version = torch_version(first) if first is not None else None
-        versions = (version,) if version else ()
     words: list[Piece] = []
     if versions:
         words.append("torch " + ", ".join(versions[:3]) + (" and more" if len(versions) > 3 else ""))
+    elif (first := next((p for rank in ranks for p in rank.processes), None)) and (told := version_of(first).told):
+        page.say(told)
     numbered = [rank for rank in ranks if rank.number is not None]
     if numbered:
         words.append(fmt.plural(len(numbered), "rank"))

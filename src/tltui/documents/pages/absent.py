@@ -7,6 +7,7 @@ from itertools import groupby
 
 from tltui.analyses.problems import absent as found_in
 from tltui.analyses.problems.absent import Absence, AbsentGroup, CompileArtifacts, Expected, read_absence
+from tltui.analyses.torch_version import version_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.scope import Scope
@@ -18,35 +19,41 @@ from tltui.text.growing import GrowingDocument
 LINKS_SHOWN = 8
 LINKS_FOLDED = 400
 HEADINGS = {
-    found_in.FAILED: "Never reached: the compile failed before it",
+    found_in.FAILED: "Not written: the compile failed earlier",
     found_in.CUT: "Cut off: the log ends before it",
-    found_in.UNKNOWN: "Absent, and nothing says why",
+    found_in.UNEXPLAINED: "Absent, and nothing says why",
     found_in.PENDING: "Not there yet: the log goes on",
     found_in.EMPTY: "Empty",
+    found_in.OPEN: "Not known for this torch",
     found_in.NOT_LOGGED: "Not logged: a setting adds it",
     found_in.CACHED: "Skipped: a cache had the result",
     found_in.NOTHING: "Nothing to write",
 }
+FOLDED = ("Normally absent", "Not written by this torch")
 WORDS = {
     found_in.PRESENT: "there",
     found_in.FAILED: "failed",
     found_in.CUT: "cut off",
-    found_in.UNKNOWN: "unknown",
+    found_in.UNEXPLAINED: "unknown",
     found_in.PENDING: "not yet",
     found_in.EMPTY: "empty",
+    found_in.OPEN: "not known",
     found_in.NOT_LOGGED: "not logged",
     found_in.CACHED: "cached",
+    found_in.OTHER_TORCH: "not in it",
     found_in.NOTHING: "no need",
 }
 STYLES = {
     found_in.PRESENT: tokens.OK,
     found_in.FAILED: tokens.ERROR,
     found_in.CUT: tokens.WARN,
-    found_in.UNKNOWN: tokens.WARN,
+    found_in.UNEXPLAINED: tokens.WARN,
     found_in.PENDING: tokens.DIM,
     found_in.EMPTY: tokens.WARN,
+    found_in.OPEN: tokens.VALUE,
     found_in.NOT_LOGGED: tokens.VALUE,
     found_in.CACHED: tokens.VALUE,
+    found_in.OTHER_TORCH: tokens.DIM,
     found_in.NOTHING: tokens.DIM,
 }
 
@@ -57,6 +64,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     def fill(page: Page) -> Generator[None, None, Absence]:
         page.add((f"Absent artifacts{scope.title}", tokens.TITLE))
         absence = yield from read_absence(scope.compiles)
+        _versions(page, scope)
         if not absence.compiles:
             _nothing(page, bool(scope.compiles))
         elif len(absence.compiles) == 1 and (run.finished or len(scope.compiles) == 1):
@@ -66,6 +74,23 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         return absence
 
     return GrowingDocument(scope.page("absent"), f"absent artifacts{scope.title}", options, fill, Page)
+
+
+def _can_be(state: str) -> bool:
+    """Whether the torch that wrote the log is known to write it."""
+    return state not in (found_in.OPEN, found_in.OTHER_TORCH)
+
+
+def _place(row: Expected | AbsentGroup) -> int:
+    """0 for what is told, else which of the folded sections it is in, from 1."""
+    return (2 if row.state == found_in.OTHER_TORCH else 1) if row.routine else 0
+
+
+def _versions(page: Page, scope: Scope) -> None:
+    """Which torch wrote the logs that do not state it."""
+    versions = (version_of(process) for process in scope.processes)
+    for told in dict.fromkeys(version.told for version in versions if version.stated is None and version.told):
+        page.say(page.so_far(f"The log does not state its version. It is of {told}."), "", tokens.DIM)
 
 
 def _nothing(page: Page, records: bool) -> None:
@@ -80,15 +105,15 @@ def _nothing(page: Page, records: bool) -> None:
 def _compile(page: Page, compile_: CompileArtifacts, finished: bool) -> None:
     """All of one compile, in the order of the compiler's work."""
     rows = compile_.expected
-    there = sum(row.state == found_in.PRESENT for row in rows)
+    there, can = sum(row.state == found_in.PRESENT for row in rows), sum(_can_be(row.state) for row in rows)
     page.row([(f"[{compile_.ref}]", tokens.LINK, compile_.ref), f"  {compile_.status or 'no compile'}: ",
-              (f"{there} of {fmt.plural(len(rows), 'artifact')} that one would look for "
+              (f"{there} of {fmt.plural(can, 'artifact')} that it can write "
                f"{'is' if there == 1 else 'are'} there{'' if finished else ' so far'}", tokens.STRONG)], "")  # fmt: skip
     page.more("what is not there may yet come.")
-    for routine, members in groupby(sorted(rows, key=lambda row: row.routine), key=lambda row: row.routine):
-        shown = list(members)
-        title = f"Nothing to miss ({len(shown)})" if routine else "In the order of the compiler's work"
-        page.heading(title, folded=routine)
+    for place, title in enumerate(("In the order of the compiler's work", *FOLDED)):
+        shown = [row for row in rows if _place(row) == place]
+        if shown:
+            page.heading(f"{title} ({len(shown)})" if place else title, folded=place > 0)
         for row in shown:
             _row(page, compile_.ref, row)
 
@@ -110,23 +135,24 @@ def _row(page: Page, ref: str, row: Expected) -> None:
 
 def _many(page: Page, absence: Absence) -> None:
     """Grouped: by state, then by reason, with the compiles that it is true of."""
-    wanted = sum(len(compile_.expected) for compile_ in absence.compiles)
-    missing = sum(len(group.refs) for group in absence.groups)
-    routine = sum(len(group.refs) for group in absence.groups if group.routine)
+    wanted = sum(_can_be(row.state) for compile_ in absence.compiles for row in compile_.expected)
+    missing = sum(len(group.refs) for group in absence.groups if _can_be(group.state))
+    routine = sum(len(group.refs) for group in absence.groups if _place(group) == 1)
     page.say(
-        f"{fmt.plural(len(absence.compiles), 'compile')} looked at. Of {fmt.count(wanted)} artifacts that one would look for, "
-        f"{fmt.count(wanted - missing)} are there and {fmt.count(missing)} are not"
-        + (f", {fmt.count(routine)} of them nothing to miss." if routine else "."), "", tokens.STRONG,
+        f"{fmt.plural(len(absence.compiles), 'compile')} looked at. Of {fmt.plural(wanted, 'artifact')} that such compiles can "
+        f"write, {fmt.count(wanted - missing)} are there and {fmt.count(missing)} are not"
+        + (f", {fmt.count(routine)} of them normally." if routine else "."), "", tokens.STRONG,
     )  # fmt: skip
     page.more("what is not there may yet come.")
     told = [group for group in absence.groups if not group.routine]
     for state, members in groupby(told, key=lambda group: group.state):
         page.heading(HEADINGS[state])
         _reasons(page, list(members), state, "  ")
-    rest = [group for group in absence.groups if group.routine]
-    if rest:
-        page.heading(f"Nothing to miss ({fmt.count(routine)})", folded=True)
-        _reasons(page, rest, "", "  ")
+    for place, title in enumerate(FOLDED, 1):
+        rest = [group for group in absence.groups if _place(group) == place]
+        if rest:
+            page.heading(f"{title} ({fmt.count(sum(len(group.refs) for group in rest))})", folded=True)
+            _reasons(page, rest, "", "  ")
     _present(page, absence)
 
 

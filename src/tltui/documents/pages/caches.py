@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Generator
 
-from tltui.analyses.caches.caches import MISS
+from tltui.analyses.caches.caches import MISS, OLD_NAMES
 from tltui.analyses.caches.keys import KeyIndex, KeyUse, Nearest
 from tltui.analyses.caches.report import (
     CacheMiss,
@@ -50,7 +50,8 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesRep
     if different:
         refs = {str(node.ref) for node in scope.compiles}
         different = tuple(one for one in different if any(answer.compile in refs for answer in one.answers))
-    parts.add_totals(page, totals, sum(node.is_compile for node in scope.compiles))
+    older = any(kind.name in OLD_NAMES for process in scope.processes for kind in process.log.kinds)
+    parts.add_totals(page, totals, sum(node.is_compile for node in scope.compiles), older)
     parts.add_divergences(page, different)
     yield
     study = _Study(run)

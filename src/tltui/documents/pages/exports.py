@@ -52,8 +52,9 @@ def _nothing(page: Page, finished: bool, part: bool) -> None:
     where = "this part of the trace" if part else "this trace"
     page.say(f"Nothing of an export is in {where}{'' if finished else ' so far'}.", "", tokens.DIM)
     page.say(
-        "torch.export writes what this page shows only where TORCH_DTRACE=DIR is set (in place of TORCH_TRACE); "
-        "torch.export.draft_export always writes it, to a log that its warning names.", "", tokens.DIM,
+        "torch.export writes what this page shows only where TORCH_DTRACE=DIR is set (in place of TORCH_TRACE; torch 2.7 and "
+        "later); torch.export.draft_export (torch 2.8 and later) always writes it, to a log that its warning names.",
+        "", tokens.DIM,
     )  # fmt: skip
 
 

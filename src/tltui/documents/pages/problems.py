@@ -40,6 +40,7 @@ from tltui.documents.parts.problems import (
     times,
 )
 from tltui.documents.parts.summary import breaks_counted, standing
+from tltui.documents.parts.unlogged import add_unlogged_limits, unlogged_limits
 from tltui.documents.scope import Scope
 from tltui.model.run import Run
 from tltui.model.status import Status, Tally
@@ -66,6 +67,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     unfinished, skipped, cudagraphs = unfinished_of(compiles), skipped_groups(compiles), cudagraph_groups(compiles)
     running = unfinished_of(compiles, waiting=True)
     _head(page, run, scope, len(running), len(unfinished), len(skipped))
+    add_unlogged_limits(page, unlogged_limits(scope))
     yield
     errors, backward = yield from failed_groups(compiles)
     yield from _add_failed(page, "Errors", errors)
@@ -116,8 +118,9 @@ def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, ski
         if "exports" in BY_NAME:
             page.add("What went wrong in an export: ", ("exports", tokens.LINK, scope.page("exports")))
     elif not words:
+        limit = "" if unlogged_limits(scope) else "hit of the recompile limit, "
         what = (
-            "no error, function in eager mode, graph break, restart, hit of the recompile limit, unfinished compile or function "
+            f"no error, function in eager mode, graph break, restart, {limit}unfinished compile or function "
             "without operations"
         )
         page.say(f"{fmt.plural(tally.compiles, 'compile')}{reading}: {what}.")

@@ -12,12 +12,14 @@ from itertools import pairwise
 
 from tltui.analyses.provenance.provenance import Covered, Provenance, covered_by, provenance_json, provenance_of
 from tltui.analyses.provenance.result import POST, PRE, SOURCES, Coverage, Kernel, Node, UnitProvenance
+from tltui.analyses.torch_version import version_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.alike import add_alike
 from tltui.documents.scope import Scope
 from tltui.model.ref import BadAddress, at_line
 from tltui.model.run import Run
+from tltui.model.versions.settings import Way, provenance_way
 from tltui.text import tokens
 from tltui.text.document import Document, Options, Piece
 from tltui.text.growing import GrowingDocument
@@ -76,13 +78,15 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     def fill(page: Page) -> Generator[None, None, object]:
         page.add((f"Provenance{scope.title}", tokens.TITLE))
         if len(scope.compiles) == 1:
-            return provenance_json(_compile(page, provenance_of(scope.compiles[0]), options.filter))
+            compile_ = scope.compiles[0]
+            way = provenance_way(version_of(compile_.process))
+            return provenance_json(_compile(page, provenance_of(compile_), options.filter, way))
         return (yield from _many(page, scope))
 
     return GrowingDocument(scope.page("provenance"), f"provenance{scope.title}", options, fill, Page)
 
 
-def _compile(page: Page, found: Provenance, unit: str) -> Provenance:
+def _compile(page: Page, found: Provenance, unit: str, way: Way) -> Provenance:
     units = found.units
     if unit:
         one = found.unit(unit)
@@ -95,19 +99,19 @@ def _compile(page: Page, found: Provenance, unit: str) -> Provenance:
     if len(units) > 1:
         page.row([("units: ", tokens.LABEL), ", ".join(known.unit for known in units)], "")
     for known in units:
-        _unit(page, known)
+        _unit(page, known, way)
     return Provenance(found.schema, found.ref, units)
 
 
-def _unit(page: Page, unit: UnitProvenance) -> None:
+def _unit(page: Page, unit: UnitProvenance, way: Way) -> None:
     page.heading(unit.unit)
-    _coverage(page, unit)
+    _coverage(page, unit, way)
     _panes(page, unit)
     _lines(page, unit)
     _kernels(page, unit)
 
 
-def _coverage(page: Page, unit: UnitProvenance) -> None:
+def _coverage(page: Page, unit: UnitProvenance, way: Way) -> None:
     """`10/10 kernels, 52/52 nodes mapped`, by what, and what is not."""
     page.say(coverage_text(unit.coverage), "  ", tokens.STRONG)
     if unit.sources:
@@ -115,10 +119,14 @@ def _coverage(page: Page, unit: UnitProvenance) -> None:
     else:
         page.say(page.so_far("Nothing in the trace tells where these kernels and nodes come from."), "  ", tokens.WARN)
     if not unit.recorded and not page.goes_on:
-        said = "torch did not record provenance here. INDUCTOR_PROVENANCE=1 in the environment of the job makes it write"
-        page.say(said + " node mappings" + ("; what follows comes from comments." if unit.sources else "."), "  ", tokens.WARN)
+        said = f"torch did not record provenance here: {_how(way)}."
+        page.say(said + (" What follows comes from comments." if unit.sources else ""), "  ", tokens.WARN)
     _unmapped(page, "kernel", unit.coverage.kernels_unmapped)
     _unmapped(page, "node", unit.coverage.nodes_unmapped)
+
+
+def _how(way: Way) -> str:
+    return f"{way.sentence} in the environment of the job" if way.setting else way.sentence
 
 
 def coverage_text(coverage: Coverage) -> str:
@@ -271,8 +279,8 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, Coverages]:
         page.say(page.so_far(NOTHING), "", tokens.DIM)
     elif not all(unit.recorded for unit in units):
         page.blank()
-        page.say("Where provenance was not recorded, INDUCTOR_PROVENANCE=1 in the environment of the job makes torch write it.",
-                 "", tokens.DIM)  # fmt: skip
+        ways = dict.fromkeys(_how(provenance_way(version_of(process))) for process in scope.processes)
+        page.say(f"To have provenance where it was not recorded: {'; '.join(ways)}.", "", tokens.DIM)
     if len(scope.compiles) > LISTED:
         several = [refs for refs in kinds.values() if len(refs) > 1]
         yield from add_alike(page, "The same coverage", several, lambda ref: f"@provenance:{ref}")

@@ -21,9 +21,11 @@ MANY = 400
 STYLES = {HIT: tokens.OK, MISS: tokens.WARN, BYPASS: tokens.WARN, DISABLED_STATE: tokens.DIM, STORED: tokens.DIM}
 
 
-def add_totals(page: Page, totals: Sequence[CacheTotal], compiles: int) -> None:
-    """Hits, misses and bypasses of each cache."""
-    if not totals:
+def add_totals(page: Page, totals: Sequence[CacheTotal], compiles: int, older: bool) -> None:
+    """Hits, misses and bypasses of each cache. `older`: torch wrote answers that have to be read."""
+    if not totals and older:
+        page.add((f"{fmt.plural(compiles, 'compile')}: what caches answered them stands below", tokens.STRONG))
+    elif not totals:
         what = f"{fmt.plural(compiles, 'compile')}, and no hit, miss or bypass of a cache was logged"
         page.add((page.so_far(what if compiles else "no compile here, so no cache was asked"), tokens.STRONG))
     for total in totals:
@@ -268,7 +270,7 @@ def add_silent(page: Page, report: CachesReport, everyone: Sequence[CompileCache
     if strange:
         page.blank()
         what = f"{fmt.plural(len(strange), 'compile')} lowered a graph without a record of any cache"
-        page.say(page.so_far(f"{what}: torch before 2.5 writes none, and the log may be cut."), "", tokens.DIM)
+        page.say(page.so_far(f"{what}: none was asked, or its record is missing."), "", tokens.DIM)
     if report.silent:
         page.blank()
         what = f"{fmt.plural(len(report.silent), 'compile')} asked no cache: Inductor lowered nothing in them"

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from tltui.analyses.caches.caches import CacheAnswer
 from tltui.analyses.shapes.inputs import Inputs, Symbol, TensorInput
 from tltui.analyses.study import Part, Study
+from tltui.analyses.torch_version import version_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.model.expected import Absent
@@ -215,7 +216,7 @@ def add_ids(page: Page, node: Compile, known: Study) -> None:
         page.labelled("rank", str(process.rank))
     place = "" if process.alone else f", number {process.number} of this rank"
     page.labelled("process", f"pid {process.pid}{place}")
-    page.labelled("torch", known.torch or "the log does not say")
+    page.labelled("torch", known.torch or (version_of(process).told or "the log does not say").removeprefix("torch "))
     page.file(process.log.path)
     page.add("  ", ("records".ljust(9), tokens.LABEL), (fmt.plural(len(node.records), "record"), tokens.LINK,
              f"@records:{node.ref}"))  # fmt: skip

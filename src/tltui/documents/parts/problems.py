@@ -172,7 +172,8 @@ def add_limit(page: Page, group: LimitGroup) -> None:
     page.row(head)
     limit = f"the limit of {group.limit} compiles was" if group.limit is not None else "the recompile limit was"
     page.say(f"{limit} reached. {LIMIT_EAGER if group.eager else LIMIT_RAISES}", INDENT, tokens.WARN)
-    page.say(f"{group.failure.type}: {group.failure.reason.partition(chr(10))[0]}", INDENT, tokens.DIM)
+    if group.failure.type:
+        page.say(f"{group.failure.type}: {group.failure.reason.partition(chr(10))[0]}", INDENT, tokens.DIM)
     add_advice(page, from_restart(group.failure.reason), INDENT)
     reason = fmt.one_line(group.last_reason) or "torch logged no reason"
     page.labelled("last", sanitize(reason), INDENT, 6)

@@ -28,7 +28,7 @@ def coverage_line(unit: UnitProvenance) -> tuple[str, bool]:
     said = f"{own.kernels_mapped}/{own.kernels} kernels · {own.nodes_mapped}/{own.nodes} nodes mapped"
     said += f" ({SOURCE_TITLES.get(unit.source, unit.source)})"
     if not unit.recorded:
-        said += " · provenance was not recorded: INDUCTOR_PROVENANCE=1 does that"
+        said += " · provenance was not recorded: INDUCTOR_PROVENANCE=1 does that (torch 2.9 and later)"
     return said, unit.recorded
 
 

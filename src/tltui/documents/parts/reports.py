@@ -182,11 +182,14 @@ def add_recompile(page: Page, found: Recompile, there: Collection[str], indent: 
         page.say(what, indent, tokens.DIM)
 
 
+NEVER_LOGGED = "torch before 2.5 does not write why; TORCH_LOGS=recompiles does"
+
+
 def no_reason(found: Recompile) -> str:
     """What can be said where no reason is known."""
     if found.logged == "artifact":
         return "torch logged an empty list of reasons: no guard of an earlier compile was found to fail."
-    return "torch logged no reason."
+    return f"{NEVER_LOGGED}." if found.logged == "never" else "torch logged no reason."
 
 
 def _same_place(one: RecompileReason, other: RecompileReason) -> bool:

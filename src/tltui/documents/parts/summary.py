@@ -6,6 +6,7 @@ from tltui.analyses.summary import BreakPlace, Code, ErrorLine, Summary
 from tltui.analyses.timing.phases import OTHER, Open, group_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.documents.parts.reports import NEVER_LOGGED
 from tltui.documents.parts.stacks import inside
 from tltui.documents.parts.words import LIMIT_EAGER, LIMIT_RAISES, NO_BREAKS
 from tltui.model.outcome import Eager
@@ -178,7 +179,8 @@ def add_recompiled(page: Page, summary: Summary) -> None:
     page.row(pieces)
     if worst.limit_hit:
         page.say(f"The recompile limit was reached. {LIMIT_EAGER if worst.eager else LIMIT_RAISES}", "  ", tokens.WARN)
-    reason = sanitize(fmt.one_line(worst.reason)) if worst.reason else page.so_far("torch logged no reason")
+    unlogged = NEVER_LOGGED if worst.never_logged else page.so_far("torch logged no reason")
+    reason = sanitize(fmt.one_line(worst.reason)) if worst.reason else unlogged
     last = f"[{worst.last}]"
     page.add("  last ", (last, tokens.LINK, worst.last), " ", fmt.clip(reason, max(page.width - len(last) - 8, 10)))
 

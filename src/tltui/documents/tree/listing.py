@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TypedDict
 
+from tltui.analyses.torch_version import torch_version
 from tltui.documents.format import plural, wrap
 from tltui.documents.tree.outline import Node, children, label, root
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
@@ -17,7 +18,6 @@ from tltui.model.status import TABLE, Facts, glyph, tlparse_status
 from tltui.text import tokens
 from tltui.text.document import Builder, Options, Piece, TextDocument
 from tltui.text.width import cells, fit
-from tltui.trace.grammar import parse_json
 from tltui.trace.log import Check
 
 SCHEMA = 1
@@ -207,24 +207,6 @@ def _iso(process: Process) -> str | None:
         return datetime.fromtimestamp(process.started, timezone.utc).isoformat(timespec="milliseconds")
     except (OverflowError, OSError, ValueError):
         return None
-
-
-def torch_version(process: Process) -> str | None:
-    """From the artifact `torch_version` (2.13 and later), else from the metrics."""
-    log = process.log
-    for compile_ in process.ordered():
-        if not compile_.counts["torch_version"]:
-            continue
-        for record in compile_.records:
-            if log.kind(record).name == "torch_version":
-                try:
-                    value = parse_json(log.text(record).encode())
-                except (ValueError, OSError):
-                    break
-                if isinstance(value, dict) and isinstance(value.get("pytorch_version"), str):
-                    return str(value["pytorch_version"])
-                break
-    return process.torch_version()
 
 
 def _compile(compile_: Compile, check: bool) -> CompileRow:

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from tltui.analyses.records import Reader, list_in
+from tltui.analyses.stacks.stacks import whole_stack
 from tltui.analyses.stacks.trie import AHEAD, Branch, Trie, without_suffix
 from tltui.documents.tree.outline import (
     Attempt,
@@ -134,7 +135,7 @@ class ProcessStacks:
             stack = list_in(self._reader.event(compile_.started.record), "stack")
         except OSError:
             return
-        branch = self._trie.insert(self.process, without_suffix(self.process, stack))
+        branch = self._trie.insert(self.process, without_suffix(self.process, whole_stack(compile_, stack)))
         if branch is not self._trie.root:
             branch.compiles.append(compile_)
             self._at[id(compile_)] = branch

@@ -1,0 +1,1 @@
+"""Which torch wrote a log, and which torch has what."""

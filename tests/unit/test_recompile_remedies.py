@@ -10,8 +10,8 @@ import pytest
 from made_logs import Log, trace
 from viewed import page, text
 
+from tltui.analyses.recompiles.advice import REMEDIES
 from tltui.analyses.recompiles.frames import FrameRecompiles
-from tltui.analyses.recompiles.remedies import REMEDIES
 from tltui.documents.pages.recompiles import Recompiles
 
 ROOT = Path(__file__).parents[2]

@@ -152,8 +152,10 @@ def weigh(value: object) -> int:
         names = _NAMES[kind] = _fields(kind)
     if names:
         total = 48 + 8 * len(names)
-        for name in names:
-            total += weigh(getattr(value, name))
+        for name in names:  # most fields are texts and numbers
+            field = getattr(value, name)
+            kind = type(field)
+            total += sys.getsizeof(field) if kind in _TEXTS else 16 if kind in _PLAIN else weigh(field)
         return total
     if isinstance(value, dict):
         total = 64 + 100 * len(value)

@@ -57,8 +57,12 @@ class GuardLine:
     line: int
     """From 1."""
     node: GuardNode
-    comment: str = ""
-    """What stands behind the guard."""
+    text: str = ""
+
+    @property
+    def comment(self) -> str:
+        """What stands behind the guard."""
+        return split_comment(self.text)[1]
 
 
 class GuardText:
@@ -211,8 +215,9 @@ class GuardText:
 
     def _at(self, place: int) -> GuardLine | None:
         start = self._text.rfind("\n", 0, place) + 1
-        nodes = parse([self._line(start)]).nodes
-        return GuardLine(self._text.count("\n", 0, start) + 1, nodes[0], split_comment(self._line(start))[1]) if nodes else None
+        text = self._line(start)
+        nodes = parse([text]).nodes
+        return GuardLine(self._text.count("\n", 0, start) + 1, nodes[0], text) if nodes else None
 
     def _line(self, start: int) -> str:
         end = self._text.find("\n", start)

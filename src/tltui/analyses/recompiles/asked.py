@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tltui.analyses.recompiles.comments import Comment, Origin
 from tltui.analyses.recompiles.conditions import RANGE, Condition, Part
@@ -71,6 +72,7 @@ _TORCHS = (
 )  # fmt: skip
 
 
+@lru_cache(maxsize=1024)
 def whose(path: str) -> str:
     """Whose line a file has: TORCH, LIBRARY, or '' for the user's. Guards name files of torch from its folder on."""
     path = path.replace("\\", "/")

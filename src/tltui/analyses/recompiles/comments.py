@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 _BESIDE = re.compile(r"\s{2,}# ")
+_TOKEN = re.compile(r"""\s{2,}# |'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
+"""What begins a comment, or stands in quotes."""
 _ORIGIN = re.compile(
     r"^(?:(?P<code>.*?)# ?)?(?P<file>[^\s#()][^\n#()]*?):(?P<line>\d{1,9}) in (?P<name>\S+)(?:\s*\((?P<rest>.*)\))?$", re.DOTALL
 )
@@ -74,27 +76,13 @@ NO_COMMENT = Comment()
 
 
 def split_comment(text: str) -> tuple[str, str]:
-    """A guard and the comment behind it. What stands in quotes is part of the guard."""
-    quote = ""
-    at = 0
-    first = _BESIDE.search(text)
-    if first is None:
+    """A guard and the comment behind it. What stands in quotes is part of the guard; a quote without another is none."""
+    if "  # " not in text:
         return text.strip(), ""
-    while at < len(text):
-        char = text[at]
-        if quote:
-            if char == "\\":
-                at += 1
-            elif char == quote:
-                quote = ""
-        elif char in "'\"":
-            quote = char
-        elif char.isspace() and (match := _BESIDE.match(text, at)):
-            return text[:at].strip(), text[match.end() :].strip()
-        at += 1
-    if not quote:
-        return text.strip(), ""
-    return text[: first.start()].strip(), text[first.end() :].strip()  # quotes that do not pair: a sentence
+    for match in (_TOKEN if len(text) <= LONGEST else _BESIDE).finditer(text):
+        if match[0][0].isspace():
+            return text[: match.start()].strip(), text[match.end() :].strip()
+    return text.strip(), ""
 
 
 @lru_cache(maxsize=2048)

@@ -86,7 +86,7 @@ class Condition:
             value = _number(values.get(term.text, ""))
             if value is not None:
                 known[term.text] = value
-        found = _read(self.text)
+        found = _read(self.text) if known else None
         if found is None:
             return ()
         return tuple(part for part, node in found[1] if _holds(node, known, self.text) is False)

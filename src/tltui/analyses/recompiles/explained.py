@@ -263,7 +263,7 @@ def _reason(
     earlier = texts.at(reason.earlier)
     guard = earlier.failed(cause, reason.text) if earlier else None
     cause = _told_by(cause, earlier, texts.of(compile_) if cause.kind == causes.OBJECT else None)
-    cause = replace(cause, actual=_actual(cause, compile_, texts, symbols, became))
+    actual = _actual(cause, compile_, texts, symbols, became)
     comment = reason.comment
     if guard is not None and not comment.origins:
         comment = comment_of(guard.comment)
@@ -272,12 +272,12 @@ def _reason(
     met = tuple(_met(condition, compile_, texts, symbols)) if condition is not None else ()
     found = asked(condition, {item.term: item.value for item in met}, comment) if condition is not None else Asked()
     if condition is not None:
-        cause = replace(cause, actual=_said(met))
+        actual = _said(met)
     file, line, code = _where(reason, guard, comment, compile_.frame)
     by = reason.by or str(found.origin.by or next((o.by for o in comment.origins if o.by is not None), ""))
     return Reason(
         reason.earlier, texts.earlier(reason.earlier) is not None, reason.text,
-        cause.kind, cause.source, cause.dim, cause.expected, cause.actual, cause.value, cause.settings,
+        cause.kind, cause.source, cause.dim, cause.expected, actual, cause.value, cause.settings,
         found.part.text if found.part else "", found.part.kind if found.part else "", found.part.bound if found.part else None,
         found.who, met,
         at_line(earlier.ref, guard.line) if earlier and guard else None, guard.node.kind if guard else "",

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tltui.analyses.parts import part
+from tltui.analyses.recompiles.advice import Settings
 from tltui.analyses.recompiles.explained import Explained, explained_of
-from tltui.analyses.recompiles.remedies import Settings
 from tltui.analyses.recompiles.variations import Variation, variations_of
 from tltui.analyses.records import Reader, address, json_in, metrics_fields, number_in, text_in, whole_in
 from tltui.model.nodes import Compile, Frame

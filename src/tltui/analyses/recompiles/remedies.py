@@ -4,91 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 from tltui.analyses.recompiles import causes
-from tltui.analyses.recompiles.asked import DUCK, EXCLUSION, LIBRARY, MARKED, PROGRAM, SPECIAL, TORCH, ZERO_ONE
-from tltui.analyses.recompiles.conditions import DIVISIBLE, condition_of
-from tltui.analyses.recompiles.explained import Reason, name_of
-from tltui.analyses.recompiles.words import strip_local
-
-PROVEN, QUOTED = "proven", "quoted"
-REMEDIES: dict[str, str] = {
-    "mark dynamic": PROVEN, "dynamic=True": PROVEN, "no mark_static": PROVEN, "dynamic parameters": PROVEN,
-    "mark unbacked": PROVEN, "wider mark": PROVEN, "mark first": PROVEN, "no duck sizing": PROVEN, "pad": PROVEN,
-    "contiguous": PROVEN, "reshape": PROVEN, "one dtype": PROVEN, "one device": QUOTED, "detach": PROVEN,
-    "no inference tensor": PROVEN, "resolve": PROVEN, "dense": PROVEN, "one type": PROVEN, "tensor": PROVEN,
-    "specialize_float": PROVEN, "argument": PROVEN, "keep strings out": PROVEN, "stack": PROVEN, "same keys": PROVEN,
-    "hooks first": PROVEN, "clone": PROVEN, "one backend": PROVEN, "keep alive": PROVEN, "same mode": PROVEN, "set first": PROVEN,
-    "dynamic attribute": PROVEN, "buffer": PROVEN, "nothing to do": PROVEN,
-}  # fmt: skip
-"""The remedies of docs/recompiles.md, and how each was shown to help: by tests/live, or by torch's own words."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """Switches of `torch._dynamo.config` that matter here, as the metrics state them. None: not stated."""
-
-    automatic_dynamic: bool | None = None
-    unspec_int: bool | None = None
-    """`allow_unspec_int_on_nn_module`"""
-    specialize_float: bool | None = None
-    names: frozenset[str] = frozenset()
-    """All that are stated: what is not among them this torch does not have."""
-
-    @classmethod
-    def of(cls, config: dict[str, Any]) -> Settings:
-        """From the `dynamo_config` of the metrics."""
-        def flag(name: str) -> bool | None:
-            value = config.get(name)
-            return value if isinstance(value, bool) else None
-
-        return cls(
-            flag("automatic_dynamic_shapes"), flag("allow_unspec_int_on_nn_module"), flag("specialize_float"), frozenset(config)
-        )
-
-    def has(self, name: str) -> bool:
-        """Whether this torch has a switch, as far as the log tells."""
-        return not self.names or name in self.names
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """A cause, and what is known of it over all recompiles of a frame."""
-
-    cause: str
-    source: str
-    dim: int | None
-    value: str
-    values: tuple[str, ...]
-    became: str | None
-    fixed: str | None
-    reasons: tuple[Reason, ...]
-
-    @property
-    def held(self) -> bool:
-        """Torch made it dynamic by itself, and it stayed so."""
-        return self.became is not None and self.fixed is None
-
-    @property
-    def hints(self) -> str:
-        """What torch says about the guards."""
-        return " ".join(dict.fromkeys(reason.hint for reason in self.reasons if reason.hint))
-
-
-@dataclass(frozen=True, slots=True)
-class Advice:
-    """What helps, or why nothing does."""
-
-    text: str
-    remedy: str = ""
-    code: tuple[str, ...] = ()
-
-    @property
-    def proof(self) -> str:
-        """How the remedy was shown to help."""
-        return REMEDIES[self.remedy] if self.remedy else ""
+from tltui.analyses.recompiles.advice import Advice, Seen, Settings, nothing, off
+from tltui.analyses.recompiles.size_remedies import condition, size
 
 
 def advice_for(seen: Seen, settings: Settings) -> Advice | None:
@@ -97,76 +16,15 @@ def advice_for(seen: Seen, settings: Settings) -> Advice | None:
     return find(seen, settings) if find else None
 
 
-_PART = re.compile(r"\._(?:modules|parameters|buffers)\['([^'\]]+)'\]")
-
-
-def python_of(source: str) -> str:
-    """A source as the program writes it: `m._modules['a'].w` → `m.a.w`, `G['X']` → `X`."""
-    return _PART.sub(r".\1", re.sub(r"^G\['(\w+)'\]", r"\1", source))
-
-
-_ONES = "0 and 1 are always compiled separately"
-
-
-def _nothing(seen: Seen) -> Advice:
-    return Advice(f"It became dynamic at [{seen.became}] by itself: nothing to do.", "nothing to do")
-
-
-def _size(seen: Seen, settings: Settings) -> Advice:
-    where = f"{python_of(seen.source)}, {seen.dim}"
-    if "_parameters[" in seen.source or "_buffers[" in seen.source or "force_parameter_static_shapes" in seen.hints:
-        return _parameter(seen, settings)
-    if any(reason.value == "static" for reason in seen.reasons):
-        return Advice("It is marked static (mark_static): without the mark a size that varies becomes dynamic.", "no mark_static")
-    if settings.automatic_dynamic is False:
-        return _off("size")
-    if seen.fixed is not None or any(reason.fixed_by for reason in seen.reasons):
-        line = next((reason.fixed_by for reason in reversed(seen.reasons) if reason.fixed_by), "a line of the program")
-        return Advice(f"It was dynamic, but {line} needs one size and fixed it: each such size needs a compile.")
-    if seen.source.startswith("___from_numpy("):
-        return _nothing(seen) if seen.held else Advice("It is a NumPy array: a tensor in its place can be marked as dynamic.")
-    call = f"torch._dynamo.mark_dynamic({where})"
-    unbacked = f"torch._dynamo.decorators.mark_unbacked({where})"
-    if sum(value not in SPECIAL for value in seen.values) <= 1 < len(seen.values):
-        return Advice(
-            f"Sizes {_ONES}. {unbacked} before the first call lets one compile serve all sizes, "
-            "if no line of the program decides by the size.", "mark unbacked", (unbacked,),
-        )  # fmt: skip
-    note = f" Sizes {_ONES}; {unbacked} avoids that." if any(value in SPECIAL for value in seen.values) else ""
-    if seen.became is not None:
-        text = f"It became dynamic at [{seen.became}] by itself. {call} before the first call makes it so from the start.{note}"
-    else:
-        text = f"{call} before the first call lets one compile serve all sizes{' from 2 on' if note else ''}.{note}"
-    return Advice(text, "mark dynamic", (call,))
-
-
-def _parameter(seen: Seen, settings: Settings) -> Advice:
-    switches = ("force_parameter_static_shapes", "force_nn_module_property_static_shapes")
-    code = tuple(f"torch._dynamo.config.{name} = False" for name in switches if settings.has(name))
-    if not code:
-        return Advice("Sizes of parameters and buffers are static: modules that differ in them need a compile each.")
-    return Advice(
-        "Sizes of parameters and buffers are static: modules that differ in them need a compile each. "
-        f"{' and '.join(code)} make{'s' if len(code) == 1 else ''} those that vary dynamic.", "dynamic parameters", code,
-    )  # fmt: skip
-
-
-def _off(what: str) -> Advice:
-    return Advice(
-        f"automatic_dynamic_shapes was off (torch.compile(dynamic=False) does that), so each {what} needs a compile of its own. "
-        "Leave dynamic at None, or set it to True.", "dynamic=True",
-    )  # fmt: skip
-
-
 def _int(seen: Seen, settings: Settings) -> Advice:
     if seen.held:
-        return _nothing(seen)
+        return nothing(seen)
     if ".__defaults__" in seen.source or ".__kwdefaults__" in seen.source:
         return Advice("Torch takes default values of arguments as constants: pass the value as an argument.", "argument")
     if seen.fixed is not None:
         return Advice(_again(seen))
     if settings.automatic_dynamic is False:
-        return _off("value")
+        return off("value")
     return Advice("It did not become dynamic in this log. A tensor in its place has one compile for all values.", "tensor")
 
 
@@ -183,7 +41,7 @@ def _float(seen: Seen, settings: Settings) -> Advice:
     if "nan" in seen.values:
         return Advice("NaN is compiled separately, once: it equals no number.")
     if seen.held:
-        return _nothing(seen)
+        return nothing(seen)
     if any("remove_tensorify_specialized_graphargs" in reason.by for reason in seen.reasons):
         key = re.search(r"\['(\w+)'\]$", seen.source)
         example = f" ({key[1]}=torch.tensor(…))" if key else ""
@@ -194,7 +52,7 @@ def _float(seen: Seen, settings: Settings) -> Advice:
     if seen.fixed is not None:
         return Advice(_again(seen))
     if settings.automatic_dynamic is False:
-        return _off("value")
+        return off("value")
     if settings.specialize_float and settings.has("specialize_float"):
         switch = "torch._dynamo.config.specialize_float"
         text = f"{switch} is on: with False, a float that varies becomes dynamic."
@@ -218,7 +76,7 @@ def _attribute(seen: Seen, settings: Settings) -> Advice | None:
     if seen.value == causes.VALUE:
         return None
     if seen.held:
-        return _nothing(seen)
+        return nothing(seen)
     if seen.fixed is not None:
         return Advice(_again(seen))
     if seen.value != causes.INT or not settings.has(switch) or settings.automatic_dynamic is False:
@@ -236,7 +94,7 @@ def _outside(what: str) -> Callable[[Seen, Settings], Advice]:
 
     def advice(seen: Seen, settings: Settings) -> Advice:
         if seen.held:
-            return _nothing(seen)
+            return nothing(seen)
         if seen.value in (causes.INT, causes.FLOAT) and seen.fixed is None:
             return Advice(f"Torch takes {what} as constants: pass what varies as an argument.", "argument")
         if seen.fixed is not None:
@@ -305,90 +163,6 @@ def _tensor(seen: Seen, settings: Settings) -> Advice:
     return Advice("Each kind needs a compile of its own.")
 
 
-def _condition(seen: Seen, settings: Settings) -> Advice | None:
-    """By who asked for the part that did not hold: what the program decides by it can't be helped."""
-    found = {reason.asked: reason for reason in reversed(seen.reasons) if reason.asked}
-    for who, advise in _ASKED.items():
-        if who in found:
-            return advise(seen, found[who])
-    known = [item for reason in seen.reasons for item in reason.met]
-    if not known:
-        return None
-    more = f" Sizes {_ONES}." if any(item.dim is not None and item.value in SPECIAL for item in known) else ""
-    return Advice(f"A graph holds for one outcome of a condition. Each further outcome needs a compile.{more}")
-
-
-def _zero_one(seen: Seen, reason: Reason) -> Advice:
-    met = next((item for item in reason.met if item.term in reason.failed), reason.met[0])
-    if met.dim is None:
-        return Advice("The bound 2 ≤ comes from torch: 0 and 1 are compiled separately.")
-    call = f"torch._dynamo.decorators.mark_unbacked({python_of(met.source)}, {met.dim})"
-    return Advice(
-        f"The bound 2 ≤ comes from torch: sizes 0 and 1 are compiled separately. {call} before the first call (in place of "
-        "mark_dynamic) lets one compile serve all sizes, if no line of the program decides by the size.", "mark unbacked", (call,),
-    )  # fmt: skip
-
-
-def _marked(seen: Seen, reason: Reason) -> Advice:
-    what = name_of(seen.source, seen.dim)
-    value = reason.met[0].value if len(reason.met) == 1 and reason.met[0].value.isdigit() else ""
-    low = bool(value) and reason.bound is not None and int(value) < reason.bound
-    change = f"{'lower min' if low else 'raise max'}{f' to {value}' if value else ''}"
-    text = f"The bound {reason.bound} is that of the mark on {what} (min, max): {change}, if such sizes are meant."
-    found = condition_of(strip_local(reason.text))
-    bounds = {part.low: part.bound for part in found.parts} if found is not None and value else {}
-    if len(bounds) != 2:
-        return Advice(text, "wider mark")
-    bounds[low] = int(value)  # torch wants both
-    call = f"torch._dynamo.mark_dynamic({python_of(seen.source)}, {seen.dim}, min={bounds[True]}, max={bounds[False]})"
-    return Advice(text, "wider mark", (call,))
-
-
-def _duck(seen: Seen, reason: Reason) -> Advice:
-    start = "Two sizes were equal at the first compile, and torch took them for one. "
-    if any(item.value in SPECIAL for item in reason.met):
-        return Advice(f"{start}Now one of them was {_small(reason)}: sizes {_ONES}.")
-    switch = "torch.fx.experimental._config.use_duck_shape = False"
-    text = f"{start}With {switch} it does not, if nothing in the program depends on their being equal."
-    return Advice(text, "no duck sizing", ("import torch.fx.experimental._config", switch))
-
-
-def _small(reason: Reason) -> str:
-    return next(item.value for item in reason.met if item.value in SPECIAL)
-
-
-def _decides(seen: Seen, reason: Reason) -> Advice:
-    why = reason.why
-    if reason.condition == DIVISIBLE and reason.asked == TORCH:
-        return _divides(reason)
-    if reason.asked == TORCH:
-        start = f"Torch asked ({why or reason.by})" if why or reason.by else "Torch asked"
-        text = f"{start}, and a graph holds for one answer: each answer needs a compile."
-    else:
-        who = "Your line decides" if reason.asked == PROGRAM else "Code of a library decides"
-        text = f"{who} by it, and a graph holds for one outcome: each outcome needs a compile."
-    more = f" Sizes {_ONES}." if any(other.asked == ZERO_ONE for other in seen.reasons) else ""
-    return Advice(text + more)
-
-
-def _divides(reason: Reason) -> Advice:
-    what = name_of(reason.met[0].source, reason.met[0].dim, reason.met[0].term)
-    why = f" ({reason.why or reason.by})" if reason.why or reason.by else ""
-    if not isinstance(reason.bound, int):
-        return Advice(f"It has to be divisible there{why}: what is not needs another compile, or fails.")
-    multiple = f"make it a multiple of {reason.bound} before the call (pad it)"
-    return Advice(f"{what} has to be divisible by {reason.bound}{why}: {multiple}.", "pad")
-
-
-def _exclusion(seen: Seen, reason: Reason) -> Advice:
-    return Advice("Torch keeps the size of an older compile for that one (automatic_dynamic_exclusion_guard).")
-
-
-_ASKED: dict[str, Callable[[Seen, Reason], Advice]] = {
-    MARKED: _marked, PROGRAM: _decides, TORCH: _decides, LIBRARY: _decides, ZERO_ONE: _zero_one, DUCK: _duck, EXCLUSION: _exclusion,
-}  # fmt: skip
-
-
 def _length(seen: Seen, settings: Settings) -> Advice:
     if seen.source.endswith("_hooks"):
         return Advice("Hooks are part of the graph: register them before the first call.", "hooks first")
@@ -437,7 +211,7 @@ def _type(seen: Seen, settings: Settings) -> Advice:
 _EACH = "Each needs a compile of its own. Convert before the call, if the mixture is not meant."
 
 _ADVICE: dict[str, Callable[[Seen, Settings], Advice | None]] = {
-    causes.SIZE: _size,
+    causes.SIZE: size,
     causes.STRIDE: _fixed("Call .contiguous() on it before the call, if the layout need not vary.", "contiguous"),
     causes.RANK: _fixed(
         "The number of dimensions can't be dynamic: reshape before the call, if the mixture is not meant.", "reshape"
@@ -460,7 +234,7 @@ _ADVICE: dict[str, Callable[[Seen, Settings], Advice | None]] = {
     causes.ATTRIBUTE: _attribute,
     causes.GLOBAL: _outside("globals"),
     causes.CLOSURE: _outside("variables of enclosing functions"),
-    causes.CONDITION: _condition,
+    causes.CONDITION: condition,
     causes.LENGTH: _length,
     causes.KEY: _key,
     causes.ALIASING: _aliasing,

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from tltui.analyses.recompiles import causes
+from tltui.analyses.recompiles.advice import Advice, Seen, Settings
 from tltui.analyses.recompiles.causes import is_value
 from tltui.analyses.recompiles.explained import Explained, Key, Reason
-from tltui.analyses.recompiles.remedies import Advice, Seen, Settings, advice_for
+from tltui.analyses.recompiles.remedies import advice_for
 
 VALUES_KEPT = 12
 REFS_KEPT = 200

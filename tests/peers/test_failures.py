@@ -58,8 +58,10 @@ def squeezed(text: str) -> str:
 
 
 def failure_is_in(found: Problems, row: Row) -> bool:
-    for group in (*found.errors, *found.limits):
+    for group in (*found.errors, *found.limits, *found.eager):
         failure = group.failure
+        if failure is None:
+            continue
         place = "N/A:0" if failure.raised or failure.file is None else f"{failure.file}:{failure.line}"
         same = failure.type == row.type and squeezed(failure.reason) == squeezed(row.text) and place == row.place
         if same and any(same_compile(item.ref, row) for item in group.occurrences):

@@ -276,7 +276,7 @@ def facts_of(compile_: Recorded) -> Facts:
         breaks=breaks,
         restarts=restarts,
         attempts=max(len(compile_.attempts), 1),
-        skipped=bool(forward) and not ended.failed and not any(m.graph_op_count for m in forward),
+        skipped=bool(forward) and not ended.failed and ended.outcome.eager is None and not any(m.graph_op_count for m in forward),
         recompile_limit=failed is not None and hit_limit(failed),
         has_backward=bool(backward),
         cudagraph_skip_reason=skip_reason,

@@ -53,7 +53,7 @@ def outcome_from(
     has = frozenset(names) | ({"dynamo_start"} if compile_.started is not None else frozenset())
     return Outcome(
         has,
-        failed=facts.failed,
+        failed=facts.failed or facts.eager is not None,
         fail_phase=failed_in(facts.fail_type, has),
         cache_hit=counts["aotautograd_cache_hit"] > 0,
         fx_cache_hit=counts["fx_graph_cache_hit"] > 0

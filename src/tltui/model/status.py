@@ -56,10 +56,10 @@ class Row(NamedTuple):
 TABLE: dict[Status, Row] = {
     Status.ERROR: Row(
         "✗", "x", tokens.ERROR, "errors", "failed", "error", "eb",
-        "the compile failed, or its backward did: an exception for the caller, as far as the log tells"),
+        "failed, with an exception for the caller as far as the log tells"),
     Status.EAGER: Row(
         "»", ">", tokens.EAGER, "eager", "in eager mode", "eager", "eb",
-        "not compiled, and no error: the function runs in eager mode (given up, or the recompile limit)"),
+        "not compiled: given up, or at the recompile limit; it runs in eager mode"),
     Status.BREAK: Row(
         "⚑", "!", tokens.BREAK, "broken", "with breaks", "break", "b",
         "a graph break: what follows is compiled separately, or runs in eager mode"),

@@ -58,8 +58,10 @@ def squeezed(text: str) -> str:
 
 
 def failure_is_in(found: Problems, row: Row) -> bool:
-    for group in (*found.errors, *found.limits):
+    for group in (*found.errors, *found.limits, *found.eager):
         failure = group.failure
+        if failure is None:
+            continue
         frames = (failure, failure.inner) if failure.inner is not None else (failure,)
         places = {f"{frame.file}:{frame.line}" for frame in frames} | {"N/A:0"}  # tlparse knows the innermost one of metrics only
         same = failure.type == row.type and squeezed(failure.reason) == squeezed(row.text) and row.place in places

@@ -12,7 +12,7 @@ from replaying import Replay, follow, pages_of, refs_again, results_of
 from tltui.model.run import Run
 
 TRACES = Path(__file__).parents[1] / "traces" / "torch-2.13"
-SOME = ("breaks", "errors", "recompiles", "ddp", "ca", "cache_hit", "resets")
+SOME = ("breaks", "errors", "recompiles", "ddp", "ca", "cache_hit", "resets", "outcomes")
 NAMES = sorted(path.name for path in TRACES.iterdir()) if os.environ.get("TLTUI_REPLAY_ALL") else SOME
 SEEDS = range(int(os.environ.get("TLTUI_REPLAY_SEEDS", "3")))  # tools/long_run replay takes all traces and more seeds
 

@@ -61,7 +61,7 @@ def test_a_bad_bar_says_what_there_is() -> None:
 
 
 @pytest.mark.parametrize(("name", "expected"), [
-    ("torch-2.13/breaks", {"error": 0, "break": 3, "distinct_break": 2, "recompiles": 0, "empty": 1}),
+    ("torch-2.13/breaks", {"error": 0, "break": 3, "distinct_break": 2, "recompiles": 0, "empty": 0}),
     ("torch-2.13/errors", {"error": 3, "break": 0, "unfinished": 0}),
     ("torch-2.13/recompiles", {"recompiles": 4, "frame_recompiles": 4, "cache_miss": 0}),
     ("torch-2.13/cache_miss", {"error": 0, "cache_miss": 3}),

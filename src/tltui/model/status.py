@@ -57,10 +57,10 @@ class Row(NamedTuple):
 TABLE: dict[Status, Row] = {
     Status.ERROR: Row(
         "✗", "x", tokens.ERROR, "errors", "failed", "error", "eb",
-        "the compile failed, or its backward did: an exception for the caller, as far as the log tells"),
+        "failed, with an exception for the caller as far as the log tells"),
     Status.EAGER: Row(
         "»", ">", tokens.EAGER, "eager", "in eager mode", "eager", "eb",
-        "not compiled, and no error: the function runs in eager mode (given up, or the recompile limit)"),
+        "not compiled: given up, or at the recompile limit; it runs in eager mode"),
     Status.BREAK: Row(
         "⚑", "!", tokens.BREAK, "broken", "with breaks", "break", "b",
         "a graph break: what follows is compiled separately, or runs in eager mode"),
@@ -282,7 +282,7 @@ def facts_of(compile_: Recorded) -> Facts:
         breaks=breaks,
         restarts=restarts,
         attempts=max(len(compile_.attempts), 1),
-        skipped=bool(forward) and not ended.failed and not any(m.graph_op_count for m in forward),
+        skipped=bool(forward) and not ended.failed and ended.outcome.eager is None and not any(m.graph_op_count for m in forward),
         recompile_limit=silent or (failed is not None and hit_limit(failed)),
         has_backward=bool(backward),
         cudagraph_skip_reason=skip_reason,

@@ -58,7 +58,7 @@ def outcome_from(
     hits = _old_hits(compile_, has)
     return Outcome(
         has,
-        failed=facts.failed,
+        failed=facts.failed or facts.eager is not None,
         fail_phase=failed_in(facts.fail_type, has),
         cache_hit=counts["aotautograd_cache_hit"] > 0 or AOT in hits,
         fx_cache_hit=(counts["fx_graph_cache_hit"] > 0 or FX in hits)

@@ -23,7 +23,9 @@ from tltui.analyses.records import Reader, address, json_in, metrics_fields, who
 from tltui.analyses.summary import Code, code_of
 from tltui.model.nodes import Compile
 from tltui.model.outcome import Eager
+from tltui.model.status import Status
 
+SCHEMA = 2
 VARIANTS = 8
 Steps = Generator[None, None, "tuple[T, ...]"]
 T = TypeVar("T")
@@ -125,8 +127,6 @@ class SkippedGroup:
     code: Code
     seconds: float
     """What the attempts to compile it took."""
-    broke: int
-    """How many of its compiles had a graph break."""
     occurrences: tuple[Occurrence, ...]
 
 
@@ -170,7 +170,7 @@ def problems(compiles: Sequence[Compile]) -> Problems:
     limits = run_steps(limit_groups(compiles))
     breaks, restarts = run_steps(break_groups(compiles))
     return Problems(
-        1, errors, backward, limits, unfinished_of(compiles), breaks, restarts, skipped_groups(compiles),
+        SCHEMA, errors, backward, limits, unfinished_of(compiles), breaks, restarts, skipped_groups(compiles),
         cudagraph_groups(compiles), breaks_logged(compiles), unfinished_of(compiles, waiting=True),
         eager,
     )  # fmt: skip
@@ -352,16 +352,15 @@ def is_unfinished(compile_: Compile) -> bool:
 
 
 def skipped_groups(compiles: Sequence[Compile]) -> tuple[SkippedGroup, ...]:
-    """Code objects without operations, those that took longest first."""
+    """Code objects without operations, those that took longest first. What broke before the first one is a graph break."""
     groups: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
     for compile_ in compiles:
-        if compile_.is_compile and compile_.facts.skipped:
+        if compile_.status is Status.EMPTY:
             code = compile_.frame.code
             groups[code if code[0] is not None else (id(compile_.frame),)].append(compile_)
     made = [
         SkippedGroup(
-            code_of(members[0]), sum(c.tally.seconds for c in members), sum(c.tally.breaks > 0 for c in members),
-            tuple(_occurrence(c) for c in members),
+            code_of(members[0]), sum(c.tally.seconds for c in members), tuple(_occurrence(c) for c in members),
         )
         for members in groups.values()
     ]  # fmt: skip

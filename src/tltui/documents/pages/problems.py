@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 
 from tltui.analyses.problems.problems import (
+    SCHEMA,
     BreakGroup,
     CudagraphGroup,
     EagerGroup,
@@ -87,7 +88,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     yield
     _add_skipped(page, skipped)
     _add_cudagraphs(page, cudagraphs)
-    return Problems(1, errors, backward, limits, unfinished, breaks, restarts, skipped, cudagraphs, logged, running, eager)
+    return Problems(SCHEMA, errors, backward, limits, unfinished, breaks, restarts, skipped, cudagraphs, logged, running, eager)
 
 
 def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, skipped: int) -> None:

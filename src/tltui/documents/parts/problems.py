@@ -257,8 +257,6 @@ def add_skipped(page: Page, group: SkippedGroup) -> None:
     head += [code_piece(group.code, first.ref), "  ", place_piece(group.code), f"  {fmt.seconds(group.seconds)}"]
     if len(group.occurrences) > 1:
         head.append(f"  {fmt.plural(len(group.occurrences), 'compile')}")
-    if group.broke:
-        head.append(("  its graph broke before any operation", tokens.BREAK))
     page.row(head)
     if len(group.occurrences) > 1:
         add_occurrences(page, group.occurrences, named=False)

@@ -112,7 +112,8 @@ def _name(row: NameTime, whole: float) -> list[Piece]:
     record = row.record or ""
 
     def told(seconds: float) -> Piece:
-        return (fmt.seconds(seconds) if row.total_s else "?", tokens.NUMBER, record)
+        """Nothing where it just began when the log ends."""
+        return (fmt.seconds(seconds) if row.total_s else "", tokens.NUMBER, record)
 
     return [
         told(row.self_s),

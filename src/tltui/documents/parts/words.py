@@ -8,7 +8,7 @@ SKIPS = "All of it runs in eager mode from then on, also calls that fit an earli
 GIVEN_UP = {
     Eager.SKIPPED: "Torch can't go on after a graph break in it.",
     Eager.SUPPRESSED: (
-        "suppress_errors is on, so the error did not reach the caller. (Under fullgraph=True it does: torch logs no difference.)"
+        "suppress_errors is on, so the error did not reach the caller; under fullgraph=True it does, and torch logs no difference."
     ),
 }
 NO_BREAKS = "It is an error because no graph break was allowed: fullgraph=True, or error_on_graph_break."

@@ -107,7 +107,7 @@ def test_what_the_program_did(minor: int) -> None:
 
 
 PAGES = ("", "@summary", "@problems", "@recompiles", "@stacks", "@guards", "@shapes", "@caches", "@timing", "@absent", "@metrics",
-         "@passes", "@provenance", "@exports", "@listed")  # fmt: skip
+         "@passes", "@provenance", "@exports")  # fmt: skip
 
 
 @pytest.mark.parametrize("minor", MINORS)
@@ -237,6 +237,14 @@ def test_what_newer_torch_may_have_changed_is_not_known() -> None:
     assert rows["inductor_provenance_tracking_node_mappings"].flag is None
     assert "no input requires grad" in rows["aot_joint_graph"].reason, "what the compile itself shows stays true"
     assert not {row.flag for row in rows.values()} - {None}
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_how_to_record_provenance(minor: int) -> None:
+    way = provenance_way(version(of(minor)))
+    assert way.setting == (None if minor < 7 else "TORCH_COMPILE_DEBUG=1" if minor < 9 else "INDUCTOR_PROVENANCE=1")
+    said = "".join(text(page(trace("versions/torch-2.4_breaks"), ref, 200)) for ref in ("@provenance", "@provenance:0/0"))
+    assert "torch 2.4 does not record it, only torch 2.7 and later do" in said and "INDUCTOR_PROVENANCE" not in said
 
 
 @pytest.mark.parametrize("minor", MINORS)

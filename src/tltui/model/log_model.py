@@ -165,7 +165,7 @@ class LogModel:
                 self._rename(owner, touched)
         elif isinstance(event, Metrics):
             owner.metrics.append(event)
-            if event.co_name and owner.started is None:
+            if event.co_name:
                 self._rename(owner, touched)
         else:
             kind = self.log.kinds[event]
@@ -308,6 +308,8 @@ def _logs_breaks(owners: list[Compile]) -> bool:
         if owner.counts["dynamo_graph_break_reason"] or owner.counts["torch_version"]:
             return True
         for metrics in owner.metrics:
+            if metrics.graph_breaks is not None:  # torch 2.7 and later, and there always
+                return True
             parts = (metrics.pytorch_version or "").split(".")
             if len(parts) > 1 and parts[0].isdigit() and parts[1].isdigit():
                 return (int(parts[0]), int(parts[1])) >= FIRST_WITH_BREAK_ARTIFACT

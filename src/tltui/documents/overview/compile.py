@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tltui.analyses.stacks.stacks import StackFrame
 from tltui.analyses.study import Study, study
 from tltui.documents import format as fmt
@@ -28,10 +26,12 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
     known = study(node)
     page = Page(str(node.ref), title_of(node, known), options)
     _status(page, run, node, known)
-    if known.failures:
-        page.heading("Failure" if len(known.failures) == 1 else "Failures")
-        for failure in known.failures:
-            if failure.backward and len(known.failures) > 1:
+    # that a function was given up for a graph break is said there
+    failures = [own for own in known.failures if node.status is not Status.EAGER or not reports.is_told_by(own, known.breaks)]
+    if failures:
+        page.heading("Failure" if len(failures) == 1 else "Failures")
+        for failure in failures:
+            if failure.backward and len(failures) > 1:
                 page.add(("  of the backward", tokens.LABEL))
             reports.add_failure(page, failure, breaks=known.breaks)
     _breaks(page, node, known)
@@ -195,8 +195,7 @@ def _breaks(page: Page, node: Compile, known: Study) -> None:
     for n, found in enumerate(known.breaks):
         if n:
             page.blank()
-        # the first line of the page said already that all of the function runs in eager mode
-        reports.add_break(page, replace(found, skips_frame=False) if node.status is Status.EAGER else found)
+        reports.add_break(page, found)
     if total > len(known.breaks):
         page.blank()
         page.add("  ", (f"the first {len(known.breaks)} of {total} are shown", tokens.DIM), " ",

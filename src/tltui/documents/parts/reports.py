@@ -73,6 +73,14 @@ def add_line(page: Page, frame: StackFrame, label: str, indent: str) -> None:
     page.code(frame.code, indent + "   ")
 
 
+def is_told_by(found: Failure, breaks: Sequence[GraphBreak]) -> bool:
+    """Whether a failure is a graph break where none is allowed, and stands among `breaks`."""
+    if "Explanation:" not in found.reason:
+        return False
+    told = from_restart(found.reason)
+    return any((other.headline, other.gb, other.context) == (told.headline, told.gb, told.context) for other in breaks)
+
+
 def add_failure(page: Page, found: Failure, indent: str = "  ", breaks: Sequence[GraphBreak] = ()) -> None:
     """Type, reason and place of a failure; a long reason is folded after its first lines. What one of the `breaks` that stand
     below says as well is left to it."""
@@ -83,7 +91,7 @@ def add_failure(page: Page, found: Failure, indent: str = "  ", breaks: Sequence
     page.add(indent, *pieces)
     if "Explanation:" in found.reason:  # a graph break where none is allowed: fullgraph, or the recompile limit
         told = from_restart(found.reason)
-        if any((other.headline, other.gb, other.context) == (told.headline, told.gb, told.context) for other in breaks):
+        if is_told_by(found, breaks):
             page.say("because of the graph break below", indent, tokens.STRONG)
             return
         page.say(told.headline, indent, tokens.STRONG)

@@ -87,7 +87,7 @@ class Words:
                 docstrings.update(id(s.value) for s in node.body[:1] if isinstance(s, ast.Expr))
                 if isinstance(node, ast.ClassDef) and (compiler or library or parts[1] in ("distributed", "utils")):
                     self.names.add(node.name)
-                if settings or (compiler and isinstance(node, ast.ClassDef)):
+                if settings or ((compiler or library) and isinstance(node, ast.ClassDef)):
                     self.names.update(fields(node))
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
                 if compiler or (library and WORD.fullmatch(node.value)):

@@ -101,9 +101,9 @@ def secrets_of(run: Run) -> set[str]:
     return {text for text in found if not is_word(text)}
 
 
-@pytest.mark.parametrize("name", [*REAL, "demo"])
+@pytest.mark.parametrize("name", [*REAL, "planted", "demo"])
 def test_redaction_leaves_nothing_and_changes_no_structure(name: str, tmp_path: Path) -> None:
-    run = demo() if name == "demo" else trace(f"torch-2.13/{name}")
+    run = demo() if name == "demo" else trace(name if name == "planted" else f"torch-2.13/{name}")
     other = bundled(run, tmp_path / "out", redact=True)
     assert said(other) == said(run)
     assert set(checks(other)) <= {Check.GOOD}, "every md5 is that of its payload"

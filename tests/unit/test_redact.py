@@ -60,7 +60,7 @@ def of_payload(text: str, language: str = "text") -> str:
 
 
 def test_nothing_that_was_planted_survives() -> None:
-    run = trace("torch-2.13/planted")
+    run = trace("planted")
     plain = Path(run.models[0].log.path).read_text()
     text = redacted(run)
     assert len(set(re.findall(r"zq[a-z]+", plain))) > 70 and "project-walrus" in plain
@@ -263,7 +263,7 @@ def other_name(ref: str, redactor: Redactor) -> str:
 @pytest.mark.parametrize(
     "name",
     [
-        "torch-2.13/planted",
+        "planted",
         "torch-2.13/reasons",
         "torch-2.13/breaks",
         "torch-2.13/shapes",

@@ -26,6 +26,9 @@ _KEPT = re.compile(
 )
 """Directories that every machine has."""
 _CACHE = "torchinductor_"
+_WITHIN = "nn optim fx utils autograd distributed export jit cuda amp func ao testing _dynamo _inductor _functorch _export"
+_PACKAGES = frozenset(_WITHIN.split())
+"""Packages within torch by which its files are told from the user's."""
 
 
 def is_public(path: str) -> bool:
@@ -70,16 +73,29 @@ def replaced(path: str, anon: Callable[[str], str]) -> str:
     """The path with what `anon` makes of its parts; what is torch's or Python's of it stays."""
     start = _public_from(path)
     out = []
-    cached = packaged = False
-    for piece in SPLIT.split(path if start is None else path[:start]):
-        stem, suffix = ending(piece)
-        if not piece or SPLIT.fullmatch(piece) or _KEPT.fullmatch(piece) or piece.isdigit() or (packaged and stem in PUBLIC):
+    pieces = SPLIT.split(path if start is None else path[:start])
+    before = ""
+    cached = False
+    for number, piece in enumerate(pieces):
+        if not piece or SPLIT.fullmatch(piece):
             out.append(piece)
-        elif piece.startswith(_CACHE):
-            out.append(_CACHE + anon(piece.removeprefix(_CACHE)))
-        else:
-            out.append(piece if cached and len(stem) <= 2 else anon(stem) + suffix)
-        if not SPLIT.fullmatch(piece):
-            cached = cached or piece.startswith(_CACHE)
-            packaged = piece.endswith("-packages")
+            continue
+        after = pieces[number + 2] if number + 2 < len(pieces) else ""
+        out.append(_part(piece, before, after, anon, cached))
+        before = piece
+        cached = cached or piece.startswith(_CACHE)
     return "".join(out) + ("" if start is None else path[start:])
+
+
+def _part(piece: str, before: str, after: str, anon: Callable[[str], str], cached: bool) -> str:
+    """One part of a path, between two others; `cached`: within Inductor's cache."""
+    stem, suffix = ending(piece)
+    if _KEPT.fullmatch(piece) or piece.isdigit() or (cached and len(stem) <= 2):
+        return piece
+    if before.endswith("-packages") and stem in PUBLIC:
+        return piece
+    if (piece == "torch" and after in _PACKAGES) or (before == "torch" and piece in _PACKAGES):
+        return piece  # a checkout of torch, of a version that nobody knows
+    if piece.startswith(_CACHE):
+        return _CACHE + anon(piece.removeprefix(_CACHE))
+    return anon(stem) + suffix

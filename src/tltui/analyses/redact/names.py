@@ -30,6 +30,7 @@ _PUT = (
 _TORCHS = frozenset(_PUT.split())
 """What torch puts between the names of the user's."""
 
+_HASH = re.compile(r"[a-zA-Z0-9+/=]{32,}")
 _LONGEST = 400
 """Letters of the longest name that is looked at part by part."""
 _PARTS = 12
@@ -63,8 +64,9 @@ class Names:
         return self._numbers
 
     def anon(self, text: str) -> str:
-        """A substitute for whatever this is."""
-        return self._numbers.setdefault(text, f"anon{len(self._numbers) + 1}")
+        """A substitute for whatever this is; one of a hash is long, as the keys of caches are known by that."""
+        number = len(self._numbers) + 1
+        return self._numbers.setdefault(text, f"anon{number:08}" if _HASH.fullmatch(text) else f"anon{number}")
 
     def name(self, word: str) -> str:
         """A name that is replaced, whatever torch has of that name."""

@@ -88,7 +88,7 @@ class Redactor:
                     lengths.sort(reverse=True)
         self._used: dict[str, set[str]] = {kind: set() for kind in ("paths", "lines", "people", "texts")}
         self._known: dict[tuple[str, bool], str] = {}
-        people = sorted(learned.people, key=len, reverse=True)
+        people = sorted(learned.people, key=len, reverse=True)[:500]  # of more the words go, as of everything
         self._people = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, people))})(?![A-Za-z0-9])") if people else None
 
     @property

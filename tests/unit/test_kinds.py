@@ -203,7 +203,7 @@ def test_an_artifact_named_like_an_event_is_still_an_artifact(name: str) -> None
 def _kinds_of_files() -> dict[tuple[str, str], set[Kind]]:
     found: dict[tuple[str, str], set[Kind]] = defaultdict(set)
     for path in sorted(TRACES.rglob("*")):
-        if path.suffix not in {".log", ".txt"} or not path.is_file() or "damaged" in path.parts:
+        if path.suffix not in {".log", ".txt"} or not path.is_file() or "planted" in path.parts:
             continue
         with path.open("rb") as file:
             for line in file:

@@ -25,7 +25,9 @@ def add_arguments(parser: Parser) -> None:
     add_json(parser)
     add_refs(parser, "compiles, frames or ranks (default: the whole run)", several=True)
     parser.add_argument("-o", "--output", metavar="FILE", help="the log to write; of several processes a directory")
-    parser.add_argument("--redact", action="store_true", help="replace paths, source lines, names and hosts, everywhere alike")
+    parser.add_argument(
+        "--redact", action="store_true", help="replace all that is not torch's own: names, paths, source lines, strings, hosts"
+    )
     parser.add_argument("-n", "--preview", action="store_true", help="only say what would leave, write nothing")
     add_force(parser)
 
@@ -44,5 +46,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
             written = bundle.write(options.output, options.force)
         except FileExistsError as error:
             raise Failure(f"{error.filename}: {error.strerror}; --force writes it there") from None
+        except FileNotFoundError as error:
+            raise Failure(f"{error.filename}: {error.strerror}") from None
         for path, size in written:
             tell(f"wrote {path}  {size:,} bytes")

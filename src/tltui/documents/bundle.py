@@ -18,8 +18,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tltui.analyses.redact.learn import Learned, nested_json
+from tltui.analyses.redact.learn import Learned
+from tltui.analyses.redact.patterns import NAME, nested_json
 from tltui.analyses.redact.redact import Redacted, Redactor
+from tltui.analyses.redact.words import is_word
 from tltui.documents.format import plural, size_of, wrap
 from tltui.model.artifacts import Artifact, artifact_name
 from tltui.model.kinds import kind_of
@@ -32,7 +34,7 @@ from tltui.text.atomic import replacing
 from tltui.text.document import Builder, Options, TextDocument
 from tltui.text.filename import safe_name
 from tltui.trace.batch import ORPHAN
-from tltui.trace.grammar import PREFIX
+from tltui.trace.grammar import PREFIX, whole_number
 from tltui.trace.log import Log
 
 _FILENAME = re.compile(rb'"filename": (\d{1,9})\b')
@@ -40,9 +42,11 @@ _MD5 = re.compile(r'"has_payload": "[^"]*"\}\s*$')
 REMOVED = ("dump_file",)
 _BYTECODE = ("_ORIGINAL_BYTECODE", "_MODIFIED_BYTECODE")
 KEPT = (
-    "Kept: shapes, dtypes, operators, sizes and times, torch's own code, numbers, names of one or two letters, names that are "
-    "also words of torch or Python (forward, layer, weight), and the wording of error messages."
+    "Kept: what torch's own source has: operators, events, settings, its files and lines, the words of its messages; shapes, "
+    "dtypes, sizes, times, ids and other numbers; names of one or two letters, and names and words of yours that torch has too "
+    "(forward, layer, weight); what kind of statement a line of yours is (if, return). All else is anonN, the same everywhere."
 )
+_RANKED = re.compile(r"rank_\d+_(?:dp_\d+_)?")
 LABEL = re.compile(r"(?:attempt_\d+|\d+|rank[_-]?\d+(?:_dp_\d+)?)")
 
 
@@ -94,6 +98,8 @@ class Bundle:
         self.removed = 0
         everything = not refs
         self.parts = [part for model in run.models if (part := self._part(model, everything)) is not None]
+        if not self.parts:
+            raise BadAddress("no record is in what was asked for, only lines of something else: a bundle of it could not be opened")
         for number, name in enumerate(_file_names([part.model for part in self.parts], redact)):
             self.parts[number].name = name
         self.redactor = self._redactor(secrets) if redact else None
@@ -106,8 +112,8 @@ class Bundle:
         for compile_ in self.compiles:
             if compile_.process.log is log:
                 wanted.update(compile_.records)
-        if not wanted:
-            return None
+        if not any(log.kind(record).event not in ("", "str") for record in wanted):
+            return None  # nothing, or only lines that are no records: nobody could open it
         strings: dict[int, set[int]] = {}
         for record in wanted:
             if log.kind(record).event != "str":
@@ -120,8 +126,8 @@ class Bundle:
             if kind.event == "str":
                 wanted.discard(record)
                 value = log.event(record)
-                known = isinstance(value, list) and len(value) == 2 and isinstance(value[1], int)
-                if everything or (known and value[1] in strings.get(log.context(record).pid, ())):
+                number = whole_number(value[1]) if isinstance(value, list) and len(value) == 2 else None
+                if everything or number in strings.get(log.context(record).pid, ()):
                     wanted.add(record)
             elif artifact_name(kind) == "torch_version":
                 wanted.add(record)
@@ -134,14 +140,12 @@ class Bundle:
             log = part.model.log
             for record in part.records:
                 learned.table = _strings(part.model, log.context(record).pid)
-                learned.envelope(log.envelope(record))
+                learned.value(log.envelope(record))
                 if log.columns.size[record]:
                     text = log.text(record, 1 << 40)
                     value = nested_json(text)
                     if value is None:
                         learned.text(text)
-                        if kind_of(*log.kind(record)).language == "fx":
-                            learned.graph(text)
                     else:
                         learned.value(value)
         return Redactor(learned)
@@ -154,7 +158,7 @@ class Bundle:
             data = self._plain(log, record) if self.redactor is None else self._redacted(log, record, self.redactor)
             if data:
                 name = artifact_name(log.kind(record))
-                name = name if self.redactor is None else self.redactor.text(name)
+                name = name if self.redactor is None else self.redactor.text(name, True)
                 self._kinds[name] += 1
                 self._bytes[name] += len(data)
                 yield data
@@ -187,8 +191,8 @@ class Bundle:
         if self.redactor is None or (match := PREFIX.match(prefix)) is None:
             return prefix
         path = match[9].decode("utf-8", "surrogateescape")
-        if not path.startswith("torch/"):
-            path = self.redactor.relative(path)
+        if not (path.startswith("torch/") and all(map(is_word, NAME.findall(path)))):
+            path = self.redactor.path(path)
         start = prefix[match.start(1) : match.start(9)]
         return start + path.encode("utf-8", "surrogateescape") + prefix[match.end(9) :]
 
@@ -217,7 +221,7 @@ class Bundle:
             self.removed += 1
             return f"Removed by tltui bundle --redact: {checked.size:,} bytes of {artifact_name(kind).rpartition('_')[2]}."
         text = checked.payload.read().decode("utf-8", "surrogateescape")
-        return redactor.payload(text)
+        return redactor.payload(text, kind_of(*kind).language)
 
     def result(self) -> BundleResult:
         """What it holds. Makes every file once, without writing it."""
@@ -236,11 +240,14 @@ class Bundle:
     def write(self, output: str, force: bool = False) -> list[tuple[str, int]]:
         """Write to the file, or with several logs below the directory `output`. (path, size) of each file.
 
-        Files appear whole and are readable for their owner only. Raises FileExistsError unless `force`, OSError.
+        Files appear whole and are readable for their owner only. Raises FileExistsError unless `force`, FileNotFoundError for a
+        directory that is not there, OSError.
         """
         target = Path(output)
         single = len(self.parts) == 1 and not (target.is_dir() or output.endswith(os.sep))
         paths = [target] if single else [target / part.name for part in self.parts]
+        if not target.parent.is_dir():
+            raise FileNotFoundError(2, "there is no such directory", str(target.parent))
         for path in paths:
             if not force and path.exists():
                 raise FileExistsError(17, "exists", str(path))
@@ -306,8 +313,9 @@ def _file_names(models: Sequence[LogModel], redact: bool) -> list[str]:
         path = Path(model.log.path)
         above = [safe_name(part) for part in path.parent.parts[-3:] if LABEL.fullmatch(part)]
         own = safe_name(path.name)
-        if redact and not own.startswith("dedicated_log_torch_trace_"):
-            own = f"dedicated_log_torch_trace_{number:08}.log"
+        if redact:
+            rank = _RANKED.search(own)
+            own = f"dedicated_log_torch_trace_{rank[0] if rank else ''}{number:08}.log"
         name = os.path.join(*above, own)
         while name in names:
             name = os.path.join(str(number), own) if os.path.join(str(number), own) not in names else f"{number}_{own}"
@@ -329,12 +337,13 @@ def bundle_document(result: BundleResult, options: Options) -> TextDocument:
         builder.add(f"  {size_of(kind.bytes):>10}  {kind.records:>6,} {times} ", kind.name)
     builder.heading("What is replaced" if result.redacted else "Nothing is replaced")
     if result.redacted is None:
-        builder.add("  The payloads hold the code of the model: paths, functions, lines of source. --redact replaces those.")
+        builder.add("  The payloads hold the code of the model: paths, names, lines of source, strings. --redact replaces those.")
         return builder.document(result)
     counts = result.redacted
     for number, word in ((counts.paths, "path"), (counts.lines, "line of source"), (counts.names, "name"),
-                         (counts.people, "account or host"), (counts.texts, "string constant")):  # fmt: skip
-        plain = {"line of source": "lines of source", "account or host": "accounts or hosts"}.get(word, word + "s")
+                         (counts.people, "account or host"), (counts.texts, "string or value")):  # fmt: skip
+        plain = {"line of source": "lines of source", "account or host": "accounts or hosts",
+                 "string or value": "strings or values"}.get(word, word + "s")
         builder.add(f"  {number:>6,} {word if number == 1 else plain}")
     if result.removed:
         builder.add(f"  {result.removed:>6,} taken out whole: byte code, dumped files, damaged lines")

@@ -1,267 +1,177 @@
-"""What in a trace is the user's: paths, functions, classes, attributes, variables, lines of source, accounts and hosts.
+"""What in a trace is known to be the user's by where it stands: functions, classes, attributes, variables, files, lines of source.
 
-A first pass over the records collects it, so that the second one (`redact`) replaces the same thing in the same way everywhere.
+A first pass over the records collects it, so that the second one (`redact`) replaces the same thing in the same way everywhere,
+also where it is only a part of a name that torch made. It is not what decides what leaves: whatever torch has no word for does not.
 """
 
 from __future__ import annotations
 
-import json
 import re
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from tltui.analyses.redact.words import PUBLIC, kept_words
+from tltui.analyses.redact.files import ending, is_public, is_torch_tail, parts_of, tail
+from tltui.analyses.redact.patterns import NAME, PLACE, RESUME, STACKED, commented, is_marks, source_lines, values_of
+from tltui.analyses.redact.words import PUBLIC, is_firm, is_name, is_word
 
-PATH = re.compile(r"(?<![\w.\-/<>*+@~])/(?:[\w.\-+@~]+/)*[\w.\-+@~]*\w|\b[A-Za-z]:\\+(?:[\w.\-+@~ ]+\\+)*[\w.\-+@~]+")
-"""An absolute path of two components or more is taken for one; a lone `/x` may be a division."""
-FILE_LINE = re.compile(r'^([ \t|]*)File "([^"\n]+)", line \d+(?:, in ([^\n]+))?$', re.MULTILINE)
-COMMENT = re.compile(r"File: (?P<path>[^\n]+?):(?P<line>\d+) in (?P<fn>[^\s,]+), code: (?P<code>[^\n]*)")
-GUARDED = re.compile(r"(?P<before> {2}# )(?P<code>[^\n]*?)(?P<after> {2}# (?P<path>[^\n#]+?):\d+ in (?P<fn>\S+))")
-_IN = re.compile(r"([\w./\-+@~]+\.\w+):\d+ in ([\w<>.]+)")
+_PATH = re.compile(r"(?<![\w.\-/<>*+@~])/(?:[\w.\-+@~]+/)+[\w.\-+@~]*\w")
 _CLASS = re.compile(r"<class '([\w.<>]+)'>")
 _SOURCE = re.compile(r"\b[LG]\['(\w+)'\]((?:\.\w+|\['\w+'\]|\[\d+\])*)")
-_RESUME = re.compile(r"torch_dynamo_resume_in_(\w+?)_at_\d+")
-_VOCABULARY = re.compile(r"\b(?:torch|aten|prims|ops|F|nn|triton|tl|extern_kernels|inductor_prims)((?:\.\w+)+)")
-_METHOD = re.compile(r"\.(\w+)\(")
+_OPERATOR = re.compile(r"\btorch\.ops\.(\w+)\.(\w+)|(?<![\w:])([a-zA-Z_]\w*)::(\w+)(?![\w:(<])")
 _SELF = re.compile(r"\bself\.(\w+)")
-_ASSIGNED = re.compile(r"^\s*([A-Za-z_][\w, ]*?)\s*(?::[^=]+)?=(?!=)")
 _DEF = re.compile(r"\b(?:def|class)\s+(\w+)\s*\(?([^)]*)")
-_FOR = re.compile(r"\bfor\s+([\w, ()]+?)\s+in\b")
-_LITERAL = re.compile(r"""'([^'\n]{6,})'|"([^"\n]{6,})\"""")
-_ACCOUNT = re.compile(r"(?:/home/|/Users/|torchinductor_|\\Users\\+)([\w.\-]+)")
-_HOST = re.compile(
-    r"\b(?:[a-z]+://)([\w.\-]+)"  # an address on the net
-    r"|\b([\w\-]+(?:\.[\w\-]+)*\.(?:internal|local|lan|corp|cluster|svc))\b"
-    r"|[\w.+\-]+@([\w\-]+(?:\.[\w\-]+)+)"  # of a mail
+_FOR = re.compile(r"\bfor ([^\n]{1,120}?) in ")
+_HOST = re.compile(r"(?<![A-Za-z0-9+.\-])[a-z][a-z0-9+.\-]{1,15}://(?:[^\s/@]{1,100}@)?([\w.\-]{1,200})")
+PUBLIC_HOST = re.compile(
+    r"(?:[\w\-]+\.){0,4}(?:pytorch\.org|github\.com|python\.org|github\.io|google\.com)|localhost|127\.0\.0\.1|0\.0\.0\.0"
 )
-_ADDRESS = re.compile(r"(?<![\d.])(?!127\.0\.0\.1)(?!0\.0\.0\.0)(?:\d{1,3}\.){3}\d{1,3}(?![\d.])")
-_PUBLIC_HOST = re.compile(r"(?:^|\.)(?:pytorch\.org|github\.com|python\.org|github\.io|google\.com|localhost)$")
-WORD = re.compile(r"[^\W\d]\w*")
-_PACKAGED = re.compile(r".*[/\\](?:site|dist)-packages[/\\]+([\w\-]+)")
-_STDLIB = re.compile(r".*[/\\]lib[/\\]python\d[^/\\]*[/\\](?!site-packages|dist-packages)")
-_OWN_TORCH = re.compile(
-    r".*/torch/(?:_\w+|fx|nn|autograd|utils|optim|distributed|cuda|export|ao|jit)/"
-    r"|^torch/"
+_NAMESPACES = (
+    "aten prims prim rngprims inductor inductor_prims debugprims _c10d_functional _c10d_functional_autograd c10d c10d_functional "
+    "higher_order quantized quantized_decomposed mkldnn mkldnn_prepacked onednn fsdp symm_mem streams torchvision torchaudio "
+    "_quantized profiler flex_lib _dtensor dtensor autograd c10 at std torch triton xnnpack sparse cudnn export fbgemm "
+    "_inductor_test inductor_utils helion vllm pyg torch_ipex bitsandbytes flash_attn xformers"
 )
-_LIKE_TORCH = re.compile(
-    r"^(?:_(?:dynamo|inductor|functorch|subclasses|higher_order_ops|export|decomp|refs|prims|prims_common|library|logging|guards)/"
-    r"|fx/|nn/(?:modules|utils|attention|parallel)/|nn/(?:functional|parameter|init)\.py|autograd/|optim/\w+\.py|utils/_\w+"
-    r"|utils/(?:checkpoint|hooks)\.py|distributed/(?:_\w+|fsdp|tensor)/)"
-)
-"""How guards name torch's own files. The user may have such files too: then there is a full path that ends in it."""
-_SYSTEM = re.compile(r"/(?:usr|proc|sys|dev|bin|etc)(?:/|$)|/redacted/|/$")
-
-
-def is_public(path: str) -> bool:
-    """Whether a file is one of torch, of Python or of a well-known package: its lines are no secret."""
-    if match := _PACKAGED.match(path):
-        return match[1] in PUBLIC
-    if path.startswith("<") or _OWN_TORCH.match(path):
-        return True
-    return bool(_STDLIB.match(path) or _SYSTEM.match(path))
-
-
-def _tail(path: str) -> str:
-    """The file with the directory that it is in."""
-    return "/".join(re.split(r"[/\\]+", path)[-2:])
-
-
-def strings_of(value: Any, deep: int = 0) -> Iterator[str]:
-    """All strings of a JSON value, also those of JSON within strings."""
-    if isinstance(value, str):
-        inner = nested_json(value) if deep < 6 else None
-        if inner is None:
-            yield value
-        else:
-            yield from strings_of(inner, deep + 1)
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield str(key)
-            yield from strings_of(item, deep)
-    elif isinstance(value, list):
-        for item in value:
-            yield from strings_of(item, deep)
-
-
-def nested_json(text: str) -> Any:
-    """The object or list that a text is as JSON; None for any other text."""
-    if text[:1] not in ("{", "[") or text.rstrip()[-1:] not in ("}", "]"):
-        return None
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, (dict, list)) else None
+NAMESPACES = frozenset(_NAMESPACES.split())
+"""Namespaces of operators that are torch's or of packages that everybody knows."""
 
 
 class Learned:
-    """What was found. `names`, `lines` and so on keep the order in which they were met: numbering is stable."""
+    """What was found, in the order in which it was met: numbering is stable."""
 
     def __init__(self, strings: Mapping[int, str] | None = None) -> None:
         self.table: Mapping[int, str] = strings or {}
         """The string table of the process whose records are learned."""
-        self.kept = kept_words()
-        self.paths: dict[str, None] = {}
         self.names: dict[str, None] = {}
+        """Names that the user chose, unless torch's operators and modules have them too."""
         self.lines: dict[str, None] = {}
-        self.literals: dict[str, None] = {}
+        """Lines of the user's source."""
         self.people: dict[str, None] = {}
         """Accounts and hosts."""
+        self.torch_lines: set[str] = set()
+        self.torch_functions: set[str] = set()
+        """What stands in files of torch and Python."""
+        self.files: set[str] = set()
+        """Names of the user's files."""
         self._tails: set[str] = set()
         self._unsure: list[tuple[str, str, str]] = []
-        """Places in files that may be torch's."""
 
     def is_public(self, path: str) -> bool:
-        """Like the function of this name; a short path is the user's if a full one of theirs ends in it."""
-        if _LIKE_TORCH.match(path):
-            return _tail(path) not in self._tails
-        return is_public(path)
+        """Whether a file is none of the user's; a short path is theirs if a full one of theirs ends in it."""
+        return is_public(path) or (is_torch_tail(path) and tail(path) not in self._tails)
 
     def finish(self) -> None:
-        """Drop names that turned out to be words of torch or of the log. To be called after the last record."""
+        """Decide what had to wait for all records, and drop what is no name of the user's. To be called after the last record."""
         for path, function, code in self._unsure:
-            if not self.is_public(path):
-                self._place(path, function, code)
+            self._place(path, function, code, True)
         self._unsure.clear()
-        self.names = {name: None for name in self.names if name not in self.kept}
-        self.people = {name: None for name in self.people if name not in self.kept}
+        self.lines = {line: None for line in self.lines if line not in self.torch_lines}
+        self.people = {name: None for name in self.people if not all(map(is_word, NAME.findall(name))) or re.search(r"\d", name)}
 
     def value(self, value: Any) -> None:
         """Learn from an envelope or another JSON value."""
-        self._frames(value)
-        for text in strings_of(value):
-            self.text(text)
-
-    def envelope(self, envelope: Mapping[str, Any]) -> None:
-        """An envelope: its keys and those of configurations in it are words of the log."""
-        self.kept.update(envelope)
-        for event in envelope.values():
-            if not isinstance(event, Mapping):
+        for _, item in values_of(value):
+            if isinstance(item, str):
+                self.text(item)
                 continue
-            self.kept.update(event)
-            for key, item in event.items():
-                if key.endswith("_config") and isinstance(item, str) and isinstance(config := nested_json(item), Mapping):
-                    self.kept.update(word for option in config for word in WORD.findall(option))
-        self.value(dict(envelope))
-
-    def _frames(self, value: Any) -> None:
-        if isinstance(value, Mapping):
-            if isinstance(value.get("name"), str) and isinstance(value.get("filename"), (int, str)) and "line" in value:
-                file = value["filename"]
+            file = item.get("filename")
+            if isinstance(item.get("name"), str) and isinstance(file, (int, str)) and "line" in item:
                 path = file if isinstance(file, str) else self.table.get(file, "?")
-                self._place(path, value["name"], str(value.get("loc") or ""))
-            if isinstance(value.get("co_name"), str):
-                self._place(str(value.get("co_filename") or "?"), value["co_name"], "")
-            for item in value.values():
-                self._frames(item)
-        elif isinstance(value, list):
-            for item in value:
-                self._frames(item)
+                self._place(path, item["name"], str(item.get("loc") or ""))
+            if isinstance(item.get("co_name"), str):
+                self._place(str(item.get("co_filename") or "?"), item["co_name"], "")
 
-    def _place(self, path: str, function: str, code: str) -> None:
+    def _place(self, path: str, function: str, code: str, decided: bool = False) -> None:
         """A function of a file and one of its lines."""
-        if self.is_public(path):
-            if _LIKE_TORCH.match(path):
-                self._unsure.append((path, function, code))
-            return
-        self._path(path)
-        for word in WORD.findall(_RESUME.sub(r"\1", function)):
-            self.name(word)
-        self.line(code)
+        code = code.strip()
+        if not decided and not is_public(path) and is_torch_tail(path):
+            self._unsure.append((path, function, code))
+        elif self.is_public(path):
+            self.torch_functions.add(function)
+            if code:
+                self.torch_lines.add(code)
+        else:
+            self.path(path)
+            for word in NAME.findall(RESUME.sub(r"\1", function)):
+                self.name(word)
+            self.line(code)
 
     def name(self, word: str) -> None:
-        """A name that the user chose. Those of one and two letters, and those with two underscores around, stay."""
-        if len(word) > 2 and not (word.startswith("__") and word.endswith("__")) and WORD.fullmatch(word):
+        """A name that the user chose."""
+        if not is_firm(word) and not (word.startswith("_") and is_name(word)):
             self.names.setdefault(word)
 
     def line(self, code: str) -> None:
         """A line of the user's source, and the names in it."""
         code = code.strip()
-        if not code:
+        if not code or is_marks(code):
             return
         self.lines.setdefault(code)
         words = _SELF.findall(code)
-        for pattern in (_ASSIGNED, _FOR):
-            if match := pattern.search(code):
-                words += WORD.findall(match[1])
+        left, _, right = code.partition("=")
+        if right and right[0] != "=" and left[-1:] not in "!<>" and "(" not in left:
+            words += NAME.findall(left.partition(":")[0])
+        if match := _FOR.search(code):
+            words += NAME.findall(match[1])
         if match := _DEF.search(code):
-            words += [match[1], *WORD.findall(match[2])]
+            words += [match[1], *NAME.findall(match[2])]
         for word in words:
             self.name(word)
-        for single, double in _LITERAL.findall(code):
-            if " " in (text := single or double).strip():
-                self.literals.setdefault(text)
+        for word in NAME.findall(code):
+            if not is_word(word):
+                self.name(word)
 
-    def _path(self, path: str) -> None:
+    def path(self, path: str) -> None:
+        """A path of the user's, and the names in it."""
         if is_public(path) or len(path) < 3:
             return
-        self.paths.setdefault(path)
-        self._tails.add(_tail(path))
-        for part in re.split(r"[/\\]+", path):
-            stem = part.partition(".")[0] if part.rpartition(".")[2] in ("py", "pyc", "ipynb", "log") else part
-            for word in WORD.findall(stem.replace("-", " ")):
-                self.name(word)
+        self._tails.add(tail(path))
+        parts = parts_of(path)
+        for part in parts:
+            stem, suffix = ending(part)
+            if suffix:
+                self.files.add(part)
+            for word in NAME.findall(stem.replace("-", " ")):
+                if not is_name(word):
+                    self.name(word)
 
     def text(self, text: str) -> None:
         """Learn from a text."""
-        if "/" in text or "\\" in text:
-            self._paths_in(text)
         for match in _CLASS.finditer(text):
             first, *rest = match[1].split(".")
-            if rest and first not in PUBLIC and first not in sys.stdlib_module_names - {"__main__"}:
+            if first not in PUBLIC and (first == "__main__" or not is_name(first)):
                 for word in (first, *rest):
                     self.name(word)
         for match in _SOURCE.finditer(text):
-            self.name(match[1])
-            for word in WORD.findall(match[2]):
-                if not word.startswith("_"):
+            torchs = match[1] in PUBLIC or match[1].startswith(("__import_torch", "__builtins"))
+            for word in (match[1], *NAME.findall(match[2])):
+                if not (word.startswith("_") or (torchs and is_name(word))):
                     self.name(word)
-        for match in _RESUME.finditer(text):
-            self.name(match[1])
-        for match in _VOCABULARY.finditer(text):
-            self.kept.update(match[1][1:].split("."))
+        for match in _OPERATOR.finditer(text):
+            space, name = match[1] or match[3], match[2] or match[4]
+            if space not in NAMESPACES and not is_name(space):
+                self.name(space)
+                self.name(name)
         for match in _HOST.finditer(text):
-            host = next(group for group in match.groups() if group) if any(match.groups()) else ""
-            if host and not _PUBLIC_HOST.search(host):
-                self.people.setdefault(host.strip("."))
-        for match in _ADDRESS.finditer(text):
-            self.people.setdefault(match[0])
-
-    def _paths_in(self, text: str) -> None:
-        for match in PATH.finditer(text):
-            if match[0].count("/") + match[0].count("\\") > 1:
-                self._path(match[0])
-        for match in _ACCOUNT.finditer(text):
-            if match[1].strip("."):
+            if not PUBLIC_HOST.fullmatch(match[1]):
                 self.people.setdefault(match[1].strip("."))
-        for match in FILE_LINE.finditer(text):
-            if not is_public(match[2]):
-                self._place(match[2], match[3] or "", "")
-                for code in code_after(text, match.end(), len(match[1])):
-                    self.line(code)
-        for pattern in (COMMENT, GUARDED):
-            for match in pattern.finditer(text):
-                self._place(match["path"], match["fn"], match["code"])
-        for match in _IN.finditer(text):
-            self._place(match[1], match[2], "")
+        self._places_in(text)
 
-    def graph(self, text: str) -> None:
-        """A graph calls nothing but torch: the methods in it are torch's words."""
-        for line in text.split("\n"):
-            if not line.lstrip().startswith("#"):
-                self.kept.update(_METHOD.findall(line))
-
-
-def code_after(text: str, at: int, indent: int) -> Iterator[str]:
-    """The lines of source below a `File "…"` line of a traceback: those that are indented deeper."""
-    while at < len(text) and text[at] == "\n":
-        end = text.find("\n", at + 1)
-        end = len(text) if end < 0 else end
-        line = text[at + 1 : end]
-        bare = line.lstrip(" \t|")
-        if len(line) - len(bare) <= indent or not bare or bare.startswith('File "'):
+    def _places_in(self, text: str) -> None:
+        if "/" in text:
+            for match in _PATH.finditer(text):
+                self.path(match[0])
+        if ":" not in text and "File " not in text:
             return
-        if set(bare) - set("^~ "):
-            yield line
-        at = end
+        for line, file, above in source_lines(text):
+            if file is not None:
+                self._place(file[2], file[3] or "", "")
+            elif above is not None:
+                if not is_marks(line):
+                    self._place(above[2], above[3] or "", line.strip(" \t|"))
+            elif stacked := STACKED.search(line):
+                self._place(stacked[3], stacked[2], "")
+            else:
+                for found in commented(line):
+                    self._place(found.path, found.function, line[found.start : found.end])
+                for match in PLACE.finditer(line):
+                    self._place(match[1], match[3], "")

@@ -238,7 +238,11 @@ class Judge:
         json.loads(b"".join(chunks(list(self.run.compiles()), Written())))
         for redact, some in ((False, False), (True, self.rng.random() < 0.5)):
             refs = [str(self.compiles[0].ref)] if some and self.compiles else []
-            bundle = Bundle(self.run, refs, redact, ("someuser", "somehost") if redact else ())
+            try:
+                bundle = Bundle(self.run, refs, redact, ("someuser", "somehost") if redact else ())
+            except BadAddress as bad:  # only lines that are no records
+                assert "could not be opened" in str(bad)
+                continue
             result = bundle.result()
             self.printed("bundle", bundle_document(result, self.options))
             whole_json(result)
@@ -246,10 +250,7 @@ class Judge:
                 continue
             target = self.directory / f"bundle{redact:d}.log"
             bundle.write(str(target), True)
-            try:
-                again = open_run(discover([str(target)]))
-            except NothingFound:  # only lines that are no records
-                continue
+            again = open_run(discover([str(target)]))
             if not redact:  # strings that a process inherited are written into its log
                 assert len(again.models[0].log) >= len(self.run.models[0].log), "a bundle of everything lacks records"
                 self.printed("diff of runs", compare_nodes(self.run, "", again, "", self.options))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opened import BREAKS, DEMO, Driver, log_of, opened
+from opened import BREAKS, DEMO, TRACES, Driver, log_of, opened
 from screen import screen_lines, screen_text
 from textual.widgets import Input
 
@@ -47,6 +47,17 @@ def compile_at(driver: Driver) -> str:
     found = driver.browser.current_compile
     assert isinstance(found, Compile)
     return str(found.ref)
+
+
+# names
+
+
+async def test_functions_are_called_what_they_are_known_by() -> None:
+    """`forward` first; what its guards tell is read by the scheduler, and only that row is another one then."""
+    async with opened(TRACES / "torch-2.13" / "texts") as driver:
+        await driver.until(lambda: "Net.forward" in screen_text(driver.app))
+        tree = driver.browser.tree_view
+        assert not tree.names.is_asked and "Net.forward" in screen_text(driver.app)
 
 
 # where one begins

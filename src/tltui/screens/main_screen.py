@@ -26,6 +26,7 @@ from tltui.text.document import Document, Options
 from tltui.widgets.bars import RunBar, StatusBar
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.trace_tree import TraceTree
+from tltui.work.scheduler import Steps
 
 if TYPE_CHECKING:
     from tltui.documents.names import Names
@@ -175,6 +176,19 @@ class MainScreen(Workbench[None]):
         if self._rest is not None:
             self._rest.stop()
         self._rest = self.set_timer(SETTLE, self.follow)
+
+    @on(TraceTree.Unnamed)
+    def _unnamed(self, message: TraceTree.Unnamed) -> None:
+        """Find out what the functions in sight are known by."""
+        self.scheduler.do(self._naming(message.tree), owner=message.tree)
+
+    def _naming(self, tree: TraceTree) -> Steps:
+        news = False
+        for is_news in tree.names.read():
+            news = news or is_news
+            yield None
+        if news:
+            self.answer(tree.refresh)
 
     def follow(self) -> None:
         """Show the document of the node under the cursor of the tree, if it moved there."""

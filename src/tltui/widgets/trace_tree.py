@@ -17,8 +17,10 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.timer import Timer
 
 from tltui.commands import Where
+from tltui.documents.tree.function_names import FunctionNames
 from tltui.documents.tree.outline import Label, Node, label
 from tltui.documents.tree.rows import OutlineRow, OutlineRows
 from tltui.documents.tree.stacks import StackOrder, keys_by_frames
@@ -91,6 +93,17 @@ class TraceTree(ScrollView, can_focus=True, inherit_bindings=False):
             return self.tree
 
     @dataclass
+    class Unnamed(Message):
+        """Functions in sight are known by a better name that nobody has read yet (`TraceTree.names`)."""
+
+        tree: TraceTree
+
+        @property
+        def control(self) -> TraceTree:
+            """The tree that posted this."""
+            return self.tree
+
+    @dataclass
     class Told(Message):
         """A remark for the status bar."""
 
@@ -116,6 +129,8 @@ class TraceTree(ScrollView, can_focus=True, inherit_bindings=False):
         self._ascii = ascii_only
         self._cursor = 0
         self._stacks: StackOrder | None = None
+        self.names = FunctionNames()
+        self._asking: Timer | None = None
         self._styles: dict[str, Style] = {}
 
     # what others may ask
@@ -180,9 +195,11 @@ class TraceTree(ScrollView, can_focus=True, inherit_bindings=False):
         if place == self._cursor:
             base += self._style("cursor")
         try:
-            said = label(row.node, self._ascii)
+            said = label(row.node, self._ascii, self.names)
         except Exception as error:
             said = Label(((f"tltui could not name this: {type(error).__name__}", tokens.ERROR),))
+        if self.names.is_asked and self._asking is None:
+            self._asking = self.set_timer(SOON, self._ask_names)
         # the last cell stays free: the document begins beside it
         return Strip([*self._segments(row, said, width - 1), Segment(" ")]).apply_style(base)
 
@@ -218,6 +235,10 @@ class TraceTree(ScrollView, can_focus=True, inherit_bindings=False):
             return " "
         is_open = row.node.key in self.outline.open
         return ("v" if is_open else ">") if self._ascii else ("▾" if is_open else "▸")
+
+    def _ask_names(self) -> None:
+        self._asking = None
+        self.post_message(self.Unnamed(self))
 
     # the cursor
 

@@ -53,10 +53,14 @@ class _Locals:
     """One of the local names is a function."""
 
 
+def says_little(name: str | None) -> bool:
+    """Whether half of all functions are called so."""
+    return name is not None and (name in METHODS or _WRAPPER.fullmatch(name) is not None)
+
+
 def known_as(frame: Frame) -> str | None:
     """What a function is known by; None where its own name is all there is."""
-    name = frame.code[0]
-    return _told(frame) if name is not None and (name in METHODS or _WRAPPER.fullmatch(name)) else None
+    return _told(frame) if says_little(frame.code[0]) else None
 
 
 @part

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TypedDict
 
+from tltui.analyses.stacks.known_as import shown_name
 from tltui.analyses.torch_version import torch_version
 from tltui.documents.format import plural, wrap
 from tltui.documents.tree.outline import Node, children, label, root
@@ -45,7 +46,7 @@ def listing_document(run: Run, options: Options) -> TextDocument:
 
 
 def _lines(builder: Builder, node: Node, depth: int, options: Options) -> None:
-    shown = label(node, options.ascii, known=True)
+    shown = label(node, options.ascii, shown_name)
     left: list[Piece] = ["  " * depth, *shown.left, *shown.detail]
     width = options.width - sum(cells(_text(piece)) for piece in shown.right) - 1
     builder.add(*_fitted(left, width), *shown.right)

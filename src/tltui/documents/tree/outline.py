@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from collections import Counter
 from dataclasses import dataclass, replace
+from typing import Protocol
 
-from tltui.analyses.stacks.known_as import shown_name
 from tltui.analyses.stacks.stacks import StackFrame
 from tltui.analyses.stacks.trie import Branch
 from tltui.documents.format import plural, seconds, size_of
@@ -230,8 +230,20 @@ def _phases(compile_: Compile, artifacts: list[Artifact], unit: Unit | None = No
     return nodes
 
 
-def label(node: Node, ascii_: bool = False, known: bool = False) -> Label:
-    """What the line of a node says now; with `known` functions are called what they are known by, which reads their guards."""
+class NameOf(Protocol):
+    """Says what a function is called."""
+
+    def __call__(self, frame: Frame) -> str | None:
+        """None for one without a name."""
+
+
+def own_name(frame: Frame) -> str | None:
+    """The name that a function has in its source."""
+    return frame.code[0]
+
+
+def label(node: Node, ascii_: bool = False, name_of: NameOf = own_name) -> Label:
+    """What the line of a node says now; functions are called what `name_of` says."""
     target = node.target
     if isinstance(target, Run):
         return Label(((target.title, tokens.TITLE),), _tally_pieces(target.tally, ascii_))
@@ -240,9 +252,9 @@ def label(node: Node, ascii_: bool = False, known: bool = False) -> Label:
     if isinstance(target, Process):
         return _process_label(target, ascii_)
     if isinstance(target, Frame):
-        return _frame_label(target, ascii_, known)
+        return _frame_label(target, ascii_, name_of)
     if isinstance(target, Compile):
-        return _compile_label(target, ascii_, known)
+        return _compile_label(target, ascii_, name_of)
     if isinstance(target, StackPart):
         return _stack_label(target, ascii_)
     if isinstance(target, Attempt):
@@ -290,16 +302,14 @@ def _process_label(process: Process, ascii_: bool) -> Label:
     )
 
 
-def _where(frame: Frame, known: bool) -> tuple[str, str]:
+def _where(frame: Frame, name_of: NameOf) -> tuple[str, str]:
     """Function name, and `file.py:12`."""
-    name, file, line = frame.code
-    if known:
-        name = shown_name(frame)
-    return name or "", f"{os.path.basename(file)}:{line}" if file else ""
+    _, file, line = frame.code
+    return name_of(frame) or "", f"{os.path.basename(file)}:{line}" if file else ""
 
 
-def _frame_label(frame: Frame, ascii_: bool, known: bool) -> Label:
-    name, place = _where(frame, known)
+def _frame_label(frame: Frame, ascii_: bool, name_of: NameOf) -> Label:
+    name, place = _where(frame, name_of)
     tally = frame.tally
     epoch = f"~{frame.key.epoch}" if frame.process.epochs > 1 else ""
     pieces: list[Piece] = [(f"{frame.key.frame}{epoch} ", tokens.DIM), (name or "(no name)", tokens.DEFINITION)]
@@ -308,7 +318,7 @@ def _frame_label(frame: Frame, ascii_: bool, known: bool) -> Label:
     return Label(tuple(pieces), right, ((f"  {place}", tokens.DIM),))
 
 
-def _compile_label(compile_: Compile, ascii_: bool, known: bool) -> Label:
+def _compile_label(compile_: Compile, ascii_: bool, name_of: NameOf) -> Label:
     status = compile_.status
     if status is None:
         what = "records without a compile id" if compile_.id == NO_ID else "compiled autograd"
@@ -322,7 +332,7 @@ def _compile_label(compile_: Compile, ascii_: bool, known: bool) -> Label:
     detail: tuple[Piece, ...] = ()
     facts = compile_.facts
     if len(compile_.frame.compiles) == 1:
-        name, place = _where(compile_.frame, known)
+        name, place = _where(compile_.frame, name_of)
         pieces.append((f" {name}", tokens.DEFINITION))
         detail = ((f"  {place}", tokens.DIM),)
     elif facts.recompile_limit:

@@ -313,6 +313,8 @@ ORDERS: tuple[Callable[[random.Random, list[Piece]], None], ...] = (dropped, str
 
 def bytes_changed(rng: random.Random, pieces: list[Piece]) -> str:
     piece = rng.choice(pieces)
+    if not piece.data:  # changed before, to nothing
+        return "none"
     data, at = piece.data, rng.randrange(len(piece.data))
     to = min(len(data), at + rng.choice((1, 2, 20, 1000)))
     ways: dict[str, Callable[[], bytes]] = {

@@ -23,7 +23,7 @@ def check_document(found: Gates, title: str, options: Options, unread: int = 0) 
     else:
         page.add(("passed", tokens.OK), f" · {said}")
     if not found.compiles:
-        page.say("There is no compile in this trace: nothing could exceed a limit.", style=tokens.WARN)
+        page.say("There is no compile in this trace: limits on compiles say nothing here.", style=tokens.WARN)
     if unread:
         what = f"{fmt.plural(unread, 'file')} could not be read: the numbers are of the others (tltui damage)"
         page.add((what, tokens.WARN, "@damage"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 
 import pytest
-from opened import BREAKS, DEMO, opened
+from opened import BREAKS, DEMO, Driver, opened
+from screen import screen_text
 from snap import snap
 
 
@@ -15,10 +16,16 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> None:
     time.tzset()
 
 
+async def named(driver: Driver) -> None:
+    """Wait until the functions in the tree are called what they are known by."""
+    await driver.until(lambda: "Model.forward" in screen_text(driver.app))
+
+
 async def test_compile_with_a_graph_break() -> None:
     async with opened(DEMO) as driver:
         await driver.press("g", "b")
         await driver.rest()
+        await named(driver)
         snap(driver.app, "break-120x40")
 
 
@@ -28,12 +35,14 @@ async def test_graph() -> None:
         await driver.shown("0:0/0:dynamo_output_graph")
         await driver.press("tab", "j", "j", "j", "l", "l")
         await driver.until(lambda: "md5 ✓" in driver.browser.document_view.document.badge)
+        await named(driver)
         snap(driver.app, "graph-120x40")
 
 
 async def test_tree_on_a_narrow_screen() -> None:
     async with opened(DEMO, size=(80, 24)) as driver:
         await driver.press("j")
+        await named(driver)
         snap(driver.app, "tree-80x24")
 
 
@@ -48,4 +57,5 @@ async def test_colours_of_the_terminal() -> None:
         await driver.press("g")
         await driver.press("e")
         await driver.rest()
+        await named(driver)
         snap(driver.app, "ansi-dark-120x40")

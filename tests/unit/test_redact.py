@@ -164,6 +164,11 @@ TORCHS = [
         "Attempted to call function marked as skipped\n  Explanation: Dynamo developers have intentionally marked that the "
         "function should not be traced.",
     ),
+    (
+        "text",
+        "  Hint: Please double check that your code doesn't contain a similar error when actually running eager/uncompiled. "
+        "You can do this by removing the `torch.compile` call.",
+    ),
     ("text", "WON'T CONVERT frame skipped: skipped, as it doesn't have any tensors"),
     ("text", "tensor 'L['x']' size mismatch at index 0. expected 3, actual 5"),
     ("text", "tensor 'x' dispatch key set mismatch. expected DispatchKeySet(CPU, BackendSelect, ADInplaceOrView, AutogradCPU)"),

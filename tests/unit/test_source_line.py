@@ -107,3 +107,22 @@ def test_nine_digits_are_a_line() -> None:
 
 def test_windows_paths() -> None:
     assert parse_place("C:\\x\\train.py:12") == ("C:\\x\\train.py", 12)
+
+
+GUARD = """
+TREE_GUARD_MANAGER:
++- RootGuardManager
+| +- GuardManager: source=L['x'], accessed_by=FrameLocalsGuardAccessor(key='x', framelocals_idx=0), type=<class 'int'>
+| | +- EQUALS_MATCH: L['x'] == 1  # return x + 1  # %s:7 in f
+"""
+
+
+@pytest.mark.parametrize("named", ["ppzz/train.py", "train.py", "appzz/train.py"])
+@pytest.mark.parametrize("asked", ["train.py", "appzz/train.py", "/appzz/train.py"])
+def test_guards_leave_out_the_beginning_of_a_path_and_a_letter_after_the_root(tmp_path: Path, named: str, asked: str) -> None:
+    log = Log(tmp_path / "x.log").add("str", ["/appzz/train.py", 0], frame=None)
+    log.add("dynamo_start", {"stack": [{"line": 7, "name": "f", "filename": 0}]})
+    run = log.add("dynamo_cpp_guards_str", {}, GUARD % named).open()
+    found = source_line(list(run.compiles()), asked, 7)
+    assert found.files == ("/appzz/train.py",)
+    assert "guard" in {trail.kind for own in found.compiles for trail in own.trails}

@@ -22,7 +22,7 @@ from tltui.analyses.records import Reader, addresses, named
 from tltui.analyses.shapes.inputs import inputs_of
 from tltui.analyses.shapes.shape_env import EVENTS, ShapeGuard, shape_records
 from tltui.analyses.stacks.known_as import shown_name
-from tltui.analyses.stacks.stacks import StackFrame, callers_of
+from tltui.analyses.stacks.stacks import StackFrame, callers_of, is_end_of
 from tltui.model.nodes import Compile
 from tltui.model.ref import at_line
 from tltui.text.graphs.guard_tree import parse as parse_guards
@@ -119,7 +119,7 @@ class _Search:
 
     def distinct(self) -> tuple[str, ...]:
         """The files, without shorter spellings of others: guards name theirs by the end of its path."""
-        return tuple(file for file in self.files if not any(other.endswith("/" + file) for other in self.files))
+        return tuple(file for file in self.files if not any(is_end_of(file, other) for other in self.files))
 
     def frame(self, frame: StackFrame | None) -> bool:
         """Whether a frame of a stack is at the line."""
@@ -294,13 +294,15 @@ def guards_from(compile_: Compile, reader: Reader, file: str, line: int) -> Foun
 
 def _guards_in(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
     refs: dict[int, str] = {}
+    whole = search.file if search.file.startswith("/") else compile_.frame.code[1]
     for record, _ in named(compile_, (GUARDS,)):
         payload = reader.payload(record, LIMIT)
         if not search.maybe_in(payload):
             continue
         refs = refs or addresses(compile_, (GUARDS,))
         for node in parse_guards(payload.decode("utf-8", "replace").split("\n")).nodes:
-            if node.place == search.line and search.here(node.path, node.place, node.code):
+            path = whole if whole is not None and is_end_of(node.path, whole) else node.path
+            if node.place == search.line and search.here(path, node.place, node.code):
                 said = f"{node.kind}: {node.expression or node.source}"
                 yield Trail("guard", said, at_line(refs[record], node.line + 1), node.hint)
 

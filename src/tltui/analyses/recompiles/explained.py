@@ -147,10 +147,14 @@ def explained_of(compile_: Compile, reader: Reader) -> Explained:
     """A recompile, explained. It rests on the guards of the earlier compiles that its reasons name."""
     texts = _Texts(compile_)
     found = recompile_of(compile_, instants_of(compile_, reader), reader) or Recompile((), "")
-    symbols = _symbols(compile_, reader)
+    symbols = _symbols(compile_)
     reasons = tuple(_reason(reason, compile_, texts, symbols, found.became) for reason in found.reasons)
     own = texts.of(compile_) if found.became else None
-    became = tuple(dynamic for change in found.became if (dynamic := _dynamic(change, symbols, own)) is not None)
+    free = texts.free(reasons[0].earlier) if reasons and found.became else frozenset()
+    became = tuple(
+        dynamic for change in found.became if (dynamic := _dynamic(change, symbols, own)) is not None
+        and (dynamic.fixed or _sized(dynamic.source, dynamic.dim) not in free)
+    )  # fmt: skip
     facts, status = compile_.facts, compile_.status
     failure = class_name(facts.fail_type or "?").rpartition(".")[2] if facts.failed and not facts.recompile_limit else ""
     return Explained(
@@ -208,6 +212,11 @@ class _Texts:
         earlier = self.earlier(ref) if cause.kind == causes.SIZE and cause.dim is not None else None
         return fixed_in(earlier).get(f"{cause.source}.size()[{cause.dim}]", "") if earlier is not None else ""
 
+    def free(self, ref: str | None) -> frozenset[str]:
+        """What had a symbol in an earlier compile already, and kept it: it does not become dynamic by a later one."""
+        earlier = self.earlier(ref)
+        return frozenset(_symbols(earlier)) - frozenset(fixed_in(earlier)) if earlier is not None else frozenset()
+
     def at(self, ref: str | None) -> GuardText | None:
         """That of an earlier compile."""
         earlier = self.earlier(ref)
@@ -234,6 +243,7 @@ def _line(frame: StackFrame) -> str:
     return f"the line {place}" if frame.file.startswith("<") else f"your line {place}"
 
 
+@part
 def _symbols(compile_: Compile, reader: Reader) -> dict[str, tuple[str, str]]:
     """Source (`L[…]` shortened) → (symbol, its value in this compile)."""
     found: dict[str, tuple[str, str]] = {}
@@ -245,10 +255,15 @@ def _symbols(compile_: Compile, reader: Reader) -> dict[str, tuple[str, str]]:
     return found
 
 
+def _sized(source: str, dim: int | None) -> str:
+    """A number, or a size of a tensor, as symbols name it."""
+    return source if dim is None else f"{source}.size()[{dim}]"
+
+
 def _dynamic(change: Became, symbols: dict[str, tuple[str, str]], own: GuardText | None) -> Dynamic | None:
     """Torch wanted it dynamic; it is where it got a symbol (an attribute of a module, a global does not)."""
     source = strip_local(change.source)
-    symbol = symbols.get(source if change.dim is None else f"{source}.size()[{change.dim}]")
+    symbol = symbols.get(_sized(source, change.dim))
     if symbol is None or change.why not in ("size change", "scalar change"):
         return None
     fixed = "" if own is None else own.fixes(source) if change.dim is None else own.size(source, change.dim)

@@ -353,6 +353,8 @@ class Redactor:
 
     def _short(self, text: str) -> str:
         """A path without its beginning, a quotient, the address of a compile."""
+        if text.rstrip(".") == "eager/uncompiled":  # in a hint of torch's
+            return text
         if not ending(text)[1]:
             return re.sub(r"\w+", lambda m: self._number(m[0]), text)
         if is_torch_tail(text) and self.learned.is_public(text):

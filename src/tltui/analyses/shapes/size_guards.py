@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tltui.analyses.records import Reader, address, list_in, named
-from tltui.analyses.stacks.stacks import StackFrame
+from tltui.analyses.stacks.stacks import StackFrame, is_end_of
 from tltui.model.nodes import Compile
 
 GUARDS, GRAPH = "dynamo_cpp_guards_str", "dynamo_output_graph"
@@ -111,6 +111,6 @@ def whole_path(frame: StackFrame | None, known: Iterable[StackFrame | None]) -> 
     if frame is None:
         return None
     for other in known:
-        if other is not None and other.line == frame.line and other.file.endswith("/" + frame.file):
+        if other is not None and other.line == frame.line and is_end_of(frame.file, other.file):
             return other
     return frame

@@ -49,6 +49,12 @@ def frames_of(process: Process, raw: object) -> tuple[StackFrame, ...]:
     return tuple(found)
 
 
+def is_end_of(path: str, whole: str) -> bool:
+    """Whether a guard may name the file by this path: torch leaves out what it has in common with its own, and a letter too much
+    where that is the root only (`ppzz/train.py` of `/appzz/train.py`)."""
+    return whole.endswith("/" + path) or (whole[:1] == "/" and whole[2:] == path)
+
+
 def user_frames(frames: tuple[StackFrame, ...]) -> tuple[StackFrame, ...]:
     """Those of the user's own code, the nearest first."""
     return tuple(frame for frame in reversed(frames) if not frame.framework)

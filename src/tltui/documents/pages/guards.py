@@ -22,6 +22,7 @@ from tltui.analyses.guards.guards import (
     old_nodes,
 )
 from tltui.analyses.guards.trees import ordered, tree_nodes
+from tltui.analyses.stacks.known_as import shown_name
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.guard_groups import GuardGroups
@@ -129,7 +130,7 @@ class _Table:
 
     def _row(self, page: Page, compile_: Compile, counts: GuardCounts) -> None:
         ref = counts.ref
-        name = fmt.clip_middle(sanitize(compile_.frame.code[0] or "?"), 20)
+        name = fmt.clip_middle(sanitize(shown_name(compile_.frame) or "?"), 20)
         latency = f"{counts.latency_us:,.0f} µs" if counts.latency_us is not None else ""
         pieces: list[Piece] = [
             "  ", (f"[{ref}]".ljust(self._refs), tokens.LINK, f"@{NAME}:{ref}"), "  ",
@@ -211,7 +212,8 @@ class _Tree:
 
     def title(self) -> list[Piece]:
         """`[0/1] f  models/f.py:4`"""
-        name, file, line = self._compile.frame.code
+        _, file, line = self._compile.frame.code
+        name = shown_name(self._compile.frame)
         ref = str(self._compile.ref)
         pieces: list[Piece] = [(f"[{ref}]", tokens.LINK, ref), " ", (fmt.clip_middle(sanitize(name or "?"), 40), tokens.FUNCTION)]
         if file is not None:

@@ -10,6 +10,7 @@ from tltui.analyses.counted import Count, counts
 from tltui.analyses.recompiles.causes import CAUSES
 from tltui.analyses.recompiles.explained import explained_of
 from tltui.analyses.recompiles.frames import FrameRecompiles, frame_recompiles, frames_of, recompiles_of, seconds_of, whole_frame
+from tltui.analyses.stacks.known_as import shown_name
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.recompiles import RecompileLines, add_variations, rows_of
@@ -105,7 +106,7 @@ class _View:
         code = frame.code
         twin = seen.get(code) if code[1] is not None else None
         seen.setdefault(code, str(frame.ref))
-        name = sanitize(code[0] or f"frame {frame.key.frame}")
+        name = sanitize(shown_name(frame) or f"frame {frame.key.frame}")
         page.close(0)
         page.blank()
         page.open(f"{frame.ref} {name}", folded=twin is not None)
@@ -197,7 +198,7 @@ def _like(frame: Frame, kinds: dict[tuple[object, ...], str]) -> Generator[None,
 
 def _alike(page: Page, frame: Frame, like: str) -> None:
     """A frame of which another one tells everything, in a line."""
-    ref, name = str(frame.ref), fmt.clip_middle(sanitize(frame.code[0] or ""), page.width // 2)
+    ref, name = str(frame.ref), fmt.clip_middle(sanitize(shown_name(frame) or ""), page.width // 2)
     page.close(0)
     page.row([
         (ref, tokens.LINK, f"@{NAME}:{ref}"), " ", (name, tokens.FUNCTION), f"  the same causes as {like}",

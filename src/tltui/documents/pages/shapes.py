@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tltui.analyses.shapes.advice import FIXED, GUARDED, MARKED, PLAIN, SYMBOLS, interest, shapes_in
 from tltui.analyses.shapes.shapes import CompileShapes, signature
+from tltui.analyses.stacks.known_as import shown_name
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.many import add_named, functions
@@ -72,7 +73,7 @@ def _fill(page: Page, scope: Scope) -> Generator[None, None, ShapesReport]:
         elif len(seen) > BLOCKS:
             more.append(shapes)
         else:
-            add_compile(page, shapes, single, len(seen) > SHOWN, said)
+            add_compile(page, shapes, single, len(seen) > SHOWN, said, shown_name(node.frame) or "")
         yield
     if not single:
         without = [node for node in with_symbols if id(node) in lacking]
@@ -147,7 +148,8 @@ def _plain(page: Page, plain: list[Compile], some: bool) -> None:
     page.open(what, folded=True)
     page.add((what, tokens.DIM))
     for node in real[:NAMED]:
-        name, file, line = node.frame.code
+        _, file, line = node.frame.code
+        name = shown_name(node.frame)
         page.row([(f"[{node.ref}]", tokens.LINK, str(node.ref)), "  ", (name or "", tokens.FUNCTION), "  ", page.place(file, line)])
     if len(real) > NAMED:
         page.add("  ", (f"and {fmt.count(len(real) - NAMED)} more", tokens.DIM))

@@ -138,7 +138,7 @@ class RecompileLines:
     def _became(self, change: Dynamic) -> str:
         what, again = name_of(change.source, change.dim), self._fixed.get((change.source, change.dim))
         if change.fixed:
-            return f"{what} became dynamic, and was fixed again to {change.fixed} in this compile"
+            return f"{what} was to be dynamic, and was fixed again to {change.fixed} in this compile"
         if again:
             return f"{what} became dynamic: {change.symbol}, but was fixed again: {id_of(again)} is for another value"
         return f"{what} became dynamic: {change.symbol} from here on"

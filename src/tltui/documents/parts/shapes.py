@@ -25,15 +25,16 @@ Names = dict[str, tuple[int, SymbolShape]]
 """The symbols of a compile by name, each with its place."""
 
 
-def add_compile(page: Page, shapes: CompileShapes, single: bool, folded: bool, said: set[str]) -> None:
+def add_compile(page: Page, shapes: CompileShapes, single: bool, folded: bool, said: set[str], known_as: str = "") -> None:
     """What happened to the sizes of a compile: fixed ones first. `said` holds what a page says once."""
+    shown = known_as or shapes.function or ""
     name = f"[{shapes.ref}]"
     if not single:
         page.close(0)
         page.blank()
-        page.open(f"{name} {shapes.function or ''}", folded)
+        page.open(f"{name} {shown}", folded)
     what = "records without a compile id" if shapes.ref.endswith("none") else "a backward that compiled autograd captured"
-    function: Piece = (shapes.function or "", tokens.FUNCTION) if shapes.function or shapes.status else (what, tokens.DIM)
+    function: Piece = (sanitize(shown), tokens.FUNCTION) if shapes.function or shapes.status else (what, tokens.DIM)
     head: list[Piece] = [(name, tokens.LINK, shapes.ref), " ", function, "  "]
     if shapes.file is not None:
         head += [page.place(shapes.file, shapes.line), "  "]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from pathlib import Path
 
@@ -221,3 +222,44 @@ def test_values_are_in_the_order_in_which_they_were_met(tmp_path: Path) -> None:
     found = page(log_of(tmp_path / "a.log", *reasons).open(), "@recompiles").data()
     assert isinstance(found, Recompiles)
     assert found.frames[0].variations[0].values == ("2", "3", "4", "5")
+
+
+# more than one size at once, and after a graph break
+
+
+def sizes(path: Path, name: str, dims: list[tuple[str, int]]) -> list[FrameRecompiles]:
+    """A function that was compiled again as a size of `x` varied; torch made `dims` dynamic for it."""
+    log = Log(path).start(name).metrics().start(name, compile_=1)
+    log.artifact("recompile_reasons", "0/0: tensor 'x' size mismatch at index 0. expected 8, actual 5", compile_=1)
+    for source, dim in dims:
+        args = {"name": f"L['{source}']", "dim_changed": dim, "reason": "size change", "cached": "8", "new": "5"}
+        value = {"name": "automatic_dynamic", "ts": log.micros, "args": args, "ph": "i", "cat": "dynamo_timed"}
+        log.add("chromium_event", {}, json.dumps(value), compile_=1)
+        log.add("create_symbol", {"symbol": f"s{dim}", "val": "5", "source": f"L['{source}'].size()[{dim}]"}, compile_=1)
+    found = page(log.metrics(compile_=1).open(), "@recompiles").data()
+    assert isinstance(found, Recompiles)
+    return list(found.frames)
+
+
+def test_all_sizes_that_became_dynamic_together_are_to_be_marked(tmp_path: Path) -> None:
+    """`x + y`: with a mark on x alone torch raises ConstraintViolationError, as y is taken for static and has to be equal."""
+    (frame,) = sizes(tmp_path / "a.log", "f", [("x", 0), ("y", 0)])
+    (found,) = frame.variations
+    assert found.code == ("torch._dynamo.mark_dynamic(x, 0)", "torch._dynamo.mark_dynamic(y, 0)")
+    assert "and so did y dim 0" in found.advice and "mark_dynamic(y, 0)" in found.advice
+    (frame,) = sizes(tmp_path / "b.log", "f", [("x", 0), ("x", 1), ("y", 0), ("y", 1)])
+    (found,) = frame.variations
+    assert len(found.code) == 4 and "and so did 3 other sizes" in found.advice
+
+
+def test_no_mark_is_advised_on_what_compiled_code_made(tmp_path: Path) -> None:
+    """After a graph break the program has no place for a mark: torch forbids the call in what it traces."""
+    (frame,) = sizes(tmp_path / "a.log", "torch_dynamo_resume_in_f_at_7", [("x", 0)])
+    (found,) = frame.variations
+    assert found.remedy == "dynamic=True" and not found.code and "torch.compile(dynamic=True)" in found.advice
+
+
+def test_what_happens_at_the_limit_is_not_the_same_for_all() -> None:
+    """One of two functions at the limit has fullgraph=True: there it is an error."""
+    shown = " ".join(text(page(trace("torch-2.13/outcomes"), "@recompiles")).split())
+    assert "2 frames reached the recompile limit" in shown and "errors in 1 of them, and run in eager mode in 1." in shown

@@ -321,19 +321,12 @@ def _most_recompiled(compiles: list[Compile]) -> MostRecompiled | None:
             frames[id(compile_.frame)].append(compile_)
     if not frames:
         return None
-    members = max(frames.values(), key=len)
+    members = max(frames.values(), key=lambda own: (len(own), sum(c.tally.seconds for c in own)))
     last = members[-1]
-    reason: str | None = None
-    never = False
-    for compile_ in reversed(members):
-        texts = [m.recompile_reason for m in compile_.metrics if m.recompile_reason]
-        if texts:
-            reason = parse_reason(texts[0]).text
-            break
-    else:
-        found = known_recompile(last)
-        reason = found.reasons[0].text if found is not None and found.reasons else None
-        never = found is not None and found.logged == "never"
+    texts = [m.recompile_reason for m in last.metrics if m.recompile_reason]
+    found = None if texts else known_recompile(last)
+    reason = parse_reason(texts[0]).text if texts else found.reasons[0].text if found is not None and found.reasons else None
+    never = found is not None and found.logged == "never"
     return MostRecompiled(
         code_of(last), str(last.frame.ref), len(members), sum(c.tally.seconds for c in members), str(last.ref), reason,
         any(c.facts.recompile_limit for c in members), any(c.facts.eager is Eager.LIMIT for c in members), never,

@@ -60,6 +60,10 @@ class Seen:
     became: str | None
     fixed: str | None
     reasons: tuple[Reason, ...]
+    beside: tuple[tuple[str, int], ...] = ()
+    """The other sizes that became dynamic in the same compile: equal to this one, or not."""
+    resumed: bool = False
+    """The function goes on after a graph break: what it is called with was made inside of compiled code, or went through it."""
 
     @property
     def held(self) -> bool:

@@ -17,6 +17,9 @@ UNLIMITED = 100_000
 """A limit from which on there is practically none."""
 _SET_TO = re.compile(r"limit \(currently set to (\d{1,9})\)")
 
+RESUMED = "torch_dynamo_resume_in_"
+"""How the names of functions begin that go on after a graph break."""
+
 
 @dataclass(frozen=True, slots=True)
 class FrameRecompiles:
@@ -82,7 +85,8 @@ def frame_recompiles(frame: Frame, every: Sequence[Explained], asked: Sequence[E
     spent = sum(found.seconds or 0.0 for found in every)
     return FrameRecompiles(
         str(frame.ref), name, file, line, str(frame.compiles[0].ref), len(frame.compiles), seconds_of(frame), len(every),
-        spent, told.limit, 0 if hit else told.left, told.ref, hit, tuple(asked), variations_of(every, told.settings),
+        spent, told.limit, 0 if hit else told.left, told.ref, hit, tuple(asked),
+        variations_of(every, told.settings, (name or "").startswith(RESUMED)),
     )  # fmt: skip
 
 

@@ -10,6 +10,9 @@ from tltui.analyses.recompiles.conditions import DIVISIBLE, condition_of
 from tltui.analyses.recompiles.explained import Reason, name_of
 from tltui.analyses.recompiles.words import strip_local
 
+CALLS_SAID = 3
+"""More calls than these are not written out."""
+
 
 def size(seen: Seen, settings: Settings) -> Advice:
     """A dimension of a tensor."""
@@ -28,16 +31,44 @@ def size(seen: Seen, settings: Settings) -> Advice:
     call = f"torch._dynamo.mark_dynamic({where})"
     unbacked = f"torch._dynamo.decorators.mark_unbacked({where})"
     if sum(value not in SPECIAL for value in seen.values) <= 1 < len(seen.values):
+        if seen.resumed:
+            return Advice(f"Sizes {ONES}.")
         return Advice(
             f"Sizes {ONES}. {unbacked} before the first call lets one compile serve all sizes, "
             "if no line of the program decides by the size.", "mark unbacked", (unbacked,),
         )  # fmt: skip
     note = f" Sizes {ONES}; {unbacked} avoids that." if any(value in SPECIAL for value in seen.values) else ""
+    if seen.resumed:
+        return _after_a_break(seen)
     if seen.became is not None:
-        text = f"It became dynamic at [{seen.became}] by itself. {call} before the first call makes it so from the start.{note}"
-    else:
-        text = f"{call} before the first call lets one compile serve all sizes{' from 2 on' if note else ''}.{note}"
+        return _became(seen, call, note)
+    text = f"{call} before the first call lets one compile serve all sizes{' from 2 on' if note else ''}.{note}"
     return Advice(text, "mark dynamic", (call,))
+
+
+def _became(seen: Seen, call: str, note: str) -> Advice:
+    """All that became dynamic at once: to mark one of two sizes that have to be equal is an error for torch."""
+    calls = (call, *(f"torch._dynamo.mark_dynamic({python_of(source)}, {dim})" for source, dim in seen.beside))
+    start = f"It became dynamic at [{seen.became}] by itself"
+    if not seen.beside:
+        text = f"{start}. {call} before the first call makes it so from the start.{note}"
+    elif len(calls) <= CALLS_SAID:
+        others = " and ".join(name_of(source, dim) for source, dim in seen.beside)
+        text = f"{start}, and so did {others}. {' and '.join(calls)} before the first call make them so from the start.{note}"
+    else:
+        text = (
+            f"{start}, and so did {len(seen.beside)} other sizes. {call} before the first call, and the same for each of them, "
+            f"makes them so from the start.{note}"
+        )
+    return Advice(text, "mark dynamic", calls)
+
+
+def _after_a_break(seen: Seen) -> Advice:
+    start = f"It became dynamic at [{seen.became}] by itself. " if seen.became is not None else ""
+    return Advice(
+        f"{start}torch.compile(dynamic=True) makes sizes dynamic from the start. After a graph break mark_dynamic helps only for a "
+        "tensor that the program made itself and passed in: compiled code can't call it.", "dynamic=True",
+    )  # fmt: skip
 
 
 def _parameter(seen: Seen, settings: Settings) -> Advice:

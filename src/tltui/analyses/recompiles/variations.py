@@ -61,6 +61,8 @@ class _Seen:
     fixed: str | None = None
     free: set[str] = field(default_factory=set)
     """The compiles since which it is dynamic."""
+    beside: tuple[tuple[str, int], ...] = ()
+    """The other sizes that became dynamic in the same compile as this one."""
 
     def take(self, reason: Reason, ref: str) -> None:
         """One more reason for the same cause."""
@@ -78,8 +80,11 @@ class _Seen:
                 self.values.setdefault(value)
 
 
-def variations_of(recompiles: Iterable[Explained], settings: Settings) -> tuple[Variation, ...]:
-    """What varied: first what would have saved most seconds, as the only cause of recompiles; then the most frequent."""
+def variations_of(recompiles: Iterable[Explained], settings: Settings, resumed: bool = False) -> tuple[Variation, ...]:
+    """What varied: first what would have saved most seconds, as the only cause of recompiles; then the most frequent.
+
+    `resumed`: the frame goes on after a graph break.
+    """
     seen: dict[Key, _Seen] = {}
     about: dict[tuple[str, int | None], list[_Seen]] = {}
     order: dict[str | None, int] = {}
@@ -99,18 +104,21 @@ def variations_of(recompiles: Iterable[Explained], settings: Settings) -> tuple[
             if len(keys) == 1:
                 one.only.append(found.ref)
                 one.seconds += found.seconds or 0.0
+        sizes = [(change.source, change.dim) for change in found.became if change.dim is not None and not change.fixed]
         for change in found.became:
             for one in about.get((change.source, change.dim), ()):
-                one.became = one.became or found.ref
+                if one.became is None:
+                    one.became = found.ref
+                    one.beside = tuple((d, n) for d, n in sizes if (d, n) != (change.source, change.dim))
                 if change.fixed:
                     one.fixed = one.fixed or found.ref
                 one.free.add(found.ref)
         order[found.ref] = number
     ordered = sorted(seen.items(), key=lambda item: (-item[1].seconds, -len(item[1].only), -len(item[1].refs)))
-    return tuple(_variation(key, one, settings) for key, one in ordered)
+    return tuple(_variation(key, one, settings, resumed) for key, one in ordered)
 
 
-def _variation(key: Key, found: _Seen, settings: Settings) -> Variation:
+def _variation(key: Key, found: _Seen, settings: Settings, resumed: bool) -> Variation:
     cause, source, dim = key
     reason = found.reasons[0]
     plain = Variation(
@@ -118,6 +126,9 @@ def _variation(key: Key, found: _Seen, settings: Settings) -> Variation:
         tuple(found.values)[:VALUES_KEPT], len(found.values), found.became, found.fixed, tuple(found.only[:REFS_KEPT]),
         found.seconds, "", "", "", (),
     )  # fmt: skip
-    seen = Seen(cause, source, dim, reason.value, tuple(found.values), found.became, found.fixed, tuple(found.reasons))
+    seen = Seen(
+        cause, source, dim, reason.value, tuple(found.values), found.became, found.fixed, tuple(found.reasons),
+        found.beside, resumed,
+    )  # fmt: skip
     advice = advice_for(seen, settings) or Advice("")
     return replace(plain, advice=advice.text, remedy=advice.remedy, proof=advice.proof, code=advice.code)

@@ -118,7 +118,9 @@ def standing(item: Open | None) -> str:
     if item is None:
         return ""
     phase = group_of(item.name)
-    where = "in " + fmt.clip_middle(sanitize(item.name), 40) + ("" if phase in (item.name, OTHER) else f" ({phase})")
+    # backend_compile is any backend, with AOTAutograd or without: where nothing inside of it is open, the log does not tell
+    said = "" if phase in (item.name, OTHER) or item.name == "backend_compile" else f" ({phase})"
+    where = "in " + fmt.clip_middle(sanitize(item.name), 40) + said
     return f"{where}, {least}" if (least := at_least(item.seconds)) else where
 
 

@@ -11,6 +11,7 @@ from made_logs import Log
 from real import TRACES, fresh, trace
 from viewed import lead_somewhere, page, text
 
+from tltui.analyses.epochs import forgotten
 from tltui.cli import main
 from tltui.documents.bundle import Bundle
 from tltui.documents.scope import scope_of
@@ -168,3 +169,12 @@ def test_what_cannot_be_decided_is_said(tmp_path: Path) -> None:
     assert [(c.label, c.facts.has_backward, len(c.metrics)) for c in run.compiles() if c.is_compile] == [
         ("[0/0~1]", True, 2), ("[0/0~2]", True, 2),
     ]  # fmt: skip
+
+
+def test_recompiles_count_as_often_as_there_had_been_some(tmp_path: Path) -> None:
+    log = Log(tmp_path / "x.log")
+    for number in (2, 3, 1):
+        for compile_ in range(number):
+            log.start(compile_=compile_).metrics(compile_=compile_)
+    found = forgotten(log.open().processes())
+    assert found is not None and (found.epochs, found.compiles, found.functions, found.newest) == (3, 3, 1, "0/0~3")

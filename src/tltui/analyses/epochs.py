@@ -15,7 +15,8 @@ class Forgotten:
     epochs: int
     """Of the process with most of them."""
     compiles: int
-    """First compiles of a function in an epoch that had been compiled in an earlier one of its process."""
+    """Compiles of functions that had been compiled as often in an earlier epoch of their process: the first of an epoch, and its
+    recompiles as far as there had been as many before."""
     seconds: float
     """What these took."""
     functions: int
@@ -32,9 +33,11 @@ def forgotten(processes: Iterable[Process]) -> Forgotten | None:
     for process in several:
         before: dict[tuple[str | None, str | None, int | None], int] = {}
         for frame in process.frames.values():
-            code, first = frame.code, frame.compiles[0]
-            if code[0] is not None and first.is_compile and before.setdefault(code, frame.key.epoch) < frame.key.epoch:
-                again.append(first)
+            if frame.code[0] is not None:
+                compiles = [compile_ for compile_ in frame.compiles if compile_.is_compile]
+                if frame.key.epoch > 1:
+                    again += compiles[: before.get(frame.code, 0)]
+                before[frame.code] = max(before.get(frame.code, 0), len(compiles))
     return Forgotten(
         max(process.epochs for process in several),
         len(again),

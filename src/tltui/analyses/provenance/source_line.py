@@ -24,6 +24,7 @@ from tltui.analyses.shapes.shape_env import EVENTS, ShapeGuard, shape_records
 from tltui.analyses.stacks.known_as import shown_name
 from tltui.analyses.stacks.stacks import StackFrame, callers_of, is_end_of
 from tltui.model.nodes import Compile
+from tltui.model.outcome import Eager
 from tltui.model.ref import at_line
 from tltui.text.graphs.guard_tree import parse as parse_guards
 
@@ -191,8 +192,9 @@ def _functions(search: _Search, compile_: Compile, reader: Reader) -> Iterator[T
 
 
 def _failures(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
-    if not compile_.facts.failed and not compile_.facts.backward_failed:
-        return
+    facts = compile_.facts
+    if (not facts.failed and not facts.backward_failed) or facts.eager is Eager.SKIPPED:
+        return  # that a function was given up is told by its graph break
     for failure in known_failures(compile_):
         frames = (*failure.stack, failure.inner, failure.raised_at)
         if search.here(failure.file, failure.line, failure.code) or any(map(search.frame, frames)):

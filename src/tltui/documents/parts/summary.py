@@ -184,7 +184,7 @@ def add_recompiled(page: Page, summary: Summary) -> None:
     unlogged = NEVER_LOGGED if worst.never_logged else page.so_far("torch logged no reason")
     reason = sanitize(fmt.one_line(worst.reason)) if worst.reason else unlogged
     last = f"[{worst.last}]"
-    page.add("  last ", (last, tokens.LINK, worst.last), " ", fmt.clip(reason, max(page.width - len(last) - 8, 10)))
+    page.add("  its last ", (last, tokens.LINK, worst.last), " ", fmt.clip(reason, max(page.width - len(last) - 12, 10)))
 
 
 def add_costs(page: Page, summary: Summary, shown: int, title: str) -> None:

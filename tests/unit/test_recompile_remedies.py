@@ -262,4 +262,5 @@ def test_no_mark_is_advised_on_what_compiled_code_made(tmp_path: Path) -> None:
 def test_what_happens_at_the_limit_is_not_the_same_for_all() -> None:
     """One of two functions at the limit has fullgraph=True: there it is an error."""
     shown = " ".join(text(page(trace("torch-2.13/outcomes"), "@recompiles")).split())
-    assert "2 frames reached the recompile limit" in shown and "errors in 1 of them, and run in eager mode in 1." in shown
+    for what in ("are errors", "run in eager mode"):
+        assert f"1 frame reached the recompile limit: calls that fit no earlier compile {what}." in shown

@@ -96,7 +96,10 @@ class _View:
         hit = [own for _, own in frames if any(c.facts.recompile_limit for c in own)]
         if hit:
             raised = sum(any(c.facts.recompile_limit and not c.facts.eager for c in own) for own in hit)
-            page.say(f"{fmt.plural(len(hit), 'frame')} reached the recompile limit: {_at_limit(len(hit), raised)}", "", tokens.WARN)
+            for number, what in ((raised, "are errors"), (len(hit) - raised, "run in eager mode")):
+                if number:
+                    frames_at_it = f"{fmt.plural(number, 'frame')} reached the recompile limit"
+                    page.say(f"{frames_at_it}: calls that fit no earlier compile {what}.", "", tokens.WARN)
         if len(frames) > 1:
             page.say(f"{'The frames at the limit, then the' if hit else 'The'} most expensive frames come first.", "", tokens.DIM)
 
@@ -204,15 +207,6 @@ def _alike(page: Page, frame: Frame, like: str) -> None:
         (ref, tokens.LINK, f"@{NAME}:{ref}"), " ", (name, tokens.FUNCTION), f"  the same causes as {like}",
         (f"  {fmt.plural(len(frame.compiles), 'compile')} in {fmt.seconds(seconds_of(frame))}", tokens.DIM),
     ], "")  # fmt: skip
-
-
-def _at_limit(hit: int, raised: int) -> str:
-    """What became of the calls: `raised` of the frames at the limit made it an error."""
-    if not raised:
-        return "calls that fit no earlier compile run in eager mode."
-    if raised == hit:
-        return "calls that fit no earlier compile are errors."
-    return f"calls that fit no earlier compile are errors in {raised} of them, and run in eager mode in {hit - raised}."
 
 
 def _nothing(page: Page, run: Run, scope: Scope, compiles: list[Compile]) -> None:

@@ -177,7 +177,7 @@ def _length(seen: Seen, settings: Settings) -> Advice:
 
 def _key(seen: Seen, settings: Settings) -> Advice:
     if seen.source.startswith("list("):
-        return Advice("The order of the keys is part of the graph: insert the same keys in the same order.", "same keys")
+        return Advice("The keys and their order are part of the graph: the same keys in the same order in each call.", "same keys")
     return Advice("Which keys and attributes there are is part of the graph: each combination needs a compile.")
 
 

@@ -314,7 +314,8 @@ def _variation(page: Page, found: Variation, recompiles: int, indent: str) -> No
 
 def _share(found: Variation, recompiles: int) -> str:
     """Of how many recompiles it was a cause, and of which the only one: those it would spare, as far as torch tells."""
-    everything = f"all {recompiles} recompiles" if recompiles > 1 else "the recompile"
+    many = "both recompiles" if recompiles == 2 else f"all {recompiles} recompiles"
+    everything = many if recompiles > 1 else "the recompile"
     of = everything if found.count == recompiles else f"{found.count} of {recompiles} recompiles"
     if not found.only_cause:
         return f"one of the causes of {of}"

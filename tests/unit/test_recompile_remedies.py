@@ -13,6 +13,7 @@ from viewed import page, text
 
 from tltui.analyses.recompiles.advice import REMEDIES
 from tltui.analyses.recompiles.frames import FrameRecompiles
+from tltui.analyses.recompiles.reasons import in_exception
 from tltui.documents.pages.recompiles import Recompiles
 
 ROOT = Path(__file__).parents[2]
@@ -264,3 +265,13 @@ def test_what_happens_at_the_limit_is_not_the_same_for_all() -> None:
     shown = " ".join(text(page(trace("torch-2.13/outcomes"), "@recompiles")).split())
     for what in ("are errors", "run in eager mode"):
         assert f"1 frame reached the recompile limit: calls that fit no earlier compile {what}." in shown
+
+
+def test_the_guards_of_an_error_on_recompile_stand_in_its_exception() -> None:
+    """Torch raises before it writes why."""
+    shown = text(page(trace("torch-2.13/outcomes"), "@recompiles:5/"))
+    assert "[5/0] → [5/1]" in shown and "x dim 0  3 → 4" in shown and "torch logged no reason" not in shown
+    assert in_exception("triggered by the following guard failure(s):\n    - 1/0: a == 1\n  # f.py:2\n    - 1/1: b") == [
+        "1/0: a == 1\n  # f.py:2", "1/1: b"
+    ]  # fmt: skip
+    assert in_exception("- 1/0: no such text") == []

@@ -67,12 +67,16 @@ class Recompile:
 
     reasons: tuple[RecompileReason, ...]
     logged: str
-    """`artifact`, `metrics`, `never` (this torch writes none), or '' where no reason was logged at all."""
+    """`artifact`, `metrics`, `exception` (`error_on_recompile`), `never` (this torch writes none), '' where no reason was logged."""
     ref: str | None = None
     """The address of the record."""
     became: tuple[Became, ...] = ()
     cut: bool = False
     """The record was too large to be read whole."""
+
+
+_TRIGGERED = "triggered by the following guard failure(s):\n"
+_RAISED = re.compile(r"^ *- (\d+/\d+: .+(?:\n(?! *- \d+/\d+: ).+)*)", re.MULTILINE)
 
 
 def recompile_of(compile_: Compile, events: list[Event], reader: Reader | None = None) -> Recompile | None:
@@ -88,9 +92,18 @@ def recompile_of(compile_: Compile, events: list[Event], reader: Reader | None =
     texts = [m.recompile_reason for m in compile_.metrics if m.recompile_reason]
     if texts:
         return Recompile(tuple(parse_reason(text, compile_) for text in texts), "metrics", None, became)
+    texts = in_exception(compile_.facts.fail_reason or "")
+    if texts:
+        return Recompile(tuple(parse_reason(text, compile_) for text in texts), "exception", None, became)
     if not compile_.is_recompile:
         return None
     return Recompile((), "never" if never_logged(compile_, reader) else "", None, became)
+
+
+def in_exception(text: str) -> list[str]:
+    """The guards that a `RecompileError` names: with `error_on_recompile` torch raises before it writes anything else
+    (`get_and_maybe_log_recompilation_reasons` in torch/_dynamo/guards.py)."""
+    return _RAISED.findall(text.partition(_TRIGGERED)[2])
 
 
 def never_logged(compile_: Compile, reader: Reader) -> bool:

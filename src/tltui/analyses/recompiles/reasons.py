@@ -67,7 +67,7 @@ class Recompile:
 
     reasons: tuple[RecompileReason, ...]
     logged: str
-    """`artifact`, `metrics`, `exception` (`error_on_recompile`), `never` (this torch writes none), '' where no reason was logged."""
+    """`artifact`, `metrics`, `exception` (`error_on_recompile`), `never` (this torch writes none), '' where none was logged."""
     ref: str | None = None
     """The address of the record."""
     became: tuple[Became, ...] = ()

@@ -16,6 +16,12 @@ _ASCII = str.maketrans({
     "▸": ">", "≥": ">", "µ": "u", "✗": "x", "✓": "+", "⚑": "!", "∅": "0", "↔": "=", "├": "+", "└": "`", "│": "|",
 })  # fmt: skip
 BAR, BAR_END = "▇", "▏"
+CLOSING = (",", ":", ";", ".")
+"""What no line begins with."""
+
+
+def _said(piece: Piece) -> str:
+    return piece if isinstance(piece, str) else piece[0]
 
 
 def _in_ascii(piece: Piece) -> Piece:
@@ -66,18 +72,22 @@ class Page(Builder):
             self.add(indent, (label.ljust(gap) if n == 0 else " " * gap, tokens.LABEL), (line, style))
 
     def row(self, pieces: Sequence[Piece], indent: str = "  ") -> None:
-        """Pieces one after another; those that do not fit go on in the next line, with a deeper indent."""
+        """Pieces one after another; those that do not fit go on in the next line, with a deeper indent. None begins with a comma
+        or a colon, as far as what stands before it fits there too."""
         line: list[Piece] = []
         used = len(indent)
-        for piece in pieces:
-            text = piece if isinstance(piece, str) else piece[0]
-            if line and used + len(text.rstrip()) > self.width:
+        for number, piece in enumerate(pieces):
+            text = _said(piece)
+            after = pieces[number + 1] if number + 1 < len(pieces) else ""
+            wanted = text + _said(after) if _said(after).startswith(CLOSING) else text
+            if len(wanted) > self.width - len("    "):
+                wanted = text
+            if line and used + len(wanted.rstrip()) > self.width:
                 self.add(indent, *line)
                 line, indent = [], "    "
                 used = len(indent)
                 if isinstance(piece, str):
-                    piece = piece.lstrip()
-                    text = piece
+                    piece = text = piece.lstrip()
             line.append(piece)
             used += len(text)
         if line:
@@ -89,7 +99,7 @@ class Page(Builder):
         line: list[Piece] = []
         used = len(indent)
         for piece in pieces:
-            text = piece if isinstance(piece, str) else piece[0]
+            text = _said(piece)
             if line and used + len(separator) + len(text) > self.width:
                 self.add(indent, *line)
                 line, used = [], len(indent)

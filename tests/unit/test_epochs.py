@@ -178,3 +178,9 @@ def test_recompiles_count_as_often_as_there_had_been_some(tmp_path: Path) -> Non
             log.start(compile_=compile_).metrics(compile_=compile_)
     found = forgotten(log.open().processes())
     assert found is not None and (found.epochs, found.compiles, found.functions, found.newest) == (3, 3, 1, "0/0~3")
+
+
+def test_metrics_of_run_time_end_no_compile(tmp_path: Path) -> None:
+    """They may come while the next compile with this id goes on."""
+    log = Log(tmp_path / "x.log").start().metrics().start().metrics("compilation_metrics_runtime", is_runtime=True).start(attempt=1)
+    assert [c.label for c in log.metrics(attempt=1).open().compiles() if c.is_compile] == ["[0/0~1]", "[0/0~2]"]

@@ -39,9 +39,15 @@ SHORT = 4096
 AOT_ID = re.compile(r"^# AOT ID: \['(\d+)_(\w+)'\]", re.MULTILINE)
 
 
-def begins_again(compile_: Compile, attempt: int | None) -> bool:
-    """Whether a `dynamo_start` is that of another compile: the attempts of one count up, and it ends with its metrics."""
-    return compile_.is_closed or (compile_.started is not None and attempt == 0)
+def begins_again(compile_: Compile, record: int, fact: Started | Metrics | None) -> bool:
+    """Whether a record, with what it states, is the beginning of another compile with the id of `compile_`: the attempts of one
+    count up, and it ends with its metrics."""
+    log = compile_.process.log
+    if isinstance(fact, Started):
+        return compile_.is_closed or (compile_.started is not None and log.context(record).attempt == 0)
+    if isinstance(fact, Metrics):
+        return fact.ends_compile and compile_.is_closed
+    return not compile_.is_compile and compile_.is_closed and log.kind(record).event == CAPTURED
 
 
 class Epochs:
@@ -53,7 +59,13 @@ class Epochs:
         """Records since the newest one was compiled: those of a backward, or the first of another compile."""
         self._goes_to = first
         """Whose the records of the stretch are, as far as known."""
-        self._closed = first.is_closed
+        self.changed: list[Compile] = []
+        """Compiles that gained or lost records since somebody looked, beside the owner of the record taken last."""
+        self._forward: dict[str, list[Compile]] = {}
+        """Graph id → the compiles whose forward code states it."""
+        self._waiting: list[Compile] = []
+        """Compiles with a backward that has not been compiled, as far as known."""
+        self._indexed = 0
 
     @property
     def newest(self) -> Compile:
@@ -67,47 +79,53 @@ class Epochs:
 
     def owner(self, record: int) -> Compile:
         """The compile that a record belongs to."""
-        return next((own for own in self.compiles if own.holds(record)), self.newest)
+        return next((own for own in reversed(self.compiles) if own.holds(record)), self.newest)
 
-    def again(self, record: int, started: Started | None, metrics: Metrics | None) -> bool:
-        """Whether a record is the beginning of another compile."""
-        if started is not None:
-            return begins_again(self.newest, self.log.context(record).attempt)
-        if metrics is not None and metrics.ends_compile:
-            return self._closed
-        return self._closed and not self.newest.is_compile and self.log.kind(record).event == CAPTURED
-
-    def begin(self, new: Compile, record: int) -> None:
-        """`new` begins; `record` is the first that says so. The events before it that open the compile are its own."""
+    def begin(self, new: Compile) -> None:
+        """`new` begins. The last events that open a compile are its own."""
         head = self._head()
         self.compiles.append(new)
         self._move(self._stretch[head:], self._goes_to, new)
-        self._stretch, self._goes_to, self._closed = [], new, False
+        self._stretch, self._goes_to = [], new
 
-    def take(self, record: int, started: Started | None, metrics: Metrics | None) -> Compile:
-        """A further record: the compile that it is given to."""
-        if metrics is not None and not metrics.ends_compile and not metrics.is_runtime:
+    def take(self, record: int, fact: Started | Metrics | None) -> Compile:
+        """A further record, and what it states: the compile that it is given to."""
+        if isinstance(fact, Metrics) and not fact.ends_compile and not fact.is_runtime:
             owner = self._backward(record)
-        elif not self._closed:
+        elif not self.newest.is_closed:
             owner = self._goes_to
-            self._closed = metrics is not None or (not owner.is_compile and self.log.kind(record).event == CAPTURED)
         else:
             self._stretch.append(record)
             if self.log.kind(record).event == "inductor_output_code":
                 self._follow(self._by_code([record]))
             owner = self._goes_to
         self._give(record, owner)
-        if started is not None and owner.started is None:
-            owner.started, owner.started_attempt = started, self.log.context(record).attempt
-        if metrics is not None:
-            owner.metrics.append(metrics)
+        if isinstance(fact, Started) and owner.started is None:
+            owner.started, owner.started_attempt = fact, self.log.context(record).attempt
+        if isinstance(fact, Metrics):
+            owner.metrics.append(fact)
+            if not fact.ends_compile and owner in self._waiting:
+                self._waiting.remove(owner)
         return owner
+
+    def _index(self) -> None:
+        """Look once at each compile that was closed since: which graphs it has, and whether a backward is to come."""
+        for own in self.compiles[self._indexed :]:
+            if not own.is_closed:
+                break
+            self._indexed += 1
+            for number, what in self._graph_ids(own.records):
+                if what == "forward":
+                    self._forward.setdefault(number, []).append(own)
+            has_backward = any(self.log.kind(record).event == "aot_backward_graph" for record in own.records)
+            if has_backward and all(metrics.ends_compile for metrics in own.metrics):
+                self._waiting.append(own)
 
     def _backward(self, record: int) -> Compile:
         """Metrics of a backward end its stretch. Those within the compile of a frame are another thread's."""
-        waiting = [own for own in self.compiles if own is not self._goes_to or self._closed]
-        waiting = [own for own in waiting if self._lacks_backward(own)]
-        if not self._closed:
+        self._index()
+        waiting = self._waiting
+        if not self.newest.is_closed:
             self._doubt(self._goes_to, *waiting, records=1)
             return waiting[0] if len(waiting) == 1 else self._goes_to
         known = self._by_code(self._stretch)
@@ -126,24 +144,22 @@ class Epochs:
             self._move(self._stretch[self._opening() :], self._goes_to, known)
             self._goes_to = known
 
-    def _lacks_backward(self, compile_: Compile) -> bool:
-        graphs = any(self.log.kind(record).event == "aot_backward_graph" for record in compile_.records)
-        return graphs and all(metrics.ends_compile for metrics in compile_.metrics)
-
     def _by_code(self, records: list[int]) -> Compile | None:
         """The one compile whose forward code has the graph id that backward code among these records states.
 
         Code from a cache has the ids of the process that put it there: then several may state the same.
         """
+        self._index()
         numbers = {number for number, what in self._graph_ids(records) if what == "backward"}
-        found = [own for own in self.compiles if any(number in numbers for number, _ in self._graph_ids(own.records, "forward"))]
-        return found[0] if len(found) == 1 and not found[0].counts["fx_graph_cache_hit"] else None
+        found = {id(own): own for number in numbers for own in self._forward.get(number, ())}
+        only = next(iter(found.values())) if len(found) == 1 else None
+        return only if only is not None and not only.counts["fx_graph_cache_hit"] else None
 
-    def _graph_ids(self, records: Iterable[int], only: str = "") -> Iterator[tuple[str, str]]:
+    def _graph_ids(self, records: Iterable[int]) -> Iterator[tuple[str, str]]:
         for record in records:
             if self.log.kind(record).event == "inductor_output_code":
                 match = AOT_ID.search(self._text(record, SHORT))
-                if match is not None and only in ("", match[2]):
+                if match is not None:
                     yield match[1], match[2]
 
     def _head(self) -> int:
@@ -204,7 +220,7 @@ class Epochs:
                 source.process.records -= 1
                 self._count(record, source, -1)
             self._give(record, target)
-        source.touch()
+        self.changed += (source, target)
 
     def _count(self, record: int, owner: Compile, n: int) -> None:
         kind = self.log.kind(record)
@@ -218,6 +234,7 @@ class Epochs:
     def _doubt(self, *compiles: Compile, records: int) -> None:
         for own in compiles:
             own.process.doubtful[own.id] = own.doubtful + records
+        self.changed += compiles
 
 
 def _open_since(compile_: Compile) -> int:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 
-from tltui.model.epochs import CAPTURED, Epochs, begins_again
+from tltui.model.epochs import Epochs, begins_again
 from tltui.model.nodes import Compile, Frame, Process, frame_key
 from tltui.model.parts import Parts
 from tltui.model.ref import CompileId
@@ -111,20 +111,12 @@ class LogModel:
                 assert epochs is not None
                 self._take(epochs, record, facts.get(record), touched)
                 taken.add(record)
-            elif epochs is None and self._begins_again(owner, record, event):
+            elif epochs is None and begins_again(owner, record, None if isinstance(event, int) else event):
                 for other in self._split(owner, record, batch, taken):
                     heappush(events, (other, 0, None))
             elif epochs is None:
                 self._tell(owner, event, touched)
         return taken
-
-    def _begins_again(self, owner: Compile, record: int, event: Started | Metrics | int) -> bool:
-        """Whether a record is the beginning of another compile with the id of `owner`."""
-        if isinstance(event, Started):
-            return begins_again(owner, self.log.context(record).attempt)
-        if isinstance(event, Metrics):
-            return event.ends_compile and owner.is_closed
-        return not owner.is_compile and owner.is_closed and self.log.kinds[event].event == CAPTURED
 
     def _split(self, owner: Compile, record: int, batch: Batch, taken: set[int]) -> list[int]:
         """The id of `owner` begins again at `record`: from there on its records are looked at one by one. Those of the batch."""
@@ -140,19 +132,18 @@ class LogModel:
 
     def _take(self, epochs: Epochs, record: int, fact: Started | Metrics | None, touched: dict[int, Compile]) -> None:
         """A further record of an id with several epochs."""
-        started, metrics = (fact if isinstance(fact, Started) else None), (fact if isinstance(fact, Metrics) else None)
-        if epochs.again(record, started, metrics):
-            newest = epochs.newest
+        newest = epochs.newest
+        if begins_again(newest, record, fact):
             process = newest.process
             if process.epochs == newest.id.epoch:
                 process.epochs += 1
                 process.naming.stamp += 1
             new = self._new_compile(process, newest.id.of(process.epochs))
             self._epochs[new] = epochs
-            epochs.begin(new, record)
-        owner = epochs.take(record, started, metrics)
-        for own in epochs.compiles:
-            touched[id(own)] = own
+            epochs.begin(new)
+        owner = epochs.take(record, fact)
+        touched.update((id(own), own) for own in (owner, *epochs.changed))
+        epochs.changed.clear()
         if fact is not None:
             self._rename(owner, touched)
 

@@ -85,6 +85,8 @@ class Found:
     notes: tuple[str, ...] = field(default=())
     is_over: bool = False
     """Nobody writes into any of them: known, however young they are."""
+    discovery: Discovery | None = field(default=None, compare=False, repr=False)
+    """What looked, and can look again."""
 
 
 class NothingFound(Exception):
@@ -105,7 +107,7 @@ class Discovery:
 
     def __init__(self, paths: Iterable[str], latest: bool = False) -> None:
         self.paths = tuple(paths)
-        self._latest = latest
+        self.latest = latest
         self._known: dict[str, tuple[tuple[int, int, int], FoundLog | Skipped]] = {}
 
     def look(self) -> Found:
@@ -134,8 +136,8 @@ class Discovery:
         if not logs:
             raise NothingFound(_nothing(self.paths, skipped, others))
         logs.sort(key=lambda log: (log.started, log.path))
-        kept = newest(logs) if self._latest else logs
-        return Found(self.paths, tuple(kept), tuple(skipped), others, tuple(notes))
+        kept = newest(logs) if self.latest else logs
+        return Found(self.paths, tuple(kept), tuple(skipped), others, tuple(notes), discovery=self)
 
     def look_at(self, path: str) -> FoundLog | Skipped:
         """One file below the paths."""

@@ -145,7 +145,7 @@ async def test_ended_is_said_on_proof_only(job: Job, writers: HeldWriters) -> No
         await driver.until(lambda: "3 compiles" in bar(driver))
         writers.over = True
         await driver.until(lambda: "ended · last record 10:00:00" in bar(driver))
-        assert "◌" not in screen_text(driver.app)
+        await driver.until(lambda: "◌" not in screen_text(driver.app))
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
@@ -198,3 +198,26 @@ async def test_a_run_may_be_opened_before_its_first_record(tmp_path: Path) -> No
         (directory / "a.log").write_bytes(begun(0))
         await driver.until(lambda: "[0/0]" in screen_text(app) and "live" in bar(driver))
     assert app.faults == []
+
+
+async def test_what_is_shown_stays_the_same_when_it_is_called_something_else(tmp_path: Path) -> None:
+    """A second process, then a rank, then a second epoch: the address of what is shown changes, what is shown does not."""
+    ids = IDS.format(frame=0, number=0)
+    graph = f'{{"artifact": {{"name": "note", "encoding": "string"}}, {ids}, "has_payload": "0"}}'
+    job = Job(tmp_path / "trace", begun(0) + line(graph, payload="\tfirst\n") + ended(0))
+    async with opened(job.directory, wait=False) as driver:
+        await driver.until(lambda: "live" in bar(driver))
+        await driver.until(lambda: driver.browser.shown_ref == driver.browser.document_view.document.ref)
+        driver.browser.go("0/0")
+        await driver.shown("0/0")
+        (job.directory / "dedicated_log_torch_trace_b.log").write_bytes(begun(0, name="other").replace(b".000000 7 ", b".000000 8 "))
+        await driver.shown("norank.1:0/0")
+        job.write(begun(0, name="f") + ended(0))
+        await driver.shown("norank.1:0/0~1")
+        driver.browser.go("norank.1:0/0~1:note")
+        await driver.shown("norank.1:0/0~1:note")
+        assert "first" in screen_text(driver.app)
+        await driver.press("w", "i")
+        await driver.until(lambda: "first" in screen_text(driver.app))
+        await driver.press("backspace")
+        await driver.shown("norank.1:0/0~1")

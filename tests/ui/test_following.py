@@ -140,7 +140,7 @@ async def test_growth_that_nobody_follows_is_said(job: Job, monkeypatch: pytest.
 async def test_ended_is_said_on_proof_only(job: Job, writers: HeldWriters) -> None:
     job.write(begun(1))
     async with opened(job.directory, wait=False) as driver:
-        await driver.until(lambda: "live" in bar(driver) and "1 running" in screen_text(driver.app))
+        await driver.until(lambda: "live" in bar(driver) and "◌ [1/0]" in screen_text(driver.app))
         job.write(begun(2))
         await driver.until(lambda: "3 compiles" in bar(driver))
         writers.over = True
@@ -210,7 +210,8 @@ async def test_what_is_shown_stays_the_same_when_it_is_called_something_else(tmp
         await driver.until(lambda: driver.browser.shown_ref == driver.browser.document_view.document.ref)
         driver.browser.go("0/0")
         await driver.shown("0/0")
-        (job.directory / "dedicated_log_torch_trace_b.log").write_bytes(begun(0, name="other").replace(b".000000 7 ", b".000000 8 "))
+        other = begun(0, name="other").replace(b".000000 7 ", b".000000 8 ")
+        (job.directory / "dedicated_log_torch_trace_b.log").write_bytes(other)
         await driver.shown("norank.1:0/0")
         job.write(begun(0, name="f") + ended(0))
         await driver.shown("norank.1:0/0~1")

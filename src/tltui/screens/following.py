@@ -119,14 +119,12 @@ class Following:
 
     def _apply(self, event: Event) -> None:
         number = getattr(event, "log", -1)
-        before = self._run.models[number].log.clock if number >= 0 else ""
+        before = len(self._run.models[number].log) if number >= 0 else 0
         delta = self._run.take(event)
         self._is_new |= delta.new
-        if number < 0:
-            number = len(self._run.models) - 1
-        if self._run.models and self._run.models[number].log.clock != before:
-            self._last[number] = self._clock() if self._is_read else self._last.get(number, self._clock())
-            self._was_live |= self._is_read
+        if number >= 0 and len(self._run.models[number].log) > before and self._is_read:
+            self._last[number] = self._clock()
+            self._was_live = True
         if self._is_read:
             self._tell(event, delta)
 
@@ -194,7 +192,7 @@ class Following:
     def _quiet(self) -> dict[int, float]:
         """For how many seconds there has been no record, of the logs that have not ended."""
         now = self._clock()
-        return {n: now - self._last.get(n, now) for n, model in enumerate(self._run.models) if not model.log.ended}
+        return {n: now - self._last.setdefault(n, now) for n, model in enumerate(self._run.models) if not model.log.ended}
 
     def _silent(self, quiet: dict[int, float]) -> Silent | None:
         long = {number: own for number, own in quiet.items() if silence(own)}

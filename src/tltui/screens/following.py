@@ -17,6 +17,7 @@ from tltui.model.follow import Follower
 from tltui.model.run import Delta, Event, Lost, Unreadable, settle
 from tltui.sources.discover import Discovery
 from tltui.text import tokens
+from tltui.trace.files import NO_LONGER
 from tltui.work.scanning import Scan
 
 if TYPE_CHECKING:
@@ -131,7 +132,8 @@ class Following:
     def _tell(self, event: Event, delta: Delta) -> None:
         """What happened to the files, in one line with the key that helps."""
         if isinstance(event, Lost) or (isinstance(event, Unreadable) and event.reason):
-            self._bench.tell(f"{self._whose(event.log)}: {event.reason}. What was read stays; ctrl+r reads it again", tokens.WARN)
+            why = event.reason.removeprefix(NO_LONGER)
+            self._bench.tell(f"log changed, ctrl+r reads it again: {why} · {self._whose(event.log)}", tokens.WARN)
 
     def _whose(self, number: int) -> str:
         model = self._run.models[number]

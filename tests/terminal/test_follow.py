@@ -1,4 +1,4 @@
-"""A log that grows while it is looked at through a real terminal: no false word on the way, and at the end what a fresh start shows."""
+"""A log that grows while it is looked at through a real terminal: no false word on the way, at the end what a fresh start shows."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ from tltui.model.follow import open_run
 from tltui.sources.discover import discover
 
 TRACES = Path(__file__).parents[1] / "traces"
-NAMES = ("torch-2.13/breaks", "torch-2.13/errors", "torch-2.13/recompiles", "torch-2.13/ddp", "torch-2.13/resets", "versions/torch-2.6")
-FALSE = re.compile(r"\d damaged|missing|cut off|not finished|no longer|\blost\b|killed|could not show|fault of tltui|Traceback|\? \[")
+NEW, OLD = ("breaks", "errors", "recompiles", "ddp", "resets"), ("torch-2.6",)
+NAMES = tuple(f"torch-2.13/{name}" for name in NEW) + tuple(f"versions/{name}" for name in OLD)
+FALSE = re.compile(
+    r"\d damaged|missing|cut off|not finished|no longer|\blost\b|killed|could not show|fault of tltui|Traceback|\? \["
+)
 """What is not to be said of a log that is only not there yet."""
 PAGES = ("2", "3", "8", "0", "4", "1")
 

@@ -118,7 +118,8 @@ class Run:
         self._stale = False
 
     def _model(self, found: FoundLog, source: FileBytes, generation: int = 0) -> LogModel:
-        return LogModel(Log(found.path, source, generation), found.rank, found.launch, found.started, self.parts, found.clock is not None)
+        log = Log(found.path, source, generation)
+        return LogModel(log, found.rank, found.launch, found.started, self.parts, found.clock is not None)
 
     def scanners(self) -> list[Scanner]:
         """One scanner for each log, in the order of `models`."""

@@ -1,8 +1,8 @@
 """What a process has begun and not ended: its compile, and the phases in one another that torch timed the beginning of.
 
 torch writes an event when it begins a phase (`B`) and one when it ends it (`E`), also when an exception leaves it. A begin without an
-end is what a running process does, and what a killed one did. All events state thread 0: what belongs together is told by the id of
-the compile (its lane), and an end closes the nearest open begin of its name. The metrics of a compile end whatever it had begun
+end is what a running process does, and what a killed one did. All events state thread 0: what belongs together is told by the id
+of the compile (its lane), and an end closes the nearest open begin of its name. The metrics of a compile end whatever it had begun
 before them. What no record tells is not guessed: a process with nothing open may compute, wait for another rank, or be gone.
 """
 
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
-from tltui.analyses.parts import part, part_of
-from tltui.analyses.records import Reader, addresses, number_in, text_in
+from tltui.analyses.parts import part, part_of, reads
+from tltui.analyses.records import Reader, addresses, named, number_in, text_in
 from tltui.model.epochs import BACKWARD, INNER, OUTERMOST
 from tltui.model.nodes import Compile, Process
 from tltui.model.parts import MISSING
@@ -176,8 +176,24 @@ def inside_of(compile_: Compile, reader: Reader) -> Inside | None:
         if not phases:
             return None
     what = _what(compile_, phases, closed)
-    code = compile_.frame.code if what not in (AGAIN, CAPTURE, OUTSIDE) else (None, None, None)
-    return Inside(str(compile_.ref), compile_.label, what, *code, phases, *_written(compile_))
+    ref, label, code = str(compile_.ref), compile_.label, compile_.frame.code
+    if what in (AGAIN, CAPTURE, OUTSIDE):
+        label, code = compile_.id.of(0).bracketed, (None, None, None)
+    elif what == BACKWARD_OF and len(others := _without_backward(compile_)) > 1:
+        names = dict.fromkeys(own.frame.code[0] or own.label for own in others)
+        label, code = compile_.id.of(0).bracketed, (" or ".join(names), None, None)
+    return Inside(ref, label, what, *code, phases, *(("", "") if what == AGAIN else _written(compile_)))
+
+
+def _without_backward(compile_: Compile) -> list[Compile]:
+    """The compiles with its id whose backward has not been compiled: before its code is written, that of any of them may begin."""
+    same = compile_.process.epochs_of(compile_.id.of(0))
+    reads(compile_, *same)
+    return [own for own in same if own.is_closed and all(m.ends_compile or m.is_runtime for m in own.metrics) and _has_backward(own)]
+
+
+def _has_backward(compile_: Compile) -> bool:
+    return next(named(compile_, ("aot_backward_graph",)), None) is not None
 
 
 def _what(compile_: Compile, phases: Sequence[Phase], closed: bool) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tltui.analyses.hang.clocks import Clock
-from tltui.analyses.hang.open_work import Inside
+from tltui.analyses.hang.open_work import Inside, Phase
 
 INSIDE, BETWEEN, EMPTY = "inside", "between", "empty"
 
@@ -41,8 +41,8 @@ class Group:
     """What the compile is called; several where ranks call it otherwise."""
     ref: str
     """The address of the compile on the first of the ranks."""
-    phases: tuple[str, ...]
-    """Open phases, the outermost first, on the first of the ranks."""
+    phases: tuple[Phase, ...]
+    """Open phases, the outermost first, on the first of the ranks, by its clock."""
     trail: str
     """Those that tell most."""
     since: float | None

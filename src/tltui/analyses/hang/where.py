@@ -218,7 +218,7 @@ def _group(own: Sequence[Unit], shift: Mapping[int, float], finished: Mapping[in
         open_.function if open_ else step.function if step else None, open_.file if open_ else step.file if step else None,
         open_.line if open_ else step.line if step else None, step.number if step else 0, _ids(own),
         open_.ref if open_ else step.ref if step else str(first.process.ref),
-        tuple(phase.name for phase in open_.phases) if open_ else (), open_.trail if open_ else "",
+        open_.phases if open_ else (), open_.trail if open_ else "",
         min(since, default=None), max(since, default=None), max(last, default=None), open_.artifact if open_ else "",
         open_.graph if open_ else "",
         min(u.place.done for u in own), ranges(passed) if key else "", ranges(finished.keys() - passed) if key else "",

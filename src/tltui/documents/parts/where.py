@@ -89,10 +89,8 @@ def _stands(group: Group, found: Where) -> str:
     is_ = ("were" if many else "was") if group.over else "are" if many else "is"
     said = f"{subject(group, found)} {is_} in {_doing(group, _ids(group))}"
     if group.over:
-        said += " when the logs ended" if many else " when its log ended"
-    if group.trail:
-        said += f": {sanitize(group.trail)} {_since(group)}".rstrip()
-    return said
+        said = f"when {'their logs' if many else 'its log'} ended, {said}"
+    return f"{said}: {sanitize(group.trail)} {_since(group)}".rstrip() if group.trail else said
 
 
 def _elsewhere(inside: Sequence[Group], found: Where) -> str:
@@ -160,17 +158,22 @@ def add_group(page: Page, group: Group, found: Where, stack: bool) -> None:
         pieces.append((f"  compile {group.number} of it", tokens.DIM))
     page.row(pieces, "")
     if group.state == INSIDE:
-        _phases(page, group, stack)
+        _phases(page, group, found.ranks == 1, stack)
     _written(page, group)
     _others(page, group)
 
 
-def _phases(page: Page, group: Group, stack: bool) -> None:
+def _phases(page: Page, group: Group, alone: bool, stack: bool) -> None:
+    """What is open: of a single process each phase with its time, of ranks together in a line."""
     if not group.phases:
-        page.say("How far it is, the log does not tell: it has timing events of nothing that is open.", "    ", tokens.DIM)
+        page.say("How far it is, its log does not tell: that would take timing events.", "    ", tokens.DIM)
+        return
+    if alone:
+        for depth, phase in enumerate(group.phases):
+            page.add("    ", (fmt.clock(phase.since), tokens.DIM), "  " * (depth + 1), (sanitize(phase.name), tokens.WARN))
         return
     page.say(f"{sanitize(group.trail)} {_since(group)}".rstrip(), "    ", tokens.WARN)
-    whole = " ▸ ".join(map(sanitize, group.phases))
+    whole = " ▸ ".join(sanitize(phase.name) for phase in group.phases)
     if stack and whole != sanitize(group.trail):
         page.say(whole, "    ", tokens.DIM)
 
@@ -182,7 +185,8 @@ def _written(page: Page, group: Group) -> None:
     if group.graph:
         words.append(("the last graph that it wrote", tokens.LINK, group.graph))
     elif group.artifact:
-        words.append((f"wrote {fmt.clip_middle(sanitize(group.artifact), 40)} last", tokens.DIM))
+        what = f"wrote {fmt.clip_middle(sanitize(group.artifact), 40)} last"
+        words.append((what if group.over else f"so far {what}", tokens.DIM))
     if words:
         page.joined(words, "    ")
 
@@ -292,7 +296,12 @@ def add_advice(page: Page, found: Where) -> None:
         return
     page.blank()
     first = running[0]
-    if first.state != INSIDE:
+    if first.state == INSIDE and any(group.state != INSIDE for group in running):
+        page.say(
+            f"So far the log of who has nothing open does not tell whether it computes or waits for another rank, {subject(first, found)} "
+            "for instance.", "", tokens.DIM,
+        )  # fmt: skip
+    elif first.state != INSIDE:
         page.say(
             "If the job hangs now, then outside of torch.compile, as far as its logs tell: in a kernel, a collective, the "
             "loading of data, or code that is not compiled.", "", tokens.DIM,

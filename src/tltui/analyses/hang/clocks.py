@@ -1,7 +1,7 @@
 """How far the clock of a process is from that of the others.
 
-Ranks that work together begin a compile at about the same time: who is early waits. So an offset that all compiles of a rank have in
-common is its clock's, mostly that of its whole node; one that is gone in the next compile is no clock's.
+Ranks that work together begin a compile at about the same time: who is early waits. So an offset that all compiles of a rank have
+in common is its clock's, mostly that of its whole node; one that is gone in the next compile is no clock's.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """What a process has begun and not ended: its compile, and the phases in one another that torch timed the beginning of.
 
-torch writes an event when it begins a phase (`B`) and one when it ends it (`E`), also when an exception leaves it. A begin without an
-end is what a running process does, and what a killed one did. All events state thread 0: what belongs together is told by the id
-of the compile (its lane), and an end closes the nearest open begin of its name. The metrics of a compile end whatever it had begun
-before them. What no record tells is not guessed: a process with nothing open may compute, wait for another rank, or be gone.
+torch writes an event when it begins a phase (`B`) and one when it ends it (`E`), also when an exception leaves it. A begin without
+an end is what a running process does, and what a killed one did. All events state thread 0: what belongs together is told by the
+id of the compile (its lane), and an end closes the nearest open begin of its name. The metrics of a compile end whatever it had
+begun before them. What no record tells is not guessed: a process with nothing open may compute, wait for another rank, or be gone.
 """
 
 from __future__ import annotations
@@ -189,10 +189,12 @@ def _without_backward(compile_: Compile) -> list[Compile]:
     """The compiles with its id whose backward has not been compiled: before its code is written, that of any of them may begin."""
     same = compile_.process.epochs_of(compile_.id.of(0))
     reads(compile_, *same)
-    return [own for own in same if own.is_closed and all(m.ends_compile or m.is_runtime for m in own.metrics) and _has_backward(own)]
+    return [own for own in same if own.is_closed and _waits_for_backward(own)]
 
 
-def _has_backward(compile_: Compile) -> bool:
+def _waits_for_backward(compile_: Compile) -> bool:
+    if not all(metrics.ends_compile or metrics.is_runtime for metrics in compile_.metrics):
+        return False
     return next(named(compile_, ("aot_backward_graph",)), None) is not None
 
 
@@ -255,8 +257,8 @@ def inside(process: Process) -> Inside | None:
 
 @part
 def last_record(process: Process, reader: Reader) -> float | None:
-    """When its last record was written, in microseconds since the epoch: the time of the last event before it, and what the times of
-    day of both differ in. None where there is no event near it."""
+    """When its last record was written, in microseconds since the epoch: the time of the last event before it, and what the times
+    of day of both differ in. None where there is no event near it."""
     last = max((own.records[-1] for own in process.ordered() if own.records), default=-1)
     log = reader.log
     for record in range(last, max(last - BACK, -1), -1):

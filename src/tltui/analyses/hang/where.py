@@ -1,4 +1,4 @@
-"""Where the processes of a run are, or were when their logs ended: what is open on which ranks, who has nothing open, who is behind.
+"""Where the processes of a run are, or were when their logs ended: what is open on which ranks, and who has nothing open.
 
 Ranks are matched by code object and by how often that was compiled before on the rank: ids are no help. Of each rank the newest
 process counts. Clocks that are off are put right before times are compared. A wait for another rank is in no log: what is known
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tltui.analyses.compare.pairing import code_of
 from tltui.analyses.hang.clocks import clocks, offsets
-from tltui.analyses.hang.open_work import AGAIN, CAPTURE, OUTSIDE, Inside, all_inside, inside, last_record
+from tltui.analyses.hang.open_work import AGAIN, CAPTURE, OUTSIDE, Inside, all_inside, inside, inside_of, last_record
 from tltui.analyses.hang.results import BETWEEN, EMPTY, INSIDE, Also, Group, Named, Older, Where
 from tltui.analyses.parts import part
 from tltui.analyses.ranks.ranges import ranges
@@ -50,7 +50,7 @@ class Place:
     inside: tuple[Inside, ...]
     """What it is in the middle of first, then what else is open."""
     step: Step | None
-    """The compile that it is in, with nothing open the last one that it finished; None for none."""
+    """The compile that it is in, with nothing open the one that it began last; None for none."""
     done: int
     """Compiles that it finished."""
     last: float | None
@@ -81,8 +81,9 @@ def steps_of(process: Process, reader: Reader) -> tuple[Step, ...]:
         if code is None:
             code = codes[id(frame)] = code_of(frame.compiles[0])
         counts[code] += 1
-        start = compile_.facts.start_us
-        found.append(Step(code, counts[code], start, compile_.is_closed, str(compile_.ref), compile_.label, *frame.code))
+        # damage may have taken the metrics: a compile of which all events have their ends is over too
+        done = compile_.is_closed or (inside_of(compile_) is None)
+        found.append(Step(code, counts[code], compile_.facts.start_us, done, str(compile_.ref), compile_.label, *frame.code))
     return tuple(found)
 
 
@@ -91,7 +92,7 @@ def place_of(process: Process, reader: Reader) -> Place:
     """Where a process is."""
     found, steps = all_inside(process), steps_of(process)
     ref = found[0].ref if found and found[0].what not in (AGAIN, CAPTURE, OUTSIDE) else ""
-    own = next((step for step in reversed(steps) if (step.ref == ref if ref else step.done)), None)
+    own = next((step for step in reversed(steps) if not ref or step.ref == ref), None)
     return Place(found, own if ref or not found else None, sum(step.done for step in steps), last_record(process))
 
 

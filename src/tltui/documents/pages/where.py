@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tltui.analyses.hang.results import INSIDE, Where
 from tltui.analyses.hang.where import where
 from tltui.documents.page import Page
-from tltui.documents.parts.where import GROUPS_SHOWN, STACKS_SHOWN, add_advice, add_group, add_remarks, add_rest, answer
+from tltui.documents.parts.where import FEW, GROUPS_SHOWN, add_advice, add_group, add_remarks, add_rest, answer
 from tltui.documents.scope import Scope
 from tltui.model.run import Run
 from tltui.text import tokens
@@ -39,7 +39,7 @@ def where_document(run: Run, scope: Scope, options: Options, told: Mapping[str, 
     if len(found.groups) > 1 or (found.groups and found.groups[0].state == INSIDE):
         page.blank()
         for number, group in enumerate(found.groups[:GROUPS_SHOWN]):
-            add_group(page, group, found, number < STACKS_SHOWN)
+            add_group(page, group, found, number < FEW)
         add_rest(page, found.groups[GROUPS_SHOWN:], found)
     add_remarks(page, found)
     for process in scope.processes:

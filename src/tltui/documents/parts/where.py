@@ -14,9 +14,11 @@ from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
 
-GROUPS_SHOWN = 5
-STACKS_SHOWN = 2
-"""Groups of which all phases are told."""
+GROUPS_SHOWN = 4
+FEW = 2
+"""Groups of which all is told."""
+LIST_WIDTH = 40
+"""Characters of a list of ranks."""
 OTHERS_SHOWN = 3
 
 
@@ -44,7 +46,18 @@ def subject(group: Group, found: Where) -> str:
     word = ("rank" if found.numbered else "process") if group.count == 1 else "ranks" if found.numbered else "processes"
     if not group.ranks:
         return "the process"
-    return f"all {fmt.count(group.count)} {word}" if group.count == found.ranks > 1 else f"{word} {group.ranks}"
+    if group.count == found.ranks > 1:
+        return f"all {fmt.count(group.count)} {word}"
+    if len(group.ranks) > LIST_WIDTH:  # the JSON has all
+        return f"{fmt.count(group.count)} {word} ({short(group.ranks)})"
+    return f"{word} {group.ranks}"
+
+
+def short(ranks: str) -> str:
+    """The first of many ranges."""
+    if len(ranks) <= LIST_WIDTH:
+        return ranks
+    return ranks[: ranks.rindex(",", 0, LIST_WIDTH)] + " …"
 
 
 def named(group: Group) -> str:
@@ -59,7 +72,7 @@ def _function(group: Group | Inside) -> str:
 
 
 def _ids(group: Group) -> str:
-    return ", ".join(f"{one.id} on {one.ranks}" if n else one.id for n, one in enumerate(group.ids))
+    return ", ".join(f"{one.id} on {short(one.ranks)}" if n else one.id for n, one in enumerate(group.ids))
 
 
 def _doing(group: Group | Inside, called: str) -> str:
@@ -141,8 +154,8 @@ def _nothing_open(group: Group, found: Where) -> str:
     return f"{who} {have} nothing open after {named(group)}{when}"
 
 
-def add_group(page: Page, group: Group, found: Where, stack: bool) -> None:
-    """Ranks that are at the same place."""
+def add_group(page: Page, group: Group, found: Where, whole: bool) -> None:
+    """Ranks that are at the same place. `whole`: all that is known of them."""
     running = Status.MISSING if group.over else Status.RUNNING
     mark = page.status(running) if group.state == INSIDE else ("·", tokens.DIM)
     pieces: list[Piece] = [mark, " ", (subject(group, found), tokens.STRONG), "  "]
@@ -151,40 +164,41 @@ def add_group(page: Page, group: Group, found: Where, stack: bool) -> None:
     elif group.state == INSIDE:
         pieces += [(_doing(group, _ids(group)), tokens.LINK, group.ref)]
     else:
-        pieces += ["nothing open after " if group.over else "so far nothing open after ", (f"{_function(group)} {_ids(group)}", tokens.LINK, group.ref)]
+        pieces.append("nothing open after " if group.over else "so far nothing open after ")
+        pieces.append((f"{_function(group)} {_ids(group)}", tokens.LINK, group.ref))
     if group.file is not None:
         pieces += ["  ", page.place(group.file, group.line)]
     if group.number > 1:
         pieces.append((f"  compile {group.number} of it", tokens.DIM))
     page.row(pieces, "")
-    if group.state == INSIDE:
-        _phases(page, group, found.ranks == 1, stack)
-    _written(page, group)
-    _others(page, group)
+    if found.ranks == 1:
+        _phases(page, group)
+    _written(page, group, found.ranks > 1, whole)
+    if whole:
+        stack = " ▸ ".join(sanitize(phase.name) for phase in group.phases)
+        if found.ranks > 1 and stack != sanitize(group.trail):
+            page.say(stack, "    ", tokens.DIM)
+        _others(page, group)
 
 
-def _phases(page: Page, group: Group, alone: bool, stack: bool) -> None:
-    """What is open: of a single process each phase with its time, of ranks together in a line."""
-    if not group.phases:
+def _phases(page: Page, group: Group) -> None:
+    """What is open in one process, one in the other, each with its time."""
+    if group.state == INSIDE and not group.phases:
         page.say("How far it is, its log does not tell: that would take timing events.", "    ", tokens.DIM)
-        return
-    if alone:
-        for depth, phase in enumerate(group.phases):
-            page.add("    ", (fmt.clock(phase.since), tokens.DIM), "  " * (depth + 1), (sanitize(phase.name), tokens.WARN))
-        return
-    page.say(f"{sanitize(group.trail)} {_since(group)}".rstrip(), "    ", tokens.WARN)
-    whole = " ▸ ".join(sanitize(phase.name) for phase in group.phases)
-    if stack and whole != sanitize(group.trail):
-        page.say(whole, "    ", tokens.DIM)
+    for depth, phase in enumerate(group.phases):
+        page.add("    ", (fmt.clock(phase.since), tokens.DIM), "  " * (depth + 1), (sanitize(phase.name), tokens.WARN))
 
 
-def _written(page: Page, group: Group) -> None:
+def _written(page: Page, group: Group, trail: bool, whole: bool) -> None:
+    """The phases that tell most, since when, and what was written last."""
     words: list[Piece] = []
+    if trail and group.trail:
+        words.append((f"{sanitize(group.trail)} {_since(group)}".rstrip(), tokens.WARN))
     if group.last is not None:
         words.append((f"last record {fmt.clock(group.last)}", tokens.DIM))
     if group.graph:
         words.append(("the last graph that it wrote", tokens.LINK, group.graph))
-    elif group.artifact:
+    elif group.artifact and whole:
         what = f"wrote {fmt.clip_middle(sanitize(group.artifact), 40)} last"
         words.append((what if group.over else f"so far {what}", tokens.DIM))
     if words:
@@ -194,10 +208,10 @@ def _written(page: Page, group: Group) -> None:
 def _others(page: Page, group: Group) -> None:
     """What the ranks that have nothing open did with a compile that is open here."""
     if group.passed:
-        page.say(f"{_these(group.passed)} finished it.", "    ", tokens.DIM)
+        page.say(f"{_these(short(group.passed))} finished it.", "    ", tokens.DIM)
     if group.not_begun:
         what = "had not begun it" if group.over else "have not begun it" if _many(group.not_begun) else "has not begun it"
-        page.say(page.so_far(f"{_these(group.not_begun)} {what}."), "    ", tokens.DIM)
+        page.say(page.so_far(f"{_these(short(group.not_begun))} {what}."), "    ", tokens.DIM)
 
 
 def _these(ranks: str) -> str:
@@ -225,7 +239,7 @@ def add_remarks(page: Page, found: Where) -> None:
     if len(found.clocks) > OTHERS_SHOWN:
         remarks.append(f"{len(found.clocks) - OTHERS_SHOWN} more clocks are apart, and put right too.")
     if found.missing:
-        remarks.append(page.so_far(f"There is no log of {_these(found.missing).lower()}."))
+        remarks.append(page.so_far(f"There is no log of {_these(short(found.missing)).lower()}."))
     lines = [(text, "") for text in remarks]
     lines += _restarted(found.restarted) + _beside(found)
     if lines:
@@ -239,7 +253,7 @@ def add_remarks(page: Page, found: Where) -> None:
 
 def _clock(clock: Clock) -> str:
     """`rank 3's clock is 62 s ahead`"""
-    whose = f"{_these(clock.ranks)}: their clocks are" if clock.count > 1 else f"Rank {clock.ranks}'s clock is"
+    whose = f"{_these(short(clock.ranks))}: their clocks are" if clock.count > 1 else f"Rank {clock.ranks}'s clock is"
     way = "ahead of" if clock.seconds > 0 else "behind"
     apart = abs(clock.seconds)
     said = f"{whose} {f'{apart:.0f} s' if apart < 99.5 else fmt.seconds(apart)} {way} the others'"
@@ -298,8 +312,8 @@ def add_advice(page: Page, found: Where) -> None:
     first = running[0]
     if first.state == INSIDE and any(group.state != INSIDE for group in running):
         page.say(
-            f"So far the log of who has nothing open does not tell whether it computes or waits for another rank, {subject(first, found)} "
-            "for instance.", "", tokens.DIM,
+            "So far the logs of the ranks with nothing open do not tell whether they compute or wait for another one, "
+            f"{subject(first, found)} for instance.", "", tokens.DIM,
         )  # fmt: skip
     elif first.state != INSIDE:
         page.say(

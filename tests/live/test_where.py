@@ -83,7 +83,8 @@ def test_ranks_of_which_one_hangs(tmp_path: Path) -> None:
         command, env=environment(tmp_path, HANG="1"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
     try:
-        assert waited(tmp_path, "Rank 2 is in block1 [2/0]: backend_compile since ", "; ranks 0, 1, 3 have nothing open after block1 [1/0]")
+        others = "; ranks 0, 1, 3 have nothing open after block1 [1/0]"
+        assert waited(tmp_path, "Rank 2 is in block1 [2/0]: backend_compile since ", others)
     finally:
         os.killpg(child.pid, signal.SIGTERM)
         child.wait()

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
+import re
 import runpy
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -438,3 +441,41 @@ def test_the_innermost_phase_is_since_when() -> None:
 def test_no_records(tmp_path: Path) -> None:
     found = Where(False, 0, False, (), "", (), "", (), (), 0, ())
     assert answer(found) == "There are no records."
+
+
+@pytest.mark.parametrize("name", ["train", "ca", "ddp", "breaks", "errors", "recompiles", "resets", "ddp_split", "cache_hit"])
+def test_a_log_that_is_cut_anywhere(name: str, tmp_path: Path) -> None:
+    """What is open is what the whole log ends later."""
+    for source in sorted((HANGS.parent / "torch-2.13" / name).glob("*.log")):
+        data = source.read_bytes()
+        starts = [match.start() for match in re.finditer(rb"^V", data, re.MULTILINE)]
+        for cut in random.Random(source.name).sample(range(1, len(starts)), 25):
+            directory = tmp_path / f"{source.name}{cut}"
+            directory.mkdir()
+            (directory / source.name).write_bytes(data[: starts[cut]])
+            (process,) = ended(directory).processes()
+            found = Counter(phase.name for one in all_inside(process) for phase in one.phases)
+            assert found == ending_after(source, cut), cut
+
+
+def ending_after(source: Path, cut: int) -> Counter[str]:
+    """What the log begins before the cut and ends after it, as the whole log tells. Metrics end what is open in a compile."""
+    log = next(opened(source).processes()).log
+    reader, open_ = Reader(log), defaultdict[object, list[tuple[str, int]]](list)
+    spans, metrics = [], []
+    for record in range(len(log)):
+        context, event = log.context(record), log.kind(record).event
+        own = context.autograd, context.frame, context.compile
+        if event.endswith("compilation_metrics") or event == "compiled_autograd_graph":
+            metrics.append((own, record))
+        elif event == "chromium_event":
+            value = reader.json(record, 1 << 25)
+            if value["ph"] == "B":
+                open_[own].append((value["name"], record))
+            elif value["ph"] == "E":
+                begin = next(one for one in reversed(open_[own]) if one[0] == value["name"])
+                open_[own].remove(begin)
+                spans.append((own, *begin, record))
+    assert not any(open_.values()), "it is whole"
+    ended_by = {(own, begin) for own, _, begin, _ in spans if any(o == own and begin < at < cut for o, at in metrics)}
+    return Counter(name for own, name, begin, end in spans if begin < cut <= end and (own, begin) not in ended_by)

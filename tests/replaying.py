@@ -32,7 +32,7 @@ STATEMENT = re.compile(
     re.IGNORECASE,
 )
 """Words of damage, absence, failure and end."""
-HEDGE = re.compile(r"so far|\byet\b|still being|may still|goes on|incomplete record at the end|◌", re.IGNORECASE)
+HEDGE = re.compile(r"so\s+far|\byet\b|still\s+being|may\s+still|goes\s+on|incomplete record at the end|◌", re.IGNORECASE)
 """Words of a statement that is about the moment, and says so; and the mark of what is running."""
 NO_CLAIM = re.compile(
     r"(?m:press \w$)|^\s*[\d,.]+ [kKMG]?i?B  |_dynamo_\w*ind|DICT_CONTAINS|^\s*\S+ +no node changed|what helps|of yours|"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from pathlib import Path
 
 import pytest
-from opened import Driver, opened
+from opened import TRACES, Driver, opened
 from replaying import HeldWriters
 from screen import screen_text
 from textual.widget import Widget
@@ -222,3 +223,19 @@ async def test_what_is_shown_stays_the_same_when_it_is_called_something_else(tmp
         await driver.until(lambda: "first" in screen_text(driver.app))
         await driver.press("backspace")
         await driver.shown("norank.1:0/0~1")
+
+
+async def test_a_silent_rank_is_named_with_what_it_is_inside_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real job whose rank 2 sleeps in a backend, while the others wait: seen five minutes later."""
+    monkeypatch.setattr("tltui.screens.following.CLOCK", 0.1)
+    trace = tmp_path / "ranks"
+    shutil.copytree(TRACES / "hangs" / "ranks", trace, copy_function=shutil.copyfile)
+    async with opened(trace, wait=False) as driver:
+        await driver.until(lambda: "live" in bar(driver))
+        following = driver.browser.following
+        monkeypatch.setattr(following, "_clock", lambda: time.monotonic() + 70)
+        await driver.until(lambda: "quiet since 03:" in bar(driver))
+        monkeypatch.setattr(following, "_clock", lambda: time.monotonic() + 400)
+        await driver.until(lambda: "rank 2: no record for 5 min, inside backend_compile" in bar(driver))
+        monkeypatch.setattr(following, "_clock", lambda: time.monotonic() + 4000)
+        await driver.until(lambda: "rank 2: no record for 1 h, inside backend_compile" in bar(driver))

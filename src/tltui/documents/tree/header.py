@@ -31,7 +31,7 @@ class Silent:
     seconds: float
     """One of `SILENT`."""
     inside: str = ""
-    """The innermost phase that one of them is in: `inductor_compile`; '' where none is, or that is not known yet."""
+    """The phases that they are in: `inductor_compile ▸ fx_codegen_and_compile`; '' where none is, or that is not known yet."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,8 +81,8 @@ class News:
     label: str = ""
     """`[2/0]`"""
     rank: int | None = None
-    place: str = ""
-    """The address of the process, as it is now."""
+    process: str = ""
+    """The key of the process that it is about."""
     name: str | None = None
     """The function."""
     status: Status | None = None
@@ -301,13 +301,13 @@ class Watch:
     def _of(self, what: What, number: int, record: int, owner: Compile, text: str = "") -> News:
         process = owner.process
         return News(
-            what, number, record, owner.key, str(owner.ref), owner.label, process.rank, str(process.ref), _name(owner, record),
+            what, number, record, owner.key, str(owner.ref), owner.label, process.rank, process.key, _name(owner, record),
             text=text,
         )  # fmt: skip
 
     def _of_process(self, what: What, number: int, record: int, process: Process) -> News:
         return News(
-            what, number, record, ref=str(process.ref), rank=process.rank, place=str(process.ref), text=f"process {process.pid}"
+            what, number, record, ref=str(process.ref), rank=process.rank, process=process.key, text=f"process {process.pid}"
         )
 
     def _of_log(self, what: What, number: int, text: str) -> News:
@@ -316,7 +316,7 @@ class Watch:
         if not model.processes:
             return News(what, number, record, text=text)
         process = model.processes[0]
-        return News(what, number, record, ref=str(process.ref), rank=process.rank, place=str(process.ref), text=text)
+        return News(what, number, record, ref=str(process.ref), rank=process.rank, process=process.key, text=text)
 
 
 def _outcome(news: News, facts: Facts) -> News:

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from tltui.analyses.news import News, What
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
-from tltui.documents.parts.news import process_of, time_of, told
-from tltui.model.ref import NORANK, parse_ref
+from tltui.documents.parts.news import compile_of, process_of, time_of, told
 from tltui.model.run import Run
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, Status, colour, glyph
 from tltui.text import tokens
@@ -66,10 +65,12 @@ def _timed(run: Run, stream: Sequence[News]) -> Iterator[Timed]:
 
 
 def line_of(run: Run, news: News) -> TailLine:
-    """Read what a piece of news says."""
-    found, process = told(run, news), process_of(run, news)
+    """Read what a piece of news says. Addresses are those of now: others may have come since it was found."""
+    found, process, compile_ = told(run, news), process_of(run, news), compile_of(run, news)
+    node = compile_ or process
     return TailLine(
-        SCHEMA, found.what or news.what, time_of(run, news), news.rank, process.pid if process is not None else None, news.ref, news.name,
+        SCHEMA, found.what or news.what, time_of(run, news), process.rank if process is not None else None,
+        process.pid if process is not None else None, str(node.ref) if node is not None else "", news.name,
         found.status, news.seconds, found.text, found.file, found.line, run.models[news.log].log.path,
     )  # fmt: skip
 
@@ -84,22 +85,12 @@ class Layout:
     def document(self, run: Run, lines: Sequence[tuple[News, TailLine]]) -> Document:
         """`19:41:03  rank 3  [2/0]  block2  ✓ ended  12.3 s`"""
         page = Page("@tail", "tail", self._options)
-        rows = [(self._columns(news, line), news, line) for news, line in lines]
+        rows = [(_columns(run, news, line), news, line) for news, line in lines]
         for columns, _, _ in rows:
             self._widths = [max(width, cells(text)) for width, text in zip(self._widths, columns, strict=True)]
         for columns, news, line in rows:
             page.add(*self._row(page, columns, news, line))
         return page.document(lines)
-
-    @staticmethod
-    def _columns(news: News, line: TailLine) -> tuple[str, str, str]:
-        place = ""
-        if news.place:
-            ref = parse_ref(news.place)
-            number = f".{ref.process}" if ref.process is not None else ""
-            named = ref.rank is not None and ref.rank != NORANK
-            place = f"rank {ref.rank}{number}" if named else f"norank{number}" if number else ""
-        return place, news.label, fmt.clip_middle(fmt.one_line(sanitize(line.function or "")), NAME)
 
     def _row(self, page: Page, columns: Sequence[str], news: News, line: TailLine) -> list[Piece]:
         time = line.time[6:14] if line.time is not None else ""
@@ -115,6 +106,15 @@ class Layout:
         text = fit(sanitize(line.text), room)
         pieces.append((text, style) if line.kind not in (What.BEGUN, What.ENDED) else text)
         return [*pieces, "  ", (place, tokens.DIM)] if place else pieces
+
+
+def _columns(run: Run, news: News, line: TailLine) -> tuple[str, str, str]:
+    """Rank, id, function."""
+    process, compile_ = process_of(run, news), compile_of(run, news)
+    number = "" if process is None or process.alone else f".{process.number}"
+    place = f"rank {line.rank}{number}" if line.rank is not None else f"norank{number}" if number else ""
+    label = compile_.label if compile_ is not None else ""
+    return place, label, fmt.clip_middle(fmt.one_line(sanitize(line.function or "")), NAME)
 
 
 def _mark(news: News, line: TailLine, ascii_: bool) -> tuple[str, str]:

@@ -63,19 +63,13 @@ def time_of(run: Run, news: News) -> str | None:
 
 def compile_of(run: Run, news: News) -> Compile | None:
     """The compile that a piece of news is about."""
-    if news.key is None:
-        return None
-    process = next((process for process in run.models[news.log].processes if process.key == news.key.process), None)
-    return process.compiles.get(news.key.id) if process is not None else None
+    process = process_of(run, news) if news.key is not None else None
+    return process.compiles.get(news.key.id) if process is not None and news.key is not None else None
 
 
 def process_of(run: Run, news: News) -> Process | None:
-    """The process that a piece of news is about, or that wrote the log which it is about."""
-    compile_ = compile_of(run, news)
-    if compile_ is not None:
-        return compile_.process
-    processes = run.models[news.log].processes
-    return next((process for process in processes if str(process.ref) == news.place), processes[0] if processes else None)
+    """The process that a piece of news is about."""
+    return next((process for process in run.models[news.log].processes if process.key == news.process), None)
 
 
 def _of_log(run: Run, news: News) -> Told:
@@ -180,8 +174,8 @@ def _eager(compile_: Compile, news: News) -> Told:
     if not breaks:
         return Told(what, status=news.status)
     lead = breaks[-1].lead
-    place = (lead.file, lead.line) if lead is not None else (None, None)
-    return Told(f"{what}: {breaks[-1].headline}", *place, news.status)
+    file, line = (lead.file, lead.line) if lead is not None else (None, None)
+    return Told(f"{what}: {breaks[-1].headline}", file, line, news.status)
 
 
 def _limit(compile_: Compile) -> str:

@@ -17,6 +17,8 @@ from tltui.trace.files import FileBytes
 MAX_DEPTH = 8
 MAX_FILES = 20_000
 SNIFF = 1 << 16
+UNDECIDED = 512
+"""Bytes: a file that is shorter may still become a log."""
 SNIFF_ON = 64 << 20
 """How far a file is searched that begins with NULs, blank lines or payload lines."""
 TOGETHER = 60.0
@@ -83,6 +85,8 @@ class Found:
     notes: tuple[str, ...] = field(default=())
     is_over: bool = False
     """Nobody writes into any of them: known, however young they are."""
+    discovery: Discovery | None = field(default=None, compare=False, repr=False)
+    """What looked, and can look again."""
 
 
 class NothingFound(Exception):
@@ -103,7 +107,7 @@ class Discovery:
 
     def __init__(self, paths: Iterable[str], latest: bool = False) -> None:
         self.paths = tuple(paths)
-        self._latest = latest
+        self.latest = latest
         self._known: dict[str, tuple[tuple[int, int, int], FoundLog | Skipped]] = {}
 
     def look(self) -> Found:
@@ -132,8 +136,22 @@ class Discovery:
         if not logs:
             raise NothingFound(_nothing(self.paths, skipped, others))
         logs.sort(key=lambda log: (log.started, log.path))
-        kept = newest(logs) if self._latest else logs
-        return Found(self.paths, tuple(kept), tuple(skipped), others, tuple(notes))
+        kept = newest(logs) if self.latest else logs
+        return Found(self.paths, tuple(kept), tuple(skipped), others, tuple(notes), discovery=self)
+
+    def look_at(self, path: str) -> FoundLog | Skipped:
+        """One file below the paths."""
+        tops = [top for name in self.paths if path.startswith((top := os.path.expanduser(name)).rstrip(os.sep) + os.sep)]
+        return self._look(path, max(tops, key=len, default=os.path.dirname(path)))
+
+    def knows(self, path: str) -> bool:
+        """Whether it is known what a file is, and will be."""
+        (_, size, _), found = self._known.get(path, ((0, 0, 0), None))
+        return isinstance(found, FoundLog) or (found is not None and size >= UNDECIDED)
+
+    def forget(self, path: str) -> None:
+        """Another file has this name now."""
+        self._known.pop(path, None)
 
     def _look(self, path: str, top: str) -> FoundLog | Skipped:
         try:

@@ -26,7 +26,7 @@ from itertools import islice, takewhile
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, CompileKey, Process
 from tltui.model.outcome import Eager, error_name
-from tltui.model.run import Delta, Event, Failed, Lost, Moved, Read, Run
+from tltui.model.run import Delta, Event, Failed, Lost, Moved, Read, Run, Unreadable
 from tltui.model.status import BREAK, Facts, Status, status_of
 from tltui.trace.batch import Metrics, Started
 from tltui.trace.envelope import is_entry
@@ -59,6 +59,7 @@ class What(str, Enum):
     MOVED = "moved"
     LOST = "lost"
     UNREADABLE = "unreadable"
+    READABLE = "readable"
     OVER = "over"
 
     def __str__(self) -> str:
@@ -168,6 +169,9 @@ class Watch:
             found = [self._of_log(What.UNREADABLE, event.log, reason), *self._ends(event.log, self._all(event.log))]
         elif isinstance(event, Moved):
             return [self._of_log(What.MOVED, event.log, event.path)]
+        elif isinstance(event, Unreadable):
+            what = What.UNREADABLE if event.reason else What.READABLE
+            return [self._of_log(what, event.log, event.reason or "it can be read again")]
         else:
             return []
         if event.log not in self._unread:

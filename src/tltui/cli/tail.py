@@ -35,8 +35,10 @@ examples:
 """
 EVERY = 0.5
 """Seconds between two looks at the files."""
+ROWS = 2
+"""Rows of a terminal that a line may take: it is cut there only."""
 WIDE = 400
-"""Columns where the output is no terminal: lines are cut there only."""
+"""Columns of a line where the output is no terminal."""
 NO_LOG = 1024
 """Bytes of a file that is not going to become a log."""
 
@@ -119,18 +121,17 @@ class _Tail:
     """The command, and since when nothing was written."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        from tltui.documents.tail import Layout
+        from tltui.documents.tail import NAME, Layout
         from tltui.sources.discover import Discovery
 
         self._options = options
         self._idle_after: float | None = options.until_idle
         self._discovery: Discovery | None = None if options.demo else Discovery(options.paths, options.latest)
         shown = layout(options)
-        narrow = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
-        self._layout = Layout(shown, shown.width if narrow else WIDE)
+        on_screen = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
+        self._layout = Layout(shown, ROWS * shown.width, min(NAME, shown.width // 5)) if on_screen else Layout(shown, WIDE)
         self._written = time.monotonic()
-        self._out = select.poll()
-        self._out.register(sys.stdout.fileno(), 0)
+        self._out = _reader()
 
     def first(self) -> Found | None:
         """The logs that are there; waits for the first one. None when nobody reads us any more."""
@@ -165,17 +166,20 @@ class _Tail:
         is_first = True
         while True:
             streams: dict[int, deque[News]] = {}
-            is_new = False
-            for event in follower.read():
+            over, is_new = [], False
+            for event in follower.read() if is_first else follower.look():
                 delta = run.take(event)
                 is_new |= delta.new
                 self._note(event)
                 for news in watch.take(event, delta):
-                    streams.setdefault(news.log, deque(maxlen=most if is_first else None)).append(news)
+                    if news.what is What.OVER:
+                        over.append(news)
+                    else:
+                        streams.setdefault(news.log, deque(maxlen=most if is_first else None)).append(news)
             if is_new:
                 settle(run)
-            if run.finished:  # that is said once, for all of them
-                streams = {n: deque(news for news in stream if news.what is not What.OVER) for n, stream in streams.items()}
+            for news in () if run.finished else over:  # of all of them it is said once
+                streams.setdefault(news.log, deque()).append(news)
             yield from self._print(run, list(streams.values()), most if is_first else None)
             is_first = False
             if why := self._why_ended(run):
@@ -225,7 +229,20 @@ class _Tail:
         wait = EVERY
         if self._idle_after is not None:
             wait = min(wait, max(self._written + self._idle_after - time.monotonic(), 0.01))
-        return bool(self._out.poll(wait * 1000))
+        if self._out is not None:
+            return bool(self._out.poll(wait * 1000))
+        time.sleep(wait)
+        return False
+
+
+def _reader() -> select.poll | None:
+    """Tells when who read our output is gone, as in `| head -1`; None where that cannot be known."""
+    try:
+        found = select.poll()
+        found.register(sys.stdout.fileno(), 0)
+    except (OSError, ValueError):  # no file
+        return None
+    return found
 
 
 def _is_no_log(path: str) -> bool:

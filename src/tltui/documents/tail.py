@@ -20,8 +20,8 @@ from tltui.text.width import cells, fit
 SCHEMA = 1
 NAME = 28
 """Columns of the name of a function, at most."""
-PLACE = 40
-"""Columns of a place, at most."""
+LEAST = 32
+"""Columns for a sentence and a place, below which the place is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +78,15 @@ def line_of(run: Run, news: News) -> TailLine:
 class Layout:
     """Lays out lines below each other: columns are as wide as what they have had to hold so far."""
 
-    def __init__(self, options: Options, width: int) -> None:
-        self._options = replace(options, width=width)
+    def __init__(self, options: Options, width: int, name: int = NAME) -> None:
+        """Lines of at most `width` columns, of which the name of a function takes at most `name`."""
+        self._options, self._name = replace(options, width=width), name
         self._widths = [0, 0, 0]
 
     def document(self, run: Run, lines: Sequence[tuple[News, TailLine]]) -> Document:
         """`19:41:03  rank 3  [2/0]  block2  ✓ ended  12.3 s`"""
         page = Page("@tail", "tail", self._options)
-        rows = [(_columns(run, news, line), news, line) for news, line in lines]
+        rows = [(_columns(run, news, line, self._name), news, line) for news, line in lines]
         for columns, _, _ in rows:
             self._widths = [max(width, cells(text)) for width, text in zip(self._widths, columns, strict=True)]
         for columns, news, line in rows:
@@ -100,21 +101,26 @@ class Layout:
                 pieces += [(text, style), " " * (width - cells(text) + 2)]
         mark, style = _mark(news, line, page.ascii)
         pieces += [(mark, style), " "]
-        used = sum(cells(piece if isinstance(piece, str) else piece[0]) for piece in pieces)
-        place = fmt.clip_middle(sanitize(fmt.place(line.file, line.line)), PLACE) if line.file is not None else ""
-        room = max(page.width - used - (cells(place) + 2 if place else 0), 16)
-        text = fit(sanitize(line.text), room)
+        room = page.width - sum(cells(piece if isinstance(piece, str) else piece[0]) for piece in pieces)
+        text, place = _fitted(sanitize(line.text), sanitize(fmt.place(line.file, line.line)) if line.file is not None else "", room)
         pieces.append((text, style) if line.kind not in (What.BEGUN, What.ENDED) else text)
         return [*pieces, "  ", (place, tokens.DIM)] if place else pieces
 
 
-def _columns(run: Run, news: News, line: TailLine) -> tuple[str, str, str]:
-    """Rank, id, function."""
+def _fitted(text: str, place: str, room: int) -> tuple[str, str]:
+    """Both in so many columns: where they do not fit the place has half of them; where that is too little it is left out."""
+    if cells(text) + 2 + cells(place) > room:
+        place = fmt.clip_middle(place, max(room // 2, room - 2 - cells(text))) if room >= LEAST else ""
+    return fit(text, max(room - (cells(place) + 2 if place else 0), 1)), place
+
+
+def _columns(run: Run, news: News, line: TailLine, width: int) -> tuple[str, str, str]:
+    """Rank, id, and function in so many columns."""
     process, compile_ = process_of(run, news), compile_of(run, news)
     number = "" if process is None or process.alone else f".{process.number}"
     place = f"rank {line.rank}{number}" if line.rank is not None else f"norank{number}" if number else ""
     label = compile_.label if compile_ is not None else ""
-    return place, label, fmt.clip_middle(fmt.one_line(sanitize(line.function or "")), NAME)
+    return place, label, fmt.clip_middle(fmt.one_line(sanitize(line.function or "")), width)
 
 
 def _mark(news: News, line: TailLine, ascii_: bool) -> tuple[str, str]:

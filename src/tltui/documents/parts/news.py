@@ -107,7 +107,7 @@ def _of_compile(compile_: Compile, news: News) -> Told:
 def _begun(compile_: Compile, found: Told) -> Told:
     started = compile_.started
     file = compile_.process.string(started.filename) if started is not None else None
-    if started is None or file is None or is_entry(file):
+    if started is None or file is None or file.startswith("‹") or is_entry(file):
         return found
     return replace(found, file=file, line=started.line)
 

@@ -17,6 +17,7 @@ graph break is left open where the log has not shown it (torch before 2.7).
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -131,54 +132,63 @@ class Watch:
     def __init__(self, run: Run, quiet: bool = False) -> None:
         self._run = run
         self._open: dict[Compile, _Open] = {}
-        self._processes: list[int] = []  # of each log, how many are known
+        self._processes: Counter[int] = Counter()  # log → how many of its processes are known
         self._epochs: dict[Process, int] = {}
         self._logs_breaks: set[Process] = set()
-        self._unread: set[int] = set()  # logs of which nothing is told until they have been read
-        if quiet:
-            self._unread = {n for n, model in enumerate(run.models) if not (model.log.ended or model.log.waiting)}
-            for model in run.models:
-                self._know(model)
+        self._unread: set[int] = set()  # logs of which nothing is told until what they have now has been read
+        for number, model in enumerate(run.models if quiet else ()):
+            if model.log.ended or model.log.waiting:
+                self._know(number)
+            else:
+                self._unread.add(number)
 
     @property
     def size(self) -> int:
         """How many things it keeps something of."""
         return len(self._open) + len(self._epochs) + len(self._logs_breaks) + len(self._processes)
 
-    def _know(self, model: LogModel) -> None:
+    def _know(self, number: int) -> None:
         """What is there already is no news."""
-        self._processes.append(sum(process.pid != 0 for process in model.processes))
+        model = self._run.models[number]
+        self._unread.discard(number)
+        self._processes[number] = sum(process.pid != 0 for process in model.processes)
         for process in model.processes:
             self._epochs[process] = process.epochs
             if process.logs_breaks:
                 self._logs_breaks.add(process)
-            for compile_ in process.compiles.values():
-                if compile_.is_compile and compile_.started is not None and not compile_.is_closed:
-                    self._open[compile_] = _Open(begun=True, told=compile_.counts[REASONS] > 0)
+            for own in process.compiles.values():
+                if own.started is not None and own.is_compile and not own.is_closed:
+                    self._open[own] = _Open(begun=True, reasons=own.counts[REASONS] > 0, told=_graph(own, 0) is not None)
 
     def take(self, event: Event, delta: Delta) -> list[News]:
         """The news of an event that the run has taken over."""
         if delta.new:
             self._run.ranks  # noqa: B018 - what addresses are called depends on it
         if isinstance(event, Read):
-            found = list(self._read(event, delta))
-        elif isinstance(event, Lost):
-            found = [self._of_log(What.LOST, event.log, event.reason), *self._ends(event.log, self._all(event.log))]
-        elif isinstance(event, Failed):
-            reason = event.error.strerror or str(event.error)
-            found = [self._of_log(What.UNREADABLE, event.log, reason), *self._ends(event.log, self._all(event.log))]
-        elif isinstance(event, Moved):
+            return self._quietly(event.log) if event.log in self._unread else list(self._read(event, delta))
+        if isinstance(event, Moved):
             return [self._of_log(What.MOVED, event.log, event.path)]
-        elif isinstance(event, Unreadable):
+        if isinstance(event, Unreadable):
             what = What.UNREADABLE if event.reason else What.READABLE
             return [self._of_log(what, event.log, event.reason or "it can be read again")]
-        else:
-            return []
-        if event.log not in self._unread:
-            return found
-        log = self._run.models[event.log].log
+        if isinstance(event, Lost):
+            return self._gone(What.LOST, event.log, event.reason)
+        if isinstance(event, Failed):
+            return self._gone(What.UNREADABLE, event.log, event.error.strerror or str(event.error))
+        return []
+
+    def _gone(self, what: What, number: int, reason: str) -> list[News]:
+        """Nothing more will be read of a log."""
+        if number in self._unread:
+            self._know(number)
+        compiles = (compile_ for process in self._run.models[number].processes for compile_ in process.compiles.values())
+        return [self._of_log(what, number, reason), *self._ends(number, compiles)]
+
+    def _quietly(self, number: int) -> list[News]:
+        """A part of what a log had before anybody asked."""
+        log = self._run.models[number].log
         if log.ended or log.waiting:
-            self._unread.discard(event.log)
+            self._know(number)
         return []
 
     def _read(self, event: Read, delta: Delta) -> Iterator[News]:
@@ -221,7 +231,6 @@ class Watch:
 
     def _new_processes(self, number: int, model: LogModel) -> Iterator[Process]:
         """Processes that were not there before. One whose first lines are no records has no pid yet."""
-        self._processes += [0] * (number + 1 - len(self._processes))
         while self._processes[number] < len(model.processes) and (process := model.processes[self._processes[number]]).pid:
             self._processes[number] += 1
             yield process
@@ -285,10 +294,6 @@ class Watch:
         cached = next(iter(state.caches)) if len(state.caches) == 1 else ""
         news = _outcome(replace(news, status=status_of(facts), seconds=metrics.duration_s, cached=cached), facts)
         yield replace(news, status=None) if restarts and news.what is What.ENDED else news
-
-    def _all(self, number: int) -> Iterator[Compile]:
-        for process in self._run.models[number].processes:
-            yield from process.compiles.values()
 
     def _ends(self, number: int, compiles: Iterable[Compile]) -> Iterator[News]:
         """A log has ended: what becomes of the compiles that it has no end of."""

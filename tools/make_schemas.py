@@ -153,11 +153,13 @@ def documents() -> dict[str, Any]:
     from tltui.documents.pages.grep import GrepResult
     from tltui.documents.pages.records import Records
     from tltui.documents.shown import ShownArtifact
+    from tltui.documents.tail import TailLine
     from tltui.documents.tree.listing import Listing
 
     return {
         "ls": Listing, "records": Records, "source": SourceLine, "grep": GrepResult, "diff": DiffResult | CompareResult,
         "damage": DamageReport, "check": Gates, "bundle": BundleResult, "show": ShownArtifact,
+        "tail": TailLine,
     }  # fmt: skip
 
 

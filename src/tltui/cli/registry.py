@@ -46,6 +46,7 @@ COMMANDS: dict[str, Entry] = {
     "diff": Entry("compare two artifacts, compiles, ranks or runs", "diff"),
     "damage": Entry("check every payload and list what is damaged", "damage"),
     "check": Entry("fail when a run has more errors, breaks, recompiles … than allowed (for CI)", "check"),
+    "tail": Entry("print what happens while the job runs, a line each", "tail"),
     "extract": Entry("write payloads to files", "extract"),
     "bundle": Entry("write a small log of some compiles to share, on request redacted", "bundle"),
 }

@@ -239,3 +239,28 @@ async def test_a_silent_rank_is_named_with_what_it_is_inside_of(tmp_path: Path, 
         await driver.until(lambda: "rank 2: no record for 5 min, inside backend_compile" in bar(driver))
         monkeypatch.setattr(following, "_clock", lambda: time.monotonic() + 4000)
         await driver.until(lambda: "rank 2: no record for 1 h, inside backend_compile" in bar(driver))
+
+
+async def test_a_new_error_is_one_remark_with_the_key_that_goes_there(job: Job) -> None:
+    async with opened(job.directory, wait=False) as driver:
+        await driver.until(lambda: "live" in bar(driver))
+        job.write(begun(1, name="bad") + ended(1, failed="RuntimeError") + begun(2) + ended(2))
+        await driver.until(lambda: "L goes to ✗ [1/0] bad: failed" in driver.said)
+        assert "RuntimeError: it failed" in driver.said
+        at = driver.at
+        await driver.press("j", "k")
+        assert "goes to" not in driver.said and driver.at == at
+        await driver.press("L")
+        await driver.shown("1/0")
+        assert driver.at == "1/0"
+
+
+async def test_what_was_there_before_is_no_news(job: Job) -> None:
+    job.write(begun(1, name="bad") + ended(1, failed="RuntimeError"))
+    async with opened(job.directory, wait=False) as driver:
+        await driver.until(lambda: "1 failed" in bar(driver))
+        await driver.press("L")
+        assert "nothing went wrong since this was opened" in driver.said
+        job.write(begun(2) + ended(2))
+        await driver.until(lambda: "3 compiles" in bar(driver))
+        assert "goes to" not in driver.said

@@ -15,7 +15,8 @@ from tltui.documents.format import plural
 from tltui.documents.tree.header import QUIET, Live, Silent, silence
 from tltui.messages import Scanned
 from tltui.model.follow import Follower
-from tltui.model.run import Delta, Event, Lost, Unreadable, settle
+from tltui.model.run import Event, Lost, Unreadable, settle
+from tltui.screens.noticing import Noticing
 from tltui.sources.discover import Discovery
 from tltui.text import tokens
 from tltui.trace.files import NO_LONGER
@@ -68,6 +69,7 @@ class Following:
         self._last = {number: clock() - ages.get(model.log.path, 0.0) for number, model in enumerate(self._run.models)}
         """When a record last came, by the number of the log."""
         self._follows = not found.is_over and (not found.logs or min(ages.values()) < YOUNG)
+        self.noticing = Noticing(bench)
         self._inside: dict[int, str] = {}
         """What the processes of silent logs are inside of, by the number of the log; '' of one that has nothing open."""
 
@@ -130,10 +132,11 @@ class Following:
             self._last[number] = self._clock()
             self._inside.pop(number, None)
             self._was_live = True
+        self.noticing.take(event, delta)
         if self._is_read:
-            self._tell(event, delta)
+            self._tell(event)
 
-    def _tell(self, event: Event, delta: Delta) -> None:
+    def _tell(self, event: Event) -> None:
         """What happened to the files, in one line with the key that helps."""
         if isinstance(event, Lost) or (isinstance(event, Unreadable) and event.reason):
             why = event.reason.removeprefix(NO_LONGER)
@@ -170,6 +173,9 @@ class Following:
             self._drawing = self._bench.set_timer(AGAIN, self._draw)
             return
         self._bench.run_changed(is_new, first)
+        if first:
+            self.noticing.begin()
+        self.noticing.tell()
 
     def _say_grown(self) -> None:
         """From the thread that reads: there is more, and nobody follows."""

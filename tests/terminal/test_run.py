@@ -217,7 +217,12 @@ def test_the_text_that_was_asked_for_is_nothing_to_complain_of(tmp_path: Path) -
 
 
 def test_a_job_that_leaves_a_process_behind_is_not_waited_for(tmp_path: Path) -> None:
-    more = "import subprocess, sys\nsubprocess.Popen(['sleep', '30'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)\n"
+    left = "import glob, os, time; f = open(glob.glob(os.environ['TORCH_TRACE'] + '/*.log')[0], 'a'); print(os.getpid(), flush=True)"
+    more = f"import subprocess, sys\np = subprocess.Popen([sys.executable, '-c', {left + '; time.sleep(30)'!r}], "
+    more += "stdout=-1, stderr=-3)\npid = p.stdout.readline().decode()\nprint(pid, end='', flush=True)\n"
     done = tltui(tmp_path, "--", *job("breaks", more))
+    pid = int(done.stdout)
+    os.kill(pid, 9)
     assert done.returncode == 0
     assert "6 compiles" in done.stderr.decode()
+    assert f"tltui: left behind by the job, and still writing: pid {pid}  {sys.executable} -c import glob" in done.stderr.decode()

@@ -40,6 +40,7 @@ examples:
   tltui run --logs recompiles,graph_breaks -- python train.py
   tltui run --check error,break,recompiles=2 -- python -m pytest tests
 """
+STILL_SHOWN = 8
 
 
 def add_arguments(parser: Parser) -> None:
@@ -131,7 +132,7 @@ def _afterwards(job: _Job, before: frozenset[Identity]) -> int:
 def _report(job: _Job, before: frozenset[Identity]) -> int:
     """Print the summary and what --check found; 1 where that is more than allowed."""
     from tltui.model.follow import open_run
-    from tltui.running.left import left_in, why_no_log
+    from tltui.running.left import left_in, still_written, why_no_log
 
     if job.ending.status < 0:
         tell(f"tltui: {_killed(job)}")
@@ -146,6 +147,8 @@ def _report(job: _Job, before: frozenset[Identity]) -> int:
     run = open_run(found)
     tell("")
     _print_summary(run, job.options)
+    for process in still_written(found)[:STILL_SHOWN]:
+        tell(f"tltui: left behind by the job, and still writing: pid {process.pid}  {process.command}")
     if earlier:
         tell(f"tltui: {earlier} log{'s' * (earlier != 1)} of earlier runs in that directory: --latest opens the newest run alone")
     return _check(run, job) if job.limits else 0

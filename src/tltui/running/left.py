@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from tltui.running.environment import DTRACE, PROVENANCE, TRACE, Prepared
 from tltui.sources.discover import Found, NothingFound, discover
+from tltui.sources.pids import LogProcess, processes_of
 from tltui.trace.files import Identity, identity_of
 
 OFF = ("TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE")
@@ -60,6 +61,17 @@ def left_in(directory: str, before: frozenset[Identity]) -> tuple[Found | None, 
     earlier = len(found.logs) - len(new)
     skipped = tuple(item for item in found.skipped if not _was_there(item.path, before))
     return replace(found, logs=new, skipped=skipped) if new else None, earlier
+
+
+def still_written(found: Found) -> tuple[LogProcess, ...]:
+    """What the job left behind that still has a log open."""
+    logs = {}
+    for log in found.logs:
+        try:
+            logs[log.path] = identity_of(os.stat(log.path))
+        except OSError:
+            continue
+    return tuple({process.pid: process for item in processes_of(logs, 0.0) for process in item.processes}.values())
 
 
 def _was_there(path: str, before: frozenset[Identity]) -> bool:

@@ -217,8 +217,9 @@ def test_the_text_that_was_asked_for_is_nothing_to_complain_of(tmp_path: Path) -
 
 
 def test_a_job_that_leaves_a_process_behind_is_not_waited_for(tmp_path: Path) -> None:
-    left = "import glob, os, time; f = open(glob.glob(os.environ['TORCH_TRACE'] + '/*.log')[0], 'a'); print(os.getpid(), flush=True)"
-    more = f"import subprocess, sys\np = subprocess.Popen([sys.executable, '-c', {left + '; time.sleep(30)'!r}], "
+    left = "import glob, os, time; f = open(glob.glob(os.environ['TORCH_TRACE'] + '/*.log')[0], 'a')\n"
+    left += "print(os.getpid(), flush=True); time.sleep(30)"
+    more = f"import subprocess, sys\np = subprocess.Popen([sys.executable, '-c', {left!r}], "
     more += "stdout=-1, stderr=-3)\npid = p.stdout.readline().decode()\nprint(pid, end='', flush=True)\n"
     done = tltui(tmp_path, "--", *job("breaks", more))
     pid = int(done.stdout)

@@ -107,7 +107,9 @@ def _launched(words: Sequence[str], directory: str) -> list[str]:
     end = next((n for n, name in enumerate(names) if name.startswith("python") or name.endswith(".py")), len(names))
     front = names[:end]
     said = [(name, LAUNCHERS[name]) for name in front if name in LAUNCHERS]
-    options = {word.partition("=")[0] for word in words[:end] if not word.upper().startswith("--EXPORT=ALL")}
+    options = {word.partition("=")[0] for word in words[:end]}
+    if any(word.removeprefix("--export=").startswith("ALL") for word in words[:end]):
+        options.discard("--export")
     said += [(name, text) for (name, option), text in CLEARING.items() if name in front and option in options]
     return [text.format(name, TRACE, PROVENANCE, directory) for name, text in said]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,7 @@ def test_launchers_that_are_known(words: str, said: str) -> None:
 
 
 def test_launchers_that_hand_the_environment_on() -> None:
-    for words in ("srun python a.py", "srun --export=ALL,A=1 python", "srun --export ALL python", "env A=1 python", "setsid python -i"):
+    for words in ("srun python a.py", "srun --export=ALL,A=1 python", "srun --export ALL python", "env A=1 python", "setsid x -i"):
         assert len(why(*words.split())) == 2, "nothing is known"
 
 
@@ -69,6 +70,19 @@ def test_what_is_known_of_the_environment(tmp_path: Path) -> None:
     begun.touch()
     [said] = why("python", logs_file=str(begun))
     assert said.startswith("torch was imported (it began torch_logs.txt), and nothing was compiled")
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="no /proc here")
+def test_a_job_that_goes_on_in_the_background(tmp_path: Path) -> None:
+    """It may compile yet: there is nothing to explain."""
+    environment = {"PATH": os.environ["PATH"], "TORCH_TRACE": str(tmp_path)}
+    with subprocess.Popen(["sleep", "60"], env=environment) as process:
+        try:
+            found = [why_no_log(("x",), Prepared(environment, str(tmp_path), made, "", ())) for made in (True, False)]
+        finally:
+            process.kill()
+    assert found[0] == (f"the job goes on in the background, and may compile yet: pid {process.pid}  sleep 60",)
+    assert len(found[1]) == 2, "others too have the variable that the user set"
 
 
 def test_only_what_is_new_counts(tmp_path: Path) -> None:

@@ -11,11 +11,13 @@ from dataclasses import replace
 
 from tltui.running.environment import DTRACE, PROVENANCE, TRACE, Prepared
 from tltui.sources.discover import Found, NothingFound, discover
-from tltui.sources.pids import LogProcess, processes_of
+from tltui.sources.open_files import PROC, pids
+from tltui.sources.pids import LogProcess, command_of, processes_of
 from tltui.trace.files import Identity, identity_of
 
 OFF = ("TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE")
 """Variables that switch torch.compile off when they are 1."""
+RUNNING_SHOWN = 4
 _NOT_CALLED = "torch.compile was not reached, or what it returned was never called"
 _QUEUES = "{0} only queues the job: the log comes when it has run"
 _CONTAINER = "{0} starts a job without your environment and files: add -e {1} -e {2} -v {3}:{3}"
@@ -85,6 +87,8 @@ def _was_there(path: str, before: frozenset[Identity]) -> bool:
 
 def why_no_log(words: Sequence[str], prepared: Prepared) -> tuple[str, ...]:
     """Why there may be no log: what is known, else the two things that it can be."""
+    if running := _still_running(prepared):
+        return tuple(f"the job goes on in the background, and may compile yet: pid {pid}  {command}" for pid, command in running)
     known = [*_switched_off(prepared.environment), *_launched(words, prepared.directory), *_elsewhere(prepared.environment)]
     if known:
         return tuple(known)
@@ -95,6 +99,22 @@ def why_no_log(words: Sequence[str], prepared: Prepared) -> tuple[str, ...]:
         f"or the job did not get {TRACE}: ssh, sudo, docker, srun --export=NONE, env -i and the like start it without your "
         f"environment. Then put {TRACE}={prepared.directory} {PROVENANCE}=1 in front of python there",
     )
+
+
+def _still_running(prepared: Prepared) -> list[tuple[int, str]]:
+    """Processes of the job: nobody else has the name of a directory that was made for it."""
+    if not prepared.made:
+        return []
+    variable = f"{TRACE}={prepared.directory}".encode("utf-8", "surrogateescape")
+    return [(pid, command_of(pid)) for pid in pids() if variable in _environment_of(pid)][:RUNNING_SHOWN]
+
+
+def _environment_of(pid: int) -> list[bytes]:
+    try:
+        with open(f"{PROC}/{pid}/environ", "rb") as file:
+            return file.read().split(b"\0")
+    except OSError:
+        return []
 
 
 def _switched_off(environment: Mapping[str, str]) -> list[str]:

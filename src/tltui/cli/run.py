@@ -9,6 +9,7 @@ import argparse
 import os
 import signal
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -86,14 +87,16 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
 
 def _limits(options: argparse.Namespace) -> tuple[Limit, ...]:
     """What --check allows. A mistake in it is said before the job starts."""
+    if options.check is None:
+        if options.baseline is not None:
+            raise Failure("--baseline is for --check, which is not given")
+        return ()
     from tltui.analyses.problems.gates import BadLimit, parse_limits
 
     if options.baseline is not None:
-        if options.check is None:
-            raise Failure("--baseline is for --check, which is not given")
         look(options.baseline, False)
     try:
-        return () if options.check is None else parse_limits(",".join(options.check), options.baseline is not None)
+        return parse_limits(",".join(options.check), options.baseline is not None)
     except BadLimit as bad:
         raise Failure(f"--check: {bad}") from None
 
@@ -140,7 +143,7 @@ def _report(job: _Job, before: frozenset[Identity]) -> int:
     if found is None:
         tell(f"tltui: no log was written into {job.prepared.directory}")
         for line in why_no_log(job.words, job.prepared):
-            tell(f"  {line}")
+            tell(_wrapped(line))
         if job.limits:
             tell("tltui: --check FAILED: there is no log to check")
         return 1 if job.limits else 0
@@ -152,6 +155,11 @@ def _report(job: _Job, before: frozenset[Identity]) -> int:
     if earlier:
         tell(f"tltui: {earlier} log{'s' * (earlier != 1)} of earlier runs in that directory: --latest opens the newest run alone")
     return _check(run, job) if job.limits else 0
+
+
+def _wrapped(line: str) -> str:
+    """A long line as a paragraph; what is there to be copied stays whole."""
+    return textwrap.fill(line, 100, initial_indent="  ", subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
 
 
 def _killed(job: _Job) -> str:

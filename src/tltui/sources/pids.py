@@ -132,7 +132,8 @@ class _Table:
         children = [self._child(child) for child in self._below(pid)]
         children.sort(key=lambda child: (-child.cpu_percent, child.pid))
         used, percent = stat.ticks / _ticks_a_second(), self._percent(pid)
-        return LogProcess(pid, self._command(pid), stat.state, used, percent, stat.threads, tuple(children), stat.began)
+        command = command_of(pid, self._proc) or stat.name
+        return LogProcess(pid, command, stat.state, used, percent, stat.threads, tuple(children), stat.began)
 
     def _child(self, pid: int) -> Child:
         stat = self._after[pid]
@@ -155,14 +156,16 @@ class _Table:
         used = now.ticks - (before.ticks if before is not None and before.began == now.began else 0)
         return 100.0 * max(used, 0) / _ticks_a_second() / self._seconds
 
-    def _command(self, pid: int) -> str:
-        try:
-            with open(f"{self._proc}/{pid}/cmdline", "rb") as file:
-                words = file.read(4096).rstrip(b"\0").split(b"\0")
-        except OSError:
-            words = []
-        text = " ".join(sanitize(os.fsdecode(word)) for word in words).strip() or self._after[pid].name
-        return text if len(text) <= COMMAND_SHOWN else text[: COMMAND_SHOWN - 1] + "…"
+
+def command_of(pid: int, proc: str = PROC) -> str:
+    """Its command line, '' where it has none (any more). Safe to print."""
+    try:
+        with open(f"{proc}/{pid}/cmdline", "rb") as file:
+            words = file.read(4096).rstrip(b"\0").split(b"\0")
+    except OSError:
+        return ""
+    text = " ".join(sanitize(os.fsdecode(word)) for word in words).strip()
+    return text if len(text) <= COMMAND_SHOWN else text[: COMMAND_SHOWN - 1] + "…"
 
 
 def began(pid: int, proc: str = PROC) -> int | None:

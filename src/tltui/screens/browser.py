@@ -55,6 +55,7 @@ class Browser(BrowserCommands):
     def on_mount(self) -> None:
         """Everything is in its place: draw it once, then begin to read."""
         self.document_view.on_position = self._moved
+        self.document_view.on_rest = self._rested
         follower = Follower(self.trace, faulted=self._faulted)
         self._scan = Scan(follower, lambda event: self.post_message(Scanned(event)), self._faulted)
         self.tree_view.focus()
@@ -124,8 +125,8 @@ class Browser(BrowserCommands):
                 keys = path_to(self.trace, best)
                 if self.tree_view.node.key != keys[-1] or self.trace.is_read:
                     self.tree_view.reveal(keys, by_user=False)
-        elif self._is_overview():
-            self.reload()
+        else:
+            self.renew()
 
     def _is_overview(self) -> bool:
         return not self.document_view.document.language

@@ -23,6 +23,7 @@ from tltui.screens.requests import Make, Maker, Request, at
 from tltui.screens.workbench import Surroundings, Workbench
 from tltui.text import tokens
 from tltui.text.document import Document, Options
+from tltui.text.growing import GrowingDocument
 from tltui.widgets.bars import RunBar, StatusBar
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.trace_tree import TraceTree
@@ -35,6 +36,8 @@ NARROW = 100
 """Columns below which one pane is shown at a time."""
 SETTLE = 0.04
 """Seconds that the cursor of the tree must rest before the document follows: flicking through stays cheap."""
+MADE_ONCE = "@grep"
+"""A page that stays as it was made."""
 PAST = 200
 """Places that one can go back to."""
 
@@ -54,6 +57,8 @@ class MainScreen(Workbench[None]):
         """What the names of the document mean; None until that is known."""
         self._maker = Maker(self.trace, self.scheduler, self.answer, faulted, self.ascii_only)
         self._wishes = 0
+        self._is_making = False
+        self._is_outdated = False  # the run has grown since the last wish
         self._past: list[Request] = []
         self._future: list[Request] = []
         self._rest: Timer | None = None
@@ -82,6 +87,11 @@ class MainScreen(Workbench[None]):
     def shown_ref(self) -> str:
         """The address of what is shown, or wanted."""
         return self.shown.ref
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether what is shown is what was asked for last, whole, and of the run as it is now."""
+        return not (self._is_making or self._is_outdated or self.document_view.is_at_work)
 
     # selection
 
@@ -116,21 +126,46 @@ class MainScreen(Workbench[None]):
         self._wish(at, top)
 
     def reload(self) -> None:
-        """Make what is shown again: the run, the width or the order changed."""
+        """Make what is shown again, for another width or order."""
         self._wish()
 
-    def _wish(self, at: int | None = None, top: str | None = None) -> None:
-        self._wishes += 1
-        self._maker.wish(self.shown, self.options, partial(self._ready, self._wishes, at, top))
+    def renew(self) -> None:
+        """The run has grown: make what is shown again. Nothing on it moves, and what is at work already is finished first."""
+        if self._is_making or self.document_view.is_at_work:
+            self._is_outdated = True
+        elif self._is_of_now():
+            self._wish(renews=True)
 
-    def _ready(self, wish: int, at: int | None, top: str | None, document: Document) -> None:
+    def _is_of_now(self) -> bool:
+        """Whether what is shown says what the run is now: not a search, which found what was there, nor what was stopped."""
+        document = self.document_view.document
+        is_stopped = isinstance(document, GrowingDocument) and document.is_stopped
+        return not (document.language or is_stopped or self.shown_ref.startswith(MADE_ONCE))
+
+    def _rested(self) -> None:
+        """The page is whole: if the run has grown meanwhile, make it again."""
+        if self._is_outdated:
+            self.renew()
+
+    def _wish(self, at: int | None = None, top: str | None = None, renews: bool = False) -> None:
+        self._wishes += 1
+        self._is_making, self._is_outdated = True, False
+        self._maker.wish(self.shown, self.options, partial(self._ready, self._wishes, at, top, renews))
+
+    def _ready(self, wish: int, at: int | None, top: str | None, renews: bool, document: Document) -> None:
         """The document is there, unless another one is wanted by now."""
         if wish != self._wishes:
+            return
+        self._is_making = False
+        if renews:
+            self.document_view.renew(document)
             return
         self.document_view.show(document, at=at, top=top)
         self.names = None
         self._maker.check(document, partial(self._checked, document))
         self._maker.names(document, partial(self._named, document))
+        if not self.document_view.is_at_work:
+            self._rested()
 
     def _named(self, document: Document, names: Names) -> None:
         """The line below may now say what the name under the caret is."""

@@ -93,14 +93,14 @@ class Live(Driver):
         return self.tree.node.key, self.tree.cursor - self.tree.scroll_offset.y
 
     def document_rows(self) -> list[str]:
-        """What the document's pane shows."""
-        region = self.view.content_region
-        return [line[region.x : region.right] for line in screen_lines(self.app)[region.y : region.bottom]]
+        """What the document's pane shows, without the scroll bar."""
+        region, width = self.view.content_region, self.view.scrollable_content_region.width
+        return [line[region.x : region.x + width].rstrip() for line in screen_lines(self.app)[region.y : region.bottom]]
 
     def tree_rows(self) -> list[str]:
-        """What the tree's pane shows."""
-        region = self.tree.content_region
-        return [line[region.x : region.right] for line in screen_lines(self.app)[region.y : region.bottom]]
+        """What the tree's pane shows, without the scroll bar."""
+        region, width = self.tree.content_region, self.tree.scrollable_content_region.width
+        return [line[region.x : region.x + width].rstrip() for line in screen_lines(self.app)[region.y : region.bottom]]
 
 
 def _note_repaints(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, parse_ref, split_line
 from tltui.model.run import Node as TreeNode
+from tltui.screens.addresses import Addresses
 from tltui.screens.requests import Make, Maker, Request, at
 from tltui.screens.workbench import Surroundings, Workbench
 from tltui.text import tokens
@@ -56,6 +57,7 @@ class MainScreen(Workbench[None]):
         self.names: Names | None = None
         """What the names of the document mean; None until that is known."""
         self._maker = Maker(self.trace, self.scheduler, self.answer, faulted, self.ascii_only)
+        self._addresses = Addresses(self.trace)
         self._wishes = 0
         self._is_making = False
         self._is_outdated = False  # the run has grown since the last wish
@@ -123,6 +125,7 @@ class MainScreen(Workbench[None]):
             del self._past[:-PAST]
             self.raw = False
         self.shown = request
+        self._addresses.note(request.ref)
         self._wish(at, top)
 
     def reload(self) -> None:
@@ -131,10 +134,20 @@ class MainScreen(Workbench[None]):
 
     def renew(self) -> None:
         """The run has grown: make what is shown again. Nothing on it moves, and what is at work already is finished first."""
+        self._readdress()
         if self._is_making or self.document_view.is_at_work:
             self._is_outdated = True
         elif self._is_of_now():
             self._wish(renews=True)
+
+    def _readdress(self) -> None:
+        """What is shown, and what was, is called by the addresses that it has now."""
+        def again(request: Request) -> Request:
+            ref = self._addresses.now(request.ref)
+            return request if ref == request.ref else self.request(ref)
+
+        self.shown = again(self.shown)
+        self._past[:], self._future[:] = map(again, self._past), map(again, self._future)
 
     def _is_of_now(self) -> bool:
         """Whether what is shown says what the run is now: not a search, which found what was there, nor what was stopped."""
@@ -223,7 +236,7 @@ class MainScreen(Workbench[None]):
             news = news or is_news
             yield None
         if news:
-            self.answer(tree.refresh)
+            self.answer(tree.repaint_changed)
 
     def follow(self) -> None:
         """Show the document of the node under the cursor of the tree, if it moved there."""

@@ -15,7 +15,9 @@ from collections.abc import Callable, Hashable, Sequence
 
 from tltui.text.document import Document, Line, Section, TextDocument
 
+_REMARK = re.compile(r"\([^()]*\d[^()]*\)")
 _NUMBER = re.compile(r"\d[\d,.]*")
+_PLURAL = re.compile(r"(?<=[a-z])s\b")
 _SPACE = re.compile(r"  +")
 _TELLING = 8
 """Characters of a line that says enough to be known again in another section."""
@@ -25,8 +27,12 @@ Key = Callable[[int, Line], Hashable]
 
 
 def blanked(text: str) -> str:
-    """A text without what changes while a run grows: its numbers, and the blanks that keep columns in line."""
-    return _SPACE.sub(" ", _NUMBER.sub("0", text)).strip()
+    """A text without what changes while a run grows: numbers, remarks with numbers, plurals, blanks that keep columns in line.
+
+    >>> blanked("Graph breaks (2 at 1 place)") == blanked("Graph break (1)")
+    True
+    """
+    return _SPACE.sub(" ", _PLURAL.sub("", _NUMBER.sub("0", _REMARK.sub("(0)", text)))).strip()
 
 
 def _targets(line: Line) -> tuple[str, ...]:
@@ -77,10 +83,15 @@ class Renewed:
             return min(line if found is None else found, end)
         at = bisect_left(self._kept, line)
         above = self._kept[at - 1] if at else -1
+        under = self._kept[at] if at < len(self._kept) else max(len(self._there), line + 1)
         first = self._there[above] + 1 if at else 0
-        below = self._there[self._kept[at]] if at < len(self._kept) else len(self._new)
-        wanted = first + line - above - 1
-        place = min(min(wanted, below) if below >= first else first, end)
+        last = self._there[under] - 1 if at < len(self._kept) else end
+        if first > last:
+            place = min(first, end)
+        elif line - above <= under - line:
+            place = min(first + line - above - 1, last)
+        else:
+            place = max(last - (under - line - 1), first)
         while place < end and not self._new.line(place).text:  # a heading says more than the empty line before it
             place += 1
         return place
@@ -130,6 +141,8 @@ class _Matching:
         self.back: array[int] = array("q", [-1]) * len(new.lines)
         if self._ends() and old.lines:
             self._named(old, new)
+            if self.there[0] < 0 and self.back[0] < 0 and self._are_first():
+                self._pair(0, 0)
             numbers: dict[tuple[str, ...], int] = {}
             self._places = _places(old, numbers), _places(new, numbers)
             for key in _KEYS:
@@ -156,6 +169,14 @@ class _Matching:
             place = new.anchors.get(name)
             if place is not None and self.there[line] < 0 and self.back[place] < 0:
                 self._pair(line, place)
+
+    def _are_first(self) -> bool:
+        """Whether the first lines are the same one, saying something else: neither is to be found elsewhere in the other page."""
+        return not any(
+            other.text == line.text or (line.links and _targets(other) == _targets(line))
+            for line, lines in ((self._left[0], self._right), (self._right[0], self._left))
+            for other in lines
+        )
 
     def _round(self, key: Key) -> None:
         """Pair lines that are the only ones of their kind on both sides, and those beside pairs that are alike."""

@@ -14,6 +14,10 @@ from textual.widget import Widget
 
 def stand(view: ScrollView, size: Size, top: int) -> None:
     """Give a view as many rows and columns as `size` says, and show it from row `top` on, as far as it has so many rows."""
+    if (size.height > view.size.height) > view.show_vertical_scrollbar:  # its scroll bar appears: that is laid out, once
+        view.virtual_size = size
+        view.scroll_to(y=top, animate=False, force=True, immediate=True)
+        return
     view.set_reactive(Widget.virtual_size, size)
     top = min(max(top, 0), max(int(view.max_scroll_y), 0))
     view.set_reactive(Widget.scroll_y, float(top))

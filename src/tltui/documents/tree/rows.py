@@ -109,12 +109,13 @@ class OutlineRows:
         """(compiles that the filter leaves, all compiles); (0, 0) without one."""
         return (self._filter.left, self._filter.seen) if self._filter else (0, 0)
 
-    def refresh(self, held: str = "") -> None:
-        """Make the rows again from the run as it is now. A filter leaves the node with the key `held`, whatever it says."""
+    def refresh(self, held: str | None = None) -> None:
+        """Make the rows again from the run as it is now. A filter leaves the node with the key `held`, whatever it says by then."""
         rows: list[OutlineRow] = [OutlineRow(self._root, 0)]
         if self._filter is not None:
             self._filter.left = self._filter.seen = 0
-        self._held = held
+        if held is not None:
+            self._held = held
         self._add(rows, self._root, 1)
         self.rows = rows
 
@@ -180,7 +181,7 @@ class OutlineRows:
     def set_filter(self, text: str) -> None:
         """Show only what a `Filter` takes, and what is above and below it; '' shows all."""
         self._filter = Filter(text) if text.removeprefix("!").strip() else None
-        self.refresh()
+        self.refresh(held="")
 
     def set_order(self, order: StackOrder | None) -> None:
         """By stacks, or by frames again (None). What is open stays open."""

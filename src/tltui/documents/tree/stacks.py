@@ -15,6 +15,7 @@ from tltui.analyses.stacks.stacks import whole_stack
 from tltui.analyses.stacks.trie import AHEAD, Branch, Trie, without_suffix
 from tltui.documents.tree.outline import (
     Attempt,
+    CallGroup,
     Node,
     PhaseGroup,
     StackPart,
@@ -39,7 +40,7 @@ def keys_by_frames(run: Run, node: Node) -> list[str]:
     target = node.target
     if isinstance(target, (Rank, Process, Frame, Compile, Artifact)):
         return path_to(run, target)
-    if isinstance(target, (Attempt, UnitGroup, PhaseGroup)):
+    if isinstance(target, (Attempt, CallGroup, UnitGroup, PhaseGroup)):
         return [*path_to(run, target.owner), *(inside(compile_node(target.owner), node.key) or ())]
     return ["@run"]
 

@@ -52,7 +52,7 @@ class Live(Driver):
 
     def __init__(self, app: TltuiApp, pilot: Any, follower: Follower, writers: Written) -> None:
         super().__init__(app, pilot)
-        self._follower = follower
+        self.follower = follower
         self._writers = writers
         self.repainted: list[tuple[str, int]] = []
         """Rows of the panes that were repainted since this was cleared; -1 for a whole pane."""
@@ -69,7 +69,7 @@ class Live(Driver):
 
     async def look(self) -> None:
         """Read what was written, and wait until all is drawn."""
-        for event in self._follower.read(1 << 16):
+        for event in self.follower.read(1 << 16):
             self.browser.post_message(Scanned(event))
         await self.pilot.pause()
         await self.until(lambda: self.browser.is_at_rest)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,10 @@ from opened import TRACES, log_of
 from replaying import Replay
 from screen import screen_lines
 
+from tltui.messages import Scanned
+from tltui.model.run import Run
+from tltui.text.document import Builder, Document, Options
+from tltui.text.growing import GrowingDocument
 from tltui.text.renewed import blanked
 
 SIZES = ((120, 40), (80, 24))
@@ -445,3 +451,64 @@ async def test_a_real_trace_played_piece_by_piece(
         live.browser.show_ref("@problems")
         await live.shown("@problems")
         assert list(live.view.document.text()) == text
+
+
+async def test_a_hidden_page_stands_still_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces = Pieces(tmp_path, frames(40), first=90, step=40)
+    async with growing(tmp_path, monkeypatch, (80, 24)) as live:
+        await live.press("2", "tab")
+        await live.shown("@problems")
+        await cursor_to(live, "Graph breaks")
+        row = live.row()
+        await live.press("tab")
+        for _ in pieces:
+            await live.look()
+        await live.press("tab")
+        assert "Graph breaks" in live.line()
+        assert live.row() == row
+        assert "Graph breaks" in live.document_rows()[row]
+
+
+async def test_a_page_in_the_making_is_not_shown_before_it_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the run may grow meanwhile: the page is finished, then made again, once."""
+    may = threading.Event()
+    made: list[int] = []
+
+    def make(run: Run, options: Options) -> Document:
+        number = len(made)
+        made.append(number)
+
+        def fill(builder: Builder) -> Generator[None, None, None]:
+            builder.add(f"the {number}th time")
+            while number and not may.is_set():
+                time.sleep(0.001)
+                yield
+            for line in range(200):
+                builder.add(f"line {line}")
+
+        return GrowingDocument("@own", "own", options, fill)
+
+    log = tmp_path / NAME
+    log.write_bytes(log_of([(0, 1, "f")]))
+    async with growing(tmp_path, monkeypatch) as live:
+        live.browser.own_pages["@own"] = make
+        live.browser.show_ref("@own")
+        await live.shown("@own")
+        live.view.focus()
+        await cursor_to(live, "line 150")
+        await live.until(lambda: live.browser.is_at_rest)
+        shown = live.document_rows()
+        for number in range(1, 6):
+            with log.open("ab") as file:
+                file.write(log_of([(number, 1, "f")]))
+            for event in live.follower.read():
+                live.browser.post_message(Scanned(event))
+            await live.pilot.pause(0.2)
+            assert live.document_rows() == shown
+            assert live.line() == "line 150"
+        assert made == [0, 1]
+        may.set()
+        await live.until(lambda: live.browser.is_at_rest)
+        assert made == [0, 1, 2]
+        assert live.document_rows() == shown
+        assert live.view.document.line(0).text == "the 2th time"

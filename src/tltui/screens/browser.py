@@ -53,6 +53,7 @@ class Browser(BrowserCommands):
     def on_mount(self) -> None:
         """Everything is in its place: draw it once, then begin to read."""
         self.document_view.on_position = self._moved
+        self.document_view.on_rest = self._rested
         self.tree_view.focus()
         self.say_run()
         for problem in self.config.problems:
@@ -98,8 +99,8 @@ class Browser(BrowserCommands):
                 keys = path_to(self.trace, best)
                 if self.tree_view.node.key != keys[-1] or is_read:
                     self.tree_view.reveal(keys, by_user=False)
-        elif self._is_overview():
-            self.reload()
+        else:
+            self.renew()
         self._is_settled |= is_read and bool(self.trace.models)
         if is_read and self._back_to:
             self.go(self._back_to)

@@ -296,8 +296,14 @@ class FoldingCanvas(BackgroundCanvas):
             self._renew_rows()
 
     def _filtered_by(self, document: Document, text: str) -> Steps:
-        """Collect the lines with hits."""
+        """Show the lines with hits when they are found."""
         lines: array[int] = array("q")
+        yield from self._collected(document, text, lines)
+        self.post(document, partial(self._filter_found, text, lines))
+
+    @staticmethod
+    def _collected(document: Document, text: str, lines: array[int]) -> Steps:
+        """Collect the lines with hits."""
         hits = document.find(compiled(text))
         end = time.monotonic() + SLICE
         try:
@@ -311,7 +317,6 @@ class FoldingCanvas(BackgroundCanvas):
                     end = time.monotonic() + SLICE
         finally:
             close(hits)
-        self.post(document, partial(self._filter_found, text, lines))
 
     def _filter_found(self, text: str, lines: array[int]) -> None:
         if text != self._filter:

@@ -18,7 +18,7 @@ from tltui.commands import Where
 from tltui.text.document import Document
 from tltui.widgets.bindings import bindings
 from tltui.widgets.document_names import Stop
-from tltui.widgets.document_selecting import SelectingCanvas
+from tltui.widgets.document_renewing import RenewingCanvas
 from tltui.widgets.document_strips import WHOLE
 
 PLACES = 500
@@ -38,7 +38,7 @@ class Place:
     folded: frozenset[int]
 
 
-class DocumentView(SelectingCanvas):
+class DocumentView(RenewingCanvas):
     """Shows a document; `commands.py` says which keys call its `action_…` methods."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.DOCUMENT)

@@ -48,7 +48,7 @@ def open_ui(options: argparse.Namespace) -> int:
 
     if not options.paths:
         no_path()
-    why = _no_terminal()
+    why = no_terminal()
     if why:
         from tltui.cli.printing import write
 
@@ -60,13 +60,13 @@ def open_ui(options: argparse.Namespace) -> int:
 
     if options.theme is not None and options.theme not in THEMES:
         raise Failure(f"--theme must be one of {', '.join(THEMES)}, not {options.theme}")
-    found = look(options.paths, options.latest)
+    found = look(options.paths, options.latest, printed=True)
     from tltui.app import start
 
     return start(found, options)
 
 
-def _no_terminal() -> str:
+def no_terminal() -> str:
     """Why the UI cannot run here; '' when it can."""
     for stream, name in ((sys.stdin, "input"), (sys.stdout, "output"), (sys.stderr, "error")):
         if stream is None or not stream.isatty():

@@ -68,6 +68,7 @@ class Browser(BrowserCommands):
         if not gc.isenabled():
             gc.freeze()
             gc.enable()
+        self.attending.begin()
         if not self.shown_ref:
             self.show_ref("", by_user=False)
         if self._scan:
@@ -77,6 +78,7 @@ class Browser(BrowserCommands):
         """The app ends: so does the work, when what was to be written is written."""
         if self._scan:
             self._scan.stop()
+        self.attending.end()
         for task in self.around.writing:
             task.ended.wait(LAST_WRITE)
         self.scheduler.stop()
@@ -135,6 +137,12 @@ class Browser(BrowserCommands):
         self._steered = True
         self.status.quiet()
 
+    def job_changed(self) -> None:
+        """The job that was started ended."""
+        self._say_run()
+        if self._is_overview():
+            self.reload()
+
     # what the bars say
 
     def _say_run(self) -> None:
@@ -147,6 +155,7 @@ class Browser(BrowserCommands):
             left.append((f"  torch {clip(self._version, 24)}", tokens.DIM))
         if len(run.ranks) > 1:
             left.append(f"  {plural(len(run.ranks), 'rank')}")
+        left += self.attending.header()
         left.append(f"  {plural(tally.compiles, 'compile')}")
         for count, mark, word, style in marks(tally, self.ascii_only):
             left.append((f"  {mark} {count:,} {word}", style))
@@ -193,6 +202,8 @@ class Browser(BrowserCommands):
     def on_resize(self) -> None:
         """One pane at a time on a narrow screen."""
         self.set_class(self.size.width < NARROW, "-narrow")
+        if self.is_mounted:
+            self.call_after_refresh(self.attending.resized)
         if self.is_mounted and self._scan and self._is_overview():
             self.call_after_refresh(self.reload)
 

@@ -142,6 +142,13 @@ class MainScreen(Workbench[None]):
         if document is self.document_view.document:
             self.document_view.document_grown()
 
+    def keep_cursor(self) -> None:
+        """The cursor of the tree is the user's from now on: nothing moves it to what is interesting."""
+        self._steered = True
+
+    def job_changed(self) -> None:
+        """What is known of the job that was started changed."""
+
     def go(self, ref: str, *, at: int | None = None) -> None:
         """Go to an address: tree and document, and the line that it names. A wrong one is told."""
         ref, line = split_line(ref)

@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from tltui.sources.kept import is_kept, is_kept_on, is_text, read_state
 from tltui.trace.files import FileBytes
 
 MAX_DEPTH = 8
@@ -83,10 +84,19 @@ class Found:
     notes: tuple[str, ...] = field(default=())
     is_over: bool = False
     """Nobody writes into any of them: known, however young they are."""
+    outputs: tuple[str, ...] = ()
+    """What jobs printed that tltui started (`sources/kept.py`), the newest last."""
+    is_awaited: bool = False
+    """There is no log yet, and a job runs that may write one."""
 
 
 class NothingFound(Exception):
     """There is no log to open. Its text says what was looked at and why it did not do."""
+
+    def __init__(self, text: str, outputs: Iterable[str] = ()) -> None:
+        super().__init__(text)
+        self.outputs = tuple(outputs)
+        """What jobs printed that are to write their logs there, the newest last."""
 
 
 def discover(paths: Iterable[str], latest: bool = False) -> Found:
@@ -96,6 +106,21 @@ def discover(paths: Iterable[str], latest: bool = False) -> Found:
     Raises `NothingFound` when there is none.
     """
     return Discovery(paths, latest).look()
+
+
+def awaited(path: str) -> Found:
+    """What is in the directory of a job that runs and may not have written a log yet."""
+    try:
+        return discover([path])
+    except NothingFound as nothing:
+        return without_logs([path], nothing)
+
+
+def without_logs(paths: Iterable[str], nothing: NothingFound) -> Found:
+    """What there is where jobs printed something, and wrote no log yet."""
+    states = [state for output in nothing.outputs if (state := read_state(output)) is not None]
+    may_come = any(state.ended is None and is_kept_on(state) is not False for state in states)
+    return Found(tuple(paths), (), (), outputs=nothing.outputs, is_awaited=may_come)
 
 
 class Discovery:
@@ -113,6 +138,7 @@ class Discovery:
         notes: list[str] = []
         others = 0
         seen: set[str] = set()
+        outputs: list[str] = []
         for name in self.paths:
             path = os.path.expanduser(name)
             directory = os.path.isdir(path)
@@ -122,6 +148,9 @@ class Discovery:
                 if key in seen:
                     continue
                 seen.add(key)
+                if is_kept(candidate):
+                    outputs += [candidate] * is_text(candidate)
+                    continue
                 found = self._look(candidate, path if directory else os.path.dirname(path))
                 if isinstance(found, FoundLog):
                     logs.append(found)
@@ -129,11 +158,12 @@ class Discovery:
                     others += 1
                 else:
                     skipped.append(found)
+        outputs.sort(key=_changed)
         if not logs:
-            raise NothingFound(_nothing(self.paths, skipped, others))
+            raise NothingFound(_nothing(self.paths, skipped, others), outputs)
         logs.sort(key=lambda log: (log.started, log.path))
         kept = newest(logs) if self._latest else logs
-        return Found(self.paths, tuple(kept), tuple(skipped), others, tuple(notes))
+        return Found(self.paths, tuple(kept), tuple(skipped), others, tuple(notes), outputs=tuple(outputs))
 
     def _look(self, path: str, top: str) -> FoundLog | Skipped:
         try:
@@ -202,6 +232,13 @@ def _walk(top: str, skipped: list[Skipped], notes: list[str]) -> Iterator[str]:
                     notes.append(f"more than {MAX_FILES:,} files below {top}: the rest was not looked at")
                     return
                 yield entry.path
+
+
+def _changed(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
 
 
 def _inside(path: str, top: str) -> bool:

@@ -17,8 +17,8 @@ from textual.message import Message
 from tltui.commands import Where
 from tltui.text.document import Document
 from tltui.widgets.bindings import bindings
+from tltui.widgets.document_live import LiveCanvas, is_live
 from tltui.widgets.document_names import Stop
-from tltui.widgets.document_selecting import SelectingCanvas
 from tltui.widgets.document_strips import WHOLE
 
 PLACES = 500
@@ -38,7 +38,7 @@ class Place:
     folded: frozenset[int]
 
 
-class DocumentView(SelectingCanvas):
+class DocumentView(LiveCanvas):
     """Shows a document; `commands.py` says which keys call its `action_…` methods."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.DOCUMENT)
@@ -164,6 +164,8 @@ class DocumentView(SelectingCanvas):
             found = document.where(place.anchor)
             line = place.line if found is None else found
             column, offset, x = place.column, place.offset, place.x
+            if is_live(document) and place.line >= place.lines - 1:  # one was following
+                line = len(document) - 1
         wanted, line = line, min(max(line, 0), max(len(document) - 1, 0))
         self._show_document(document, rows, line, column, offset, x)
         if top is not None or at is not None:

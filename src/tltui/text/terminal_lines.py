@@ -31,7 +31,7 @@ def shown(line: bytes) -> bytes:
     """What a terminal shows of a line."""
     if b"\r" in line:
         states = line.split(b"\r")
-        line = next((state for state in reversed(states) if not _is_blank(state)), states[-1])
+        line = next((state for state in reversed(states) if not _is_blank(state)), states[0])
     return _STEERING.sub(b"", line) if b"\x1b" in line else line
 
 

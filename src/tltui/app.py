@@ -18,6 +18,7 @@ from textual.dom import DOMNode
 
 from tltui.commands import BY_ID, Command, Where, clashes
 from tltui.config import Config, read_config
+from tltui.messages import Again
 from tltui.model.run import Run
 from tltui.running.job import Job
 from tltui.screens.browser import Browser
@@ -82,6 +83,15 @@ class TltuiApp(Surviving, TypeAhead):
         if is_new and self.browser.is_mounted:
             self.browser.user_acts()
         await super().on_event(event)
+
+    def on_again(self, message: Again) -> None:
+        """Everything is read from its beginning: by a main screen of its own, in the place of this one."""
+        old = self.browser
+        run = Run(message.found)
+        run.reading = old.trace.reading  # the gate of the scheduler stays
+        self.browser = Browser(replace(old.around, run=run), self.report, message.ref)
+        old.is_replaced = True
+        self.switch_screen(self.browser)
 
     def perform(self, command: Command) -> None:
         """Run a command from the palette where it belongs."""

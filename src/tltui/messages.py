@@ -8,13 +8,22 @@ from dataclasses import dataclass
 from textual.message import Message
 
 from tltui.model.run import Event
+from tltui.sources.discover import Found
 
 
 @dataclass
 class Scanned(Message):
-    """The logs were read on."""
+    """The logs were read on; None: all that was there in the beginning has been read."""
 
-    event: Event
+    event: Event | None
+
+
+@dataclass
+class Again(Message):
+    """All logs are to be read from their beginning: what there is now, and the address to go to then."""
+
+    found: Found
+    ref: str
 
 
 @dataclass

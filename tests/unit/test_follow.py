@@ -17,7 +17,7 @@ from tltui.documents.build import build
 from tltui.documents.tree.listing import listing_document
 from tltui.model.follow import Follower, open_run
 from tltui.model.nodes import Process
-from tltui.model.run import Run
+from tltui.model.run import Run, settle
 from tltui.model.status import Status
 from tltui.sources.discover import Discovery
 from tltui.text.document import Options, error_document
@@ -37,16 +37,21 @@ def part(compile_: int, *, ended: bool = True) -> bytes:
 
 
 class Live:
-    """A run that is followed, and the hand that writes its log."""
+    """A run that is followed, and the hand that writes its log. `polled`: each look is one at those files whose turn it is."""
 
-    def __init__(self, directory: Path, begin: bytes) -> None:
+    def __init__(self, directory: Path, begin: bytes, polled: bool = False) -> None:
+        self.polled = False
+        self.now = 1000.0
         self.path = directory / "dedicated_log_torch_trace_a.log"
         self.path.write_bytes(begin)
         self.writers = HeldWriters()
         discovery = Discovery([str(directory)])
         self.run = Run(discovery.look())
-        self.follower = Follower(self.run, discovery, self.writers)
+        self.follower = Follower(self.run, discovery, self.writers, clock=lambda: self.now)
         self.look()
+        self.polled = polled
+        if polled:
+            self.look()  # only now the directory is listed for the first time
 
     def write(self, data: bytes) -> None:
         with self.path.open("ab") as file:
@@ -54,7 +59,16 @@ class Live:
         self.look()
 
     def look(self) -> None:
-        read(self.run, self.follower)
+        self.now += 20.0
+        if not self.polled:
+            read(self.run, self.follower)
+            return
+        for event in self.follower.look():
+            self.run.take(event)
+        self.now += 1.0
+        for event in self.follower.look():  # what the directory was found to have
+            self.run.take(event)
+        settle(self.run)
 
     def statuses(self) -> dict[str, str]:
         return {str(c.ref): str(c.status) for c in self.run.compiles() if c.is_compile}
@@ -66,11 +80,11 @@ class Live:
         return "\n".join(texts_of(build(self.run, ref, Options())))
 
 
-@pytest.fixture
-def live(tmp_path: Path) -> Live:
+@pytest.fixture(params=["read", "look"])
+def live(tmp_path: Path, request: pytest.FixtureRequest) -> Live:
     directory = tmp_path / "trace"
     directory.mkdir()
-    return Live(directory, part(0))
+    return Live(directory, part(0), polled=request.param == "look")
 
 
 def test_a_record_is_there_when_it_is_whole(live: Live) -> None:

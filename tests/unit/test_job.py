@@ -176,14 +176,15 @@ def test_a_second_job_keeps_its_output_beside_the_first(started: Started) -> Non
     with pytest.raises(NothingFound) as nothing:
         discover([str(Path(first.output).parent)])
     assert nothing.value.outputs == (first.output, second.output)
-    assert not without_logs(["trace"], nothing.value).is_awaited
+    assert without_logs(["trace"], nothing.value).is_over
 
 
 def test_a_full_disk_costs_output_and_nothing_else(tmp_path: Path) -> None:
     state = tmp_path / "output.json"
     words = [sys.executable, "-I", "-S", keeper.__file__, "/dev/full", str(state), "80", "24"]
     program = "import sys\nsys.stdout.write('x' * 100_000)\nsys.exit(4)"
-    subprocess.run([*words, sys.executable, "-c", program], input=b"", stdout=subprocess.DEVNULL, start_new_session=True, check=True)
+    words += [sys.executable, "-c", program]
+    subprocess.run(words, input=b"", stdout=subprocess.DEVNULL, start_new_session=True, check=True)
     found = read_state(str(tmp_path / "output.txt"))
     assert found is not None and (found.code, found.missing) == (4, 100_000)
     assert "97.7 KB that it printed are missing here: No space left on device" in said_of(found)[1]
@@ -220,7 +221,8 @@ def test_a_state_from_elsewhere(tmp_path: Path) -> None:
         Path(state_path(str(output))).write_text(text)
         assert read_state(str(output)) is None
     assert OutputDocument(str(output)).badge == ""
-    says = '{"written_by": "tltui run", "host": "far", "keeper": 1, "pid": 7, "code": "x", "missing": -1, "command": ["\\u001b[2J"]}'
+    says = '{"written_by": "tltui run", "host": "far", "keeper": 1, "pid": 7, "code": "x", "missing": -1, '
+    says += '"command": ["\\u001b[2J"]}'
     Path(state_path(str(output))).write_text(says)
     document = OutputDocument(str(output))
     assert document.state is not None and is_kept_on(document.state) is None

@@ -17,7 +17,9 @@ from tltui.text.search import find
 from tltui.text.terminal_lines import shown
 
 pure = settings(deadline=None, derandomize=True, max_examples=200)
-PIECES = [b"\n", b"\r", b"\r\n", b"a", b"b", b"ab", b" ", "█".encode(), b"\xff", b"\x1b[31m", b"\x1b[K", b"\x1b]0;t\x07", b"\x1b", b"\t"]
+PIECES = [
+    b"\n", b"\r", b"\r\n", b"a", b"b", b"ab", b" ", "█".encode(), b"\xff", b"\x1b[31m", b"\x1b[K", b"\x1b]0;t\x07", b"\x1b", b"\t",
+]  # fmt: skip
 printed = st.lists(st.sampled_from(PIECES), max_size=60).map(b"".join)
 
 

@@ -4,24 +4,42 @@
     for event in follower.read():      # reads files, touches no node: any one thread may do it
         run.take(event)                # the thread that owns the run
 
-One `read` is one look at the files: everything that is there now. What it gives says nothing that more bytes make wrong: a log
-has `ended` only when it is known that nobody writes into it (`tltui.sources.writers`).
+One `read` is one look at all files: everything that is there now. `look`, to be asked twice a second, looks at those whose turn it
+is (`tltui.sources.turns`): no more than `RATE` looks a second, however many files there are. What they give says nothing that more
+bytes make wrong: a log has `ended` only when it is known that nobody writes into it (`tltui.sources.writers`).
 """
 
 from __future__ import annotations
 
 import os
+import stat
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tltui.model.run import Added, Event, Failed, Looked, Lost, Moved, Read, Run, settle
-from tltui.sources.discover import Discovery, Found, FoundLog, NothingFound
+from tltui.model.run import Added, Event, Failed, Looked, Lost, Moved, Read, Run, Unreadable, settle
+from tltui.sources.discover import SNIFF, Discovery, Found, FoundLog, NothingFound
+from tltui.sources.turns import Turns
+from tltui.sources.watching import Watching, name_of
 from tltui.sources.writers import Writers
 from tltui.trace.files import CUT_OFF, REPLACED, FileBytes, Gone, Identity, identity_of
 from tltui.trace.scan import STEP, Scanner
 
 PATIENCE = 2
 """How often a log is found shorter than it was before it counts as cut off: writers of some file systems take bytes back."""
+RATE = 200.0
+"""Looks a second at files and directories, all together."""
+FOR_NEW = 4
+"""One look of so many is for logs that are not known yet."""
+STILL = 3.0
+"""Seconds without a change after which it is asked whether anybody still writes into a log."""
+ASKED_AGAIN = 5.0
+"""Seconds between two such questions, and so many times what the last one took."""
+PART = 50
+FAILED = (-2, -2)
+"""What stands for size and time of a file that could not be read."""
+DELETED = "the file was deleted"
+GOES_ON = "it is written on, though it was taken for ended"
 
 
 @dataclass(slots=True)
@@ -34,6 +52,9 @@ class _Followed:
     """None when nothing more will be read."""
     seen: tuple[int, int] = (-1, -1)  # size and time of the last change when it was read
     short: int = 0
+    unreadable: str = ""
+    status: os.stat_result | None = None
+    """Of the last look."""
 
     @property
     def done(self) -> bool:
@@ -49,27 +70,40 @@ class Follower:
         discovery: Discovery | None = None,
         writers: Writers | None = None,
         faulted: Callable[[Exception], object] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._faulted = faulted  # told of a fault of ours, which then costs one log; without it the fault is raised
         self._discovery = discovery
         self._writers = writers or Writers()
         self._is_over = run.found.is_over
+        self._clock = clock
+        self._found = run.found
         self._logs: list[_Followed] = []
+        self._turns: Turns[int] = Turns()
+        self._watching: Watching | None = None
+        self._looked = clock()
+        self._asked = self._looked  # when it was last found out who writes
+        self._took = 0.0
         for model in run.models:
             assert isinstance(model.log.source, FileBytes)
             self._follow(model.log.path, model.log.source)
 
     def _follow(self, path: str, source: FileBytes) -> _Followed:
         followed = _Followed(path, source, Scanner(source))
+        self._turns.add(len(self._logs), self._clock())
         self._logs.append(followed)
         return followed
 
     def read(self, size: int = STEP) -> Iterator[Event]:
         """Everything that is written by now and was not there before, in pieces of about `size` bytes."""
-        yield from self._discover()
         look: dict[int, os.stat_result] = {}
         for number in range(len(self._logs)):
             if not self._logs[number].done:
+                yield from self._stat(number, look)
+        known = len(self._logs)
+        yield from self._discover()
+        for number in range(known, len(self._logs)):
+            if number not in look:
                 yield from self._stat(number, look)
         for number, status in look.items():
             followed = self._logs[number]
@@ -83,30 +117,112 @@ class Follower:
                 if self._logs[number].path in ended:
                     yield from self._read(number, status, True, size)
 
+    def look(self) -> Iterator[Event]:
+        """What is new in the files whose turn it is, and in the directories. `read` comes first; then this, twice a second."""
+        now = self._clock()
+        most = max(int(min(now - self._looked, 1.0) * RATE), FOR_NEW)
+        self._looked = now
+        if self._discovery is not None:
+            yield from self._new_logs(self._discovery, now, most // FOR_NEW)
+        for number in self._turns.take(now, most - most // FOR_NEW):
+            yield from self._look_at(number, now)
+        yield from self._ends(now)
+
+    def has_grown(self) -> bool:
+        """Whether there is something to read: looks at the files whose turn it is, and reads nothing."""
+        now = self._clock()
+        most = max(int(min(now - self._looked, 1.0) * RATE), 1)
+        self._looked = now
+        for number in self._turns.take(now, most):
+            self._turns.looked(number, now, False)
+            followed = self._logs[number]
+            try:
+                status = os.stat(followed.path)
+            except OSError:
+                continue
+            if (status.st_size, status.st_mtime_ns) != followed.seen:
+                return True
+        return False
+
+    def _look_at(self, number: int, now: float) -> Iterator[Event]:
+        followed = self._logs[number]
+        look: dict[int, os.stat_result] = {}
+        yield from self._stat(number, look)
+        status = look.pop(number, None)
+        for other, new in look.items():
+            yield from self._read(other, new, False, STEP)
+        changed = status is not None and (status.st_size, status.st_mtime_ns) != followed.seen
+        if status is not None and changed:
+            if followed.done:
+                followed.seen = (status.st_size, status.st_mtime_ns)
+                yield from self._unreadable(number, GOES_ON)
+            else:
+                yield from self._read(number, status, False, STEP)
+                yield from self._begun(number)
+        self._turns.looked(number, now, changed and not followed.unreadable)
+
+    def _ends(self, now: float) -> Iterator[Event]:
+        """Logs into which nobody writes any more. Looking at all processes takes long where there are many: it is done seldom."""
+        if now - self._asked < max(ASKED_AGAIN, PART * self._took):
+            return
+        still = {
+            number: followed.status
+            for number, followed in enumerate(self._logs)
+            if not followed.done and followed.status is not None and self._turns.quiet(number, now) >= STILL
+        }
+        if not still:
+            return
+        ended = self._writers.ended({self._logs[number].path: status for number, status in still.items()})
+        self._asked, self._took = self._clock(), self._clock() - now
+        for number, status in still.items():
+            if self._logs[number].path in ended:
+                self._turns.drop(number)
+                yield from self._read(number, status, True, STEP)
+
+    def _new_logs(self, discovery: Discovery, now: float, most: int) -> Iterator[Event]:
+        if self._watching is None:
+            self._watching = Watching(discovery, now)
+        for log in self._watching.look(now, most):
+            identity = _identity(log.path)
+            if any(identity == followed.source.identity and not followed.source.gone for followed in self._logs):
+                continue  # another name of what is read already
+            yield self._look_known((*self._found.logs, log))
+            yield self._added(log)
+
+    def _begun(self, number: int) -> Iterator[Event]:
+        """When a log began is said by its first event, which its beginning may not have had yet when the log was found."""
+        path = self._logs[number].path
+        known = next((log for log in self._found.logs if log.path == path), None)
+        if self._discovery is None or known is None or known.clock is not None or known.size >= SNIFF:
+            return
+        again = self._discovery.look_at(path)
+        if isinstance(again, FoundLog):
+            yield self._look_known(tuple(again if log is known else log for log in self._found.logs))
+
+    def _look_known(self, logs: tuple[FoundLog, ...]) -> Looked:
+        self._found = replace(self._found, logs=logs)
+        return Looked(self._found)
+
+    def _unreadable(self, number: int, reason: str) -> Iterator[Event]:
+        followed = self._logs[number]
+        if reason != followed.unreadable:
+            followed.unreadable = reason
+            yield Unreadable(number, reason)
+
     def _discover(self) -> Iterator[Event]:
-        """Logs that are new, and logs that have another name now."""
+        """Logs that are new."""
         if self._discovery is None:
             return
         try:
             found = self._discovery.look()
         except NothingFound:
             return
-        yield from self._renamed(found.logs)
+        self._found = found
         yield Looked(found)
         names = {followed.path for followed in self._logs}
         for log in found.logs:
             if log.path not in names:
                 yield self._added(log)
-
-    def _renamed(self, logs: tuple[FoundLog, ...]) -> Iterator[Event]:
-        """Logs that have another name now. What they were called may be new logs."""
-        names = {followed.path for followed in self._logs}
-        new = {identity: log.path for log in logs if log.path not in names and (identity := _identity(log.path))}
-        for number, followed in enumerate(self._logs if new else ()):
-            path = new.get(followed.source.identity or (-1, -1))
-            if path is not None and _identity(followed.path) != followed.source.identity:
-                followed.path = followed.source.path = path
-                yield Moved(number, path)
 
     def _added(self, log: FoundLog) -> Added:
         return Added(log, self._follow(log.path, FileBytes(log.path)).source)
@@ -120,22 +236,47 @@ class Follower:
             if followed.seen == (-1, -1):
                 followed.scanner = None
                 yield Failed(number, error)
+            elif isinstance(error, FileNotFoundError) and (name := self._name_of(followed)) is not None:
+                yield from self._moved(number, name)
+            else:
+                reason = DELETED if isinstance(error, FileNotFoundError) else error.strerror or str(error)
+                yield from self._unreadable(number, reason)
             return  # what was read before stays; the next look may find it again
         if followed.source.identity not in (None, identity_of(status)):
-            yield from self._lost(number, REPLACED, status, look)
+            if (name := self._name_of(followed)) is not None:
+                yield from self._moved(number, name)
+            else:
+                yield from self._lost(number, REPLACED, status, look)
         elif followed.scanner is not None and status.st_size < followed.scanner.reached:
             followed.short += 1
             if followed.short >= PATIENCE:
                 yield from self._lost(number, CUT_OFF, status, look)
         else:
             followed.short = 0
-            look[number] = status
+            look[number] = followed.status = status
+
+    @staticmethod
+    def _name_of(followed: _Followed) -> str | None:
+        """The other name that a log has now, '' if it has none."""
+        identity = followed.source.identity
+        return name_of(followed.path, identity) if identity is not None else None
+
+    def _moved(self, number: int, path: str) -> Iterator[Event]:
+        """A log has another name now. What it was called may be a new log."""
+        followed = self._logs[number]
+        if self._watching is not None:
+            self._watching.renamed(followed.path)
+        followed.path = followed.source.path = path
+        yield Moved(number, path)
 
     def _lost(self, number: int, reason: str, status: os.stat_result, look: dict[int, os.stat_result] | None) -> Iterator[Event]:
         """What was read is not in the file any more; what is there now is another log."""
         followed = self._logs[number]
         followed.scanner, followed.source.gone = None, reason
+        self._turns.drop(number)
         yield Lost(number, reason)
+        if not stat.S_ISREG(status.st_mode):
+            return
         log = FoundLog(followed.path, status.st_size, None, "", status.st_mtime, status.st_mtime)
         yield Added(log, self._follow(followed.path, FileBytes(followed.path)).source, instead_of=number)
         if look is not None:
@@ -147,7 +288,7 @@ class Follower:
         now = (status.st_size, status.st_mtime_ns)
         if now == followed.seen and not last:
             return
-        followed.seen = now
+        is_first, followed.seen, followed.status = followed.seen == (-1, -1), now, status
         finished = False
         while not finished and followed.scanner is not None:
             try:
@@ -160,8 +301,12 @@ class Follower:
                 yield from self._read(len(self._logs) - 1, status, last, size)
                 return
             except OSError as error:
-                followed.scanner = None
-                yield Failed(number, error)
+                if is_first or last:
+                    followed.scanner = None
+                    yield Failed(number, error)
+                else:  # it is tried again
+                    followed.seen = FAILED
+                    yield from self._unreadable(number, error.strerror or str(error))
                 return
             except Exception as error:
                 if self._faulted is None:
@@ -173,6 +318,7 @@ class Follower:
             if batch.finished:
                 followed.scanner = None
             yield Read(number, batch)
+        yield from self._unreadable(number, "")
 
 
 def open_run(found: Found, writers: Writers | None = None) -> Run:

@@ -77,13 +77,21 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A log that was read cannot be looked at now; or with '' as its reason it can again."""
+
+    log: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Looked:
     """What the paths of the run hold now."""
 
     found: Found
 
 
-Event = Read | Failed | Added | Moved | Lost | Looked
+Event = Read | Failed | Added | Moved | Lost | Unreadable | Looked
 """What `tltui.model.follow` finds out about the files of a run."""
 
 
@@ -104,6 +112,8 @@ class Run:
         """Path of a log → why it could not be read to its end."""
         self.lost: list[tuple[str, str]] = []
         """Path of a log, and why what was read of it is not in the file any more."""
+        self.unreadable: dict[str, str] = {}
+        """Path of a log that was read and cannot be looked at now → why: it was deleted, the file system fails."""
         self._ranks: list[Rank] = []
         self._stale = False
 
@@ -128,6 +138,8 @@ class Run:
                 self.models[event.log].log.path = event.path
             elif isinstance(event, Lost):
                 self._lose(event)
+            elif isinstance(event, Unreadable):
+                self._say_unreadable(event)
             else:
                 self._look(event.found)
         return Delta((), True)
@@ -145,6 +157,13 @@ class Run:
         model = self.models[event.log]
         self.lost.append((model.log.path, event.reason))
         model.end()
+
+    def _say_unreadable(self, event: Unreadable) -> None:
+        path = self.models[event.log].log.path
+        if event.reason:
+            self.unreadable[path] = event.reason
+        else:
+            self.unreadable.pop(path, None)
 
     def _look(self, found: Found) -> None:
         """The sizes of the logs and the times at which they began are known better now."""
@@ -176,8 +195,8 @@ class Run:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether there is no log yet, and a job runs that may write one."""
-        return self.found.is_awaited and not self.models
+        """Whether there is no log yet, and a job may run that writes one."""
+        return not self.models and not self.found.is_over
 
     @property
     def is_read(self) -> bool:
@@ -192,6 +211,11 @@ class Run:
         if self.is_awaited:
             return "there is no record yet"
         return "the job may still be writing the log" if self.is_read else "the log is still being read"
+
+    @property
+    def clock(self) -> str:
+        """`MMDD HH:MM:SS.micros` of the last record of the run, in local time of the job; '' where that is not known."""
+        return max((model.log.clock for model in self.models), default="")
 
     @property
     def tails(self) -> list[tuple[str, Tail]]:

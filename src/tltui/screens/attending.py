@@ -19,8 +19,8 @@ from tltui.screens.main_screen import MainScreen
 from tltui.sources.discover import awaited
 from tltui.sources.kept import JobState
 from tltui.text import tokens
-from tltui.text.document import Document, Options, Piece
-from tltui.work.watching import Watch
+from tltui.text.document import Document, Options
+from tltui.work.watch import Watch
 
 PATIENCE = 10.0
 """Seconds that a job has to end after ctrl+c before one is asked again."""
@@ -56,6 +56,7 @@ class Attending:
             return
         self.resized()
         self._watched()
+        bench.job_changed(self._remark())
         bench.keep_cursor()
         bench.show_ref(REF, by_user=False, at=END)
         bench.document_view.focus()
@@ -71,18 +72,14 @@ class Attending:
         if self._job is not None and view.size.height:
             self._job.resize(max(view.text_width, 20), max(view.size.height, 5))
 
-    def header(self) -> list[Piece]:
+    def _remark(self) -> str:
         """What the line above says of the job."""
-        if self._job is None:
-            return []
         state, is_lost = self._told
-        waiting: list[Piece] = [("  waiting for the first record", tokens.RUNNING)] if self._bench.trace.is_awaited else []
         if is_lost:
-            return [("  not known how the job ended", tokens.WARN)]
+            return "not known how the job ended"
         if state is None or state.ended is None:
-            return [("  job runs", tokens.RUNNING), *waiting]
-        said = how_it_ended(state)
-        return [(f"  job ended: {said}", tokens.ERROR if state.code else tokens.OK)]
+            return "job runs"
+        return f"job: {how_it_ended(state)}"
 
     # what it prints
 
@@ -153,10 +150,10 @@ class Attending:
         """The job began, ended, or what it left behind did. `is_awaited`: a log may come, or is there and will be read."""
         bench, before = self._bench, self._told[0]
         self._told = state, is_lost
-        if not is_awaited and bench.trace.found.is_awaited:
-            bench.trace.found = replace(bench.trace.found, is_awaited=False)
+        if not is_awaited and bench.trace.is_awaited:
+            bench.trace.found = replace(bench.trace.found, is_over=True)
             bench.trace.version += 1
-        bench.job_changed()
+        bench.job_changed(self._remark())
         if state is None or state.ended is None or (before is not None and before.ended is not None):
             return
         if self._is_leaving:

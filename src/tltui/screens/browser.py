@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 import gc
-import time
-from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 from textual.binding import BindingType
 
 from tltui.analyses.torch_version import torch_version
-from tltui.commands import Where
-from tltui.documents.format import clip, plural, seconds, size_of
-from tltui.documents.tree.outline import marks, path_to
-from tltui.messages import Scanned
-from tltui.model.follow import Follower
-from tltui.model.run import Event, settle
+from tltui.commands import BY_ID, Where, shown
+from tltui.documents.format import plural
+from tltui.documents.tree.header import header
+from tltui.documents.tree.outline import path_to
+from tltui.messages import Again, Scanned
 from tltui.model.walk import interesting
 from tltui.screens.browser_commands import BrowserCommands
+from tltui.screens.following import Following
 from tltui.screens.main_screen import NARROW
 from tltui.screens.workbench import Surroundings
+from tltui.sources.discover import Discovery, NothingFound
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.widgets.bars import RunBar
 from tltui.widgets.bindings import bindings
 from tltui.widgets.document_view import DocumentView
-from tltui.work.scanning import Scan
+from tltui.work.scheduler import Place, Steps
 
-REDRAW = 0.5
-"""Seconds between two redraws of counts while the scan runs."""
-AGAIN = 0.005
-"""Seconds after which the UI thread asks again for the run, which is being read."""
+FOLLOW = BY_ID["app.follow"]
 LAST_SLICE = 0.3
 """Seconds that leaving waits for what is being read at that moment."""
 LAST_WRITE = 10.0
@@ -43,22 +41,20 @@ class Browser(BrowserCommands):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.EVERYWHERE)
 
-    def __init__(self, around: Surroundings, faulted: Callable[[BaseException], object]) -> None:
+    def __init__(self, around: Surroundings, faulted: Callable[[BaseException], object], back_to: str = "") -> None:
+        """`back_to`: the address to go to when all has been read."""
         super().__init__(around, faulted)
-        self._faulted = faulted
-        self._waiting: deque[Event] = deque()
-        self._scan: Scan | None = None
-        self._redrawn = 0.0
-        self._is_new = False
+        self.following = Following(self, faulted)
         self._version = ""
+        self._is_settled = False  # the cursor was put where it belongs: from then on only the user moves it
+        self._back_to = back_to
+        self.is_replaced = False
 
     def on_mount(self) -> None:
         """Everything is in its place: draw it once, then begin to read."""
         self.document_view.on_position = self._moved
-        follower = Follower(self.trace, faulted=self._faulted)
-        self._scan = Scan(follower, lambda event: self.post_message(Scanned(event)), self._faulted)
         self.tree_view.focus()
-        self._say_run()
+        self.say_run()
         for problem in self.config.problems:
             self.tell(problem, tokens.WARN)
         self.call_after_refresh(self._begin)
@@ -71,14 +67,14 @@ class Browser(BrowserCommands):
         self.attending.begin()
         if not self.shown_ref:
             self.show_ref("", by_user=False)
-        if self._scan:
-            self._scan.start()
+        self.following.start()
 
     def on_unmount(self) -> None:
-        """The app ends: so does the work, when what was to be written is written."""
-        if self._scan:
-            self._scan.stop()
+        """The app ends: so does the work, when what was to be written is written. Unless another one takes over."""
+        self.following.stop()
         self.attending.end()
+        if self.is_replaced:
+            return
         for task in self.around.writing:
             task.ended.wait(LAST_WRITE)
         self.scheduler.stop()
@@ -87,47 +83,29 @@ class Browser(BrowserCommands):
 
         end_all()
 
-    # the scan
+    # the run
 
     def on_scanned(self, message: Scanned) -> None:
         """A batch arrived."""
-        self._waiting.append(message.event)
-        self._take_over()
+        self.following.take_over(message.event)
 
-    def _take_over(self) -> None:
-        """Take over what was read. While a slice of reading is going on the run must not change: it is done a little later."""
-        while self._waiting:
-            with self.scheduler.gate.at_once() as may:
-                if may:
-                    self._apply(self._waiting.popleft())
-            if not may:
-                self.set_timer(AGAIN, self._take_over)
-                return
-            if self._scan:
-                self._scan.applied()
-            now = time.monotonic()
-            if self.trace.is_read or now - self._redrawn >= REDRAW:
-                self._redrawn = now
-                self._run_changed()
-
-    def _apply(self, event: Event) -> None:
-        self._is_new |= self.trace.take(event).new
-        if self.trace.is_read:
-            settle(self.trace)
-
-    def _run_changed(self) -> None:
-        """The run has grown: counts, new nodes, and until the first key the cursor on the most interesting place."""
-        self.tree_view.run_changed(self._is_new)
-        self._is_new = False
-        self._say_run()
-        if not self._steered:
+    def run_changed(self, is_new: bool, is_read: bool) -> None:
+        """The run has grown: counts, new nodes. Until the first key, and until all that was there has been read (`is_read`), the
+        cursor goes to the most interesting place; then nothing moves by itself."""
+        self.tree_view.run_changed(is_new)
+        self.say_run()
+        if not (self._steered or self._is_settled):
             best = interesting(self.trace)
             if best is not None:
                 keys = path_to(self.trace, best)
-                if self.tree_view.node.key != keys[-1] or self.trace.is_read:
+                if self.tree_view.node.key != keys[-1] or is_read:
                     self.tree_view.reveal(keys, by_user=False)
         elif self._is_overview():
             self.reload()
+        self._is_settled |= is_read and bool(self.trace.models)
+        if is_read and self._back_to:
+            self.go(self._back_to)
+            self.tell("read again")
 
     def _is_overview(self) -> bool:
         return not self.document_view.document.language
@@ -137,41 +115,42 @@ class Browser(BrowserCommands):
         self._steered = True
         self.status.quiet()
 
-    def job_changed(self) -> None:
-        """The job that was started ended."""
-        self._say_run()
+    def job_changed(self, remark: str) -> None:
+        """What is known of the job that was started changed."""
+        self.following.remark = remark
+        self.say_run()
         if self._is_overview():
             self.reload()
 
+    def action_follow(self) -> None:
+        """Follow what the job writes, or do not."""
+        self.following.toggle()
+
+    def action_read_again(self) -> None:
+        """Read all logs from their beginning."""
+        self.tell("reading again …")
+        self.scheduler.do(self._looking(), place=Place.LONG)
+
+    def _looking(self) -> Steps:
+        found = self.trace.found
+        latest = found.discovery is not None and found.discovery.latest
+        try:
+            again = replace(Discovery(found.paths, latest).look(), is_over=found.is_over)
+        except NothingFound as nothing:
+            self.answer(partial(self.tell, f"{str(nothing).splitlines()[0]}; what was read stays", tokens.WARN))
+            return
+        self.answer(partial(self.post_message, Again(again, self.shown_ref)))
+        yield None
+
     # what the bars say
 
-    def _say_run(self) -> None:
+    def say_run(self) -> None:
+        """The line above."""
         run = self.trace
-        tally = run.tally
         if not self._version:
             self._version = next((v for process in run.processes() if (v := torch_version(process))), "")
-        left: list[Piece] = [(f" {clip(run.title, 40)}", tokens.TITLE)]
-        if self._version:
-            left.append((f"  torch {clip(self._version, 24)}", tokens.DIM))
-        if len(run.ranks) > 1:
-            left.append(f"  {plural(len(run.ranks), 'rank')}")
-        left += self.attending.header()
-        left.append(f"  {plural(tally.compiles, 'compile')}")
-        for count, mark, word, style in marks(tally, self.ascii_only):
-            left.append((f"  {mark} {count:,} {word}", style))
-        if run.damaged:
-            left.append((f"  {run.damaged} damaged", tokens.WARN))
-        if run.lost:
-            left.append((f"  {plural(len(run.lost), 'log')} changed", tokens.WARN))
-        skipped = len(run.found.skipped) + len(run.failures)
-        if skipped:
-            left.append((f"  {skipped} not opened", tokens.WARN))
-        right: list[Piece] = []
-        if not run.is_read:
-            right = [(f"reading {100 * run.scanned // run.size}% of {size_of(run.size)} ", tokens.DIM)]
-        else:
-            words = [f"{seconds(tally.seconds)} compiling"] * (tally.seconds > 0) + ["may go on"] * (not run.finished)
-            right = [(" · ".join(words) + " ", tokens.DIM)] if words else []
+        key = self.config.keys.get(FOLLOW.id, FOLLOW.keys)[0]
+        left, right = header(run, self._version, self.following.live(), self.size.width, self.ascii_only, shown(key))
         self.query_one(RunBar).set(left, right)
 
     def _moved(self, moved: DocumentView.Moved) -> None:
@@ -204,8 +183,9 @@ class Browser(BrowserCommands):
         self.set_class(self.size.width < NARROW, "-narrow")
         if self.is_mounted:
             self.call_after_refresh(self.attending.resized)
-        if self.is_mounted and self._scan and self._is_overview():
-            self.call_after_refresh(self.reload)
+            self.say_run()
+            if self._is_overview():
+                self.call_after_refresh(self.reload)
 
     def on_descendant_focus(self) -> None:
         """The pane with the focus is the one that a narrow or zoomed screen shows."""

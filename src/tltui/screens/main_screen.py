@@ -146,7 +146,7 @@ class MainScreen(Workbench[None]):
         """The cursor of the tree is the user's from now on: nothing moves it to what is interesting."""
         self._steered = True
 
-    def job_changed(self) -> None:
+    def job_changed(self, remark: str) -> None:
         """What is known of the job that was started changed."""
 
     def go(self, ref: str, *, at: int | None = None) -> None:

@@ -18,6 +18,8 @@ from tltui.trace.files import FileBytes
 MAX_DEPTH = 8
 MAX_FILES = 20_000
 SNIFF = 1 << 16
+UNDECIDED = 512
+"""Bytes: a file that is shorter may still become a log."""
 SNIFF_ON = 64 << 20
 """How far a file is searched that begins with NULs, blank lines or payload lines."""
 TOGETHER = 60.0
@@ -33,6 +35,7 @@ _CUT = re.compile(rb"(?:\xef\xbb\xbf)?V\d{4} \d\d:\d\d:\d\d\.\d{6,} \d+(?: [^\n\
 
 OTHER = "not a TORCH_TRACE log"
 EMPTY = "empty: no records"
+KEPT = "what a job printed"
 UTF_16 = "UTF-16 text: convert it to UTF-8 first"
 _MAGIC = (
     (b"\x1f\x8b", "gzip-compressed: unpack it with gunzip first"),
@@ -86,8 +89,8 @@ class Found:
     """Nobody writes into any of them: known, however young they are."""
     outputs: tuple[str, ...] = ()
     """What jobs printed that tltui started (`sources/kept.py`), the newest last."""
-    is_awaited: bool = False
-    """There is no log yet, and a job runs that may write one."""
+    discovery: Discovery | None = field(default=None, compare=False, repr=False)
+    """What looked, and can look again."""
 
 
 class NothingFound(Exception):
@@ -120,7 +123,7 @@ def without_logs(paths: Iterable[str], nothing: NothingFound) -> Found:
     """What there is where jobs printed something, and wrote no log yet."""
     states = [state for output in nothing.outputs if (state := read_state(output)) is not None]
     may_come = any(state.ended is None and is_kept_on(state) is not False for state in states)
-    return Found(tuple(paths), (), (), outputs=nothing.outputs, is_awaited=may_come)
+    return Found(tuple(paths), (), (), is_over=not may_come, outputs=nothing.outputs)
 
 
 class Discovery:
@@ -128,7 +131,7 @@ class Discovery:
 
     def __init__(self, paths: Iterable[str], latest: bool = False) -> None:
         self.paths = tuple(paths)
-        self._latest = latest
+        self.latest = latest
         self._known: dict[str, tuple[tuple[int, int, int], FoundLog | Skipped]] = {}
 
     def look(self) -> Found:
@@ -148,12 +151,11 @@ class Discovery:
                 if key in seen:
                     continue
                 seen.add(key)
-                if is_kept(candidate):
-                    outputs += [candidate] * is_text(candidate)
-                    continue
                 found = self._look(candidate, path if directory else os.path.dirname(path))
                 if isinstance(found, FoundLog):
                     logs.append(found)
+                elif found.reason == KEPT:
+                    outputs += [candidate] * is_text(candidate)
                 elif directory and (found.reason == OTHER or _is_somebody_elses(found)):
                     others += 1
                 else:
@@ -162,10 +164,26 @@ class Discovery:
         if not logs:
             raise NothingFound(_nothing(self.paths, skipped, others), outputs)
         logs.sort(key=lambda log: (log.started, log.path))
-        kept = newest(logs) if self._latest else logs
-        return Found(self.paths, tuple(kept), tuple(skipped), others, tuple(notes), outputs=tuple(outputs))
+        kept = newest(logs) if self.latest else logs
+        return Found(self.paths, tuple(kept), tuple(skipped), others, tuple(notes), outputs=tuple(outputs), discovery=self)
+
+    def look_at(self, path: str) -> FoundLog | Skipped:
+        """One file below the paths."""
+        tops = [top for name in self.paths if path.startswith((top := os.path.expanduser(name)).rstrip(os.sep) + os.sep)]
+        return self._look(path, max(tops, key=len, default=os.path.dirname(path)))
+
+    def knows(self, path: str) -> bool:
+        """Whether it is known what a file is, and will be."""
+        (_, size, _), found = self._known.get(path, ((0, 0, 0), None))
+        return isinstance(found, FoundLog) or (found is not None and size >= UNDECIDED)
+
+    def forget(self, path: str) -> None:
+        """Another file has this name now."""
+        self._known.pop(path, None)
 
     def _look(self, path: str, top: str) -> FoundLog | Skipped:
+        if is_kept(path):
+            return Skipped(path, KEPT)
         try:
             status = os.stat(path)
         except OSError as error:

@@ -154,5 +154,7 @@ class Batch:
     """The end of the log was reached, and it is the end of what was written."""
     waiting: bool = False
     """The end of the log was reached, and more may come."""
+    clock: str = ""
+    """`MMDD HH:MM:SS.micros` of the last record of the log, in local time of the job, where all that is written has been read."""
     tail: Tail | None = None
     """With `waiting`: what could not be taken yet."""

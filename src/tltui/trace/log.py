@@ -61,6 +61,8 @@ class Log:
         """Changes when it ends."""
         self.tail: Tail | None = None
         """The incomplete record at the end of a log that may still be written."""
+        self.clock = ""
+        """`MMDD HH:MM:SS.micros` of its last record, in local time of the job; '' where that is not known."""
         self.waiting = False
         """Whether all of it that is written by now has been read."""
 
@@ -88,6 +90,7 @@ class Log:
         if batch.finished:
             self.end()
         self.tail, self.waiting = batch.tail, batch.waiting
+        self.clock = batch.clock or self.clock
 
     def end(self) -> None:
         """Nothing more will come."""

@@ -25,6 +25,7 @@ STEP = 1 << 20
 BLOCK = 1 << 18
 """Bytes looked at together: they stay in the processor's cache."""
 LINE = re.compile(rb"\n(?=[^\t])")
+CLOCK = re.compile(rb"[A-Z](\d{4} \d\d:\d\d:\d\d\.\d{6,}) ")
 TAB, NEWLINE = ord("\t"), ord("\n")
 ZEROS = bytes(BLOCK)
 CLOSED = -2
@@ -90,15 +91,23 @@ class Scanner:
         """
         self._batch = batch = Batch(self._count)
         left = size
-        while left > 0 and not (batch.finished or batch.waiting):
-            if self._read < self._closed:
-                left -= self._take(min(BLOCK, self._closed - self._read))
-            elif self._final:
-                self._flush()
-                self._finish()
-            else:
-                left -= self._look(min(BLOCK, left), last)
+        try:
+            while left > 0 and not (batch.finished or batch.waiting):
+                if self._read < self._closed:
+                    left -= self._take(min(BLOCK, self._closed - self._read))
+                elif self._final:
+                    self._flush()
+                    self._finish()
+                else:
+                    left -= self._look(min(BLOCK, left), last)
+        except OSError:
+            if self._count == batch.first:
+                raise
+            # what was found is handed over first; the next step fails again if the file still does
         batch.scanned = self._read
+        if (batch.finished or batch.waiting) and self._count:
+            found = CLOCK.search(self._source.read(self._at, 80))
+            batch.clock = found[1].decode() if found else ""
         return batch
 
     def _look(self, size: int, last: bool) -> int:

@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from tltui.model.follow import Follower
 from tltui.model.run import Event
 
 AHEAD = 4
 """Events that may wait for the UI thread."""
+TICK = 0.5
+"""Seconds between two looks at files that are followed."""
+GLANCE = 10.0
+"""Seconds between two looks at files that are not."""
 
 
 class Scan:
-    """One thread that reads the logs in turn and posts what it found. It never touches a widget or the run."""
+    """One thread that reads the logs in turn and posts what it found. It never touches a widget or the run.
+
+    It reads what is there, and posts None; then, while it follows, what comes. While it does not, it says once that there is more
+    (`grown`).
+    """
 
     def __init__(
-        self, follower: Follower, post: Callable[[Event], object], faulted: Callable[[BaseException], object]
+        self,
+        follower: Follower,
+        post: Callable[[Event | None], object],
+        faulted: Callable[[BaseException], object],
+        grown: Callable[[], object] = lambda: None,
     ) -> None:
         self._follower = follower
         self._post = post
         self._faulted = faulted
+        self._grown = grown
         self._stop = threading.Event()
+        self._wake = threading.Event()
+        self._follows = False
         self._room = threading.Semaphore(AHEAD)
         self._thread = threading.Thread(target=self._run, name="tltui scan", daemon=True)
 
@@ -32,18 +47,43 @@ class Scan:
     def stop(self) -> None:
         """End at the next step; does not wait."""
         self._stop.set()
+        self._wake.set()
         self._room.release()
 
     def applied(self) -> None:
         """The UI thread took over an event: there is room for one more."""
         self._room.release()
 
+    @property
+    def follows(self) -> bool:
+        """Whether it goes on reading what comes."""
+        return self._follows
+
+    def follow(self, on: bool) -> None:
+        """Go on reading what comes, or do not."""
+        self._follows = on
+        self._wake.set()
+
     def _run(self) -> None:
         try:
-            for event in self._follower.read():
-                self._room.acquire()
-                if self._stop.is_set():
-                    return
-                self._post(event)
+            self._take(self._follower.read())
+            self._take((None,))
+            has_grown = False
+            while not self._stop.is_set():
+                self._wake.wait(TICK if self._follows else None if has_grown else GLANCE)
+                self._wake.clear()
+                if self._follows:
+                    has_grown = False
+                    self._take(self._follower.look())
+                elif not has_grown and self._follower.has_grown():
+                    has_grown = True
+                    self._grown()
         except Exception as error:
             self._faulted(error)
+
+    def _take(self, events: Iterable[Event | None]) -> None:
+        for event in events:
+            self._room.acquire()
+            if self._stop.is_set():
+                return
+            self._post(event)

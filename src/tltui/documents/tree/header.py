@@ -1,0 +1,147 @@
+"""The line above the panes: what was opened, what happened in it, and whether it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tltui.documents.format import clip, plural, seconds, size_of
+from tltui.documents.tree.outline import marks
+from tltui.model.run import Run
+from tltui.text import tokens
+from tltui.text.document import Piece
+from tltui.text.width import cells as cell_len
+
+QUIET = 60.0
+"""Seconds without a record after which a log is quiet."""
+SILENT = (300.0, 600.0, 1200.0, 1800.0, 3600.0, 7200.0, 4 * 3600.0, 8 * 3600.0, 24 * 3600.0)
+"""Seconds after which it is said for how long there has been no record: few, so that the line changes seldom."""
+BETWEEN = " · "
+SPENT = 1
+TITLE = 40
+TITLE_SHORT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """Ranks of which there has been no record for long, while they have not ended."""
+
+    ranks: str
+    """`rank 3`, `ranks 0-6,8`; '' where the run has one only."""
+    seconds: float
+    """One of `SILENT`."""
+    inside: str = ""
+    """The innermost phase that one of them is in: `inductor_compile`; '' where none is, or that is not known yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What following found out."""
+
+    follows: bool = False
+    grown: bool = False
+    """There is more than was read, which nobody follows."""
+    quiet: bool = False
+    """There has been no record for `QUIET`."""
+    silent: Silent | None = None
+    was_live: bool = False
+    """It went on after it was opened: then it is worth saying that it has ended."""
+    remark: str = ""
+    """What else is known of the job, such as how its process ended."""
+
+
+def silence(quiet: float) -> float:
+    """The largest of `SILENT` that is over; 0 for none."""
+    return max((step for step in SILENT if step <= quiet), default=0.0)
+
+
+def state(run: Run, live: Live, follow_key: str = "F") -> Piece | None:
+    """Whether the run goes on, in a few words; None where nothing is to be said. It changes with a record, or with what it says."""
+    clock = run.clock[5:13]
+    if not run.models:
+        return ("waiting for the first record", tokens.RUNNING) if run.is_awaited else None
+    if run.finished:
+        return (f"ended{clock and f' · last record {clock}'}", tokens.DIM) if live.was_live else None
+    if live.grown:
+        return (f"has grown · {follow_key} follows it", tokens.WARN)
+    since = f"quiet since {clock}" if clock else "quiet"
+    if not live.follows:
+        return (f"{since if live.quiet else 'may go on'} · {follow_key} follows it", tokens.DIM)
+    if live.silent is not None:
+        who = f"{live.silent.ranks}: " if live.silent.ranks else ""
+        inside = f", inside {live.silent.inside}" if live.silent.inside else ""
+        return (f"{who}no record for {_long(live.silent.seconds)}{inside}", tokens.WARN)
+    if live.quiet:
+        return (since, tokens.DIM)
+    return (f"live{clock and f' · last record {clock}'}", tokens.OK)
+
+
+def _long(value: float) -> str:
+    return f"{value / 3600:.0f} h" if value >= 3600 else f"{value / 60:.0f} min"
+
+
+def header(
+    run: Run, version: str, live: Live, width: int, ascii_only: bool, follow_key: str = "F"
+) -> tuple[list[Piece], list[Piece]]:
+    """What stands at the left and at the right of the line; what matters least goes first where there is no room for all."""
+    pieces = _left(run, version, ascii_only)
+    right = _right(run, state(run, live, follow_key), live)
+    if _wide(pieces) + _wide([item for item in right if item[0] != SPENT], len(BETWEEN)) + 2 > width:
+        pieces = _left(run, version, ascii_only, words=False)
+    while _wide(pieces) + _wide(right, len(BETWEEN)) + 2 > width:
+        both = [item for item in (*pieces, *right) if item[0]]
+        if not both:
+            pieces = []
+            break
+        least = min(both, key=lambda item: item[0])
+        pieces = [item for item in pieces if item is not least]
+        right = [item for item in right if item is not least]
+        if least[0] == TITLE:
+            pieces.insert(0, (0, (f" {clip(run.title, TITLE_SHORT)}", tokens.TITLE)))
+    said = [piece for _, piece in right]
+    between: list[Piece] = [each for piece in said for each in ((BETWEEN, tokens.DIM), piece)][1:]
+    return [piece for _, piece in pieces], [*between, " "] if between else []
+
+
+Ranked = tuple[int, Piece]
+"""How much something matters (the smallest goes first; 0: it stays), and what is said."""
+
+
+def _left(run: Run, version: str, ascii_only: bool, words: bool = True) -> list[Ranked]:
+    tally = run.tally
+    pieces: list[Ranked] = [(TITLE, (f" {clip(run.title, TITLE)}", tokens.TITLE))]
+    if version:
+        pieces.append((2, (f"  torch {clip(version, 24)}", tokens.DIM)))
+    if len(run.ranks) > 1:
+        pieces.append((4, f"  {plural(len(run.ranks), 'rank')}"))
+    if run.models:
+        pieces.append((50, f"  {plural(tally.compiles, 'compile')}"))
+    for place, (count, mark, word, style) in enumerate(marks(tally, ascii_only)):
+        pieces.append((30 - place, (f"  {mark} {count:,} {word}" if words else f" {mark}{count:,}", style)))
+    if run.damaged:
+        pieces.append((9, (f"  {run.damaged} damaged", tokens.WARN)))
+    if run.lost:
+        pieces.append((61, (f"  {plural(len(run.lost), 'log')} changed", tokens.WARN)))
+    if run.unreadable:
+        pieces.append((60, (f"  {plural(len(run.unreadable), 'log')} out of reach", tokens.WARN)))
+    if skipped := len(run.found.skipped) + len(run.failures):
+        pieces.append((8, (f"  {skipped} not opened", tokens.WARN)))
+    return pieces
+
+
+def _right(run: Run, said: Piece | None, live: Live) -> list[Ranked]:
+    if run.models and not run.is_read and not live.was_live:
+        return [(0, (f"reading {100 * run.scanned // run.size}% of {size_of(run.size)}", tokens.DIM))]
+    right: list[Ranked] = []
+    if run.tally.seconds > 0:
+        right.append((SPENT, (f"{seconds(run.tally.seconds)} compiling", tokens.DIM)))
+    if live.remark:
+        right.append((70, (live.remark, tokens.STRONG)))
+    if said is not None:
+        right.append((0, said))
+    return right
+
+
+def _wide(pieces: Sequence[Ranked], between: int = 0) -> int:
+    cells = [cell_len(piece if isinstance(piece, str) else piece[0]) for _, piece in pieces]
+    return sum(cells) + between * max(len(cells) - 1, 0)

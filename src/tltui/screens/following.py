@@ -1,0 +1,224 @@
+"""A run that goes on: what was read is taken over, the screen is brought up to date at most twice a second, and the line above says
+whether more comes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from textual.timer import Timer
+
+from tltui.documents.tree.header import QUIET, Live, Silent, silence
+from tltui.messages import Scanned
+from tltui.model.follow import Follower
+from tltui.model.run import Delta, Event, Lost, Unreadable, settle
+from tltui.sources.discover import Discovery
+from tltui.text import tokens
+from tltui.work.scanning import Scan
+
+if TYPE_CHECKING:
+    from tltui.screens.browser import Browser
+
+REDRAW = 0.5
+"""Seconds between two redraws."""
+AGAIN = 0.005
+"""Seconds after which the UI thread asks again for the run, which is being read."""
+YOUNG = 60.0
+"""A log that was written to so many seconds before it was opened is followed."""
+CLOCK = 5.0
+"""Seconds between two looks at how long nothing has come."""
+
+
+class Following:
+    """Takes over what the scan finds. All of it on the UI thread."""
+
+    def __init__(
+        self,
+        bench: Browser,
+        faulted: Callable[[BaseException], object],
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._bench = bench
+        self._run = bench.trace
+        self._clock = clock
+        self._waiting: deque[Event | None] = deque()
+        found = self._run.found
+        discovery = None if found.is_over else found.discovery or Discovery(found.paths)
+        follower = Follower(self._run, discovery, faulted=faulted)
+        self._scan = Scan(follower, lambda event: bench.post_message(Scanned(event)), faulted, self._say_grown)
+        self._is_started = False
+        self._drawn = 0.0
+        self._drawing: Timer | None = None
+        self._ticking: Timer | None = None
+        self._is_new = False
+        self._is_read = False
+        """Everything that was there in the beginning has been read, and is shown."""
+        self._is_last = False
+        self._grown = False
+        self._was_live = False
+        self.remark = ""
+        ages = {log.path: max(now() - log.ended, 0.0) for log in found.logs}
+        self._last = {number: clock() - ages.get(model.log.path, 0.0) for number, model in enumerate(self._run.models)}
+        """When a record last came, by the number of the log."""
+        self._follows = not found.is_over and (not found.logs or min(ages.values()) < YOUNG)
+        self._inside: tuple[str, str] = ("", "")
+
+    # beginning and end
+
+    def start(self) -> None:
+        """Begin to read."""
+        self._is_started = True
+        self._scan.follow(self._follows)
+        self._scan.start()
+        self._tick()
+
+    def stop(self) -> None:
+        """Read no more."""
+        self._scan.stop()
+
+    def toggle(self) -> None:
+        """Follow, or do not."""
+        self._follows = not self._follows
+        self._grown = False
+        self._scan.follow(self._follows)
+        if self._follows and self._run.finished and self._is_read:
+            self._bench.tell("following: all logs have ended, but new ones may come")
+        else:
+            self._bench.tell("following what the job writes" if self._follows else "not following any more")
+        self._bench.say_run()
+        self._tick()
+
+    # what comes
+
+    def take_over(self, event: Event | None) -> None:
+        """Take over what was read; None: all that was there has been read."""
+        self._waiting.append(event)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """While a slice of reading is going on the run must not change: it is done a little later."""
+        while self._waiting:
+            with self._bench.scheduler.gate.at_once() as may:
+                if may:
+                    event = self._waiting.popleft()
+                    if event is not None:
+                        self._apply(event)
+            if not may:
+                self._bench.set_timer(AGAIN, self._go_on)
+                return
+            self._scan.applied()
+            if event is None or (self._run.is_read and not self._is_read):
+                self._is_last |= event is None
+                self._draw()
+            else:
+                self._draw_soon()
+
+    def _apply(self, event: Event) -> None:
+        number = getattr(event, "log", -1)
+        before = self._run.models[number].log.clock if number >= 0 else ""
+        delta = self._run.take(event)
+        self._is_new |= delta.new
+        if number < 0:
+            number = len(self._run.models) - 1
+        if self._run.models and self._run.models[number].log.clock != before:
+            self._last[number] = self._clock() if self._is_read else self._last.get(number, self._clock())
+            self._was_live |= self._is_read
+        if self._is_read:
+            self._tell(event, delta)
+
+    def _tell(self, event: Event, delta: Delta) -> None:
+        """What happened to the files, in one line with the key that helps."""
+        if isinstance(event, Lost) or (isinstance(event, Unreadable) and event.reason):
+            self._bench.tell(f"{self._whose(event.log)}: {event.reason}. What was read stays; ctrl+r reads it again", tokens.WARN)
+
+    def _whose(self, number: int) -> str:
+        model = self._run.models[number]
+        processes = model.processes
+        name = os.path.basename(model.log.path)
+        several = len(self._run.ranks) > 1
+        return f"rank {processes[0].rank}: {name}" if several and processes and processes[0].rank is not None else name
+
+    def _draw_soon(self) -> None:
+        """Not more often than twice a second."""
+        left = REDRAW - (self._clock() - self._drawn)
+        if left <= 0:
+            self._draw()
+        elif self._drawing is None:
+            self._drawing = self._bench.set_timer(left, self._draw)
+
+    def _draw(self) -> None:
+        if self._drawing is not None:
+            self._drawing.stop()
+            self._drawing = None
+        with self._bench.scheduler.gate.at_once() as may:
+            if may:
+                self._drawn = self._clock()
+                if self._run.is_read:
+                    settle(self._run)
+                first = self._is_last and not self._is_read
+                self._is_read |= first
+                is_new, self._is_new = self._is_new, False
+        if not may:
+            self._drawing = self._bench.set_timer(AGAIN, self._draw)
+            return
+        self._bench.run_changed(is_new, first)
+
+    def _say_grown(self) -> None:
+        """From the thread that reads: there is more, and nobody follows."""
+
+        def say() -> None:
+            self._grown = True
+            self._bench.say_run()
+
+        self._bench.answer(say)
+
+    # how it stands
+
+    def live(self) -> Live:
+        """How it stands now."""
+        quiet = self._quiet()
+        silent = self._silent(quiet) if self._follows else None
+        return Live(
+            follows=self._follows,
+            grown=self._grown,
+            quiet=bool(quiet) and min(quiet.values()) >= QUIET,
+            silent=silent,
+            was_live=self._was_live,
+            remark=self.remark,
+        )
+
+    def _quiet(self) -> dict[int, float]:
+        """For how many seconds there has been no record, of the logs that have not ended."""
+        now = self._clock()
+        return {n: now - self._last.get(n, now) for n, model in enumerate(self._run.models) if not model.log.ended}
+
+    def _silent(self, quiet: dict[int, float]) -> Silent | None:
+        long = {number: own for number, own in quiet.items() if silence(own)}
+        if not long:
+            return None
+        several = len(self._run.models) > 1
+        from tltui.analyses.ranks.ranges import ranges
+
+        numbers = {process.rank for number in long for process in self._run.models[number].processes}
+        known = [number for number in numbers if number is not None]
+        ranks = ""
+        if several and known:
+            ranks = f"rank{'s' * (len(known) > 1)} {ranges(known)}"
+        elif several:
+            ranks = f"{len(long)} processes"
+        return Silent(ranks, silence(min(long.values())), self._inside[1] if self._inside[0] == ranks else "")
+
+    def _tick(self) -> None:
+        """Look at the clock now and then: the line above changes when nothing has come for long, and only then."""
+        if self._ticking is not None:
+            self._ticking.stop()
+            self._ticking = None
+        if self._run.finished and self._is_read:
+            return
+        self._ticking = self._bench.set_timer(CLOCK, self._tick)
+        if self._is_read:
+            self._bench.say_run()

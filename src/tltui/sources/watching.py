@@ -1,0 +1,115 @@
+"""New logs below the paths of a run, found with few looks at the file system.
+
+A directory is listed again only when its time of change says that something came or went (network file systems send no events).
+Of its files those are opened that were not there before, and those that could still become a log: an empty one, or one that begins
+in the middle of a line.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+
+from tltui.sources.discover import MAX_DEPTH, MAX_FILES, Discovery, FoundLog
+from tltui.sources.turns import Turns
+from tltui.trace.files import Identity, identity_of
+
+COARSE = 2_000_000_000
+"""Nanoseconds: a directory that changed so short a time before it was listed may change again without another time of change."""
+
+
+@dataclass(slots=True)
+class _Directory:
+    depth: int
+    listed: int = -1
+    """Its time of change when it was listed, in ns; -1 when it has to be listed again."""
+
+
+class Watching:
+    """Looks for logs that were not there when `discovery` last looked. `look` is to be called now and then."""
+
+    def __init__(self, discovery: Discovery, now: float) -> None:
+        self._discovery = discovery
+        self._directories: dict[str, _Directory] = {}
+        self._turns: Turns[str] = Turns()
+        self._settled: set[str] = set()
+        """Files that are known: logs, and what will never be one."""
+        for path in discovery.paths:
+            self._add_directory(os.path.expanduser(path), 0, now)
+
+    def _add_directory(self, path: str, depth: int, now: float) -> None:
+        if path not in self._directories and len(self._directories) < MAX_FILES:
+            self._directories[path] = _Directory(depth)
+            self._turns.add(path, now)
+
+    def look(self, now: float, most: int) -> list[FoundLog]:
+        """Logs that are new. At most about `most` calls of the file system for which a server may be asked."""
+        found = []
+        queue = self._turns.take(now, most)
+        for path in queue:  # what a directory is found to have comes behind it
+            if path in self._directories:
+                changed = self._list(path, now)
+            else:
+                log = self._look(path)
+                changed = log is not None
+                if log is not None:
+                    found.append(log)
+            self._turns.looked(path, now, changed)
+            if path == queue[-1]:
+                queue += self._turns.take(now, most - len(queue))
+        return found
+
+    def renamed(self, path: str) -> None:
+        """What has this name now is another file than before: it may be a new log."""
+        self._settled.discard(path)
+        self._discovery.forget(path)
+        if os.path.dirname(path) in self._directories:
+            self._directories[os.path.dirname(path)].listed = -1
+
+    def _list(self, path: str, now: float) -> bool:
+        """List a directory again if it has changed; whether it has."""
+        own = self._directories[path]
+        try:
+            status = os.stat(path)
+            if status.st_mtime_ns == own.listed:
+                return False
+            with os.scandir(path) as entries:
+                listing = list(entries)
+        except NotADirectoryError:
+            self._turns.drop(path)  # a file that was named, and has been found
+            return False
+        except OSError:
+            return False  # not there, or not now
+        own.listed = status.st_mtime_ns if time.time_ns() - status.st_mtime_ns > COARSE else -1
+        news = False
+        for entry in listing:
+            if entry.is_dir(follow_symlinks=False):
+                if own.depth < MAX_DEPTH:
+                    self._add_directory(entry.path, own.depth + 1, now)
+            elif entry.path not in self._settled and entry.path not in self._turns and len(self._settled) < MAX_FILES:
+                news = True
+                if self._discovery.knows(entry.path):
+                    self._settled.add(entry.path)
+                else:
+                    self._turns.add(entry.path, now)
+        return news
+
+    def _look(self, path: str) -> FoundLog | None:
+        """A file that may be a log."""
+        found = self._discovery.look_at(path)
+        if self._discovery.knows(path):
+            self._settled.add(path)
+            self._turns.drop(path)
+        return found if isinstance(found, FoundLog) else None
+
+
+def name_of(path: str, identity: Identity) -> str | None:
+    """The name that a file has now in the directory in which it was `path`. One listing, no look at each file."""
+    directory = os.path.dirname(path) or "."
+    try:
+        with os.scandir(directory) as entries:
+            same = [entry.path for entry in entries if entry.inode() == identity[1] and entry.path != path]
+        return next((name for name in same if identity_of(os.stat(name)) == identity), None)
+    except OSError:
+        return None

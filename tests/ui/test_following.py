@@ -1,0 +1,200 @@
+"""A run that grows while it is looked at: what the screen says, and what does not move."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from opened import Driver, opened
+from replaying import HeldWriters
+from screen import screen_text
+from textual.widget import Widget
+
+from tltui.model import follow
+from tltui.widgets.bars import RunBar
+
+IDS = '"frame_id": {frame}, "frame_compile_id": {number}, "attempt": 0'
+
+
+def line(envelope: str, clock: str = "10:00:00", payload: str = "") -> bytes:
+    return f"V1120 {clock}.000000 7 torch/_dynamo/x.py:1] {envelope}\n{payload}".encode()
+
+
+def begun(frame: int, clock: str = "10:00:00", name: str = "f") -> bytes:
+    ids = IDS.format(frame=frame, number=0)
+    return line(f'{{"dynamo_start": {{"stack": [{{"line": 1, "name": "{name}", "filename": 0}}]}}, {ids}}}', clock)
+
+
+def ended(frame: int, clock: str = "10:00:00", failed: str = "") -> bytes:
+    ids = IDS.format(frame=frame, number=0)
+    fail = f', "fail_type": "{failed}", "fail_reason": "it failed"' if failed else ""
+    metrics = f'{{"graph_op_count": 1, "compile_id": "{frame}/0"{fail}}}'
+    return line(f'{{"compilation_metrics": {metrics}, {ids}}}', clock)
+
+
+class Job:
+    """A log, and the hand that writes it."""
+
+    def __init__(self, directory: Path, begin: bytes) -> None:
+        directory.mkdir()
+        self.directory = directory
+        self.path = directory / "dedicated_log_torch_trace_a.log"
+        self.path.write_bytes(line('{"str": ["/home/user/model.py", 0]}') + begin)
+
+    def write(self, data: bytes) -> None:
+        with self.path.open("ab") as file:
+            file.write(data)
+
+    def grow_old(self, seconds: float) -> None:
+        then = time.time() - seconds
+        os.utime(self.path, (then, then))
+
+
+@pytest.fixture(autouse=True)
+def writers(monkeypatch: pytest.MonkeyPatch) -> HeldWriters:
+    held = HeldWriters()
+    monkeypatch.setattr(follow, "Writers", lambda: held)
+    return held
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    return Job(tmp_path / "trace", begun(0) + ended(0))
+
+
+def bar(driver: Driver) -> str:
+    return driver.browser.query_one(RunBar).said()
+
+
+async def test_what_is_written_appears(job: Job) -> None:
+    async with opened(job.directory, wait=False) as driver:
+        await driver.until(lambda: "live · last record 10:00:00" in bar(driver))
+        job.write(begun(1, "10:00:05") + ended(1, "10:00:07"))
+        await driver.until(lambda: "[1/0]" in screen_text(driver.app))
+        await driver.until(lambda: "2 compiles" in bar(driver) and "live · last record 10:00:07" in bar(driver))
+
+
+async def test_a_new_rank_appears(job: Job) -> None:
+    async with opened(job.directory, wait=False) as driver:
+        await driver.until(lambda: "live" in bar(driver))
+        other = job.directory / "dedicated_log_torch_trace_rank_5_b.log"
+        other.write_bytes(begun(0).replace(b'"attempt": 0', b'"attempt": 0, "rank": 5'))
+        await driver.until(lambda: "rank 5" in screen_text(driver.app) and "2 ranks" in bar(driver))
+
+
+async def test_the_cursor_stays_where_it_is(job: Job) -> None:
+    """Until all that was there has been read the cursor goes to what matters most; then it is the user's."""
+    async with opened(job.directory, wait=False) as driver:
+        await driver.until(lambda: "live" in bar(driver))
+        await driver.until(lambda: driver.browser.shown_ref == driver.browser.document_view.document.ref)
+        at = driver.at
+        job.write(begun(1) + ended(1, failed="RuntimeError"))
+        await driver.until(lambda: "1 failed" in bar(driver))
+        assert driver.at == at
+
+
+async def test_nothing_is_painted_while_nothing_happens(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with opened(job.directory, wait=False) as driver:
+        await driver.until(lambda: "live" in bar(driver))
+        await driver.until(lambda: driver.browser.shown_ref == driver.browser.document_view.document.ref)
+        await driver.pilot.pause(1.0)
+        painted: list[str] = []
+        refresh = Widget.refresh
+
+        def counting(widget: Widget, *args: object, **options: object) -> Widget:
+            painted.append(type(widget).__name__)
+            return refresh(widget, *args, **options)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(Widget, "refresh", counting)
+        await driver.pilot.pause(2.0)
+        assert painted == []
+
+
+async def test_an_old_log_is_not_followed_until_one_asks(job: Job) -> None:
+    job.grow_old(120)
+    async with opened(job.directory, wait=False) as driver:
+        await driver.until(lambda: "quiet since 10:00:00 · F follows it" in bar(driver))
+        await driver.press("F")
+        await driver.until(lambda: "quiet since 10:00:00" in bar(driver) and "F follows" not in bar(driver))
+        job.write(begun(1, "10:02:00"))
+        await driver.until(lambda: "live · last record 10:02:00" in bar(driver))
+        assert "following what the job writes" in driver.said or "1/0" in screen_text(driver.app)
+        await driver.press("F")
+        assert "may go on · F follows it" in bar(driver)
+
+
+async def test_growth_that_nobody_follows_is_said(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tltui.work.scanning.GLANCE", 0.2)
+    job.grow_old(120)
+    async with opened(job.directory, wait=False) as driver:
+        await driver.until(lambda: "quiet since" in bar(driver))
+        job.write(begun(1, "10:02:00"))
+        await driver.until(lambda: "has grown · F follows it" in bar(driver))
+        assert "[1/0]" not in screen_text(driver.app)
+        await driver.press("F")
+        await driver.until(lambda: "[1/0]" in screen_text(driver.app))
+
+
+async def test_ended_is_said_on_proof_only(job: Job, writers: HeldWriters) -> None:
+    job.write(begun(1))
+    async with opened(job.directory, wait=False) as driver:
+        await driver.until(lambda: "live" in bar(driver) and "1 running" in screen_text(driver.app))
+        job.write(begun(2))
+        await driver.until(lambda: "3 compiles" in bar(driver))
+        writers.over = True
+        await driver.until(lambda: "ended · last record 10:00:00" in bar(driver))
+        assert "◌" not in screen_text(driver.app)
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_what_happens_to_a_file_is_one_line_with_the_key_that_helps(job: Job, size: tuple[int, int]) -> None:
+    async with opened(job.directory, wait=False, size=size) as driver:
+        await driver.until(lambda: "live" in bar(driver))
+        job.path.write_bytes(begun(5))
+        await driver.until(lambda: "1 log changed" in bar(driver))
+        assert "cut off after it was read" in driver.said or "written anew" in driver.said
+        assert "[0/0]" in screen_text(driver.app), "what was read stays"
+        await driver.press("ctrl+r")
+        await driver.until(lambda: "read again" in driver.said and "changed" not in bar(driver))
+        assert "[0/0]" not in screen_text(driver.app) and "[5/0]" in screen_text(driver.app)
+
+
+async def test_reading_again_goes_back_to_where_one_was(job: Job) -> None:
+    job.write(begun(1) + ended(1))
+    async with opened(job.directory, wait=False) as driver:
+        await driver.until(lambda: "2 compiles" in bar(driver))
+        await driver.press("o")
+        await driver.type("1/0")
+        await driver.press("enter")
+        await driver.shown("1/0")
+        job.path.unlink()
+        await driver.until(lambda: "1 log out of reach" in bar(driver))
+        assert "deleted" in driver.said and "ctrl+r" in driver.said
+        await driver.press("ctrl+r")
+        await driver.until(lambda: "no TORCH_TRACE log found" in driver.said and "what was read stays" in driver.said)
+        assert driver.browser.shown_ref == "1/0"
+        job.path.write_bytes(begun(1) + ended(1))
+        await driver.press("ctrl+r")
+        await driver.until(lambda: "read again" in driver.said)
+        await driver.shown("1/0")
+        assert driver.at == "1/0"
+
+
+async def test_a_run_may_be_opened_before_its_first_record(tmp_path: Path) -> None:
+    from tltui.app import TltuiApp
+    from tltui.config import Config
+    from tltui.model.run import Run
+    from tltui.sources.discover import Discovery, Found
+
+    directory = tmp_path / "trace"
+    directory.mkdir()
+    found = Found((str(directory),), (), (), discovery=Discovery([str(directory)]))
+    app = TltuiApp(Run(found), Config(), theme="dark", ascii_only=False, mouse=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        driver = Driver(app, pilot)
+        await driver.until(lambda: app.browser.is_mounted and "waiting for the first record" in bar(driver))
+        (directory / "a.log").write_bytes(begun(0))
+        await driver.until(lambda: "[0/0]" in screen_text(app) and "live" in bar(driver))
+    assert app.faults == []

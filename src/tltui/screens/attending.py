@@ -24,8 +24,6 @@ from tltui.work.watch import Watch
 
 PATIENCE = 10.0
 """Seconds that a job has to end after ctrl+c before one is asked again."""
-END = 1 << 60
-"""A line behind the last one."""
 STEP = 1 << 20
 """Bytes of output that are looked at while the lock of the document is held."""
 
@@ -58,7 +56,7 @@ class Attending:
         self._watched()
         bench.job_changed(self._remark())
         bench.keep_cursor()
-        bench.show_ref(REF, by_user=False, at=END)
+        bench.show_ref(REF, by_user=False)
         bench.document_view.focus()
 
     def end(self) -> None:

@@ -165,6 +165,7 @@ class BytesDocument:
                     yield None
                 yield from finder.backward(0, min(start + 1, len(self._index)))
                 return
+            start = max(start, 0)  # a search that begins again at the top comes from before it
             while True:
                 known = len(self._index)
                 yield from finder.forward(start, known)

@@ -164,8 +164,8 @@ class DocumentView(LiveCanvas):
             found = document.where(place.anchor)
             line = place.line if found is None else found
             column, offset, x = place.column, place.offset, place.x
-            if is_live(document) and place.line >= place.lines - 1:  # one was following
-                line = len(document) - 1
+        if is_live(document) and top is None and at is None and (place is None or place.line >= place.lines - 1):
+            line, offset = len(document) - 1, self.size.height  # one follows what is written, until one moves away from its end
         wanted, line = line, min(max(line, 0), max(len(document) - 1, 0))
         self._show_document(document, rows, line, column, offset, x)
         if top is not None or at is not None:

@@ -54,11 +54,10 @@ def printing(tmp_path: Path) -> Printing:
 @asynccontextmanager
 async def shown(printing: Printing, lines: int = 40) -> AsyncIterator[Driver]:
     """The output of a job without a log, on the screen."""
-    app = TltuiApp(Run(awaited(str(printing.directory))), Config(), theme="dark", ascii_only=False, mouse=True)
+    app = TltuiApp(Run(awaited([str(printing.directory)])), Config(), theme="dark", ascii_only=False, mouse=True)
     async with app.run_test(size=(120, lines)) as pilot:
         driver = Driver(app, pilot)
-        await driver.until(lambda: app.browser.is_mounted and "Waiting for the first record" in screen_text(app))
-        await driver.press("O")
+        await driver.until(lambda: app.browser.is_mounted and "waiting for the first record" in screen_text(app))
         await driver.shown("@output")
         yield driver
     assert app.faults == []
@@ -84,6 +83,11 @@ async def test_it_follows_at_its_end(printing: Printing) -> None:
         printing.become(ended=13.5, code=3)
         await driver.until(lambda: "The job ended with exit code 3" in screen_text(driver.app))
         assert "output of python train.py · exit code 3" in screen_text(driver.app)
+        await driver.until(lambda: "waiting" not in screen_text(driver.app))
+        await driver.press("1")
+        await driver.until(lambda: "There is no log in" in screen_text(driver.app))
+        await driver.press("O")
+        await driver.shown("@output")
         assert cursor(driver) == 301
 
 

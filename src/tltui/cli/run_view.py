@@ -32,7 +32,7 @@ def run_in_view(words: Sequence[str], prepared: Prepared, options: argparse.Name
         return error.code
     from tltui.app import start as show
 
-    code = show(awaited(prepared.directory), options, job)
+    code = show(awaited([prepared.directory]), options, job)
     return _farewell(job, prepared.directory, code)
 
 

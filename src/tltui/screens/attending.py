@@ -5,7 +5,6 @@ Of a directory that is opened later there is its output alone.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -48,13 +47,14 @@ class Attending:
     # the screen
 
     def begin(self) -> None:
-        """The first frame is up: of a job that was just started one wants to see what it prints."""
+        """The first frame is up: of a job that was just started one wants to see what it prints, and where there is no log too."""
         bench = self._bench
-        if self._job is None:
+        if self._job is not None:
+            self.resized()
+            self._watched()
+            bench.job_changed(self._remark())
+        elif bench.trace.models or not bench.trace.found.outputs:
             return
-        self.resized()
-        self._watched()
-        bench.job_changed(self._remark())
         bench.keep_cursor()
         bench.show_ref(REF, by_user=False)
         bench.document_view.focus()
@@ -117,13 +117,21 @@ class Attending:
                     self._bench.answer(partial(self._grown, document))
             except OSError as error:
                 self._bench.answer(partial(self._say_trouble, f"{error.filename or 'the output'}: {error.strerror or error}"))
-        if self._job is not None and (told := (self._job.state, self._job.is_lost)) != self._told:
+        if (told := self._known()) != self._told:
             has_ended = told[1] or (told[0] is not None and told[0].ended is not None)
-            is_awaited = not has_ended or bool(awaited(os.path.dirname(self._job.output)).logs)
+            is_awaited = not has_ended or bool(awaited(self._bench.trace.found.paths).logs)
             self._bench.answer(partial(self._became, *told, is_awaited))
         elif self._watch is not None and self._is_over():
             self._watch.stop()
         yield
+
+    def _known(self) -> tuple[JobState | None, bool]:
+        """What is known of the job, and whether no word will come on how it ended. Of one that was not started here that matters
+        only as long as it left no log."""
+        if self._job is not None:
+            return self._job.state, self._job.is_lost
+        documents = list(self._documents.values())
+        return (documents[0].state, False) if documents and self._bench.trace.is_awaited else self._told
 
     def _is_over(self) -> bool:
         """Whether nothing will be added any more."""
@@ -175,7 +183,7 @@ class Attending:
         """Whether that tltui is left when the job has ended was taken back now."""
         was_leaving, self._is_leaving = self._is_leaving, False
         if was_leaving:
-            self._bench.tell("tltui stays when the job ends; the job was sent ctrl+c")
+            self._bench.tell("tltui stays; ctrl+c was sent to the job")
         return was_leaving
 
     def _answered(self, answer: str | None) -> None:
@@ -187,12 +195,12 @@ class Attending:
         elif answer == "stop":
             job.interrupt()
             self._is_leaving = True
-            bench.tell(f"sent ctrl+c to the job (pid {job.pid}); tltui is left when it has ended; esc stay", tokens.WARN)
+            bench.tell("ctrl+c was sent to the job: waiting for its end, esc stays", tokens.WARN)
             self._timer = self._timer or bench.set_timer(PATIENCE, self._waited)
         elif answer == "kill":
             job.kill()
             self._is_leaving = True
-            bench.tell(f"killed the job (pid {job.pid}) and what it started; tltui is left when it has ended", tokens.WARN)
+            bench.tell("the job and what it started were killed: waiting for its end", tokens.WARN)
 
     def _waited(self) -> None:
         """The job did not end after ctrl+c."""

@@ -111,12 +111,13 @@ def discover(paths: Iterable[str], latest: bool = False) -> Found:
     return Discovery(paths, latest).look()
 
 
-def awaited(path: str) -> Found:
+def awaited(paths: Iterable[str]) -> Found:
     """What is in the directory of a job that runs and may not have written a log yet."""
+    paths = tuple(paths)
     try:
-        return discover([path])
+        return discover(paths)
     except NothingFound as nothing:
-        return without_logs([path], nothing)
+        return without_logs(paths, nothing)
 
 
 def without_logs(paths: Iterable[str], nothing: NothingFound) -> Found:

@@ -45,8 +45,9 @@ class Viewed(Terminal):
 
     def __init__(self, program: str, where: Path, columns: int = 120, rows: int = 40, patience: float = 10.0) -> None:
         (where / "job.py").write_text(program)
-        start = f"import tltui.screens.attending as a; a.PATIENCE = {patience}; from tltui.cli import main; import sys; sys.exit(main())"
-        words = [sys.executable, "-c", f"import os; os.chdir({str(where)!r}); {start}", *RUN, sys.executable, "job.py"]
+        begin = f"import os, sys; os.chdir({str(where)!r}); import tltui.screens.attending as own; own.PATIENCE = {patience}\n"
+        begin += "from tltui.cli import main; sys.exit(main())"
+        words = [sys.executable, "-c", begin, *RUN, sys.executable, "job.py"]
         super().__init__(words, home=where, columns=columns, rows=rows)
         self.where = where
 
@@ -116,9 +117,9 @@ def test_a_job_from_its_start_to_its_end(columns: int, rows: int, begun: Begun) 
     said = terminal.ends()
     assert terminal.code == 3
     assert said.splitlines()[-1] == str(terminal.trace)
-    width = int(terminal.output.read_text().split("\x1b[0m ")[1].split()[0])
+    width = int(terminal.output.read_bytes().decode().split("\x1b[0m ")[1].split()[0])
     bars = "".join(f"\r{n * 20}%|{'█' * n}" for n in range(5))
-    assert terminal.output.read_text() == f"\x1b[32mbegin\x1b[0m {width}\n{bars}\nhalf\ndone\n"
+    assert terminal.output.read_bytes().decode() == f"\x1b[32mbegin\x1b[0m {width}\n{bars}\nhalf\ndone\n"
     assert columns // 2 - 10 < width < columns
 
 
@@ -148,17 +149,18 @@ def test_leave_it_running(begun: Begun) -> None:
         again.wait_for("The job ended with exit code 3")
         again.press("q")
         assert again.wait_end() == 0
-    assert terminal.output.read_text().endswith("80%|████\nhalf\ndone\n")
+    assert terminal.output.read_bytes().decode().endswith("80%|████\nhalf\ndone\n")
 
 
 def test_stop_it(begun: Begun) -> None:
-    terminal = begun("import time\nprint('ready', flush=True)\ntry: time.sleep(60)\nexcept KeyboardInterrupt: print('bye'); exit(4)\n")
+    program = "import time\nprint('ready', flush=True)\ntry: time.sleep(60)\n"
+    terminal = begun(program + "except KeyboardInterrupt: print('bye'); exit(4)\n")
     terminal.wait_for("ready")
     terminal.press("q", "s")
     said = terminal.ends()
     assert (terminal.code, terminal.state.code) == (4, 4)
     assert "the job ended with exit code 4" in said
-    assert terminal.output.read_text() == "ready\nbye\n"
+    assert terminal.output.read_bytes().decode() == "ready\nbye\n"
 
 
 def test_a_job_that_does_not_hear(begun: Begun) -> None:
@@ -197,7 +199,7 @@ def test_what_ends_tltui_does_not_end_the_job(number: int, code: int, begun: Beg
     for name in ("compile", "end"):
         (terminal.where / name).touch()
     until(lambda: terminal.state.code == 3, "the end of the job")
-    assert terminal.output.read_text().endswith("half\ndone\n")
+    assert terminal.output.read_bytes().decode().endswith("half\ndone\n")
 
 
 @pytest.mark.parametrize("way", ["the connection is lost", "tltui is killed"])
@@ -214,13 +216,13 @@ def test_without_a_word(way: str, begun: Begun) -> None:
     for name in ("compile", "end"):
         (terminal.where / name).touch()
     until(lambda: terminal.state.code == 3, "the end of the job")
-    assert terminal.output.read_text().endswith("half\ndone\n")
+    assert terminal.output.read_bytes().decode().endswith("half\ndone\n")
 
 
 def test_a_flood_of_output(begun: Begun) -> None:
     """100 MB as fast as they go: keys are answered meanwhile, what is kept of them in memory has a bound, the end is shown."""
-    program = "import sys\nline = b'x' * 90 + b'\\n'\nfor _ in range(11000): sys.stdout.buffer.write(line * 100)\nprint('the end')\n"
-    terminal = begun(program)
+    program = "import sys\nline = b'x' * 90 + b'\\n'\nfor _ in range(11000): sys.stdout.buffer.write(line * 100)\n"
+    terminal = begun(program + "print('the end')\n")
     terminal.wait_for("xxxxxxxx")
     terminal.press("?")
     terminal.wait_for("everywhere")

@@ -14,7 +14,8 @@ import pytest
 
 from tltui.documents.output import OutputDocument, said_of
 from tltui.running import keeper
-from tltui.running.job import Job, NotStarted, start
+from tltui.running.child import NotStarted
+from tltui.running.job import Job, start
 from tltui.sources.discover import NothingFound, discover, without_logs
 from tltui.sources.kept import JobState, is_kept_on, process_began, read_state, state_path
 
@@ -93,12 +94,12 @@ def test_ctrl_c_reaches_all_that_is_in_front(started: Started) -> None:
         "import subprocess, sys\n"
         "child = subprocess.Popen([sys.executable, '-c', 'import time\\nprint(\"ready\", flush=True)\\ntime.sleep(60)'])\n"
         "try: child.wait()\n"
-        "except KeyboardInterrupt: print('child', child.wait(), flush=True); sys.exit(7)\n"
+        "except KeyboardInterrupt: child.wait(); sys.exit(7)\n"
     )
     until(lambda: b"ready" in printed(job), "ready")
     job.interrupt()
     assert ended(job).code == 7
-    assert b"child -2" in printed(job)
+    assert b"\nKeyboardInterrupt\n" in printed(job)
 
 
 def test_who_does_not_hear_ctrl_c_is_killed_with_what_it_started(started: Started) -> None:
@@ -165,6 +166,15 @@ def test_what_cannot_be_started(tmp_path: Path) -> None:
     with pytest.raises(NotStarted, match="denied") as fault:
         start([str(tmp_path / "text")], dict(os.environ), str(tmp_path), (80, 24))
     assert fault.value.code == 126
+
+
+def test_a_script_without_its_first_line_is_for_the_shell(tmp_path: Path) -> None:
+    script = tmp_path / "train"
+    script.write_text("echo $1\nexit 6\n")
+    script.chmod(0o755)
+    job = start([str(script), "hello"], dict(os.environ), str(tmp_path), (80, 24))
+    assert ended(job).code == 6
+    assert printed(job) == b"hello\n"
 
 
 def test_a_second_job_keeps_its_output_beside_the_first(started: Started) -> None:

@@ -1,4 +1,4 @@
-"""`tltui run --view`: the terminal UI from the start of a job; the job has a terminal of its own and outlives the UI."""
+"""`tltui run --view`: the terminal UI from the start of a job; the job has a terminal of its own and may outlive the UI."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from tltui.cli.failure import Failure, tell
 from tltui.cli.ui import no_terminal
 from tltui.documents.output import how_it_ended
+from tltui.running.child import Ending
 from tltui.running.environment import Prepared
-from tltui.running.job import Job, NotStarted, start
+from tltui.running.job import Job, start
 from tltui.sources.discover import awaited
 from tltui.text.shell import quoted
 
@@ -20,20 +21,30 @@ NARROW = 100
 MARGIN = 8
 
 
-def run_in_view(words: Sequence[str], prepared: Prepared, options: argparse.Namespace) -> int:
-    """Start the job, show it, and say what became of it; the exit code: that of the job, 0 where it was left running."""
+def needs_terminal() -> None:
+    """See to it that there is a screen, before anything is made for the job."""
     why = no_terminal()
     if why:
-        raise Failure(f"--view needs a terminal: {why}. Leave --view out, and look at the trace with tltui {prepared.directory}")
-    try:
-        job = start(words, prepared.environment, prepared.directory, _size())
-    except NotStarted as error:
-        tell(f"tltui: {error}")
-        return error.code
+        raise Failure(f"--view needs a terminal: {why}. Without --view the job runs just so, and tltui DIR looks at it meanwhile")
+
+
+def run_in_view(words: Sequence[str], prepared: Prepared, options: argparse.Namespace) -> Ending | None:
+    """Start the job and show it; how it ended. None where it goes on, or that is not known, which is said. Raises `NotStarted`."""
+    job = start(words, prepared.environment, prepared.directory, _size())
     from tltui.app import start as show
 
-    code = show(awaited([prepared.directory]), options, job)
-    return _farewell(job, prepared.directory, code)
+    try:
+        look = argparse.Namespace(theme=None, ascii=options.ascii, no_mouse=None)
+        options.exit_code = show(awaited([prepared.directory]), look, job)
+    except BaseException:  # whatever it is: the job runs, and somebody must be able to find it
+        _farewell(job, prepared.directory)
+        raise
+    state = job.state
+    if state is not None and state.ended is not None:
+        tell(f"tltui: the job ended with {how_it_ended(state)}{'; processes that it started go on' * state.held}")
+        return Ending(state.code or 0)
+    _farewell(job, prepared.directory)
+    return None
 
 
 def _size() -> tuple[int, int]:
@@ -42,16 +53,11 @@ def _size() -> tuple[int, int]:
     return max(columns - (int(columns * TREE) if columns >= NARROW else 0) - MARGIN, 20), max(rows - 4, 5)
 
 
-def _farewell(job: Job, directory: str, code: int) -> int:
-    """Say what became of the job. The last line is where its trace is."""
-    state = job.state
-    if state is not None and state.ended is not None:
-        tell(f"tltui: the job ended with {how_it_ended(state)}{'; processes that it started go on' * state.held}")
-        code = code or state.exit_code
-    elif job.is_lost:
+def _farewell(job: Job, directory: str) -> None:
+    """The job goes on. The last line is where its trace is."""
+    if job.is_lost:
         tell(f"tltui: how the job ended is not known: the process that kept its output was ended (the job was pid {job.pid})")
     else:
         tell(f"tltui: the job runs on, pid {job.pid}. Its output goes to {job.output}")
         tell(f"tltui: tltui {quoted(directory)} shows it again; kill -INT -- -{job.pid} is what ctrl+c would be")
     tell(directory)
-    return code

@@ -13,16 +13,8 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from tltui.running import keeper
+from tltui.running.child import NOT_EXECUTABLE, NotStarted
 from tltui.sources.kept import NAME, JobState, read_state, state_path
-
-
-class NotStarted(Exception):
-    """The job could not be started: its text says why."""
-
-    def __init__(self, text: str, code: int) -> None:
-        super().__init__(text)
-        self.code = code
-        """What a shell says then: 127 for a program that is not there, 126 for one that cannot be run."""
 
 
 class Job:
@@ -96,7 +88,7 @@ def start(command: Sequence[str], environment: Mapping[str, str], directory: str
         return Job(process, output, int(rest), tuple(command))
     process.wait()
     code, _, why = rest.partition(" ")
-    raise NotStarted(f"{command[0]}: {why or 'it could not be started'}", int(code) if code.isdigit() else 126)
+    raise NotStarted(int(code) if code.isdigit() else NOT_EXECUTABLE, f"{command[0]}: {why or 'it could not be started'}")
 
 
 def _new_output(directory: str) -> str:

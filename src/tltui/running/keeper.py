@@ -18,6 +18,7 @@ import fcntl
 import json
 import os
 import selectors
+import shutil
 import signal
 import socket
 import struct
@@ -29,6 +30,7 @@ from types import FrameType
 from typing import Any
 
 MARK = "tltui run"
+SHELL = "/bin/sh"
 BLOCK = 1 << 16
 LAST = 4 << 20
 """Bytes that are taken at most between the end of the job and the word of it: what it left behind may print for ever."""
@@ -85,10 +87,7 @@ class Keeper:
         # this process is the leader of the session: were it the job, its end would hang up on all that it left behind
         fcntl.ioctl(self._slave, termios.TIOCSCTTY, 0)
         try:
-            self._job = subprocess.Popen(
-                self._command, stdin=subprocess.DEVNULL, stdout=self._slave, stderr=self._slave,
-                preexec_fn=self._in_front,  # noqa: PLW1509  (there are no threads here)
-            )  # fmt: skip
+            self._job = self._started()
         except OSError as error:
             code = 127 if error.errno == errno.ENOENT else 126
             self._state.says.update(ended=time.time(), code=code, why=error.strerror or str(error))
@@ -101,6 +100,21 @@ class Keeper:
         self._state.says["pid"] = self._job.pid
         self._state.write()
         return f"pid {self._job.pid}"
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        command = self._command
+        for _ in range(2):
+            try:
+                return subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=self._slave, stderr=self._slave,
+                    preexec_fn=self._in_front,  # noqa: PLW1509  (there are no threads here)
+                )  # fmt: skip
+            except OSError as error:
+                script = shutil.which(command[0])
+                if error.errno != errno.ENOEXEC or script is None:
+                    raise
+                command = [SHELL, script, *command[1:]]  # a script without #!, as any shell runs it
+        raise OSError(errno.ENOEXEC, os.strerror(errno.ENOEXEC))
 
     def _in_front(self) -> None:
         """In the job, before its program: a process group of its own, which has the terminal; signals as any program finds them."""

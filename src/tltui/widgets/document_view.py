@@ -36,6 +36,7 @@ class Place:
     x: int
     lines: int
     folded: frozenset[int]
+    at_end: bool
 
 
 class DocumentView(LiveCanvas):
@@ -164,7 +165,7 @@ class DocumentView(LiveCanvas):
             found = document.where(place.anchor)
             line = place.line if found is None else found
             column, offset, x = place.column, place.offset, place.x
-        if is_live(document) and top is None and at is None and (place is None or place.line >= place.lines - 1):
+        if is_live(document) and top is None and at is None and (place is None or place.at_end):
             line, offset = len(document) - 1, self.size.height  # one follows what is written, until one moves away from its end
         wanted, line = line, min(max(line, 0), max(len(document) - 1, 0))
         self._show_document(document, rows, line, column, offset, x)
@@ -201,7 +202,8 @@ class DocumentView(LiveCanvas):
         line, column = self.cursor
         offset = self._cursor_row() - self.scroll_offset.y
         place = Place(
-            document.anchor(line), line, column, offset, self.scroll_offset.x, len(document), frozenset(self._folded)
+            document.anchor(line), line, column, offset, self.scroll_offset.x, len(document), frozenset(self._folded),
+            self.is_at_end,
         )
         self._places[document.ref] = place
         self._places.move_to_end(document.ref)

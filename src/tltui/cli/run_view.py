@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 
 from tltui.cli.failure import Failure, tell
-from tltui.cli.ui import no_terminal
+from tltui.cli.terminal import no_terminal
 from tltui.documents.output import how_it_ended
 from tltui.running.child import Ending
 from tltui.running.environment import Prepared

@@ -36,6 +36,7 @@ _CUT = re.compile(rb"(?:\xef\xbb\xbf)?V\d{4} \d\d:\d\d:\d\d\.\d{6,} \d+(?: [^\n\
 OTHER = "not a TORCH_TRACE log"
 EMPTY = "empty: no records"
 KEPT = "what a job printed"
+TEXT = "TORCH_LOGS text, not a trace: record one with TORCH_TRACE=DIR"
 UTF_16 = "UTF-16 text: convert it to UTF-8 first"
 _MAGIC = (
     (b"\x1f\x8b", "gzip-compressed: unpack it with gunzip first"),
@@ -164,9 +165,12 @@ class Discovery:
         outputs.sort(key=_changed)
         if not logs:
             raise NothingFound(_nothing(self.paths, skipped, others), outputs)
+        # nobody means the text who has the trace beside it
+        meant = [item for item in skipped if item.reason != TEXT or item.path in self.paths]
+        others += len(skipped) - len(meant)
         logs.sort(key=lambda log: (log.started, log.path))
         kept = newest(logs) if self.latest else logs
-        return Found(self.paths, tuple(kept), tuple(skipped), others, tuple(notes), outputs=tuple(outputs), discovery=self)
+        return Found(self.paths, tuple(kept), tuple(meant), others, tuple(notes), outputs=tuple(outputs), discovery=self)
 
     def look_at(self, path: str) -> FoundLog | Skipped:
         """One file below the paths."""
@@ -334,7 +338,7 @@ def not_a_log(head: bytes) -> str:
     if head[:64].count(0) > 16:
         return UTF_16 if not head[:64:2].strip(b"\x00") or not head[1:64:2].strip(b"\x00") else OTHER
     if _TEXT_LOG.search(head):
-        return "TORCH_LOGS text, not a trace: record one with TORCH_TRACE=DIR"
+        return TEXT
     return OTHER
 
 

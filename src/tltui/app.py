@@ -121,7 +121,7 @@ class TltuiApp(Surviving, TypeAhead):
 
     def action_help_quit(self) -> None:
         """ctrl+c: say how to leave."""
-        self.browser.tell("q leaves tltui; y copies")
+        self.browser.attending.tell_ctrl_c()
 
 
 def chosen_theme(asked: str | None, config: Config) -> str:

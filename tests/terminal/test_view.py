@@ -245,3 +245,48 @@ def test_a_program_that_is_not_there(tmp_path: Path) -> None:
     with Terminal.tltui(*RUN, "no-such-program", home=tmp_path) as terminal:
         terminal.wait_for("no-such-program")
         assert terminal.wait_end() == 127
+
+
+def test_the_job_learns_how_wide_the_screen_is(begun: Begun) -> None:
+    program = "import os, signal, time\n"
+    program += "def say(*_): print('columns:', os.get_terminal_size(1).columns, flush=True)\n"
+    program += "signal.signal(signal.SIGWINCH, say)\nsay()\ntime.sleep(60)\n"
+    terminal = begun(program, 120, 30)
+    terminal.wait_for("columns: 60")
+    terminal.resize(180, 30)
+    terminal.wait_for("columns: 95")
+    assert terminal.output.read_bytes().split(b"\n") == [b"columns: 60", b"columns: 95", b""]  # 60 from the beginning on
+
+
+def test_ctrl_c_is_not_for_the_job(begun: Begun) -> None:
+    """It does not reach it by chance: it is said how it does."""
+    terminal = begun(DEAF)
+    terminal.wait_for("ready", "O output")
+    terminal.press("ctrl+c")
+    terminal.wait_for("ctrl+c does not reach the job: q asks whether to stop it")
+    assert b"heard" not in terminal.output.read_bytes()
+
+
+def test_what_was_not_in_the_bars_fails(tmp_path: Path) -> None:
+    """As without --view: the job's code, else whether the run exceeds what was allowed."""
+    program = f"import os, shutil\nfor name in os.listdir({str(TRACE)!r}): "
+    program += f"shutil.copy(os.path.join({str(TRACE)!r}, name), os.environ['TORCH_TRACE'])\n"
+    (tmp_path / "job.py").write_text(program)
+    words = ["run", "--view", "-o", str(tmp_path / "trace"), "--check", "break", "--", sys.executable, str(tmp_path / "job.py")]
+    with Terminal.tltui(*words, home=tmp_path) as terminal:
+        terminal.wait_for("The job ended with exit code 0", "6 compiles")
+        terminal.press("q")
+        assert terminal.wait_end() == 1
+        said = bytes(terminal.raw).rpartition(b"\x1b[?1049l")[2].decode()
+        assert "the job ended with exit code 0" in said and "FAILED" in said
+        assert said.strip().splitlines()[-1] == str(tmp_path / "trace")
+
+
+def test_without_a_terminal_nothing_is_made(tmp_path: Path) -> None:
+    import subprocess
+
+    words = [sys.executable, "-m", "tltui", "run", "--view", "-o", str(tmp_path / "trace"), "--", "true"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2] / "src")
+    assert done.returncode == 2
+    assert "--view needs a terminal" in done.stderr
+    assert not (tmp_path / "trace").exists()

@@ -15,10 +15,11 @@ from tltui.running.job import Job, start
 from tltui.sources.discover import awaited
 from tltui.text.shell import quoted
 
-TREE = 0.42
-"""The share of a wide screen that the tree has."""
+TREE, WIDEST = 0.42, 90
+"""The share of a wide screen that the tree has, and how wide it gets."""
 NARROW = 100
-MARGIN = 8
+MARGIN = 10
+"""Columns beside the text of the document: the gutter, the scroll bar."""
 
 
 def needs_terminal() -> None:
@@ -50,7 +51,8 @@ def run_in_view(words: Sequence[str], prepared: Prepared, options: argparse.Name
 def _size() -> tuple[int, int]:
     """About what the document will have. The UI says it exactly when it has drawn its first frame."""
     columns, rows = os.get_terminal_size(2)
-    return max(columns - (int(columns * TREE) if columns >= NARROW else 0) - MARGIN, 20), max(rows - 4, 5)
+    tree = min(int(columns * TREE), WIDEST) if columns >= NARROW else 0
+    return max(columns - tree - MARGIN, 20), max(rows - 3, 5)
 
 
 def _farewell(job: Job, directory: str) -> None:

@@ -84,8 +84,9 @@ class OutputDocument(BytesDocument):
 
     @property
     def _printed(self) -> int:
-        """Lines of the file."""
-        return len(self._index) if self.payload.size else 0
+        """Lines of the file, not in the middle of a step that finds more."""
+        with self._lock:
+            return len(self._index) if self.payload.size else 0
 
     # the protocol
 
@@ -100,13 +101,11 @@ class OutputDocument(BytesDocument):
             printed, said = self._printed, self._said
         if n < printed:
             return super().line(n, lo, hi)
-        line = said[n - printed]
+        line = said[n - printed] if n - printed < len(said) else Line("")  # what stood behind the end a moment ago
         return line if lo == 0 and (hi is None or hi >= len(line.text)) else Line(line.text[lo:hi], line.spans, (), lo)
 
     def length(self, n: int) -> int:
-        with self._lock:
-            printed, said = self._printed, self._said
-        return super().length(n) if n < printed else len(said[n - printed].text)
+        return super().length(n) if n < self._printed else len(self.line(n).text)
 
     def width(self) -> int:
         return max(super().width(), *(len(line.text) for line in self._said), 0)

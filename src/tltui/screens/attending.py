@@ -23,6 +23,8 @@ from tltui.work.watch import Watch
 
 PATIENCE = 10.0
 """Seconds that a job has to end after ctrl+c before one is asked again."""
+GUTTER = 9
+"""Columns left of the output, with numbers for a million lines: its width is not to change when it grows."""
 STEP = 1 << 20
 """Bytes of output that are looked at while the lock of the document is held."""
 
@@ -68,7 +70,7 @@ class Attending:
         """The job is told how wide its output is shown."""
         view = self._bench.document_view
         if self._job is not None and view.size.height:
-            self._job.resize(max(view.text_width, 20), max(view.size.height, 5))
+            self._job.resize(max(view.scrollable_content_region.width - GUTTER, 20), max(view.size.height, 5))
 
     def _remark(self) -> str:
         """What the line above says of the job."""
@@ -178,6 +180,11 @@ class Attending:
         elif not self._is_asking:
             self._is_asking = True
             self._bench.app.push_screen(Leaving(job.pid, self._is_deaf), self._answered)
+
+    def tell_ctrl_c(self) -> None:
+        """ctrl+c was pressed: it ends neither tltui nor the job."""
+        runs = self._job is not None and self._job.runs
+        self._bench.tell("ctrl+c does not reach the job: q asks whether to stop it" if runs else "q leaves tltui; y copies")
 
     def stays(self) -> bool:
         """Whether that tltui is left when the job has ended was taken back now."""

@@ -66,7 +66,9 @@ class MainScreen(Workbench[None]):
         with Horizontal(id="panes"):
             yield TraceTree(OutlineRows(root(self.trace)), mouse=self.mouse, ascii_only=self.ascii_only, id="tree")
             yield DocumentView(mouse=self.mouse, ascii_only=self.ascii_only, id="document")
-        yield StatusBar(self.hints(Where.EVERYWHERE, FOOTER), ascii_only=self.ascii_only, id="status-bar")
+        has_output = self.around.job is not None or bool(self.trace.found.outputs)
+        hints = self.hints(Where.EVERYWHERE, ("app.output",) * has_output + FOOTER)
+        yield StatusBar(hints, ascii_only=self.ascii_only, id="status-bar")
 
     @property
     def tree_view(self) -> TraceTree:

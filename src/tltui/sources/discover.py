@@ -164,7 +164,8 @@ class Discovery:
                     skipped.append(found)
         outputs.sort(key=_changed)
         if not logs:
-            raise NothingFound(_nothing(self.paths, skipped, others), outputs)
+            printed = [Skipped(path, "what a job printed: tltui shows it") for path in outputs]
+            raise NothingFound(_nothing(self.paths, [*skipped, *printed], others), outputs)
         # nobody means the text who has the trace beside it
         meant = [item for item in skipped if item.reason != TEXT or item.path in self.paths]
         others += len(skipped) - len(meant)

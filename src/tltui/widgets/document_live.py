@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from array import array
 from functools import partial
+from typing import Any
 
 from tltui.text.bytes_document import BytesDocument
 from tltui.text.document import Document, Hit
+from tltui.text.rows import RowMap
 from tltui.widgets.document_folding import FILTER_CAP
 from tltui.widgets.document_search import Search, counting
 from tltui.widgets.document_selecting import SelectingCanvas
@@ -25,12 +27,21 @@ def is_live(document: Document) -> bool:
 class LiveCanvas(SelectingCanvas):
     """A canvas that follows what is written."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._waits_at = -1
+        """The line from which the cursor goes to the end when all lines that are there by now are known."""
+
+    def _begin(self, document: Document, folded: set[int] | None) -> RowMap:
+        self._waits_at = -1
+        return super()._begin(document, folded)
+
     @property
     def is_at_end(self) -> bool:
         """Whether the cursor is on the last line, as far as that is on the screen, and nothing is being selected."""
         rows = self._rows
         last = rows.at(len(rows) - 1).line if len(rows) else 0
-        return self._selected_from is None and self._cursor_line >= last
+        return self._selected_from is None and (self._cursor_line >= last or self._cursor_line == self._waits_at)
 
     def document_grown(self) -> None:
         document, before, at_end = self._document, self._known, self.is_at_end
@@ -51,7 +62,15 @@ class LiveCanvas(SelectingCanvas):
         if search is not None and search.counted and not search.capped:
             self._search_on(search, first)
         if at_end and self._filtered is None:
+            self._follow_to_end(document)
+
+    def _follow_to_end(self, document: Document) -> None:
+        """To the end as soon as it is known where that is: what comes in between nobody can read."""
+        if document.complete:
+            self._waits_at = -1
             self.to_end()
+        else:
+            self._waits_at = self._cursor_line
 
     def to_end(self) -> None:
         """The cursor to the last line, at the lower edge."""
@@ -92,4 +111,4 @@ class LiveCanvas(SelectingCanvas):
         self._resized_rows()
         self._repaint(max(rows - 2, 0), len(self._rows))
         if at_end:
-            self.to_end()
+            self._follow_to_end(self._document)

@@ -298,11 +298,11 @@ class FoldingCanvas(BackgroundCanvas):
     def _filtered_by(self, document: Document, text: str) -> Steps:
         """Show the lines with hits when they are found."""
         lines: array[int] = array("q")
-        yield from self.collected(document, text, lines)
+        yield from self._collected(document, text, lines)
         self.post(document, partial(self._filter_found, text, lines))
 
     @staticmethod
-    def collected(document: Document, text: str, lines: array[int], first: int = 0) -> Steps:
+    def _collected(document: Document, text: str, lines: array[int], first: int = 0) -> Steps:
         """Collect the lines with hits, from line `first` on."""
         hits = document.find(compiled(text), first)
         end = time.monotonic() + SLICE

@@ -13,9 +13,9 @@ from typing import Any
 from tltui.text.bytes_document import BytesDocument
 from tltui.text.document import Document, Hit
 from tltui.text.rows import RowMap
+from tltui.widgets.document_finding import FindingCanvas
 from tltui.widgets.document_folding import FILTER_CAP
 from tltui.widgets.document_search import Search, counting
-from tltui.widgets.document_selecting import SelectingCanvas
 from tltui.work.scheduler import Steps
 
 
@@ -24,7 +24,7 @@ def is_live(document: Document) -> bool:
     return isinstance(document, BytesDocument) and document.is_live
 
 
-class LiveCanvas(SelectingCanvas):
+class LiveCanvas(FindingCanvas):
     """A canvas that follows what is written."""
 
     def __init__(self, **options: Any) -> None:
@@ -38,10 +38,10 @@ class LiveCanvas(SelectingCanvas):
 
     @property
     def is_at_end(self) -> bool:
-        """Whether the cursor is on the last line, as far as that is on the screen, and nothing is being selected."""
+        """Whether the cursor is on the last line, as far as that is on the screen."""
         rows = self._rows
         last = rows.at(len(rows) - 1).line if len(rows) else 0
-        return self._selected_from is None and (self._cursor_line >= last or self._cursor_line == self._waits_at)
+        return self._cursor_line >= last or self._cursor_line == self._waits_at
 
     def document_grown(self) -> None:
         document, before, at_end = self._document, self._known, self.is_at_end
@@ -96,7 +96,7 @@ class LiveCanvas(SelectingCanvas):
     def _filtered_on(self, document: Document, text: str, first: int) -> Steps:
         """Collect the lines with hits that were added, from a line on."""
         lines: array[int] = array("q")
-        yield from self.collected(document, text, lines, first)
+        yield from self._collected(document, text, lines, first)
         self.post(document, partial(self._filter_grown, text, first, lines))
 
     def _filter_grown(self, text: str, first: int, lines: array[int]) -> None:

@@ -17,8 +17,9 @@ from textual.message import Message
 from tltui.commands import Where
 from tltui.text.document import Document
 from tltui.widgets.bindings import bindings
-from tltui.widgets.document_live import LiveCanvas, is_live
+from tltui.widgets.document_live import is_live
 from tltui.widgets.document_names import Stop
+from tltui.widgets.document_selecting import SelectingCanvas
 from tltui.widgets.document_strips import WHOLE
 
 PLACES = 500
@@ -39,7 +40,7 @@ class Place:
     at_end: bool
 
 
-class DocumentView(LiveCanvas):
+class DocumentView(SelectingCanvas):
     """Shows a document; `commands.py` says which keys call its `action_…` methods."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.DOCUMENT)

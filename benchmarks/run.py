@@ -17,11 +17,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import commands
+import following
 import screens
 import searching
 from rows import Bench, Row, printed
 
-BENCHES: dict[str, Bench] = {**commands.BENCHES, **screens.BENCHES, **searching.BENCHES}
+BENCHES: dict[str, Bench] = {**commands.BENCHES, **screens.BENCHES, **searching.BENCHES, **following.BENCHES}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -133,12 +133,13 @@ def results() -> dict[str, Any]:
     from tltui.documents.pages.provenance import Coverages
     from tltui.documents.pages.recompiles import Recompiles
     from tltui.documents.pages.shapes import ShapesReport
+    from tltui.documents.pages.where import WhereReport
 
     return {
         "summary": Summary | Study, "problems": Problems, "recompiles": Recompiles, "stacks": Stacks, "shapes": ShapesReport,
         "guards": GuardTable | CompileGuards | tuple[CompileGuards, ...], "caches": CachesReport, "timing": Timing,
         "provenance": Coverages, "passes": Passes, "absent": Absence, "metrics": RunMetrics | CompileMetrics, "exports": Exports,
-        "vllm": Vllm,
+        "vllm": Vllm, "where": WhereReport,
     }  # fmt: skip
 
 
@@ -152,11 +153,13 @@ def documents() -> dict[str, Any]:
     from tltui.documents.pages.grep import GrepResult
     from tltui.documents.pages.records import Records
     from tltui.documents.shown import ShownArtifact
+    from tltui.documents.tail import TailLine
     from tltui.documents.tree.listing import Listing
 
     return {
         "ls": Listing, "records": Records, "source": SourceLine, "grep": GrepResult, "diff": DiffResult | CompareResult,
         "damage": DamageReport, "check": Gates, "bundle": BundleResult, "show": ShownArtifact,
+        "tail": TailLine,
     }  # fmt: skip
 
 

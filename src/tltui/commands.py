@@ -115,6 +115,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("app.sort", ("S",), "sort", "Put the tables of the page in another order.", E_),
     Command("app.follow", ("F",), "follow",
             "Go on reading what the job writes, or stop. A log that is younger than a minute is followed from the start.", E_),
+    Command("app.news", ("L",), "latest trouble",
+            "Go to what the last remark was about: an error or graph break that came while the run was followed.", E_),
     Command("app.read_again", ("ctrl+r",), "read again",
             "Read all logs again from their beginning: after one was cut off, replaced or deleted.", E_),
     Command("app.mark", ("m",), "mark this place",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from pathlib import Path
 
 import pytest
-from opened import Driver, opened
+from opened import TRACES, Driver, opened
 from replaying import HeldWriters
 from screen import screen_text
 from textual.widget import Widget
@@ -140,12 +141,12 @@ async def test_growth_that_nobody_follows_is_said(job: Job, monkeypatch: pytest.
 async def test_ended_is_said_on_proof_only(job: Job, writers: HeldWriters) -> None:
     job.write(begun(1))
     async with opened(job.directory, wait=False) as driver:
-        await driver.until(lambda: "live" in bar(driver) and "1 running" in screen_text(driver.app))
+        await driver.until(lambda: "live" in bar(driver) and "◌ [1/0]" in screen_text(driver.app))
         job.write(begun(2))
         await driver.until(lambda: "3 compiles" in bar(driver))
         writers.over = True
         await driver.until(lambda: "ended · last record 10:00:00" in bar(driver))
-        assert "◌" not in screen_text(driver.app)
+        await driver.until(lambda: "◌" not in screen_text(driver.app))
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
@@ -198,3 +199,68 @@ async def test_a_run_may_be_opened_before_its_first_record(tmp_path: Path) -> No
         (directory / "a.log").write_bytes(begun(0))
         await driver.until(lambda: "[0/0]" in screen_text(app) and "live" in bar(driver))
     assert app.faults == []
+
+
+async def test_what_is_shown_stays_the_same_when_it_is_called_something_else(tmp_path: Path) -> None:
+    """A second process, then a rank, then a second epoch: the address of what is shown changes, what is shown does not."""
+    ids = IDS.format(frame=0, number=0)
+    graph = f'{{"artifact": {{"name": "note", "encoding": "string"}}, {ids}, "has_payload": "0"}}'
+    job = Job(tmp_path / "trace", begun(0) + line(graph, payload="\tfirst\n") + ended(0))
+    async with opened(job.directory, wait=False) as driver:
+        await driver.until(lambda: "live" in bar(driver))
+        await driver.until(lambda: driver.browser.shown_ref == driver.browser.document_view.document.ref)
+        driver.browser.go("0/0")
+        await driver.shown("0/0")
+        other = begun(0, name="other").replace(b".000000 7 ", b".000000 8 ")
+        (job.directory / "dedicated_log_torch_trace_b.log").write_bytes(other)
+        await driver.shown("norank.1:0/0")
+        job.write(begun(0, name="f") + ended(0))
+        await driver.shown("norank.1:0/0~1")
+        driver.browser.go("norank.1:0/0~1:note")
+        await driver.shown("norank.1:0/0~1:note")
+        assert "first" in screen_text(driver.app)
+        await driver.press("w", "i")
+        await driver.until(lambda: "first" in screen_text(driver.app))
+        await driver.press("backspace")
+        await driver.shown("norank.1:0/0~1")
+
+
+async def test_a_silent_rank_is_named_with_what_it_is_inside_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real job whose rank 2 sleeps in a backend, while the others wait: seen five minutes later."""
+    monkeypatch.setattr("tltui.screens.following.CLOCK", 0.1)
+    trace = tmp_path / "ranks"
+    shutil.copytree(TRACES / "hangs" / "ranks", trace, copy_function=shutil.copyfile)
+    async with opened(trace, wait=False) as driver:
+        await driver.until(lambda: "live" in bar(driver))
+        following = driver.browser.following
+        monkeypatch.setattr(following, "_clock", lambda: time.monotonic() + 70)
+        await driver.until(lambda: "quiet since 03:" in bar(driver))
+        monkeypatch.setattr(following, "_clock", lambda: time.monotonic() + 400)
+        await driver.until(lambda: "rank 2: no record for 5 min, inside backend_compile" in bar(driver))
+        monkeypatch.setattr(following, "_clock", lambda: time.monotonic() + 4000)
+        await driver.until(lambda: "rank 2: no record for 1 h, inside backend_compile" in bar(driver))
+
+
+async def test_a_new_error_is_one_remark_with_the_key_that_goes_there(job: Job) -> None:
+    async with opened(job.directory, wait=False) as driver:
+        await driver.until(lambda: "live" in bar(driver))
+        job.write(begun(1, name="bad") + ended(1, failed="RuntimeError") + begun(2) + ended(2))
+        await driver.until(lambda: "L goes to ✗ [1/0] bad: failed" in driver.said)
+        assert "RuntimeError: it failed" in driver.said
+        at = driver.at
+        await driver.press("j", "k")
+        assert "goes to" not in driver.said and driver.at == at
+        await driver.press("L")
+        await driver.shown("1/0")
+        assert driver.at == "1/0"
+
+
+async def test_what_was_there_before_is_no_news(job: Job) -> None:
+    job.write(begun(1, name="bad") + ended(1, failed="RuntimeError"))
+    async with opened(job.directory, wait=False) as driver:
+        await driver.until(lambda: "1 failed" in bar(driver))
+        await driver.press("L")
+        assert "nothing went wrong since this was opened" in driver.said
+        job.write(begun(2) + ended(2))
+        await driver.until(lambda: "3 compiles" in bar(driver))
+        assert "goes to" not in driver.said

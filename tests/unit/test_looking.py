@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -297,3 +299,27 @@ def test_a_directory_that_changes_twice_within_one_tick_of_its_clock(tmp_path: P
     assert watching.COARSE >= 1_000_000_000, "some file systems count seconds"
 
 
+
+
+def test_a_day_of_following_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """24 hours with two looks a second: a record now and then, a rank that starts again each hour, a file that comes and goes."""
+    job = Job(tmp_path / "trace", 2)
+    descriptors = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    sizes = []
+    for hour in range(24):
+        job.write(0, hour + 1)
+        passing = job.directory / f"passing_{hour}.log"
+        passing.write_bytes(b"some notes\n" * 100)
+        for _ in range(40):
+            job.look()
+        passing.unlink()
+        for _ in range(40):
+            job.look(89.0)
+        gc.collect()
+        sizes.append(tracemalloc.get_traced_memory()[0] if tracemalloc.is_tracing() else 0)
+        if hour == 3:
+            tracemalloc.start()
+    tracemalloc.stop()
+    assert f"0:{24}/0" in job.compiles()
+    assert sizes[-1] - sizes[4] < 200_000, sizes
+    assert not descriptors or len(os.listdir("/proc/self/fd")) <= descriptors + 2

@@ -6,6 +6,7 @@ path, and must be there. A command that takes no address takes all of them for p
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,17 +33,20 @@ class Arguments:
         return "".join(f"\n{ref} is read as an address; the file of that name is ./{ref}" for ref in there)
 
 
-def told_apart(given: Sequence[str], refs: bool = True, place: bool = False, another: bool = False) -> Arguments:
+def told_apart(
+    given: Sequence[str], refs: bool = True, place: bool = False, another: bool = False, waits: bool = False
+) -> Arguments:
     """The arguments of a command that takes addresses (`refs`), FILE:LINE (`place`), and paths.
 
-    `another`: there is a trace without any of them. Raises `Failure` for a path that is not there.
+    `another`: there is a trace without any of them. `waits`: for paths that are not there. Else they raise `Failure`.
     """
     found = tuple(text for text in given if refs and is_address(text))
     rest = [text for text in given if not (refs and is_address(text))]
     line = _line_in(rest) if place else ""
     if line:
         rest.remove(line)
-    lacking = {text: why for text in rest if (why := _lacks(text))}
+    absent = os.strerror(errno.ENOENT) if waits else ""
+    lacking = {text: why for text in rest if (why := _lacks(text)) not in ("", absent) or not text}
     for text, why in lacking.items():
         raise Failure(f"{text}: {why}" + _meant(text, refs, another or len(lacking) < len(rest)))
     return Arguments(tuple(rest), found, line)

@@ -28,7 +28,8 @@ def take(options: argparse.Namespace) -> None:
     place = getattr(options, "place", None)
     given = [*options.paths, *([place] if place else ()), *([refs] if isinstance(refs, str) else refs or ())]
     default = str(DEMO) if options.demo else os.environ.get("TORCH_TRACE", "")
-    found = told_apart(given, getattr(options, "takes_refs", False), hasattr(options, "place"), bool(default))
+    refs_too, waits = getattr(options, "takes_refs", False), getattr(options, "waits_for_paths", False)
+    found = told_apart(given, refs_too, hasattr(options, "place"), bool(default), waits)
     if options.demo and found.paths:
         raise Failure(f"--demo stands in place of PATH, and {found.paths[0]} is one")
     options.paths, options.refs, options.place = list(found.paths) or ([default] if default else []), list(found.refs), found.place

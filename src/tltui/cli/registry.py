@@ -38,7 +38,7 @@ class Entry:
 
 COMMANDS: dict[str, Entry] = {
     "run": Entry("run a job so that it leaves a trace, then print its summary", "run"),
-    **{view.name: Entry(view.help, "timing" if view.name == "timing" else "view") for view in VIEWS},
+    **{view.name: Entry(view.help, view.name if view.name in ("timing", "where") else "view") for view in VIEWS},
     "ls": Entry("list ranks, frames and compiles with status and time", "ls"),
     "show": Entry("print what an address shows: an overview, or an artifact", "show"),
     "source": Entry("what became of a line of source: nodes, kernels, guards, graph breaks, recompiles", "source"),
@@ -47,6 +47,7 @@ COMMANDS: dict[str, Entry] = {
     "diff": Entry("compare two artifacts, compiles, ranks or runs", "diff"),
     "damage": Entry("check every payload and list what is damaged", "damage"),
     "check": Entry("fail when a run has more errors, breaks, recompiles … than allowed (for CI)", "check"),
+    "tail": Entry("print what happens while the job runs, a line each", "tail"),
     "extract": Entry("write payloads to files", "extract"),
     "bundle": Entry("write a small log of some compiles to share, on request redacted", "bundle"),
 }

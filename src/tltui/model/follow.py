@@ -196,7 +196,7 @@ class Follower:
         if self._discovery is None or known is None or known.clock is not None or known.size >= SNIFF:
             return
         again = self._discovery.look_at(path)
-        if isinstance(again, FoundLog):
+        if isinstance(again, FoundLog) and again.clock is not None:
             yield self._look_known(tuple(again if log is known else log for log in self._found.logs))
 
     def _look_known(self, logs: tuple[FoundLog, ...]) -> Looked:

@@ -29,7 +29,8 @@ class LogModel:
     """
 
     def __init__(
-        self, log: Log, rank_by_name: int | None = None, launch: str = "", started: float = 0.0, parts: Parts | None = None
+        self, log: Log, rank_by_name: int | None = None, launch: str = "", started: float = 0.0, parts: Parts | None = None,
+        is_dated: bool = True,
     ) -> None:
         self.log = log
         self.processes: list[Process] = []
@@ -40,6 +41,7 @@ class LogModel:
         self._launch = launch
         self.started = started
         """Seconds since the epoch."""
+        self._is_dated = is_dated
         self._parts = parts or Parts()
         self._owners: list[Compile] = []
         """Context → compile, the first one with its id."""
@@ -175,12 +177,12 @@ class LogModel:
         self.log.end()
         self._count({id(owner): owner for owner in self._unfinished()})
 
-    def began(self, started: float) -> bool:
+    def began(self, started: float, is_dated: bool) -> bool:
         """The log began at this time (seconds since the epoch); whether that is news."""
-        news = started != self.started
-        self.started = started
+        news = (started, is_dated) != (self.started, self._is_dated)
+        self.started, self._is_dated = started, is_dated
         for process in self.processes:
-            process.started = started
+            process.started, process.is_dated = started, is_dated
         return news
 
     def owner(self, record: int) -> Compile:
@@ -220,7 +222,7 @@ class LogModel:
         return self._new_process(pid, rank, own)
 
     def _new_process(self, pid: int, rank: int | None, own: list[Process]) -> Process:
-        process = Process(self.log, pid, self._rank_by_name, self._launch, self.started, parts=self._parts)
+        process = Process(self.log, pid, self._rank_by_name, self._launch, self.started, self._is_dated, parts=self._parts)
         process.stated_rank = rank
         if own:
             process.strings, process.twin = own[0].strings, len(own)

@@ -230,6 +230,8 @@ class Process:
     launch: str = ""
     started: float = 0.0
     """Seconds since the epoch, to order the processes of a rank."""
+    is_dated: bool = True
+    """Whether an event says so; else it is when the log was last written to, as far as that was known when it was found."""
     number: int = 1
     """Among the processes of its rank, from 1, newest last."""
     alone: bool = True

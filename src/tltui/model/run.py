@@ -118,7 +118,8 @@ class Run:
         self._stale = False
 
     def _model(self, found: FoundLog, source: FileBytes, generation: int = 0) -> LogModel:
-        return LogModel(Log(found.path, source, generation), found.rank, found.launch, found.started, self.parts)
+        log = Log(found.path, source, generation)
+        return LogModel(log, found.rank, found.launch, found.started, self.parts, found.clock is not None)
 
     def scanners(self) -> list[Scanner]:
         """One scanner for each log, in the order of `models`."""
@@ -168,9 +169,9 @@ class Run:
     def _look(self, found: Found) -> None:
         """The sizes of the logs and the times at which they began are known better now."""
         self.found = found
-        started = {log.path: log.started for log in found.logs}
+        began = {log.path: (log.started, log.clock is not None) for log in found.logs}
         for model in self.models:
-            if not model.log.ended and model.log.path in started and model.began(started[model.log.path]):
+            if not model.log.ended and model.log.path in began and model.began(*began[model.log.path]):
                 self._stale = True
 
     def apply(self, number: int, batch: Batch) -> Delta:

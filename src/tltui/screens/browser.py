@@ -126,6 +126,10 @@ class Browser(BrowserCommands):
         """Follow what the job writes, or do not."""
         self.following.toggle()
 
+    def action_news(self) -> None:
+        """To what went wrong last."""
+        self.following.noticing.go()
+
     def action_read_again(self) -> None:
         """Read all logs from their beginning."""
         self.tell("reading again …")

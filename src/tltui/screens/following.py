@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING
 
 from textual.timer import Timer
 
+from tltui.documents.format import plural
 from tltui.documents.tree.header import QUIET, Live, Silent, silence
 from tltui.messages import Scanned
 from tltui.model.follow import Follower
-from tltui.model.run import Delta, Event, Lost, Unreadable, settle
+from tltui.model.run import Event, Lost, Unreadable, settle
+from tltui.screens.noticing import Noticing
 from tltui.sources.discover import Discovery
 from tltui.text import tokens
+from tltui.trace.files import NO_LONGER
 from tltui.work.scanning import Scan
+from tltui.work.scheduler import Steps
 
 if TYPE_CHECKING:
     from tltui.screens.browser import Browser
@@ -65,7 +69,9 @@ class Following:
         self._last = {number: clock() - ages.get(model.log.path, 0.0) for number, model in enumerate(self._run.models)}
         """When a record last came, by the number of the log."""
         self._follows = not found.is_over and (not found.logs or min(ages.values()) < YOUNG)
-        self._inside: tuple[str, str] = ("", "")
+        self.noticing = Noticing(bench)
+        self._inside: dict[int, str] = {}
+        """What the processes of silent logs are inside of, by the number of the log; '' of one that has nothing open."""
 
     # beginning and end
 
@@ -119,21 +125,22 @@ class Following:
 
     def _apply(self, event: Event) -> None:
         number = getattr(event, "log", -1)
-        before = self._run.models[number].log.clock if number >= 0 else ""
+        before = len(self._run.models[number].log) if number >= 0 else 0
         delta = self._run.take(event)
         self._is_new |= delta.new
-        if number < 0:
-            number = len(self._run.models) - 1
-        if self._run.models and self._run.models[number].log.clock != before:
-            self._last[number] = self._clock() if self._is_read else self._last.get(number, self._clock())
-            self._was_live |= self._is_read
+        if number >= 0 and len(self._run.models[number].log) > before and self._is_read:
+            self._last[number] = self._clock()
+            self._inside.pop(number, None)
+            self._was_live = True
+        self.noticing.take(event, delta)
         if self._is_read:
-            self._tell(event, delta)
+            self._tell(event)
 
-    def _tell(self, event: Event, delta: Delta) -> None:
+    def _tell(self, event: Event) -> None:
         """What happened to the files, in one line with the key that helps."""
         if isinstance(event, Lost) or (isinstance(event, Unreadable) and event.reason):
-            self._bench.tell(f"{self._whose(event.log)}: {event.reason}. What was read stays; ctrl+r reads it again", tokens.WARN)
+            why = event.reason.removeprefix(NO_LONGER)
+            self._bench.tell(f"log changed, ctrl+r reads it again: {why} · {self._whose(event.log)}", tokens.WARN)
 
     def _whose(self, number: int) -> str:
         model = self._run.models[number]
@@ -166,6 +173,9 @@ class Following:
             self._drawing = self._bench.set_timer(AGAIN, self._draw)
             return
         self._bench.run_changed(is_new, first)
+        if first:
+            self.noticing.begin()
+        self.noticing.tell()
 
     def _say_grown(self) -> None:
         """From the thread that reads: there is more, and nobody follows."""
@@ -194,23 +204,38 @@ class Following:
     def _quiet(self) -> dict[int, float]:
         """For how many seconds there has been no record, of the logs that have not ended."""
         now = self._clock()
-        return {n: now - self._last.get(n, now) for n, model in enumerate(self._run.models) if not model.log.ended}
+        return {n: now - self._last.setdefault(n, now) for n, model in enumerate(self._run.models) if not model.log.ended}
 
     def _silent(self, quiet: dict[int, float]) -> Silent | None:
         long = {number: own for number, own in quiet.items() if silence(own)}
         if not long:
             return None
-        several = len(self._run.models) > 1
         from tltui.analyses.ranks.ranges import ranges
 
-        numbers = {process.rank for number in long for process in self._run.models[number].processes}
-        known = [number for number in numbers if number is not None]
-        ranks = ""
-        if several and known:
-            ranks = f"rank{'s' * (len(known) > 1)} {ranges(known)}"
-        elif several:
-            ranks = f"{len(long)} processes"
-        return Silent(ranks, silence(min(long.values())), self._inside[1] if self._inside[0] == ranks else "")
+        # of many that are silent those are of interest that are inside of something: the others wait
+        busy = {number: own for number, own in long.items() if self._inside.get(number)} or long
+        known = {process.rank for number in busy for process in self._run.models[number].processes if process.rank is not None}
+        who = ""
+        if len(self._run.models) > 1:
+            who = f"rank{'s' * (len(known) > 1)} {ranges(known)}" if known else plural(len(busy), "process", "processes")
+        inside = {self._inside.get(number, "") for number in busy}
+        return Silent(who, silence(min(busy.values())), inside.pop() if len(inside) == 1 else "a compile" if all(inside) else "")
+
+    def _look_inside(self, numbers: list[int]) -> Steps:
+        """Find out what the processes of some logs are in the middle of."""
+        from tltui.analyses.hang.open_work import inside
+
+        found = {}
+        for number in numbers:
+            open_now = [one for process in self._run.models[number].processes if (one := inside(process)) is not None]
+            found[number] = open_now[0].trail if open_now else ""
+            yield None
+
+        def known() -> None:
+            self._inside |= found
+            self._bench.say_run()
+
+        self._bench.answer(known)
 
     def _tick(self) -> None:
         """Look at the clock now and then: the line above changes when nothing has come for long, and only then."""
@@ -220,5 +245,10 @@ class Following:
         if self._run.finished and self._is_read:
             return
         self._ticking = self._bench.set_timer(CLOCK, self._tick)
-        if self._is_read:
-            self._bench.say_run()
+        if not self._is_read:
+            return
+        new = [number for number, own in self._quiet().items() if silence(own) and number not in self._inside]
+        if self._follows and new:
+            self._inside |= dict.fromkeys(new, "")
+            self._bench.scheduler.do(self._look_inside(new), owner=self)
+        self._bench.say_run()

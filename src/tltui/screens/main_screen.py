@@ -19,7 +19,7 @@ from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, parse_ref, split_line
 from tltui.model.run import Node as TreeNode
-from tltui.screens.requests import Make, Maker, Request, at
+from tltui.screens.requests import Make, Maker, Request, at, renewed
 from tltui.screens.workbench import Surroundings, Workbench
 from tltui.text import tokens
 from tltui.text.document import Document, Options
@@ -98,7 +98,7 @@ class MainScreen(Workbench[None]):
     def request(self, ref: str) -> Request:
         """What is to be shown at an address."""
         make = self.own_pages.get(ref)
-        return at(ref) if make is None else Request(ref, make, is_of_run=False)
+        return at(ref, self.trace) if make is None else Request(ref, make, is_of_run=False)
 
     def show_ref(self, ref: str, *, by_user: bool = True, at: int | None = None, top: str | None = None) -> None:
         """Ask for the document at an address."""
@@ -119,6 +119,7 @@ class MainScreen(Workbench[None]):
 
     def reload(self) -> None:
         """Make what is shown again: the run, the width or the order changed."""
+        self.shown = renewed(self.shown)
         self._wish()
 
     def _wish(self, at: int | None = None, top: str | None = None) -> None:
@@ -222,7 +223,7 @@ class MainScreen(Workbench[None]):
             self.tell(none)
             return
         target.append(self.shown)
-        request = source.pop()
+        request = renewed(source.pop())
         self.show(request, by_user=False)
         try:
             parsed = parse_ref(request.ref)

@@ -143,9 +143,10 @@ class Explained:
 
 
 @part
-def explained_of(compile_: Compile, reader: Reader) -> Explained:
-    """A recompile, explained. It rests on the guards of the earlier compiles that its reasons name."""
-    texts = _Texts(compile_)
+def explained_of(compile_: Compile, reader: Reader, own_guards: bool = True) -> Explained:
+    """A recompile, explained. It rests on the guards of the earlier compiles that its reasons name; without `own_guards` on nothing
+    that it writes itself after its graph."""
+    texts = _Texts(compile_, own_guards)
     found = recompile_of(compile_, instants_of(compile_, reader), reader) or Recompile((), "")
     symbols = _symbols(compile_)
     reasons = tuple(_reason(reason, compile_, texts, symbols, found.became) for reason in found.reasons)
@@ -173,11 +174,13 @@ class _Texts:
     """The guard trees of a compile and of those that it could not use. Most recompiles of a frame ask for the same few: the
     reader of the log keeps them for a while."""
 
-    def __init__(self, compile_: Compile) -> None:
-        self._compile = compile_
+    def __init__(self, compile_: Compile, own: bool) -> None:
+        self._compile, self._own = compile_, own
         self._earlier: dict[str, Compile | None] = {}
 
     def of(self, compile_: Compile) -> GuardText | None:
+        if compile_ is self._compile and not self._own:
+            return None
         reads(self._compile, compile_)
         kept = reader_of(compile_).kept
         found = kept.get(compile_)

@@ -106,7 +106,7 @@ def _processes(page: Page, node: Rank) -> None:
         rows.append([
             (ref.rstrip(":"), tokens.LINK, ref), f"pid {process.pid}", fmt.plural(tally.compiles, "compile"),
             (fmt.seconds(tally.seconds), tokens.NUMBER), (state, tokens.ERROR),
-            (process.launch, tokens.DIM), (fmt.when(process.started * 1e6) if process.started else "", tokens.DIM),
+            (process.launch, tokens.DIM), (fmt.when(process.started * 1e6) if process.is_dated else "", tokens.DIM),
             (fmt.file_name(process.log.path), tokens.DIM),
         ])  # fmt: skip
     page.table(rows)
@@ -118,7 +118,7 @@ def _facts(page: Page, process: Process) -> None:
     page.labelled("pid", str(process.pid))
     if process.launch:
         page.labelled("launch", process.launch)
-    if process.started:
+    if process.is_dated:
         page.labelled("started", fmt.when(process.started * 1e6))
     if process.parent is not None:
         page.labelled("parent", f"pid {process.parent.pid} (its string table is used for what is undefined here)")

@@ -17,7 +17,7 @@ class View:
     name: str
     """The page `@name`, the command `tltui name` and the module `name` beside this one."""
     key: str
-    """The digit that opens it, '' for none."""
+    """The key that opens it, '' for none."""
     help: str
     """What it answers, as a phrase."""
     sorts: tuple[str, ...] = ()
@@ -34,6 +34,7 @@ VIEWS: tuple[View, ...] = (
     View("caches", "7", "cache hits, misses, bypasses: why, time saved, and how a missed key differs"),
     View("timing", "8", "where compile time went: by phase, function, compile and rank; a flame view of a compile",
          ("own", "total", "count", "name")),
+    View("where", "W", "where it hangs: what is open on which ranks, since when, and who has nothing open"),
     View("provenance", "", "which line of source became which nodes and kernels, and how much of it is known"),
     View("passes", "", "what each step of the compiler changed in the graph: nodes added, removed, replaced"),
     View("absent", "", "which artifacts are not in the trace, and why: failed, cut off, not logged, cached"),

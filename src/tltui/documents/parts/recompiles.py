@@ -107,7 +107,7 @@ class RecompileLines:
         if more:
             link += ["  ", (f"{fmt.count(more)} more", tokens.LINK, str(parse_ref(found.ref).at("recompiles")))]
         used = sum(len(piece if isinstance(piece, str) else piece[0]) for piece in (*head, *link))
-        said = change_of(reason) or _said(reason)
+        said = change_of(reason) or said_of(reason)
         self.page.add(*head, (fmt.clip(fmt.one_line(sanitize(said)), max(self.page.width - used, 8)), tokens.VALUE), *link)
 
     def add(self, found: Explained) -> None:
@@ -167,7 +167,7 @@ class RecompileLines:
         link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
         kind: Piece = (reason.cause, tokens.KEYWORD, record) if record else (reason.cause, tokens.KEYWORD)
         gap = " " * max(CLASS - len(reason.cause), 1)
-        said = _said(reason, found)
+        said = said_of(reason, found)
         if len(said) <= room - CLASS - (7 if link else 0):
             page.add(*head, kind, gap, (said, tokens.VALUE), *link)
         else:
@@ -189,7 +189,7 @@ class RecompileLines:
         self.page.add(self._deep, (what, tokens.DIM))
         for reason in same:
             lead: list[Piece] = [self._deep, "  ", _earlier(reason), "  "] if reason.earlier else [self._deep, "  "]
-            said = f"{reason.cause}  {_said(reason)}" if len(found.keys) > 1 else _said(reason)
+            said = f"{reason.cause}  {said_of(reason)}" if len(found.keys) > 1 else said_of(reason)
             link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
             room = self.page.width - sum(len(p if isinstance(p, str) else p[0]) for p in [*lead, *link])
             self.page.add(*lead, (fmt.clip(said, room), tokens.VALUE), *link)
@@ -246,7 +246,7 @@ def differing(found: Explained) -> tuple[list[Reason], list[Reason]]:
     return list(first.values()), same
 
 
-def _said(reason: Reason, found: Explained | None = None) -> str:
+def said_of(reason: Reason, found: Explained | None = None) -> str:
     """`x dim 0  3 → 5`; torch's own words where they say most. Of the settings of torch those that were set for this call."""
     if reason.cause in (causes.OTHER, causes.BACKEND, causes.UNEXPECTED) or (reason.cause == causes.STATE and not reason.source):
         return fmt.one_line(sanitize(reason.text)) or "torch wrote no reason"

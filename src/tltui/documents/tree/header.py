@@ -31,7 +31,7 @@ class Silent:
     seconds: float
     """One of `SILENT`."""
     inside: str = ""
-    """The innermost phase that one of them is in: `inductor_compile`; '' where none is, or that is not known yet."""
+    """The phases that they are in: `inductor_compile ▸ fx_codegen_and_compile`; '' where none is, or that is not known yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +121,9 @@ def _left(run: Run, version: str, ascii_only: bool, words: bool = True) -> list[
     if run.damaged:
         pieces.append((9, (f"  {run.damaged} damaged", tokens.WARN)))
     if run.lost:
-        pieces.append((61, (f"  {plural(len(run.lost), 'log')} changed", tokens.WARN)))
+        pieces.append((61, (f"  {plural(len(run.lost), 'log')} changed, ctrl+r", tokens.WARN)))
     if run.unreadable:
-        pieces.append((60, (f"  {plural(len(run.unreadable), 'log')} out of reach", tokens.WARN)))
+        pieces.append((60, (f"  {plural(len(run.unreadable), 'log')} out of reach, ctrl+r", tokens.WARN)))
     if skipped := len(run.found.skipped) + len(run.failures):
         pieces.append((8, (f"  {skipped} not opened", tokens.WARN)))
     return pieces

@@ -204,6 +204,8 @@ def _process(process: Process, damaged: int, check: bool) -> ProcessRow:
 
 
 def _iso(process: Process) -> str | None:
+    if not process.is_dated:
+        return None
     try:
         return datetime.fromtimestamp(process.started, timezone.utc).isoformat(timespec="milliseconds")
     except (OverflowError, OSError, ValueError):

@@ -1,0 +1,239 @@
+"""Where the processes of a run are, or were when their logs ended: what is open on which ranks, and who has nothing open.
+
+Ranks are matched by code object and by how often that was compiled before on the rank: ids are no help. Of each rank the newest
+process counts. Clocks that are off are put right before times are compared. A wait for another rank is in no log: what is known
+is that nothing is open.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tltui.analyses.compare.pairing import code_of
+from tltui.analyses.hang.clocks import clocks, offsets
+from tltui.analyses.hang.open_work import AGAIN, CAPTURE, OUTSIDE, Inside, all_inside, inside, inside_of, last_record
+from tltui.analyses.hang.results import BETWEEN, EMPTY, INSIDE, Also, Group, Named, Older, Where
+from tltui.analyses.parts import part
+from tltui.analyses.ranks.ranges import ranges
+from tltui.analyses.records import Reader
+from tltui.model.nodes import Process, Rank
+from tltui.model.run import Run
+
+NAMED = 4
+"""Ids of one function that are told apart."""
+Code = tuple[str, "str | None", "int | None"]
+Key = tuple[Code, int]
+
+
+class Step(NamedTuple):
+    """A compile of a process: the `number`-th of its code, from 1."""
+
+    code: Code
+    number: int
+    start: float | None
+    """When it began, in microseconds by the clock of the process."""
+    done: bool
+    ref: str
+    label: str
+    function: str | None
+    file: str | None
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one process is."""
+
+    inside: tuple[Inside, ...]
+    """What it is in the middle of first, then what else is open."""
+    step: Step | None
+    """The compile that it is in, with nothing open the one that it began last; None for none."""
+    done: int
+    """Compiles that it finished."""
+    last: float | None
+    """When its last record was written, by its own clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A rank, or a process without one, as it is compared."""
+
+    number: int
+    process: Process
+    place: Place
+    over: bool
+
+
+@part
+def steps_of(process: Process, reader: Reader) -> tuple[Step, ...]:
+    """The compiles of a process in the order in which they began."""
+    counts: Counter[Code] = Counter()
+    codes: dict[int, Code] = {}
+    found = []
+    for compile_ in process.ordered():
+        if not compile_.is_compile:
+            continue
+        frame = compile_.frame
+        code = codes.get(id(frame))
+        if code is None:
+            code = codes[id(frame)] = code_of(frame.compiles[0])
+        counts[code] += 1
+        # damage may have taken the metrics: a compile of which all events have their ends is over too
+        done = compile_.is_closed or (inside_of(compile_) is None)
+        found.append(Step(code, counts[code], compile_.facts.start_us, done, str(compile_.ref), compile_.label, *frame.code))
+    return tuple(found)
+
+
+@part
+def place_of(process: Process, reader: Reader) -> Place:
+    """Where a process is."""
+    found, steps = all_inside(process), steps_of(process)
+    ref = found[0].ref if found and found[0].what not in (AGAIN, CAPTURE, OUTSIDE) else ""
+    own = next((step for step in reversed(steps) if not ref or step.ref == ref), None)
+    return Place(found, own if ref or not found else None, sum(step.done for step in steps), last_record(process))
+
+
+def where(run: Run, processes: Sequence[Process] | None = None) -> Where:
+    """Where the processes of a run are, or only these."""
+    chosen = list(run.processes()) if processes is None else list(processes)
+    units, restarted, beside = _sorted_out(run.ranks, chosen)
+    numbered = bool(units) and units[0].process.rank is not None
+    off = offsets(_starts(units)) if len(units) > 1 else {}
+    groups = _groups(units, {rank: seconds * 1e6 for rank, (seconds, _) in off.items()})
+    most = max((unit.place.done for unit in units), default=0)
+    behind = ranges(u.number for u in units if not u.place.inside and u.place.done < most)
+    others = [_older(process) for process in beside]
+    return Where(
+        any(not u.over for u in units), len(units), numbered, groups, behind, clocks(off),
+        _missing(run) if processes is None and numbered else "", tuple(_older(process) for process in restarted),
+        tuple(one for one in others if one.open is not None), sum(one.open is None for one in others),
+        tuple(Also(u.number, one) for u in units for one in u.place.inside[1:]),
+    )  # fmt: skip
+
+
+def _sorted_out(ranks: Sequence[Rank], chosen: Sequence[Process]) -> tuple[list[Unit], list[Process], list[Process]]:
+    """Who is compared, older processes of the same ranks, and processes beside them."""
+    wanted = {id(process) for process in chosen}
+    own = [(rank.number, [p for p in rank.processes if id(p) in wanted]) for rank in ranks]
+    numbered = [(number, processes) for number, processes in own if number is not None and processes]
+    unnumbered = [p for number, processes in own if number is None for p in processes]
+    if not numbered:
+        units, restarted = _at_once(unnumbered)
+        return units, restarted, []
+    launch = max(_launch(p) for _, processes in numbered for p in processes)
+    units, restarted, beside = [], [], unnumbered
+    for number, processes in numbered:
+        forked = [p for p in processes if p.parent in processes]
+        mains = [p for p in processes if p not in forked] or processes
+        newest = next((p for p in reversed(mains) if steps_of(p)), mains[-1])
+        beside += [p for p in forked if p is not newest]
+        restarted += [p for p in mains if p is not newest]
+        if _launch(newest) == launch:
+            units.append(_unit(number, newest))
+        else:
+            restarted.append(newest)
+    return units, restarted, beside
+
+
+def _launch(process: Process) -> int:
+    number = process.launch.rpartition("_")[2]
+    return int(number) if number.isdigit() and len(number) < 10 else -1
+
+
+def _at_once(processes: Sequence[Process]) -> tuple[list[Unit], list[Process]]:
+    """Of processes without a rank those that ran together with the newest one, and the others: runs before it."""
+    if not processes:
+        return [], []
+    newest = processes[-1]
+    units, before = [], []
+    for process in processes:
+        last = last_record(process)
+        together = not process.log.ended or (last is not None and newest.started and last / 1e6 > newest.started)
+        if process is newest or together:
+            units.append(_unit(process.number, process))
+        else:
+            before.append(process)
+    return units, before
+
+
+def _unit(number: int, process: Process) -> Unit:
+    return Unit(number, process, place_of(process), process.log.ended)
+
+
+def _older(process: Process) -> Older:
+    return Older(process.rank, str(process.ref), process.pid, process.log.ended, inside(process))
+
+
+def _missing(run: Run) -> str:
+    have = {rank.number for rank in run.ranks if rank.number is not None}
+    return ranges(set(range(max(have, default=0))) - have)
+
+
+def _starts(units: Sequence[Unit]) -> dict[int, dict[Hashable, float]]:
+    """When each compile began on each rank, by its own clock."""
+    found: dict[int, dict[Hashable, float]] = {}
+    for unit in units:
+        found[unit.number] = {(s.code, s.number): s.start for s in steps_of(unit.process) if s.start is not None}
+        own = unit.place
+        if own.inside and own.step is not None and not own.step.done and own.inside[0].phases:
+            found[unit.number].setdefault((own.step.code, own.step.number), own.inside[0].phases[0].since)
+    return found
+
+
+def _groups(units: Sequence[Unit], shift: Mapping[int, float]) -> tuple[Group, ...]:
+    """Ranks at the same place, those that are behind first; of as many finished compiles those that are inside of one."""
+    together: dict[Hashable, list[Unit]] = defaultdict(list)
+    for unit in units:
+        together[_place_key(unit)].append(unit)
+    idle = [unit for unit in units if not unit.place.inside]
+    finished: dict[int, frozenset[Key]] = {}
+    if len(idle) < len(units):
+        finished = {u.number: frozenset((s.code, s.number) for s in steps_of(u.process) if s.done) for u in idle}
+    found = [_group(own, shift, finished) for own in together.values()]
+    return tuple(sorted(found, key=lambda group: (group.state != INSIDE, group.done, -group.count)))
+
+
+def _place_key(unit: Unit) -> Hashable:
+    place, step = unit.place, unit.place.step
+    key = (step.code, step.number) if step is not None else None
+    if not place.inside:
+        return unit.over, key
+    first = place.inside[0]
+    return unit.over, key, first.what, first.trail, None if key else first.id
+
+
+def _group(own: Sequence[Unit], shift: Mapping[int, float], finished: Mapping[int, frozenset[Key]]) -> Group:
+    first = own[0]
+    open_, step = first.place.inside[0] if first.place.inside else None, first.place.step
+    begun = [(u.number, u.place.inside[0].since) for u in own if u.place.inside]
+    since = [at - shift.get(number, 0.0) for number, at in begun if at is not None]
+    last = [u.place.last - shift.get(u.number, 0.0) for u in own if u.place.last is not None]
+    key = (step.code, step.number) if open_ is not None and step is not None and not step.done else None
+    passed = {rank for rank, keys in finished.items() if key in keys}
+    return Group(
+        ranges(u.number for u in own) if first.process.rank is not None or not first.process.alone else "", len(own),
+        INSIDE if open_ is not None else BETWEEN if step is not None else EMPTY, first.over, open_.what if open_ else "",
+        open_.function if open_ else step.function if step else None, open_.file if open_ else step.file if step else None,
+        open_.line if open_ else step.line if step else None, step.number if step else 0, _ids(own),
+        open_.ref if open_ else step.ref if step else str(first.process.ref),
+        open_.phases if open_ else (), open_.trail if open_ else "",
+        min(since, default=None), max(since, default=None), max(last, default=None), open_.artifact if open_ else "",
+        open_.graph if open_ else "",
+        min(u.place.done for u in own), ranges(passed) if key else "", ranges(finished.keys() - passed) if key else "",
+        first.number, first.process.pid,
+    )  # fmt: skip
+
+
+def _ids(own: Sequence[Unit]) -> tuple[Named, ...]:
+    """What the compile is called, the most ranks first."""
+    by_id: dict[str, list[int]] = defaultdict(list)
+    for unit in own:
+        place = unit.place
+        label = place.inside[0].id if place.inside else place.step.label if place.step is not None else ""
+        if label:
+            by_id[label].append(unit.number)
+    most = sorted(by_id.items(), key=lambda item: -len(item[1]))
+    return tuple(Named(label, ranges(numbers)) for label, numbers in most[:NAMED])

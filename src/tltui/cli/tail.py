@@ -1,0 +1,251 @@
+"""`tltui tail`: what happens while the job runs, a line each."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import select
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tltui.cli.failure import Failure, tell
+from tltui.cli.loading import load_other, look, no_path
+from tltui.cli.parser import Parser, add_json, add_paths
+from tltui.cli.printing import as_text, layout
+
+if TYPE_CHECKING:
+    from tltui.analyses.news import News
+    from tltui.analyses.problems.gates import Limit
+    from tltui.model.run import Event, Run
+    from tltui.sources.discover import Discovery, Found
+
+EXAMPLES = """\
+It begins with the last 10 lines of what is there, waits where nothing is there yet, and ends when nobody writes into the logs any
+more; why it ended is said on stderr. It may be started before the job. With --json each line is an object.
+Exit code: 0, or 1 when a limit of --fail-on is exceeded at the end (limits: see tltui check --help); 2 for what could not be done.
+
+examples:
+  tltui tail /tmp/tracedir
+  tltui tail /tmp/tracedir -n all --until-idle 60 --fail-on error,eager
+  tltui tail /tmp/tracedir --json | jq -r 'select(.kind == "error") | .text'
+"""
+EVERY = 0.5
+"""Seconds between two looks at the files."""
+ROWS = 2
+"""Rows of a terminal that a line may take: it is cut there only."""
+WIDE = 400
+"""Columns of a line where the output is no terminal."""
+NO_LOG = 1024
+"""Bytes of a file that is not going to become a log."""
+
+
+def add_arguments(parser: Parser) -> None:
+    """PATH, where to begin, when to end, and the limits."""
+    add_paths(parser)
+    add_json(parser)
+    parser.add_argument("-n", "--lines", metavar="N", type=_lines, default=10,
+                        help="begin with the last N lines of what is there, or with all (default: 10)")  # fmt: skip
+    help_ = "end when nothing was written for so long, also when there is no log at all"
+    parser.add_argument("--until-idle", metavar="SECONDS", type=_seconds, help=help_)
+    help_ = "what to limit, as tltui check has it: checked at the end"
+    parser.add_argument("--fail-on", metavar="LIMITS", action="append", help=help_)
+    help_ = "a trace to compare with: a limit without a number allows what it has"
+    parser.add_argument("--baseline", metavar="OLD", action="append", help=help_)
+    parser.set_defaults(waits_for_paths=True)
+
+
+def _lines(text: str) -> int | None:
+    if text == "all":
+        return None
+    if not text.isdecimal() or len(text) > 9:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number of lines nor all")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value >= 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return value
+
+
+def run(options: argparse.Namespace) -> Iterator[bytes]:
+    """Lines as they happen, each look at the files flushed at once."""
+    from tltui.model.run import Run
+
+    limits = _limits(options)
+    if not options.paths:
+        no_path(options.command, options.hint)
+    tail = _Tail(options)
+    found = tail.first()
+    if found is None:
+        return
+    followed = Run(found)
+    yield from tail.follow(followed)
+    if limits:
+        _check(followed, limits, options)
+
+
+def _limits(options: argparse.Namespace) -> tuple[Limit, ...]:
+    if not options.fail_on:
+        if options.baseline is not None:
+            raise Failure("--baseline is for limits: --fail-on names them")
+        return ()
+    from tltui.analyses.problems.gates import BadLimit, parse_limits
+
+    try:
+        return parse_limits(",".join(options.fail_on), options.baseline is not None)
+    except BadLimit as bad:
+        raise Failure(str(bad)) from None
+
+
+def _check(run: Run, limits: tuple[Limit, ...], options: argparse.Namespace) -> None:
+    """The limits, on stderr: on stdout are the lines."""
+    from tltui.analyses.problems.gates import gates
+    from tltui.documents.check import check_document
+
+    before = load_other(options.baseline, options.latest) if options.baseline is not None else None
+    found = gates(run, limits, before)
+    options.exit_code = 0 if found.passed else 1
+    tell("\n".join(check_document(found, run.title, layout(options), len(run.failures)).text()))
+
+
+class _Tail:
+    """The command, and since when nothing was written."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        from tltui.documents.tail import NAME, Layout
+        from tltui.sources.discover import Discovery
+
+        self._options = options
+        self._idle_after: float | None = options.until_idle
+        self._discovery: Discovery | None = None if options.demo else Discovery(options.paths, options.latest)
+        shown = layout(options)
+        on_screen = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
+        self._layout = Layout(shown, ROWS * shown.width, min(NAME, shown.width // 5)) if on_screen else Layout(shown, WIDE)
+        self._written = time.monotonic()
+        self._out = _reader()
+
+    def first(self) -> Found | None:
+        """The logs that are there; waits for the first one. None when nobody reads us any more."""
+        from tltui.sources.discover import NothingFound
+
+        if self._discovery is None:
+            return look(self._options.paths, self._options.latest)
+        said = False
+        while True:
+            try:
+                return self._discovery.look()
+            except NothingFound as nothing:
+                if all(map(_is_no_log, self._options.paths)):
+                    raise Failure(str(nothing)) from None
+            where = ", ".join(self._options.paths)
+            if self._is_idle():
+                raise Failure(f"{where}: no TORCH_TRACE log was written within {self._options.until_idle:g} s")
+            if not said:
+                tell(f"tltui: waiting for the first log in {where}")
+                said = True
+            if self._pause():
+                return None
+
+    def follow(self, run: Run) -> Iterator[bytes]:
+        """The lines, until the logs have ended, nothing is written any more, or nobody reads them."""
+        from tltui.analyses.news import Watch, What
+        from tltui.model.follow import Follower
+        from tltui.model.run import settle
+
+        most: int | None = self._options.lines
+        watch, follower = Watch(run, quiet=most == 0), Follower(run, self._discovery)
+        is_first = True
+        while True:
+            streams: dict[int, deque[News]] = {}
+            over, is_new = [], False
+            for event in follower.read() if is_first else follower.look():
+                delta = run.take(event)
+                is_new |= delta.new
+                self._note(event)
+                for news in watch.take(event, delta):
+                    if news.what is What.OVER:
+                        over.append(news)
+                    else:
+                        streams.setdefault(news.log, deque(maxlen=most if is_first else None)).append(news)
+            if is_new:
+                settle(run)
+            for news in () if run.finished else over:  # of all of them it is said once
+                streams.setdefault(news.log, deque()).append(news)
+            yield from self._print(run, list(streams.values()), most if is_first else None)
+            is_first = False
+            if why := self._why_ended(run):
+                tell(f"tltui: {why}")
+                return
+            if self._pause():
+                return
+
+    def _print(self, run: Run, streams: list[deque[News]], most: int | None) -> Iterator[bytes]:
+        """News of one look. What is printed is flushed before it goes on."""
+        from tltui.documents.tail import in_order, line_of
+        from tltui.export import to_json
+
+        ordered: list[News] | deque[News] = deque((news for _, news in in_order(run, streams)), maxlen=most)
+        if not ordered:
+            return
+        lines = [(news, line_of(run, news)) for news in ordered]
+        if self._options.json:
+            yield from (to_json(line, indent=False) + b"\n" for _, line in lines)
+        else:
+            yield from as_text(self._layout.document(run, lines), self._options)
+        sys.stdout.buffer.flush()
+
+    def _note(self, event: Event) -> None:
+        """Whether something was written."""
+        from tltui.model.run import Added, Lost, Read
+
+        if isinstance(event, Added | Lost) or (isinstance(event, Read) and not event.batch.finished):
+            self._written = time.monotonic()
+
+    def _is_idle(self) -> bool:
+        return self._idle_after is not None and time.monotonic() - self._written >= self._idle_after
+
+    def _why_ended(self, run: Run) -> str:
+        """Why nothing more is waited for; '' when it goes on."""
+        if run.finished:
+            if len(run.failures) == len(run.models):
+                raise Failure("\n".join(f"{path}: {why}" for path, why in run.failures.items()))
+            logs = "the log has" if len(run.models) == 1 else f"all {len(run.models):,} logs have"
+            return f"{logs} ended: nobody writes any more"
+        if not self._is_idle():
+            return ""
+        return f"nothing was written for {self._idle_after:g} s"
+
+    def _pause(self) -> bool:
+        """Wait for the next look; whether nobody reads our output any more."""
+        wait = EVERY
+        if self._idle_after is not None:
+            wait = min(wait, max(self._written + self._idle_after - time.monotonic(), 0.01))
+        if self._out is not None:
+            return bool(self._out.poll(wait * 1000))
+        time.sleep(wait)
+        return False
+
+
+def _reader() -> select.poll | None:
+    """Tells when who read our output is gone, as in `| head -1`; None where that cannot be known."""
+    try:
+        found = select.poll()
+        found.register(sys.stdout.fileno(), 0)
+    except (OSError, ValueError):  # no file
+        return None
+    return found
+
+
+def _is_no_log(path: str) -> bool:
+    """Whether a path is a file that will not become a log."""
+    path = os.path.expanduser(path)
+    return os.path.isfile(path) and os.path.getsize(path) >= NO_LOG

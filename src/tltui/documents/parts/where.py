@@ -1,0 +1,324 @@
+"""Where a job is, in words: who is in the middle of what, who has nothing open, and what is worth knowing beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tltui.analyses.hang.clocks import Clock
+from tltui.analyses.hang.open_work import AGAIN, BACKWARD_OF, CAPTURE, OUTSIDE, RUNTIME, Inside
+from tltui.analyses.hang.results import EMPTY, INSIDE, Group, Older, Where
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.model.status import Status
+from tltui.text import tokens
+from tltui.text.document import Piece
+from tltui.text.sanitize import sanitize
+
+GROUPS_SHOWN = 4
+FEW = 2
+"""Groups of which all is told."""
+LIST_WIDTH = 40
+"""Characters of a list of ranks."""
+OTHERS_SHOWN = 3
+
+
+def answer(found: Where) -> str:
+    """The answer in a sentence."""
+    inside = [group for group in found.groups if group.state == INSIDE]
+    idle = [group for group in found.groups if group.state != INSIDE]
+    if not found.groups:
+        return "No process has written a record so far." if found.goes_on else "There are no records."
+    if not inside:
+        return _capital(_idle(idle, found)) + "."
+    said = _stands(inside[0], found)
+    said += _elsewhere(inside, found)
+    if idle:
+        said += f"; {_idle(idle, found)}"
+    return _capital(said) + "."
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def subject(group: Group, found: Where) -> str:
+    """`rank 7`, `all 8 ranks`, `process 2`; `the process` where there is one."""
+    word = ("rank" if found.numbered else "process") if group.count == 1 else "ranks" if found.numbered else "processes"
+    if not group.ranks:
+        return "the process"
+    if group.count == found.ranks > 1:
+        return f"all {fmt.count(group.count)} {word}"
+    if len(group.ranks) > LIST_WIDTH:  # the JSON has all
+        return f"{fmt.count(group.count)} {word} ({short(group.ranks)})"
+    return f"{word} {group.ranks}"
+
+
+def short(ranks: str) -> str:
+    """The first of many ranges."""
+    if len(ranks) <= LIST_WIDTH:
+        return ranks
+    return ranks[: ranks.rindex(",", 0, LIST_WIDTH)] + " …"
+
+
+def named(group: Group) -> str:
+    """`block2 [2/0]`, as most of the ranks call it."""
+    return f"{_function(group)} {group.ids[0].id if group.ids else ''}".strip()
+
+
+def _function(group: Group | Inside) -> str:
+    if group.function:
+        return fmt.clip_middle(sanitize(group.function), 60)
+    return "a function that the log does not name"
+
+
+def _ids(group: Group) -> str:
+    return ", ".join(f"{one.id} on {short(one.ranks)}" if n else one.id for n, one in enumerate(group.ids))
+
+
+def _doing(group: Group | Inside, called: str) -> str:
+    """What is open: `block2 [2/0]`, `the backward of f [0/0]`."""
+    if group.what == AGAIN:
+        return f"another compile with the id {called}, of a function that the log does not name"
+    if group.what == CAPTURE:
+        return f"the capture of a backward by compiled autograd, {called}"
+    if group.what == OUTSIDE:
+        return "work outside of any compile with an id"
+    whole = f"{_function(group)} {called}"
+    if group.what == BACKWARD_OF:
+        return f"the backward of {whole}"
+    return f"code of {whole} at run time" if group.what == RUNTIME else whole
+
+
+def _since(group: Group) -> str:
+    if group.since is None or group.until is None:
+        return ""
+    first, last = fmt.clock(group.since), fmt.clock(group.until)
+    return f"since {first}" if first == last else f"since {first} to {last}"
+
+
+def _stands(group: Group, found: Where) -> str:
+    """`rank 7 is in block2 [2/0]: inductor_compile ▸ fx_codegen_and_compile since 19:41:03`"""
+    many = group.count > 1
+    is_ = ("were" if many else "was") if group.over else "are" if many else "is"
+    said = f"{subject(group, found)} {is_} in {_doing(group, _ids(group))}"
+    if group.over:
+        said = f"when {'their logs' if many else 'its log'} ended, {said}"
+    return f"{said}: {sanitize(group.trail)} {_since(group)}".rstrip() if group.trail else said
+
+
+def _elsewhere(inside: Sequence[Group], found: Where) -> str:
+    """Who else is inside of something."""
+    first, others = inside[0], inside[1:]
+    if not others:
+        return ""
+    same = [group for group in others if _work(group) == _work(first)]
+    if len(others) == 1 and others[0] not in same:
+        return f"; {_stands(others[0], found)}"
+    said = f"; {_ranks(sum(g.count for g in same), found)} in it too, in other phases or logs" if same else ""
+    rest = sum(g.count for g in others) - sum(g.count for g in same)
+    return said + (f"; {_ranks(rest, found)} in other compiles" if rest else "")
+
+
+def _work(group: Group) -> tuple[object, ...]:
+    return group.function, group.file, group.line, group.number, group.what
+
+
+def _ranks(count: int, found: Where) -> str:
+    return fmt.plural(count, "more rank") if found.numbered else fmt.plural(count, "more process", "more processes")
+
+
+def _idle(idle: Sequence[Group], found: Where) -> str:
+    """Who has nothing open: `ranks 0–6 have nothing open after block1 [1/0] so far`."""
+    if len(idle) == 1:
+        return _nothing_open(idle[0], found)
+    if len(idle) == 2:
+        return "; ".join(_nothing_open(group, found) for group in idle)
+    count, over = sum(group.count for group in idle), all(group.over for group in idle)
+    first = idle[0]
+    who = fmt.plural(count, "rank") if found.numbered else fmt.plural(count, "process", "processes")
+    what = f"{who} had nothing open when the logs ended" if over else f"{who} have nothing open so far"
+    behind = "after " + named(first) if first.state != EMPTY else "before a first compile"
+    return f"{what}, {subject(first, found)} {behind}, the others further on"
+
+
+def _nothing_open(group: Group, found: Where) -> str:
+    many = group.count > 1
+    who = subject(group, found)
+    if not group.ranks:
+        after = f", after {named(group)}" if group.state != EMPTY else ": no compile has begun"
+        return f"nothing was open when the log ended{after}" if group.over else f"nothing is open so far{after}"
+    if group.state == EMPTY:
+        return f"{who} began no compile" if group.over else f"{who} {'have' if many else 'has'} begun no compile so far"
+    have = "had" if group.over else "have" if many else "has"
+    when = (" when the logs ended" if many else " when its log ended") if group.over else " so far"
+    return f"{who} {have} nothing open after {named(group)}{when}"
+
+
+def add_group(page: Page, group: Group, found: Where, whole: bool) -> None:
+    """Ranks that are at the same place. `whole`: all that is known of them."""
+    running = Status.MISSING if group.over else Status.RUNNING
+    mark = page.status(running) if group.state == INSIDE else ("·", tokens.DIM)
+    pieces: list[Piece] = [mark, " ", (subject(group, found), tokens.STRONG), "  "]
+    if group.state == EMPTY:
+        pieces.append("no compile" if group.over else "no compile so far")
+    elif group.state == INSIDE:
+        pieces += [(_doing(group, _ids(group)), tokens.LINK, group.ref)]
+    else:
+        pieces.append("nothing open after " if group.over else "so far nothing open after ")
+        pieces.append((f"{_function(group)} {_ids(group)}", tokens.LINK, group.ref))
+    if group.file is not None:
+        pieces += ["  ", page.place(group.file, group.line)]
+    if group.number > 1:
+        pieces.append((f"  compile {group.number} of it", tokens.DIM))
+    page.row(pieces, "")
+    if found.ranks == 1:
+        _phases(page, group)
+    _written(page, group, found.ranks > 1, whole)
+    if whole:
+        stack = " ▸ ".join(sanitize(phase.name) for phase in group.phases)
+        if found.ranks > 1 and stack != sanitize(group.trail):
+            page.say(stack, "    ", tokens.DIM)
+        _others(page, group)
+
+
+def _phases(page: Page, group: Group) -> None:
+    """What is open in one process, one in the other, each with its time."""
+    if group.state == INSIDE and not group.phases:
+        page.say("How far it is, its log does not tell: that would take timing events.", "    ", tokens.DIM)
+    for depth, phase in enumerate(group.phases):
+        page.add("    ", (fmt.clock(phase.since), tokens.DIM), "  " * (depth + 1), (sanitize(phase.name), tokens.WARN))
+
+
+def _written(page: Page, group: Group, trail: bool, whole: bool) -> None:
+    """The phases that tell most, since when, and what was written last."""
+    words: list[Piece] = []
+    if trail and group.trail:
+        words.append((f"{sanitize(group.trail)} {_since(group)}".rstrip(), tokens.WARN))
+    if group.last is not None:
+        words.append((f"last record {fmt.clock(group.last)}", tokens.DIM))
+    if group.graph:
+        words.append(("the last graph that it wrote", tokens.LINK, group.graph))
+    elif group.artifact and whole:
+        what = f"wrote {fmt.clip_middle(sanitize(group.artifact), 40)} last"
+        words.append((what if group.over else f"so far {what}", tokens.DIM))
+    if words:
+        page.joined(words, "    ")
+
+
+def _others(page: Page, group: Group) -> None:
+    """What the ranks that have nothing open did with a compile that is open here."""
+    if group.passed:
+        page.say(f"{_these(short(group.passed))} finished it.", "    ", tokens.DIM)
+    if group.not_begun:
+        what = "had not begun it" if group.over else "have not begun it" if _many(group.not_begun) else "has not begun it"
+        page.say(page.so_far(f"{_these(short(group.not_begun))} {what}."), "    ", tokens.DIM)
+
+
+def _these(ranks: str) -> str:
+    return f"{'Ranks' if _many(ranks) else 'Rank'} {ranks}"
+
+
+def _many(ranks: str) -> bool:
+    return any(sign in ranks for sign in "–, ")
+
+
+def add_rest(page: Page, groups: Sequence[Group], found: Where) -> None:
+    """The groups for which there is no room."""
+    if not groups:
+        return
+    count = sum(group.count for group in groups)
+    page.say(
+        f"and {_ranks(count, found)} at {fmt.plural(len(groups), 'other place')}: tltui where PATH RANK: says of each where it is"
+        if found.numbered else f"and {_ranks(count, found)} at {fmt.plural(len(groups), 'other place')}", "", tokens.DIM,
+    )  # fmt: skip
+
+
+def add_remarks(page: Page, found: Where) -> None:
+    """What must be known to read it rightly: clocks, ranks without a log, older processes, others that have something open."""
+    remarks = list(map(_clock, found.clocks[:OTHERS_SHOWN]))
+    if len(found.clocks) > OTHERS_SHOWN:
+        remarks.append(f"{len(found.clocks) - OTHERS_SHOWN} more clocks are apart, and put right too.")
+    if found.missing:
+        remarks.append(page.so_far(f"There is no log of {_these(short(found.missing)).lower()}."))
+    lines = [(text, "") for text in remarks]
+    lines += _restarted(found.restarted) + _beside(found)
+    if lines:
+        page.blank()
+    for text, ref in lines:
+        if ref:
+            page.row([f"{text} ", (f"[{ref}]", tokens.LINK, ref)], "")
+        else:
+            page.say(text, "", tokens.DIM)
+
+
+def _clock(clock: Clock) -> str:
+    """`rank 3's clock is 62 s ahead`"""
+    whose = f"{_these(short(clock.ranks))}: their clocks are" if clock.count > 1 else f"Rank {clock.ranks}'s clock is"
+    way = "ahead of" if clock.seconds > 0 else "behind"
+    apart = abs(clock.seconds)
+    said = f"{whose} {f'{apart:.0f} s' if apart < 99.5 else fmt.seconds(apart)} {way} the others'"
+    return f"{said}, by when {clock.compiles} compiles began. Times here are put right."
+
+
+Line = tuple[str, str]
+"""A text, and the address that it leads to; '' for none."""
+
+
+def _restarted(restarted: Sequence[Older]) -> list[Line]:
+    """Older processes of ranks: those that ended inside of something, then how many there are."""
+    stood = [one for one in restarted if one.open is not None]
+    lines = []
+    for one in stood[:OTHERS_SHOWN]:
+        assert one.open is not None
+        whose = f"Rank {one.rank} was started again" if one.rank is not None else "An older log"
+        verb = "stood in" if one.over else "is in"
+        lines.append((f"{whose}: its older process, pid {one.pid}, {verb} {_open(one.open)}", one.open.ref))
+    rest = len(restarted) - len(lines)
+    if rest:
+        what = "older process of the same ranks" if restarted[0].rank is not None else "older log"
+        many = "older processes of the same ranks" if restarted[0].rank is not None else "older logs"
+        lines.append((f"{fmt.count(rest)}{' more' if lines else ''} {what if rest == 1 else many} left out.", ""))
+    return lines
+
+
+def _beside(found: Where) -> list[Line]:
+    """Processes without a rank and forked ones, and other threads."""
+    lines = []
+    for one in found.beside[:OTHERS_SHOWN]:
+        assert one.open is not None
+        lines.append((f"Beside them process {one.pid} {'was' if one.over else 'is'} in {_open(one.open)}", one.open.ref))
+    rest = len(found.beside) - len(lines)
+    if rest:
+        lines.append((f"{fmt.plural(rest, 'more process', 'more processes')} beside them with something open.", ""))
+    if found.also:
+        first, more = found.also[0], len(found.also) - 1
+        whose = f"Also open on rank {first.rank}" if found.numbered else "Also open"
+        said = f"{whose}, in another thread: {_open(first.open)}"
+        lines.append((said + (f" (and {fmt.count(more)} more)" if more else ""), first.open.ref))
+    return lines
+
+
+def _open(one: Inside) -> str:
+    said = _doing(one, one.id)
+    return f"{said}: {sanitize(one.trail)}" if one.trail else said
+
+
+def add_advice(page: Page, found: Where) -> None:
+    """What to do next, in a line or two."""
+    running = [group for group in found.groups if not group.over]
+    if not running:
+        return
+    page.blank()
+    first = running[0]
+    if first.state == INSIDE and any(group.state != INSIDE for group in running):
+        page.say(
+            "So far the logs of the ranks with nothing open do not tell whether they compute or wait for another one, "
+            f"{subject(first, found)} for instance.", "", tokens.DIM,
+        )  # fmt: skip
+    elif first.state != INSIDE:
+        page.say(
+            "If the job hangs now, then outside of torch.compile, as far as its logs tell: in a kernel, a collective, the "
+            "loading of data, or code that is not compiled.", "", tokens.DIM,
+        )  # fmt: skip
+    which = f"rank {first.first}" if found.numbered else f"process {first.first}"
+    page.say(f"The Python stack of {which}, on the machine where it runs: py-spy dump --pid {first.pid}", "", tokens.DIM)

@@ -1,0 +1,75 @@
+"""What goes wrong while a run grows: one remark in the line below, with the key that goes there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tltui.analyses.news import News, Watch, What
+from tltui.commands import BY_ID, shown
+from tltui.model.run import Delta, Event
+from tltui.model.status import Status, glyph
+from tltui.text import tokens
+from tltui.work.scheduler import Steps
+
+if TYPE_CHECKING:
+    from tltui.screens.browser import Browser
+
+WORST = (What.ERROR, What.EAGER, What.LIMIT, What.BREAK)
+"""What is worth a remark, the worst first. What happens to the files is told by itself."""
+STYLES = {What.ERROR: tokens.ERROR, What.EAGER: tokens.EAGER, What.LIMIT: tokens.EAGER, What.BREAK: tokens.BREAK}
+COMMAND = BY_ID["app.news"]
+
+
+class Noticing:
+    """Watches what is taken over once all that was there has been read."""
+
+    def __init__(self, bench: Browser) -> None:
+        self._bench = bench
+        self._run = bench.trace
+        self._watch: Watch | None = None
+        self._latest: News | None = None
+        self._new: list[News] = []
+
+    def begin(self) -> None:
+        """All that was there has been read: from now on what comes is news."""
+        self._watch = Watch(self._run, quiet=True)
+
+    def take(self, event: Event, delta: Delta) -> None:
+        """Something was taken over."""
+        if self._watch is not None:
+            self._new += [news for news in self._watch.take(event, delta) if news.what in WORST and news.key is not None]
+
+    def tell(self) -> None:
+        """The screen is brought up to date: say the worst of what is new."""
+        if not self._new:
+            return
+        new, self._new = self._new, []
+        self._latest = min(reversed(new), key=lambda news: WORST.index(news.what))
+        self._bench.scheduler.drop(self)
+        self._bench.scheduler.do(self._telling(self._latest, len(new) - 1), owner=self)
+
+    def _telling(self, news: News, others: int) -> Steps:
+        from tltui.documents.parts.news import told
+
+        yield None
+        text = told(self._run, news).text
+        self._bench.answer(lambda: self._say(news, text, others))
+
+    def _say(self, news: News, text: str, others: int) -> None:
+        ascii_only = self._bench.ascii_only
+        status = {What.ERROR: Status.ERROR, What.BREAK: Status.BREAK}.get(news.what, Status.EAGER)
+        key = shown(self._bench.config.keys.get(COMMAND.id, COMMAND.keys)[0])
+        rank = f"rank {news.rank} " if news.rank is not None and len(self._run.ranks) > 1 else ""
+        more = f" (and {others} more)" if others else ""
+        said = f"{key} goes to {glyph(status, ascii_only)} {rank}{news.label} {news.name or ''}{more}: {text}"
+        self._bench.tell(said, STYLES[news.what])
+
+    def go(self) -> None:
+        """To what the last remark was about."""
+        from tltui.documents.parts.news import compile_of
+
+        found = compile_of(self._run, self._latest) if self._latest is not None else None
+        if found is None:
+            self._bench.tell("nothing went wrong since this was opened")
+        else:
+            self._bench.go(str(found.ref))

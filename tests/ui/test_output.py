@@ -13,6 +13,7 @@ from opened import BREAKS, Driver
 from screen import screen_text
 
 from tltui.app import TltuiApp
+from tltui.commands import COMMANDS, Where
 from tltui.config import Config
 from tltui.documents.output import OutputDocument
 from tltui.model.run import Run
@@ -213,3 +214,20 @@ async def test_a_file_that_goes_away_is_told(printing: Printing) -> None:
         printing.path.unlink()
         await driver.until(lambda: "output.txt: No such file or directory" in driver.said)
         assert "hello" in screen_text(driver.app)
+
+
+async def test_every_key_before_the_first_record(printing: Printing) -> None:
+    """Nothing fails where there is no compile, no rank, no log yet: `shown` sees to it that there was no fault."""
+    printing.write("hello\n")
+    leaving = {"q", "ctrl+z", "ctrl+q", "v", "ctrl+e"}
+    keys = [key for command in COMMANDS if command.where in (Where.EVERYWHERE, Where.TREE, Where.DOCUMENT) for key in command.keys]
+    async with shown(printing) as driver:
+        for pane in ("tree", "document"):
+            for key in dict.fromkeys(keys):
+                if key not in leaving:
+                    driver.browser.query_one(f"#{pane}").focus()
+                    await driver.press(key)
+                    while len(driver.app.screen_stack) > 2:
+                        await driver.press("escape")
+        await driver.press("O")
+        await driver.shown("@output")

@@ -231,3 +231,21 @@ async def test_every_key_before_the_first_record(printing: Printing) -> None:
                         await driver.press("escape")
         await driver.press("O")
         await driver.shown("@output")
+
+
+async def test_the_output_is_there_after_all_was_read_again(printing: Printing) -> None:
+    printing.write("hello\n")
+    for log in BREAKS.iterdir():
+        shutil.copy(log, printing.directory)
+    app = TltuiApp(Run(awaited([str(printing.directory)])), Config(), theme="dark", ascii_only=False, mouse=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        driver = Driver(app, pilot)
+        await driver.until(lambda: app.browser.is_mounted and "6 compiles" in screen_text(app))
+        await driver.press("O")
+        await driver.until(lambda: "hello" in screen_text(app))
+        await driver.press("ctrl+r")
+        await driver.until(lambda: driver.said.startswith("read again"))
+        await driver.shown("@output")
+        printing.write("and on\n")
+        await driver.until(lambda: "and on" in screen_text(app))
+    assert app.faults == []

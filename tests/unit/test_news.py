@@ -157,6 +157,25 @@ def test_a_backward_that_fails_takes_nothing_back(writing: Writing) -> None:
     assert writing.followed.news[-1].status is Status.ERROR
 
 
+def test_a_backward_that_cannot_be_compiled_ahead(writing: Writing) -> None:
+    raised = 'Traceback (most recent call last):\n  File "/home/user/f.py", line 7, in g\n    h()\nRuntimeError: no\n'
+    writing.write(mt.start(**ids()))
+    assert writing.write(mt.artifact("eager_compile_backwards_failure", raised, **ids())) == [
+        "backward [0/0] the backward could not be compiled ahead of its first call: RuntimeError: no",
+    ]  # fmt: skip
+
+
+def test_what_the_caches_answered(writing: Writing) -> None:
+    for number, answers in enumerate((("hit", "hit"), ("hit", "miss"), ("miss", "miss"))):
+        writing.write(mt.start(**ids(frame=number)))
+        names = ("fx_graph_cache_", "aotautograd_cache_")
+        asked = [name + answer for name, answer in zip(names, answers, strict=True)]
+        records = [mt.artifact(name, "{}", **ids(frame=number)) for name in asked]
+        said = ", from the cache" if number == 0 else ""
+        assert writing.write(*records, ended(frame=number)) == [f"ended [{number}/0] ended 1.50 s{said}"]
+    assert [news.cached for news in writing.followed.news if news.what is What.ENDED] == ["hit", "", "miss"]
+
+
 def test_a_recompile_is_told_when_its_graph_is_there(writing: Writing) -> None:
     writing.write(mt.start(**ids()), ended())
     reasons = mt.artifact("recompile_reasons", '["0/0: n == 2"]', **ids(1))
@@ -252,7 +271,9 @@ def test_what_was_there_is_not_told_to_who_came_later(tmp_path: Path) -> None:
     writing = Writing(tmp_path / "trace", *ready, quiet=True)
     assert writing.followed.news == []
     graph = mt.record("dynamo_output_graph", {}, "graph", **ids(1))
-    assert writing.write(graph, ended(1)) == ["recompile [0/1] recompile: n: no longer 2", "ended [0/1] ended 1.50 s"]
+    assert writing.write(graph) == ["recompile [0/1] recompile: n: no longer 2"]
+    assert Watch(writing.followed.run, quiet=True)._open.popitem()[1].told, "its graph was there"
+    assert writing.write(ended(1)) == ["ended [0/1] ended 1.50 s"]
     late = Watch(writing.followed.run, quiet=True)
     assert late.size > 0
     rank = writing.path.with_name("dedicated_log_torch_trace_rank_3_b.log")

@@ -37,7 +37,6 @@ GRAPH = "dynamo_output_graph"
 AHEAD = "eager_compile_backwards_failure"
 BACKWARDS = ("bwd_comp", "aot_autograd_b")
 CACHES = ("fx_graph_cache_", "aotautograd_cache_")
-LOGS_BREAKS = (2, 6)
 SIBLINGS_ASKED = 4
 """Compiles of a function that are asked for its name."""
 
@@ -271,7 +270,7 @@ class Watch:
 
     def _measured(self, number: int, metrics: Metrics, owner: Compile) -> Iterator[News]:
         """The end of a compile, or of its backward."""
-        if metrics.graph_breaks is not None or _version(metrics) >= LOGS_BREAKS:
+        if metrics.graph_breaks is not None or metrics.pytorch_version is not None:  # since torch 2.7, since 2.10
             self._logs_breaks.add(owner.process)
         if metrics.ends_compile and owner.is_compile:
             yield from self._ended(number, metrics, owner)
@@ -349,11 +348,6 @@ def _failed(what: str, kind: str | None, reason: str | None) -> str:
 
 def _line(text: str | None) -> str:
     return (text or "").strip().partition("\n")[0].strip()
-
-
-def _version(metrics: Metrics) -> tuple[int, ...]:
-    parts = (metrics.pytorch_version or "").split(".")[:2]
-    return tuple(map(int, parts)) if len(parts) == 2 and all(part.isdecimal() for part in parts) else ()
 
 
 def _name(compile_: Compile, record: int) -> str | None:

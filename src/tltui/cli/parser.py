@@ -13,7 +13,11 @@ from typing import NoReturn
 from tltui.cli.failure import safe
 
 RECORD_HELP = """\
-tltui reads what torch.compile wrote into a directory. To record one, run your job with
+tltui reads what torch.compile wrote into a directory. To record one, run your job by
+
+    tltui run -- python train.py
+
+or, where there is no tltui, with
 
     TORCH_TRACE=/tmp/tracedir python train.py
 

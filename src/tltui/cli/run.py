@@ -9,6 +9,7 @@ import argparse
 import os
 import signal
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -44,6 +45,7 @@ examples:
   tltui run --check error,break,recompiles=2 -- python -m pytest tests
 """
 VIEW = "the terminal UI from the start: what the job prints is a page of it, kept in DIR/output.txt, and the job may outlive it"
+STILL_SHOWN = 8
 
 
 def add_arguments(parser: Parser) -> None:
@@ -102,14 +104,16 @@ def _view(words: Sequence[str], prepared: Prepared, options: argparse.Namespace)
 
 def _limits(options: argparse.Namespace) -> tuple[Limit, ...]:
     """What --check allows. A mistake in it is said before the job starts."""
+    if options.check is None:
+        if options.baseline is not None:
+            raise Failure("--baseline is for --check, which is not given")
+        return ()
     from tltui.analyses.problems.gates import BadLimit, parse_limits
 
     if options.baseline is not None:
-        if options.check is None:
-            raise Failure("--baseline is for --check, which is not given")
         look(options.baseline, False)
     try:
-        return () if options.check is None else parse_limits(",".join(options.check), options.baseline is not None)
+        return parse_limits(",".join(options.check), options.baseline is not None)
     except BadLimit as bad:
         raise Failure(f"--check: {bad}") from None
 
@@ -148,7 +152,7 @@ def _afterwards(job: _Job, before: frozenset[Identity]) -> int:
 def _report(job: _Job, before: frozenset[Identity]) -> int:
     """Print the summary and what --check found; 1 where that is more than allowed."""
     from tltui.model.follow import open_run
-    from tltui.running.left import left_in, why_no_log
+    from tltui.running.left import left_in, still_written, why_no_log
 
     if job.ending.status < 0:
         tell(f"tltui: {_killed(job)}")
@@ -156,16 +160,23 @@ def _report(job: _Job, before: frozenset[Identity]) -> int:
     if found is None:
         tell(f"tltui: no log was written into {job.prepared.directory}")
         for line in why_no_log(job.words, job.prepared):
-            tell(f"  {line}")
+            tell(_wrapped(line))
         if job.limits:
             tell("tltui: --check FAILED: there is no log to check")
         return 1 if job.limits else 0
     run = open_run(found)
     tell("")
     _print_summary(run, job.options)
+    for process in still_written(found)[:STILL_SHOWN]:
+        tell(f"tltui: left behind by the job, and still writing: pid {process.pid}  {process.command}")
     if earlier:
         tell(f"tltui: {earlier} log{'s' * (earlier != 1)} of earlier runs in that directory: --latest opens the newest run alone")
     return _check(run, job) if job.limits else 0
+
+
+def _wrapped(line: str) -> str:
+    """A long line as a paragraph; what is there to be copied stays whole."""
+    return textwrap.fill(line, 100, initial_indent="  ", subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
 
 
 def _killed(job: _Job) -> str:

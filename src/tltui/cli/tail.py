@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from tltui.sources.discover import Discovery, Found
 
 EXAMPLES = """\
-It begins with the last 10 lines of what is there, waits where nothing is there yet, and ends when nobody writes into the logs any
-more; why it ended is said on stderr. It may be started before the job. With --json each line is an object.
+It begins with the last 10 lines of what is there, or waits for the first log: it may be started before the job. It ends when nobody
+writes into the logs any more; why it ended is said on stderr. With --json each line is an object.
 Exit code: 0, or 1 when a limit of --fail-on is exceeded at the end (limits: see tltui check --help); 2 for what could not be done.
 
 examples:
@@ -35,6 +35,8 @@ examples:
 """
 EVERY = 0.5
 """Seconds between two looks at the files."""
+PART = 20
+"""While there is no log, a look at the directories is followed by a pause of so many times what it took."""
 ROWS = 2
 """Rows of a terminal that a line may take: it is cut there only."""
 WIDE = 400
@@ -131,6 +133,7 @@ class _Tail:
         on_screen = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
         self._layout = Layout(shown, ROWS * shown.width, min(NAME, shown.width // 5)) if on_screen else Layout(shown, WIDE)
         self._written = time.monotonic()
+        self._waited = False  # for the first log: then all of it is news
         self._out = _reader()
 
     def first(self) -> Found | None:
@@ -139,8 +142,8 @@ class _Tail:
 
         if self._discovery is None:
             return look(self._options.paths, self._options.latest)
-        said = False
         while True:
+            began = time.monotonic()
             try:
                 return self._discovery.look()
             except NothingFound as nothing:
@@ -149,10 +152,10 @@ class _Tail:
             where = ", ".join(self._options.paths)
             if self._is_idle():
                 raise Failure(f"{where}: no TORCH_TRACE log was written within {self._options.until_idle:g} s")
-            if not said:
+            if not self._waited:
                 tell(f"tltui: waiting for the first log in {where}")
-                said = True
-            if self._pause():
+            self._waited = True
+            if self._pause(max(EVERY, PART * (time.monotonic() - began))):
                 return None
 
     def follow(self, run: Run) -> Iterator[bytes]:
@@ -161,7 +164,7 @@ class _Tail:
         from tltui.model.follow import Follower
         from tltui.model.run import settle
 
-        most: int | None = self._options.lines
+        most: int | None = None if self._waited else self._options.lines
         watch, follower = Watch(run, quiet=most == 0), Follower(run, self._discovery)
         is_first = True
         while True:
@@ -224,9 +227,8 @@ class _Tail:
             return ""
         return f"nothing was written for {self._idle_after:g} s"
 
-    def _pause(self) -> bool:
+    def _pause(self, wait: float = EVERY) -> bool:
         """Wait for the next look; whether nobody reads our output any more."""
-        wait = EVERY
         if self._idle_after is not None:
             wait = min(wait, max(self._written + self._idle_after - time.monotonic(), 0.01))
         if self._out is not None:

@@ -11,10 +11,13 @@ from dataclasses import replace
 
 from tltui.running.environment import DTRACE, PROVENANCE, TRACE, Prepared
 from tltui.sources.discover import Found, NothingFound, discover
+from tltui.sources.open_files import PROC, pids
+from tltui.sources.pids import LogProcess, command_of, processes_of
 from tltui.trace.files import Identity, identity_of
 
 OFF = ("TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE")
 """Variables that switch torch.compile off when they are 1."""
+RUNNING_SHOWN = 4
 _NOT_CALLED = "torch.compile was not reached, or what it returned was never called"
 _QUEUES = "{0} only queues the job: the log comes when it has run"
 _CONTAINER = "{0} starts a job without your environment and files: add -e {1} -e {2} -v {3}:{3}"
@@ -62,6 +65,17 @@ def left_in(directory: str, before: frozenset[Identity]) -> tuple[Found | None, 
     return replace(found, logs=new, skipped=skipped) if new else None, earlier
 
 
+def still_written(found: Found) -> tuple[LogProcess, ...]:
+    """What the job left behind that still has a log open."""
+    logs = {}
+    for log in found.logs:
+        try:
+            logs[log.path] = identity_of(os.stat(log.path))
+        except OSError:
+            continue
+    return tuple({process.pid: process for item in processes_of(logs, 0.0) for process in item.processes}.values())
+
+
 def _was_there(path: str, before: frozenset[Identity]) -> bool:
     if not before:
         return False
@@ -73,6 +87,8 @@ def _was_there(path: str, before: frozenset[Identity]) -> bool:
 
 def why_no_log(words: Sequence[str], prepared: Prepared) -> tuple[str, ...]:
     """Why there may be no log: what is known, else the two things that it can be."""
+    if running := _still_running(prepared):
+        return tuple(f"the job goes on in the background, and may compile yet: pid {pid}  {command}" for pid, command in running)
     known = [*_switched_off(prepared.environment), *_launched(words, prepared.directory), *_elsewhere(prepared.environment)]
     if known:
         return tuple(known)
@@ -85,6 +101,22 @@ def why_no_log(words: Sequence[str], prepared: Prepared) -> tuple[str, ...]:
     )
 
 
+def _still_running(prepared: Prepared) -> list[tuple[int, str]]:
+    """Processes of the job: nobody else has the name of a directory that was made for it."""
+    if not prepared.made:
+        return []
+    variable = f"{TRACE}={prepared.directory}".encode("utf-8", "surrogateescape")
+    return [(pid, command_of(pid)) for pid in pids() if variable in _environment_of(pid)][:RUNNING_SHOWN]
+
+
+def _environment_of(pid: int) -> list[bytes]:
+    try:
+        with open(f"{PROC}/{pid}/environ", "rb") as file:
+            return file.read().split(b"\0")
+    except OSError:
+        return []
+
+
 def _switched_off(environment: Mapping[str, str]) -> list[str]:
     return [f"{name}=1 is set: torch.compile does nothing" for name in OFF if environment.get(name) == "1"]
 
@@ -95,7 +127,9 @@ def _launched(words: Sequence[str], directory: str) -> list[str]:
     end = next((n for n, name in enumerate(names) if name.startswith("python") or name.endswith(".py")), len(names))
     front = names[:end]
     said = [(name, LAUNCHERS[name]) for name in front if name in LAUNCHERS]
-    options = {word.partition("=")[0] for word in words[:end] if not word.upper().startswith("--EXPORT=ALL")}
+    options = {word.partition("=")[0] for word in words[:end]}
+    if any(word.removeprefix("--export=").startswith("ALL") for word in words[:end]):
+        options.discard("--export")
     said += [(name, text) for (name, option), text in CLEARING.items() if name in front and option in options]
     return [text.format(name, TRACE, PROVENANCE, directory) for name, text in said]
 

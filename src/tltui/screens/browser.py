@@ -104,6 +104,7 @@ class Browser(BrowserCommands):
             self.reload()
         self._is_settled |= is_read and bool(self.trace.models)
         if is_read and self._back_to:
+            self.keep_cursor()
             self.go(self._back_to)
             self.tell("read again")
 

@@ -174,7 +174,7 @@ def test_a_fault_of_ours_leaves_the_code(tmp_path: Path) -> None:
 
 def test_nothing_was_compiled(tmp_path: Path) -> None:
     done = tltui(tmp_path, "--", "true")
-    text = done.stderr.decode()
+    text = " ".join(done.stderr.decode().split())
     assert done.returncode == 0
     assert "no log was written into" in text
     assert "either nothing was compiled" in text
@@ -184,7 +184,7 @@ def test_nothing_was_compiled(tmp_path: Path) -> None:
 
 def test_the_environment_was_dropped(tmp_path: Path) -> None:
     done = tltui(tmp_path, "--", "env", "-i", "true")
-    assert "  env -i empties the environment: add TORCH_TRACE=" in done.stderr.decode()
+    assert "env -i empties the environment: add TORCH_TRACE=" in " ".join(done.stderr.decode().split())
 
 
 def test_a_log_without_a_compile(tmp_path: Path) -> None:
@@ -217,7 +217,13 @@ def test_the_text_that_was_asked_for_is_nothing_to_complain_of(tmp_path: Path) -
 
 
 def test_a_job_that_leaves_a_process_behind_is_not_waited_for(tmp_path: Path) -> None:
-    more = "import subprocess, sys\nsubprocess.Popen(['sleep', '30'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)\n"
+    left = "import glob, os, time; f = open(glob.glob(os.environ['TORCH_TRACE'] + '/*.log')[0], 'a')\n"
+    left += "print(os.getpid(), flush=True); time.sleep(30)"
+    more = f"import subprocess, sys\np = subprocess.Popen([sys.executable, '-c', {left!r}], "
+    more += "stdout=-1, stderr=-3)\npid = p.stdout.readline().decode()\nprint(pid, end='', flush=True)\n"
     done = tltui(tmp_path, "--", *job("breaks", more))
+    pid = int(done.stdout)
+    os.kill(pid, 9)
     assert done.returncode == 0
     assert "6 compiles" in done.stderr.decode()
+    assert f"tltui: left behind by the job, and still writing: pid {pid}  {sys.executable} -c import glob" in done.stderr.decode()

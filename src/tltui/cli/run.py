@@ -29,9 +29,11 @@ if TYPE_CHECKING:
     from tltui.trace.files import Identity
 
 EXAMPLES = """\
-The job gets the terminal as if tltui were not there: output, input, ctrl+c, ctrl+z. Put tltui run in front of the launcher, not
-behind it: one directory is one run, with all its ranks. TORCH_TRACE, TORCH_DTRACE and INDUCTOR_PROVENANCE that you have set stay.
-Behind -- stands the command; a script (train.py) or -m MODULE is run by the python on PATH.
+The job gets the terminal as if tltui were not there: output, input, ctrl+c, ctrl+z. With --view tltui has it: what the job
+prints is a page, it gets no input, and it goes on when the connection is lost; leaving asks whether it is to end.
+Put tltui run in front of the launcher, not behind it: one directory is one run, with all its ranks. TORCH_TRACE, TORCH_DTRACE and
+INDUCTOR_PROVENANCE that you have set stay. Behind -- stands the command; a script (train.py) or -m MODULE is run by the python on
+PATH.
 Exit code: that of the job where it is not 0 (128 and its number for a signal, 127 not found), else 1 when --check fails.
 
 examples:
@@ -39,8 +41,10 @@ examples:
   tltui run -- torchrun --nproc-per-node 8 train.py
   tltui run --fresh -o /tmp/trace -- -m package.train
   tltui run --logs recompiles,graph_breaks -- python train.py
+  tltui run --view -- python train.py
   tltui run --check error,break,recompiles=2 -- python -m pytest tests
 """
+VIEW = "the terminal UI from the start: what the job prints is a page of it, kept in DIR/output.txt, and the job may outlive it"
 STILL_SHOWN = 8
 
 
@@ -55,6 +59,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--logs", metavar="NAMES", action="append", default=[], help=logs)
     parser.add_argument("--check", metavar="BARS", action="append", help=check)
     parser.add_argument("--baseline", metavar="OLD", action="append", help="for --check: a trace to compare with")
+    parser.add_argument("--view", action="store_true", help=VIEW)
     add_command(parser)
 
 
@@ -69,20 +74,32 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
         raise Failure("no COMMAND is given: tltui run -- python train.py")
     limits, words = _limits(options), program_of(options.words)
     try:
+        if options.view:
+            from tltui.cli.run_view import needs_terminal
+
+            needs_terminal()
         startable(words[0])
         prepared = prepare(Wanted(options.directory, options.fresh, options.debug, ",".join(options.logs)), os.environ)
         for line in prepared.said:
             tell(f"tltui: {line}")
         before = frozenset() if prepared.made else files_in(prepared.directory)
-        ending = run_child(words, prepared.environment)
+        ending = _view(words, prepared, options) if options.view else run_child(words, prepared.environment)
     except Refused as refused:
         raise Failure(str(refused)) from None
     except NotStarted as fault:
         tell(f"tltui: {fault}")
         options.exit_code = fault.code
     else:
-        options.exit_code = _afterwards(_Job(options, words, prepared, ending, limits), before)
+        if ending is not None:
+            options.exit_code = _afterwards(_Job(options, words, prepared, ending, limits), before)
     yield from ()
+
+
+def _view(words: Sequence[str], prepared: Prepared, options: argparse.Namespace) -> Ending | None:
+    """Show the job from its start; None where it outlives the screen, and all is said."""
+    from tltui.cli.run_view import run_in_view
+
+    return run_in_view(words, prepared, options)
 
 
 def _limits(options: argparse.Namespace) -> tuple[Limit, ...]:

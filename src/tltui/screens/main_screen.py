@@ -73,7 +73,9 @@ class MainScreen(Workbench[None]):
         with Horizontal(id="panes"):
             yield TraceTree(OutlineRows(root(self.trace)), mouse=self.mouse, ascii_only=self.ascii_only, id="tree")
             yield DocumentView(mouse=self.mouse, ascii_only=self.ascii_only, id="document")
-        yield StatusBar(self.hints(Where.EVERYWHERE, FOOTER), ascii_only=self.ascii_only, id="status-bar")
+        has_output = self.around.job is not None or bool(self.trace.found.outputs)
+        hints = self.hints(Where.EVERYWHERE, ("app.output",) * has_output + FOOTER)
+        yield StatusBar(hints, ascii_only=self.ascii_only, id="status-bar")
 
     @property
     def tree_view(self) -> TraceTree:
@@ -189,6 +191,13 @@ class MainScreen(Workbench[None]):
         """The md5 of a large payload has been compared."""
         if document is self.document_view.document:
             self.document_view.document_grown()
+
+    def keep_cursor(self) -> None:
+        """The cursor of the tree is the user's from now on: nothing moves it to what is interesting."""
+        self._steered = True
+
+    def job_changed(self, remark: str) -> None:
+        """What is known of the job that was started changed."""
 
     def go(self, ref: str, *, at: int | None = None) -> None:
         """Go to an address: tree and document, and the line that it names. A wrong one is told."""

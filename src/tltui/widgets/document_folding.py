@@ -302,9 +302,9 @@ class FoldingCanvas(BackgroundCanvas):
         self.post(document, partial(self._filter_found, text, lines))
 
     @staticmethod
-    def _collected(document: Document, text: str, lines: array[int]) -> Steps:
-        """Collect the lines with hits."""
-        hits = document.find(compiled(text))
+    def _collected(document: Document, text: str, lines: array[int], first: int = 0) -> Steps:
+        """Collect the lines with hits, from line `first` on."""
+        hits = document.find(compiled(text), first)
         end = time.monotonic() + SLICE
         try:
             for hit in hits:

@@ -22,7 +22,7 @@ from tltui.cli.parser import Parser, add_command
 from tltui.cli.printing import as_text, layout, write
 
 if TYPE_CHECKING:
-    from tltui.analyses.problems.gates import Limit
+    from tltui.analyses.problems.gates import Gates, Limit
     from tltui.model.run import Run
     from tltui.running.child import Ending
     from tltui.running.environment import Prepared
@@ -46,6 +46,7 @@ examples:
 """
 VIEW = "the terminal UI from the start: what the job prints is a page of it, kept in DIR/output.txt, and the job may outlive it"
 STILL_SHOWN = 8
+KILLED = ": the kernel does that when memory runs out (dmesg tells), a scheduler when time is up"
 
 
 def add_arguments(parser: Parser) -> None:
@@ -131,14 +132,15 @@ class _Job:
 
 def _afterwards(job: _Job, before: frozenset[Identity]) -> int:
     """Say what the compiler did, and where the trace is; the exit code. Whatever fails here, the job's own code stays."""
-    code = unchecked = 1 if job.limits else 0  # what could not be checked has not passed
+    unchecked, code = bool(job.limits), 1 if job.limits else 0  # what could not be checked has not passed
     try:
-        with redirect_stdout(sys.stderr):
-            code = _report(job, before)
-    except KeyboardInterrupt:
-        code = 130 if unchecked else 0
-    except Ended as ended:
-        code = ended.code if unchecked else 0
+        left = _left(job, before)
+        unchecked, code = False, left.code
+        with redirect_stdout(sys.stderr or open(os.devnull, "w")):
+            _say(job, left)
+    except (KeyboardInterrupt, Ended) as ended:
+        if unchecked:
+            code = ended.code if isinstance(ended, Ended) else 130
     except OSError as error:  # of our own output, too: nobody listens
         tell(f"tltui: no summary: {error.strerror or error}")
     except Exception as error:
@@ -146,32 +148,72 @@ def _afterwards(job: _Job, before: frozenset[Identity]) -> int:
 
         tell(last_words(error))
     tell(job.prepared.directory)
+    _let_go()
     return job.ending.code or code
 
 
-def _report(job: _Job, before: frozenset[Identity]) -> int:
-    """Print the summary and what --check found; 1 where that is more than allowed."""
+def _let_go() -> None:
+    """What stderr does not take goes nowhere: Python would fail at its end, with a code of its own."""
+    if sys.stderr is not None:
+        try:
+            sys.stderr.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What the job left."""
+
+    run: Run | None
+    """None without a log."""
+    earlier: int
+    """Logs of earlier runs in the directory."""
+    gates: Gates | None
+    """None where nothing is limited, or there is nothing to check."""
+    code: int
+
+
+def _left(job: _Job, before: frozenset[Identity]) -> _Left:
+    """Read the logs of this run, and check what is limited."""
     from tltui.model.follow import open_run
-    from tltui.running.left import left_in, still_written, why_no_log
+    from tltui.running.left import left_in
+
+    found, earlier = left_in(job.prepared.directory, before)
+    if found is None:
+        return _Left(None, earlier, None, 1 if job.limits else 0)
+    run = open_run(found)
+    if not job.limits:
+        return _Left(run, earlier, None, 0)
+    from tltui.analyses.problems.gates import gates
+
+    other = load_other(job.options.baseline, False) if job.options.baseline is not None else None
+    checked = gates(run, job.limits, other)
+    return _Left(run, earlier, checked, 0 if checked.passed else 1)
+
+
+def _say(job: _Job, left: _Left) -> None:
+    """Print how the job ended, the summary, and what was checked."""
+    from tltui.running.left import still_written, why_no_log
 
     if job.ending.status < 0:
         tell(f"tltui: {_killed(job)}")
-    found, earlier = left_in(job.prepared.directory, before)
-    if found is None:
+    if left.run is None:
         tell(f"tltui: no log was written into {job.prepared.directory}")
         for line in why_no_log(job.words, job.prepared):
             tell(_wrapped(line))
         if job.limits:
             tell("tltui: --check FAILED: there is no log to check")
-        return 1 if job.limits else 0
-    run = open_run(found)
+        return
     tell("")
-    _print_summary(run, job.options)
-    for process in still_written(found)[:STILL_SHOWN]:
+    _print_summary(left.run, job.options)
+    for process in still_written(left.run.found)[:STILL_SHOWN]:
         tell(f"tltui: left behind by the job, and still writing: pid {process.pid}  {process.command}")
-    if earlier:
-        tell(f"tltui: {earlier} log{'s' * (earlier != 1)} of earlier runs in that directory: --latest opens the newest run alone")
-    return _check(run, job) if job.limits else 0
+    if left.earlier:
+        logs = f"{left.earlier} log{'s' * (left.earlier != 1)} of earlier runs"
+        tell(f"tltui: {logs} in that directory: --latest opens the newest run alone")
+    if left.gates is not None:
+        _print_checked(left.run, left.gates, job.options)
 
 
 def _wrapped(line: str) -> str:
@@ -186,8 +228,7 @@ def _killed(job: _Job) -> str:
         name = signal.Signals(number).name
     except ValueError:  # a real-time signal
         name = f"signal {number}"
-    who = ": when nobody did that by hand, memory ran out (dmesg tells)" if number == signal.SIGKILL else ""
-    return f"{job.words[0]} was ended by {name}{who}"
+    return f"{job.words[0]} was ended by {name}" + (KILLED if number == signal.SIGKILL else "")
 
 
 def _print_summary(run: Run, options: argparse.Namespace) -> None:
@@ -199,12 +240,8 @@ def _print_summary(run: Run, options: argparse.Namespace) -> None:
         tell("tltui: nothing was compiled")
 
 
-def _check(run: Run, job: _Job) -> int:
-    from tltui.analyses.problems.gates import gates
+def _print_checked(run: Run, checked: Gates, options: argparse.Namespace) -> None:
     from tltui.documents.check import check_document
 
-    other = load_other(job.options.baseline, False) if job.options.baseline is not None else None
-    found = gates(run, job.limits, other)
-    print()
-    write(as_text(check_document(found, run.title, layout(job.options), len(run.failures)), job.options))
-    return 0 if found.passed else 1
+    tell("")
+    write(as_text(check_document(checked, run.title, layout(options), len(run.failures)), options))

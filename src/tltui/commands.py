@@ -117,6 +117,8 @@ COMMANDS: tuple[Command, ...] = (
             "Go on reading what the job writes, or stop. A log that is younger than a minute is followed from the start.", E_),
     Command("app.news", ("L",), "latest trouble",
             "Go to what the last remark was about: an error or graph break that came while the run was followed.", E_),
+    Command("app.processes", ("P",), "processes",
+            "Which processes here write the logs, whether they live and what they do; again asks py-spy for their stacks.", E_),
     Command("app.read_again", ("ctrl+r",), "read again",
             "Read all logs again from their beginning: after one was cut off, replaced or deleted.", E_),
     Command("app.mark", ("m",), "mark this place",

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import re
 import runpy
+import subprocess
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,7 +19,7 @@ from typing import Any
 import pytest
 from made_logs import ROOT
 from real import opened
-from replaying import HeldWriters, read
+from replaying import HeldWriters, read, texts_of
 from viewed import lead_somewhere, page, text
 
 from tltui.analyses.hang.open_work import Inside, Phase, all_inside, begun, inside, last_record, trail
@@ -24,6 +27,7 @@ from tltui.analyses.hang.results import Where
 from tltui.analyses.hang.where import where
 from tltui.analyses.records import Reader
 from tltui.documents.pages.where import where_document
+from tltui.documents.parts.processes import ask, files_of
 from tltui.documents.parts.where import answer
 from tltui.documents.scope import scope_of
 from tltui.model.follow import Follower, open_run
@@ -375,15 +379,6 @@ def test_many_ranks_at_many_places_take_few_lines(tmp_path: Path) -> None:
     assert sum(group.count for group in where(run).groups) == 320
 
 
-def test_a_page_says_what_is_known_from_elsewhere(tmp_path: Path) -> None:
-    run = going_on(job(tmp_path, *others(0)))
-    (process,) = run.processes()
-    document = where_document(run, scope_of(run), Options(width=100), {process.key: ["alive, sleeps"]})
-    while not document.advance():
-        pass
-    assert "rank 0, pid 1000\n  alive, sleeps" in "\n".join(document.text())
-
-
 # following
 
 
@@ -487,3 +482,36 @@ def ending_after(source: Path, cut: int) -> Counter[str]:
     assert not any(open_.values()), "it is whole"
     ended_by = {(own, begin) for own, _, begin, _ in spans if any(o == own and begin < at < cut for o, at in metrics)}
     return Counter(name for own, name, begin, end in spans if begin < cut <= end and (own, begin) not in ended_by)
+
+
+def test_what_its_processes_do_is_asked_of_the_machine(tmp_path: Path) -> None:
+    """This very process holds the log open; its pid in the log is another one."""
+    source = next((HANGS / "backend").glob("*.log"))
+    log = tmp_path / source.name
+    log.write_bytes(source.read_bytes())
+    with log.open("ab"):
+        run = open_run(discover([str(tmp_path)]))
+        here = ask(files_of(run), stacks=False)
+        lines = "\n".join(texts_of(where_document(run, scope_of(run), Options(width=100), here)))
+    assert f"pid {os.getpid()}" in lines and "1 thread" in lines and "on this machine" in lines
+    assert "Python stack" not in lines
+
+
+def test_a_log_that_nobody_here_writes(tmp_path: Path) -> None:
+    source = next((HANGS / "backend").glob("*.log"))
+    (tmp_path / source.name).write_bytes(source.read_bytes())
+    run = open_run(discover([str(tmp_path)]))
+    lines = " ".join(texts_of(where_document(run, scope_of(run), Options(width=100), ask(files_of(run), stacks=True))))
+    assert "has the log open for writing: the job has ended, or runs on another machine" in lines
+
+
+def test_the_command_asks_for_processes(tmp_path: Path) -> None:
+    source = next((HANGS / "backend").glob("*.log"))
+    log = tmp_path / source.name
+    log.write_bytes(source.read_bytes())
+    with log.open("ab"):
+        command = [sys.executable, "-m", "tltui", "where", str(tmp_path), "--pids"]
+        ran = subprocess.check_output(command, text=True)
+        found = subprocess.check_output([*command, "--json"])
+    assert f"pid {os.getpid()}" in ran
+    assert json.loads(found)["result"]["here"]["logs"][0]["processes"][0]["pid"] == os.getpid()

@@ -18,6 +18,7 @@ from tltui.screens.comparing import Comparing
 from tltui.screens.main_screen import MainScreen
 from tltui.screens.marking import Marking
 from tltui.screens.outside import Outside
+from tltui.screens.processes import Processes
 from tltui.screens.walking import Walking
 from tltui.screens.workbench import Output, Surroundings
 from tltui.text.shell import quoted
@@ -38,6 +39,7 @@ class BrowserCommands(MainScreen):
         self.marking = Marking(self)
         self.outside = Outside(self)
         self.attending = Attending(self)
+        self.processes = Processes(self)
 
     # panes
 
@@ -153,6 +155,10 @@ class BrowserCommands(MainScreen):
     def action_output(self) -> None:
         """What the job prints."""
         self.attending.show()
+
+    def action_processes(self) -> None:
+        """What the processes of the job do."""
+        self.processes.show()
 
     def action_all_views(self) -> None:
         """The list of pages."""

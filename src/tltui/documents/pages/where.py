@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator
 from dataclasses import dataclass
 
 from tltui.analyses.hang.results import INSIDE, Where
 from tltui.analyses.hang.where import read_where
 from tltui.documents.page import Page
+from tltui.documents.parts.processes import Here, add_processes
 from tltui.documents.parts.where import FEW, GROUPS_SHOWN, add_advice, add_group, add_remarks, add_rest, answer
 from tltui.documents.scope import Scope
 from tltui.model.run import Run
@@ -23,32 +24,31 @@ class WhereReport:
     answer: str
     """In a sentence."""
     where: Where
+    here: Here | None = None
+    """What the processes of the run on this machine do, where that was asked for."""
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
     """Where the processes of the scope are."""
-    return where_document(run, scope, options, {})
+    return where_document(run, scope, options, None)
 
 
-def where_document(run: Run, scope: Scope, options: Options, told: Mapping[str, Sequence[str]]) -> Document:
-    """The same, with what is known of processes from elsewhere: `Process.key` → lines."""
+def where_document(run: Run, scope: Scope, options: Options, here: Here | None, ref: str = "") -> Document:
+    """The same, with what its processes on this machine were found to do. `ref`: its address, where it is not that of the view."""
 
     def fill(page: Page) -> Generator[None, None, WhereReport]:
         found = yield from read_where(run, scope.processes if str(scope.ref) else None)
-        report = WhereReport(answer(found), found)
+        report = WhereReport(answer(found), found, here)
         page.say(report.answer, "", tokens.STRONG)
         page.more("this is as far as it is written")
         _groups(page, found)
         add_remarks(page, found)
-        for process in scope.processes:
-            if lines := told.get(process.key):
-                page.heading(f"{_of_rank(process.rank)}pid {process.pid}")
-                for line in lines:
-                    page.say(line, "  ")
+        if here is not None:
+            add_processes(page, run, here)
         add_advice(page, found)
         return report
 
-    return GrowingDocument(scope.page("where"), f"where it is{scope.title}", options, fill, Page)
+    return GrowingDocument(ref or scope.page("where"), f"where it is{scope.title}", options, fill, Page)
 
 
 def _groups(page: Page, found: Where) -> None:
@@ -58,7 +58,3 @@ def _groups(page: Page, found: Where) -> None:
             add_group(page, group, found, number < FEW)
         add_rest(page, found.groups[GROUPS_SHOWN:], found)
 
-
-def _of_rank(rank: int | None) -> str:
-    """`rank 3, `; '' without one."""
-    return "" if rank is None else f"rank {rank}, "

@@ -321,4 +321,7 @@ def add_advice(page: Page, found: Where) -> None:
             "loading of data, or code that is not compiled.", "", tokens.DIM,
         )  # fmt: skip
     which = f"rank {first.first}" if found.numbered else f"process {first.first}"
-    page.say(f"The Python stack of {which}, on the machine where it runs: py-spy dump --pid {first.pid}", "", tokens.DIM)
+    page.say(
+        f"On the machine where {which} runs, P here or tltui where PATH --pids says whether it lives and what it does, "
+        f"--stacks where its Python code is (py-spy dump --pid {first.pid}).", "", tokens.DIM,
+    )  # fmt: skip

@@ -1,0 +1,95 @@
+"""The processes that write the logs of a run on this machine: what is asked of them, and what is said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.model.run import Run
+from tltui.sources.pids import LogProcess, LogProcesses, lines_of, processes_of
+from tltui.sources.py_spy import Stacks, stacks_of
+from tltui.text import tokens
+from tltui.trace.files import FileBytes, Identity
+
+ASKED = 16
+"""Processes whose stacks are asked for: each takes a while."""
+SHOWN = 64
+"""Logs whose processes are listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessStacks:
+    """The Python stacks of a process, as py-spy has them."""
+
+    pid: int
+    stacks: Stacks
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """What the processes of a run on this machine do."""
+
+    logs: tuple[LogProcesses, ...] = ()
+    """Each log that was read, and who writes it."""
+    stacks: tuple[ProcessStacks, ...] = ()
+    """Where that was asked for, of at most `ASKED` processes."""
+    unasked: int = 0
+    """Processes whose stacks were not asked for, since there are too many."""
+
+
+def files_of(run: Run) -> dict[str, Identity]:
+    """The logs that are still what they were when they were read."""
+    sources = {model.log.path: model.log.source for model in run.models}
+    return {
+        path: source.identity
+        for path, source in sources.items()
+        if isinstance(source, FileBytes) and source.identity is not None and not source.gone
+    }
+
+
+def ask(files: dict[str, Identity], stacks: bool) -> Here:
+    """Ask: half a second where somebody writes them. With `stacks` py-spy is run, where it is installed."""
+    logs = processes_of(files)
+    found = [process for log in logs for process in log.processes]
+    asked = found[:ASKED] if stacks else []
+    told = tuple(ProcessStacks(process.pid, stacks_of(process.pid, process.began)) for process in asked)
+    return Here(logs, told, len(found) - len(asked) if stacks else 0)
+
+
+def add_processes(page: Page, run: Run, here: Here) -> None:
+    """A section for each log that somebody writes here, and a line for all others."""
+    held = [log for log in here.logs if log.processes or log.others]
+    ranks = {process.log.path: process.rank for process in run.processes()}
+    stacks = {own.pid: own.stacks for own in here.stacks}
+    for log in held[:SHOWN]:
+        rank = ranks.get(log.log)
+        page.heading(f"Rank {rank} on this machine" if rank is not None else f"{fmt.file_name(log.log)} on this machine")
+        for line in lines_of(log):
+            page.add("    ", line)
+        for process in log.processes:
+            _add_stacks(page, process, stacks.get(process.pid))
+    if (left := len(held) - SHOWN) > 0:
+        page.say(f"and {fmt.plural(left, 'more log')} that processes here write", "  ", tokens.DIM)
+    _add_others(page, [log for log in here.logs if not (log.processes or log.others)], bool(held))
+    if here.unasked:
+        page.say(f"py-spy was asked about {ASKED} processes only, not about {here.unasked} more", "  ", tokens.DIM)
+
+
+def _add_stacks(page: Page, process: LogProcess, found: Stacks | None) -> None:
+    if found is None:
+        return
+    if found.fault:
+        page.say(found.fault, "      ", tokens.WARN)
+    for line in found.lines:
+        page.add("      ", (line, tokens.DIM))
+
+
+def _add_others(page: Page, logs: Sequence[LogProcesses], beside: bool) -> None:
+    if not logs:
+        return
+    page.heading("On this machine" if not beside else "Elsewhere")
+    which = fmt.plural(len(logs), "log") if len(logs) > 1 or beside else "the log"
+    here = "no process of yours here" if any(log.unseen for log in logs) else "no process here"
+    page.say(f"{here} has {which} open for writing: the job has ended, or runs on another machine or in another container", "  ")

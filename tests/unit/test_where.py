@@ -21,7 +21,7 @@ from viewed import lead_somewhere, page, text
 
 from tltui.analyses.hang.open_work import Inside, Phase, all_inside, begun, inside, last_record, trail
 from tltui.analyses.hang.results import Where
-from tltui.analyses.hang.where import where
+from tltui.analyses.hang.where import place_of, where
 from tltui.analyses.records import Reader
 from tltui.documents.pages.where import where_document
 from tltui.documents.parts.where import answer
@@ -45,7 +45,8 @@ DAY = 1_795_166_400.0
 def test_a_program_that_ended_at_a_known_place(name: str) -> None:
     run = opened(HANGS / name)
     (process,) = run.processes()
-    found = inside(process)
+    found = next(iter(place_of(process).inside), None)
+    assert inside(process) == (None if name == "interrupted" else found), "an interrupted compile is not open any more"
     if KNOWN[name] is None:
         assert found is None
         assert answer(where(run)).startswith("Nothing was open when the log ended, after ")
@@ -53,7 +54,8 @@ def test_a_program_that_ended_at_a_known_place(name: str) -> None:
     assert found is not None
     assert (found.what, found.function, found.id, found.phases[-1].name) == KNOWN[name]
     said = answer(where(run))
-    assert said.startswith("When its log ended, the process was in ") and found.trail in said and found.id in said
+    when = "When it was interrupted" if name == "interrupted" else "When its log ended"
+    assert said.startswith(f"{when}, the process was in ") and found.trail in said and found.id in said
     document = page(run, "@where")
     lead_somewhere(run, document)
     lines = text(document).splitlines()
@@ -239,6 +241,15 @@ def test_a_rank_behind_with_nothing_open(tmp_path: Path) -> None:
         "Rank 3 has nothing open after block0 [0/0] so far; ranks 0–2 have nothing open after block1 [1/0] so far."
     )
     assert where(run).behind == "3"
+    lines = text(page(run, "@where", 100))
+    assert "rank 3  so far nothing open after block0 [0/0]  user/blocks.py:0  behind: 1 compile finished" in lines
+
+
+def test_what_a_rank_never_compiles_leaves_it_behind_nobody(tmp_path: Path) -> None:
+    """It came to the same place, or finished as much in another order."""
+    less, turned = Rank(2).compiled("block0", "block2"), Rank(3).compiled("block0", "block2", "block1")
+    run = going_on(job(tmp_path, *others(0, 1, names=["block0", "block1", "block2"]), less, turned))
+    assert where(run).behind == ""
     assert "If the job hangs now, then outside of torch.compile" in text(page(run, "@where"))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tltui.analyses.hang.clocks import Clock
-from tltui.analyses.hang.open_work import AGAIN, BACKWARD_OF, CAPTURE, OUTSIDE, RUNTIME, Inside
+from tltui.analyses.hang.open_work import AGAIN, BACKWARD_OF, CAPTURE, INTERRUPTED, OUTSIDE, RUNTIME, Inside
 from tltui.analyses.hang.results import EMPTY, INSIDE, Group, Older, Where
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
@@ -99,9 +99,12 @@ def _since(group: Group) -> str:
 def _stands(group: Group, found: Where) -> str:
     """`rank 7 is in block2 [2/0]: inductor_compile ▸ fx_codegen_and_compile since 19:41:03`"""
     many = group.count > 1
-    is_ = ("were" if many else "was") if group.over else "are" if many else "is"
+    stopped = group.what == INTERRUPTED
+    is_ = ("were" if many else "was") if group.over or stopped else "are" if many else "is"
     said = f"{subject(group, found)} {is_} in {_doing(group, _ids(group))}"
-    if group.over:
+    if stopped:
+        said = f"when {'they were' if many else 'it was'} interrupted, {said}"
+    elif group.over:
         said = f"when {'their logs' if many else 'its log'} ended, {said}"
     return f"{said}: {sanitize(group.trail)} {_since(group)}".rstrip() if group.trail else said
 
@@ -156,8 +159,8 @@ def _nothing_open(group: Group, found: Where) -> str:
 
 def add_group(page: Page, group: Group, found: Where, whole: bool) -> None:
     """Ranks that are at the same place. `whole`: all that is known of them."""
-    running = Status.MISSING if group.over else Status.RUNNING
-    mark = page.status(running) if group.state == INSIDE else ("·", tokens.DIM)
+    status = Status.ERROR if group.what == INTERRUPTED else Status.MISSING if group.over else Status.RUNNING
+    mark = page.status(status) if group.state == INSIDE else ("·", tokens.DIM)
     pieces: list[Piece] = [mark, " ", (subject(group, found), tokens.STRONG), "  "]
     if group.state == EMPTY:
         pieces.append("no compile" if group.over else "no compile so far")
@@ -170,6 +173,8 @@ def add_group(page: Page, group: Group, found: Where, whole: bool) -> None:
         pieces += ["  ", page.place(group.file, group.line)]
     if group.number > 1:
         pieces.append((f"  compile {group.number} of it", tokens.DIM))
+    if group.behind:
+        pieces.append((f"  behind: {fmt.plural(group.done, 'compile')} finished", tokens.WARN))
     page.row(pieces, "")
     if found.ranks == 1:
         _phases(page, group)
@@ -305,7 +310,7 @@ def _open(one: Inside) -> str:
 
 def add_advice(page: Page, found: Where) -> None:
     """What to do next, in a line or two."""
-    running = [group for group in found.groups if not group.over]
+    running = [group for group in found.groups if not group.over and group.what != INTERRUPTED]
     if not running:
         return
     page.blank()

@@ -1,7 +1,7 @@
 """Where a process stood when Ctrl-C ended its compile.
 
 The exception leaves all phases in order: each has its end, and the metrics are written. But these ends stand close together, and
-what was open before the first of them is where it stood: who waits long enough to interrupt a job has waited longer than that takes.
+what was open before the first of them is where it stood: who interrupts a job has waited longer than that takes.
 """
 
 from __future__ import annotations

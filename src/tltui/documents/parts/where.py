@@ -92,7 +92,9 @@ def _doing(group: Group | Inside, called: str) -> str:
 def _since(group: Group) -> str:
     if group.since is None or group.until is None:
         return ""
-    first, last = fmt.clock(group.since), fmt.clock(group.until)
+    first, last = fmt.when(group.since), fmt.when(group.until)
+    if fmt.when(group.last).startswith(first[:10]):  # of another day the date is said
+        first, last = fmt.clock(group.since), fmt.clock(group.until)
     return f"since {first}" if first == last else f"since {first} to {last}"
 
 
@@ -105,7 +107,7 @@ def _stands(group: Group, found: Where) -> str:
     if stopped:
         said = f"when {'they were' if many else 'it was'} interrupted, {said}"
     elif group.over:
-        said = f"when {'their logs' if many else 'its log'} ended, {said}"
+        said = f"at the end of {'their logs' if many else 'its log'} {said}"
     return f"{said}: {sanitize(group.trail)} {_since(group)}".rstrip() if group.trail else said
 
 
@@ -139,7 +141,7 @@ def _idle(idle: Sequence[Group], found: Where) -> str:
     count, over = sum(group.count for group in idle), all(group.over for group in idle)
     first = idle[0]
     who = fmt.plural(count, "rank") if found.numbered else fmt.plural(count, "process", "processes")
-    what = f"{who} had nothing open when the logs ended" if over else f"{who} have nothing open so far"
+    what = f"{who} had nothing open at the end of their logs" if over else f"{who} have nothing open so far"
     behind = "after " + named(first) if first.state != EMPTY else "before a first compile"
     return f"{what}, {subject(first, found)} {behind}, the others further on"
 
@@ -149,11 +151,11 @@ def _nothing_open(group: Group, found: Where) -> str:
     who = subject(group, found)
     if not group.ranks:
         after = f", after {named(group)}" if group.state != EMPTY else ": no compile has begun"
-        return f"nothing was open when the log ended{after}" if group.over else f"nothing is open so far{after}"
+        return f"nothing was open at the end of the log{after}" if group.over else f"nothing is open so far{after}"
     if group.state == EMPTY:
         return f"{who} began no compile" if group.over else f"{who} {'have' if many else 'has'} begun no compile so far"
     have = "had" if group.over else "have" if many else "has"
-    when = (" when the logs ended" if many else " when its log ended") if group.over else " so far"
+    when = (" at the end of their logs" if many else " at the end of its log") if group.over else " so far"
     return f"{who} {have} nothing open after {named(group)}{when}"
 
 
@@ -312,6 +314,7 @@ def add_advice(page: Page, found: Where) -> None:
     """What to do next, in a line or two."""
     running = [group for group in found.groups if not group.over and group.what != INTERRUPTED]
     if not running:
+        _still_alive(page, found)
         return
     page.blank()
     first = running[0]
@@ -327,3 +330,12 @@ def add_advice(page: Page, found: Where) -> None:
         )  # fmt: skip
     which = f"rank {first.first}" if found.numbered else f"process {first.first}"
     page.say(f"The Python stack of {which}, on the machine where it runs: py-spy dump --pid {first.pid}", "", tokens.DIM)
+
+
+def _still_alive(page: Page, found: Where) -> None:
+    """A log that nobody wrote into for ten minutes counts as ended, and a job may hang for hours."""
+    stood = next((group for group in found.groups if group.state == INSIDE and group.what != INTERRUPTED), None)
+    if stood is not None:
+        page.blank()
+        what = f"If pid {stood.pid} is alive, its Python stack, on the machine where it runs: py-spy dump --pid {stood.pid}"
+        page.say(what, "", tokens.DIM)

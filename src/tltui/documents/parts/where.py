@@ -161,8 +161,8 @@ def _nothing_open(group: Group, found: Where) -> str:
 
 def add_group(page: Page, group: Group, found: Where, whole: bool) -> None:
     """Ranks that are at the same place. `whole`: all that is known of them."""
-    status = Status.ERROR if group.what == INTERRUPTED else Status.MISSING if group.over else Status.RUNNING
-    mark = page.status(status) if group.state == INSIDE else ("·", tokens.DIM)
+    open_now = group.state == INSIDE and group.what != INTERRUPTED
+    mark = page.status(Status.MISSING if group.over else Status.RUNNING) if open_now else ("·", tokens.DIM)
     pieces: list[Piece] = [mark, " ", (subject(group, found), tokens.STRONG), "  "]
     if group.state == EMPTY:
         pieces.append("no compile" if group.over else "no compile so far")

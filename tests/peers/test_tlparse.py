@@ -156,13 +156,15 @@ def test_the_same_ids(path: Path, reports: dict[Path, Report]) -> None:
 
 @pytest.mark.parametrize("path", LOGS, ids=label)
 def test_the_same_statuses(path: Path, reports: dict[Path, Report]) -> None:
-    found = {}
+    found: dict[str, set[str]] = {}
     for compile_ in opened(path).compiles():
         status = tlparse_status(compile_)
         if status is not None:
             assert compile_.started is not None
-            found[id_of(compile_.process.log.context(compile_.started.record))] = status
-    assert found == reports[path].statuses
+            found.setdefault(id_of(compile_.process.log.context(compile_.started.record)), set()).add(status)
+    mixed = {id_ for id_, statuses in found.items() if len(statuses) > 1}  # tlparse knows no epochs
+    there = {id_: {status} for id_, status in reports[path].statuses.items() if id_ not in mixed}
+    assert {id_: statuses for id_, statuses in found.items() if id_ not in mixed} == there
 
 
 @pytest.mark.parametrize("path", LOGS, ids=label)
@@ -223,4 +225,4 @@ def test_every_log_was_compared(reports: dict[Path, Report]) -> None:
     files = [file for report in reports.values() for there in report.artifacts.values() for _, file in there]
     assert sum(file.suffix in (".txt", ".json") for file in files) > 300
     statuses = {status for report in reports.values() for status in report.statuses.values()}
-    assert statuses == {"ok", "break", "empty", "error"}
+    assert statuses == {"ok", "break", "empty", "error", "missing"}

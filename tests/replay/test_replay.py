@@ -29,6 +29,11 @@ def test_a_log_that_does_not_state_its_version(name: str, tmp_path: Path) -> Non
     check(Replay(sorted((TRACES.parent / "versions" / name).glob("*.log")), tmp_path / "trace", 1))
 
 
+@pytest.mark.parametrize("name", ["ranks", "backward", "epoch_begins", "epoch_backward", "after_failed_capture"])
+def test_a_program_that_was_killed(name: str, tmp_path: Path) -> None:
+    check(Replay(sorted((TRACES.parent / "hangs" / name).glob("*.log")), tmp_path / "trace", 2))
+
+
 def test_a_restarted_process_writes_a_log_of_its_own(tmp_path: Path) -> None:
     (log,) = (TRACES / "recompiles").glob("*.log")
     data = log.read_bytes()

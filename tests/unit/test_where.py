@@ -24,7 +24,7 @@ from viewed import lead_somewhere, page, text
 
 from tltui.analyses.hang.open_work import Inside, Phase, all_inside, begun, inside, last_record, trail
 from tltui.analyses.hang.results import Where
-from tltui.analyses.hang.where import where
+from tltui.analyses.hang.where import place_of, where
 from tltui.analyses.records import Reader
 from tltui.documents.pages.where import where_document
 from tltui.documents.parts.processes import ask, files_of
@@ -49,15 +49,17 @@ DAY = 1_795_166_400.0
 def test_a_program_that_ended_at_a_known_place(name: str) -> None:
     run = opened(HANGS / name)
     (process,) = run.processes()
-    found = inside(process)
+    found = next(iter(place_of(process).inside), None)
+    assert inside(process) == (None if name == "interrupted" else found), "an interrupted compile is not open any more"
     if KNOWN[name] is None:
         assert found is None
-        assert answer(where(run)).startswith("Nothing was open when the log ended, after ")
+        assert answer(where(run)).startswith("Nothing was open at the end of the log, after ")
         return
     assert found is not None
     assert (found.what, found.function, found.id, found.phases[-1].name) == KNOWN[name]
     said = answer(where(run))
-    assert said.startswith("When its log ended, the process was in ") and found.trail in said and found.id in said
+    when = "When it was interrupted," if name == "interrupted" else "At the end of its log"
+    assert said.startswith(f"{when} the process was in ") and found.trail in said and found.id in said
     document = page(run, "@where")
     lead_somewhere(run, document)
     lines = text(document).splitlines()
@@ -88,8 +90,8 @@ def test_ranks_of_which_one_hangs() -> None:
     """Rank 2 compiles more, its ids are others: ranks are matched by code."""
     run = opened(HANGS / "ranks")
     found = where(run)
-    assert answer(found).startswith("When its log ended, rank 2 was in block1 [2/0]: backend_compile since ")
-    assert answer(found).endswith("; ranks 0, 1, 3 had nothing open after block1 [1/0] when the logs ended.")
+    assert answer(found).startswith("At the end of its log rank 2 was in block1 [2/0]: backend_compile since ")
+    assert answer(found).endswith("; ranks 0, 1, 3 had nothing open after block1 [1/0] at the end of their logs.")
     stuck, others = found.groups
     assert (stuck.passed, stuck.not_begun, stuck.done, others.done, found.clocks) == ("0, 1, 3", "", 2, 2, ())
     lead_somewhere(run, page(run, "@where"))
@@ -232,6 +234,14 @@ def test_all_are_in_the_same_place(tmp_path: Path) -> None:
     assert group.since is not None and group.until is not None and group.until - group.since == 2e6
 
 
+def test_a_phase_that_began_on_another_day(tmp_path: Path) -> None:
+    rank = Rank(0).begin("block0")
+    rank.at += 3 * 86_400
+    rank.event("i", "still_here")
+    run = going_on(job(tmp_path, rank))
+    assert re.search(r"since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.$", said(run))
+
+
 def test_phases_of_one_compile_differ(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, stuck(0, [], "block0"), stuck(1, [], "block0", STACK[:4]), stuck(2, [], "block0", STACK[:3])))
     assert said(run).endswith("; 2 more ranks in it too, in other phases or logs.")
@@ -243,6 +253,15 @@ def test_a_rank_behind_with_nothing_open(tmp_path: Path) -> None:
         "Rank 3 has nothing open after block0 [0/0] so far; ranks 0–2 have nothing open after block1 [1/0] so far."
     )
     assert where(run).behind == "3"
+    lines = text(page(run, "@where", 100))
+    assert "rank 3  so far nothing open after block0 [0/0]  user/blocks.py:0  behind: 1 compile finished" in lines
+
+
+def test_what_a_rank_never_compiles_leaves_it_behind_nobody(tmp_path: Path) -> None:
+    """It came to the same place, or finished as much in another order."""
+    less, turned = Rank(2).compiled("block0", "block2"), Rank(3).compiled("block0", "block2", "block1")
+    run = going_on(job(tmp_path, *others(0, 1, names=["block0", "block1", "block2"]), less, turned))
+    assert where(run).behind == ""
     assert "If the job hangs now, then outside of torch.compile" in text(page(run, "@where"))
 
 
@@ -267,9 +286,9 @@ def test_a_rank_that_was_killed_while_the_others_went_on(tmp_path: Path, torn: b
         with path.open("ab") as file:
             file.write(b'V1120 09:20:05.000000 1003 torch/_dynamo/x.py:1] {"chromium_ev')
     run = ended(job(tmp_path, *others(0, 1, 2)))
-    assert said(run).startswith("When its log ended, rank 3 was in block1 [1/0]: inductor_compile ▸ fx_codegen_and_compile since ")
+    assert said(run).startswith("At the end of its log rank 3 was in block1 [1/0]: inductor_compile ▸ fx_codegen_and_compile ")
     assert where(run).groups[0].passed == "0–2"
-    assert "py-spy" not in text(page(run, "@where")), "there is no process any more"
+    assert "If pid 1003 is alive, its Python stack" in text(page(run, "@where")), "who is quiet for long may hang"
 
 
 def test_clocks_are_put_right_before_ranks_are_compared(tmp_path: Path) -> None:
@@ -315,7 +334,7 @@ def test_processes_without_a_rank(tmp_path: Path) -> None:
     found = where(going_on(tmp_path))
     assert answer(found).startswith("Process 3 is in block0 [0/0]") and found.ranks == 3
     found = where(ended(tmp_path))
-    assert answer(found).startswith("When its log ended, process 3 was in block0 [0/0]")
+    assert answer(found).startswith("At the end of its log process 3 was in block0 [0/0]")
 
 
 def test_a_process_without_a_rank_beside_ranks(tmp_path: Path) -> None:
@@ -361,7 +380,7 @@ def test_metrics_that_are_damaged(tmp_path: Path) -> None:
     rank = Rank(0).compiled("block0")
     rank.lines = [line for line in rank.lines if "compilation_metrics" not in line]
     run = ended(job(tmp_path, rank))
-    assert said(run) == "Rank 0 had nothing open after block0 [0/0] when its log ended."
+    assert said(run) == "Rank 0 had nothing open after block0 [0/0] at the end of its log."
 
 
 def test_work_at_run_time(tmp_path: Path) -> None:

@@ -61,6 +61,17 @@ def test_who_has_it_open_for_writing_has_not_ended(log: Path, local: None) -> No
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="no /proc here")
+def test_a_job_that_hangs_for_an_hour_has_not_ended(log: Path) -> None:
+    os.utime(log, (time.time() - 3600,) * 2)
+    process = held(log, "a")
+    assert Writers().over({str(log): os.stat(log)}) == set()
+    process.communicate()
+    assert Writers().over({str(log): os.stat(log)}) == {str(log)}
+    os.utime(log)
+    assert Writers().over({str(log): os.stat(log)}) == set(), "too young to tell without a look at who writes"
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="no /proc here")
 def test_who_only_reads_it_does_not_count(log: Path, local: None) -> None:
     process = held(log, "r")
     assert ended(log)

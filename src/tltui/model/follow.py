@@ -105,10 +105,10 @@ class Follower:
         for number in range(known, len(self._logs)):
             if number not in look:
                 yield from self._stat(number, look)
+        new = {self._logs[number].path: status for number, status in look.items() if self._logs[number].seen == (-1, -1)}
+        over = self._writers.over(new) if not self._is_over else set(new)
         for number, status in look.items():
-            followed = self._logs[number]
-            quiet = self._is_over or (followed.seen == (-1, -1) and self._writers.quiet(status))
-            yield from self._read(number, status, quiet, size)
+            yield from self._read(number, status, self._is_over or self._logs[number].path in over, size)
         # only then: looking at all processes takes long where there are many. What is there when nobody writes any more is all
         waiting = {number: status for number, status in look.items() if not self._logs[number].done}
         if waiting:
@@ -152,6 +152,8 @@ class Follower:
         for other, new in look.items():
             yield from self._read(other, new, False, STEP)
         changed = status is not None and (status.st_size, status.st_mtime_ns) != followed.seen
+        if status is not None and followed.unreadable == DELETED:
+            yield from self._unreadable(number, "")
         if status is not None and changed:
             if followed.done:
                 followed.seen = (status.st_size, status.st_mtime_ns)

@@ -16,7 +16,8 @@ def keep(record):
     """Timing events, beginnings and ends."""
     metrics = record.metadata.get("compilation_metrics", {})
     for name in [name for name, value in metrics.items() if value in (None, [], 0, "") or name.endswith("_config")]:
-        del metrics[name]
+        if name != "has_guarded_code":
+            del metrics[name]
     return any(name in record.metadata for name in ("chromium_event", "dynamo_start", "str", "compilation_metrics", "dynamo_output_graph"))
 
 

@@ -31,6 +31,7 @@ KNOWN = {
     "epoch_begins": ("again", None, "[0/0]", "entire_frame_compile"),
     "epoch_backward": ("backward", "f or g", "[0/0]", "GraphLowering.run"),
     "thread": ("backward", "f", "[0/0]", "GraphLowering.run"),
+    "interrupted": ("interrupted", "f", "[0/0]", "backend_compile"),
     "after_failed_capture": None,
     "after_failure": None,
     "between": None,
@@ -52,7 +53,8 @@ def keep(record):
     for name in ("compilation_metrics", "bwd_compilation_metrics"):
         metrics = said.get(name)
         for key in [key for key, value in (metrics or {}).items() if value in (None, [], 0, "") or key.endswith("_config")]:
-            del metrics[key]
+            if key != "has_guarded_code":
+                del metrics[key]
     if "chromium_event" in said:
         name = json.loads(record.payload)["name"]
         return not name.startswith("pass.") or "custom" in name
@@ -112,6 +114,13 @@ def main():
         compiled(*data())
     elif WHERE == "backend":
         torch.compile(f, backend=hanging)(*data())
+    elif WHERE == "interrupted":
+        def interrupts(graph_module, inputs):
+            time.sleep(1)
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(600)
+
+        torch.compile(f, backend=interrupts)(*data())
     elif WHERE == "joint":
         from torch._functorch._aot_autograd import graph_compile
         arm(graph_compile, "aot_dispatch_autograd_graph")

@@ -31,6 +31,7 @@ BACK = 4096
 """Records that are looked through for a time before the last one."""
 DAY_US = 86_400e6
 COMPILE, AGAIN, BACKWARD_OF, RUNTIME, CAPTURE, OUTSIDE = "compile", "again", "backward", "runtime", "capture", "outside"
+INTERRUPTED = "interrupted"
 WRAPPERS = frozenset((
     *OUTERMOST, *INNER, *BACKWARD, "backend_compile", "OutputGraph.call_user_compiler", "compile_fx.<locals>.fw_compiler_base",
     "compile_fx.<locals>.bw_compiler",
@@ -62,7 +63,7 @@ class Inside:
     what: str
     """`compile`; `again`: another compile that has this id, of which the log does not tell the function yet; `backward`: of a
     compile whose forward has ended; `runtime`: while its code runs; `capture`: of a backward, by compiled autograd; `outside`: of
-    any compile."""
+    any compile; `interrupted`: of a compile that Ctrl-C ended, which is not open any more."""
     function: str | None
     """None: the log does not tell it."""
     file: str | None
@@ -182,7 +183,7 @@ def inside_of(compile_: Compile, reader: Reader) -> Inside | None:
     elif what == BACKWARD_OF and len(others := _without_backward(compile_)) > 1:
         names = dict.fromkeys(own.frame.code[0] or own.label for own in others)
         label, code = compile_.id.of(0).bracketed, (" or ".join(names), None, None)
-    return Inside(ref, label, what, *code, phases, *(("", "") if what == AGAIN else _written(compile_)))
+    return Inside(ref, label, what, *code, phases, *(("", "") if what == AGAIN else written(compile_)))
 
 
 def _without_backward(compile_: Compile) -> list[Compile]:
@@ -209,7 +210,7 @@ def _what(compile_: Compile, phases: Sequence[Phase], closed: bool) -> str:
     return AGAIN if first in OUTERMOST or first in INNER else BACKWARD_OF if first in BACKWARD else RUNTIME
 
 
-def _written(compile_: Compile) -> tuple[str, str]:
+def written(compile_: Compile) -> tuple[str, str]:
     """The last record that is neither a timing event nor a description, by name, and the address of the last graph."""
     log = compile_.process.log
     last = ""

@@ -61,6 +61,8 @@ class Group:
     """Of an open compile: the ranks with nothing open that have finished it."""
     not_begun: str
     """The ranks with nothing open that have not begun it."""
+    behind: bool
+    """Nothing is open, and they have come less far than others."""
     first: int
     """The first of the ranks."""
     pid: int
@@ -100,7 +102,7 @@ class Where:
     groups: tuple[Group, ...]
     """Who is behind first."""
     behind: str
-    """The ranks with nothing open that have finished less than others, as ranges."""
+    """The ranks with nothing open that have come less far than others, as ranges."""
     clocks: tuple[Clock, ...]
     missing: str
     """Ranks below the highest one of which there is no log."""

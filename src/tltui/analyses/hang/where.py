@@ -14,6 +14,7 @@ from typing import NamedTuple, cast
 
 from tltui.analyses.compare.pairing import code_of
 from tltui.analyses.hang.clocks import clocks, offsets
+from tltui.analyses.hang.interrupted import stood_in
 from tltui.analyses.hang.open_work import AGAIN, CAPTURE, OUTSIDE, Inside, all_inside, inside, inside_of, last_record, read_inside
 from tltui.analyses.hang.results import BETWEEN, EMPTY, INSIDE, Also, Group, Named, Older, Where
 from tltui.analyses.parts import part
@@ -89,7 +90,7 @@ def steps_of(process: Process, reader: Reader) -> tuple[Step, ...]:
             code = codes[id(frame)] = code_of(frame.compiles[0])
         counts[code] += 1
         # damage may have taken the metrics: a compile of which all events have their ends is over too
-        done = compile_.is_closed or inside_of(compile_) is None
+        done = (compile_.is_closed or inside_of(compile_) is None) and not compile_.facts.interrupted
         found.append(Step(code, counts[code], compile_.facts.start_us, done))
     return tuple(found)
 
@@ -103,6 +104,8 @@ def place_of(process: Process, reader: Reader) -> Place:
     """Where a process is."""
     found, steps = all_inside(process), steps_of(process)
     compiles, at = _compiles(process), None
+    if not found and compiles and (stood := stood_in(compiles[-1])) is not None:
+        found = (stood,)
     own: Compile | None = None
     if found and found[0].what not in (AGAIN, CAPTURE, OUTSIDE):
         own = process.find(parse_ref(found[0].ref).id or NO_ID)
@@ -135,13 +138,12 @@ def read_where(run: Run, processes: Sequence[Process] | None = None) -> Generato
     numbered = bool(units) and units[0].process.rank is not None
     off = offsets(_starts(units)) if len(units) > 1 else {}
     yield
-    groups = _groups(units, {rank: seconds * 1e6 for rank, (seconds, _) in off.items()})
+    behind = _behind(units)
+    groups = _groups(units, {rank: seconds * 1e6 for rank, (seconds, _) in off.items()}, behind)
     yield
-    most = max((unit.place.done for unit in units), default=0)
-    behind = ranges(u.number for u in units if not u.place.inside and u.place.done < most)
     others = [_older(process) for process in beside]
     return Where(
-        any(not u.over for u in units), len(units), numbered, groups, behind, clocks(off),
+        any(not u.over for u in units), len(units), numbered, groups, ranges(behind), clocks(off),
         _missing(units) if processes is None and numbered else "", tuple(_older(process) for process in restarted),
         tuple(one for one in others if one.open is not None), sum(one.open is None for one in others),
         tuple(Also(u.number, one) for u in units for one in u.place.inside[1:]),
@@ -217,16 +219,29 @@ def _starts(units: Sequence[Unit]) -> dict[int, dict[Hashable, float]]:
     return found
 
 
-def _groups(units: Sequence[Unit], shift: Mapping[int, float]) -> tuple[Group, ...]:
+def _behind(units: Sequence[Unit]) -> set[int]:
+    """Ranks with nothing open that have finished less than others, and came to no place that is as late."""
+    if len(units) < 2:
+        return set()
+    first = max(units, key=lambda unit: len(steps_of(unit.process)))
+    order = {(step.code, step.number): n for n, step in enumerate(steps_of(first.process))}
+    elsewhere = len(order)
+    reached = {u.number: order.get(u.place.at.key, elsewhere) if u.place.at is not None else -1 for u in units}
+    furthest = max((place for place in reached.values() if place < elsewhere), default=-1)
+    most = max(unit.place.done for unit in units)
+    return {u.number for u in units if not u.place.inside and u.place.done < most and reached[u.number] < furthest}
+
+
+def _groups(units: Sequence[Unit], shift: Mapping[int, float], behind: set[int]) -> tuple[Group, ...]:
     """Ranks at the same place, those that are behind first; of as many finished compiles those that are inside of one."""
     together: dict[Hashable, list[Unit]] = defaultdict(list)
     for unit in units:
-        together[_place_key(unit)].append(unit)
+        together[_place_key(unit), unit.number in behind].append(unit)
     idle = [unit for unit in units if not unit.place.inside]
     finished: dict[int, frozenset[Key]] = {}
     if len(idle) < len(units):
         finished = {u.number: frozenset((s.code, s.number) for s in steps_of(u.process) if s.done) for u in idle}
-    found = [_group(own, shift, finished) for own in together.values()]
+    found = [_group(own, shift, finished, own[0].number in behind) for own in together.values()]
     return tuple(sorted(found, key=lambda group: (group.state != INSIDE, group.done, -group.count)))
 
 
@@ -239,7 +254,7 @@ def _place_key(unit: Unit) -> Hashable:
     return unit.over, key, first.what, first.trail, None if key else first.id
 
 
-def _group(own: Sequence[Unit], shift: Mapping[int, float], finished: Mapping[int, frozenset[Key]]) -> Group:
+def _group(own: Sequence[Unit], shift: Mapping[int, float], finished: Mapping[int, frozenset[Key]], behind: bool) -> Group:
     first = own[0]
     open_, at = first.place.inside[0] if first.place.inside else None, first.place.at
     begun = [(u.number, u.place.inside[0].since) for u in own if u.place.inside]
@@ -255,7 +270,7 @@ def _group(own: Sequence[Unit], shift: Mapping[int, float], finished: Mapping[in
         _ids(own), told.ref if told else str(first.process.ref), open_.phases if open_ else (), open_.trail if open_ else "",
         min(since, default=None), max(since, default=None), max(last, default=None), open_.artifact if open_ else "",
         open_.graph if open_ else "", min(u.place.done for u in own), ranges(passed) if key else "",
-        ranges(finished.keys() - passed) if key else "", first.number, first.process.pid,
+        ranges(finished.keys() - passed) if key else "", behind, first.number, first.process.pid,
     )  # fmt: skip
 
 

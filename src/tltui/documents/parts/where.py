@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tltui.analyses.hang.clocks import Clock
-from tltui.analyses.hang.open_work import AGAIN, BACKWARD_OF, CAPTURE, OUTSIDE, RUNTIME, Inside
+from tltui.analyses.hang.open_work import AGAIN, BACKWARD_OF, CAPTURE, INTERRUPTED, OUTSIDE, RUNTIME, Inside
 from tltui.analyses.hang.results import EMPTY, INSIDE, Group, Older, Where
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
@@ -92,17 +92,22 @@ def _doing(group: Group | Inside, called: str) -> str:
 def _since(group: Group) -> str:
     if group.since is None or group.until is None:
         return ""
-    first, last = fmt.clock(group.since), fmt.clock(group.until)
+    first, last = fmt.when(group.since), fmt.when(group.until)
+    if fmt.when(group.last).startswith(first[:10]):  # of another day the date is said
+        first, last = fmt.clock(group.since), fmt.clock(group.until)
     return f"since {first}" if first == last else f"since {first} to {last}"
 
 
 def _stands(group: Group, found: Where) -> str:
     """`rank 7 is in block2 [2/0]: inductor_compile ▸ fx_codegen_and_compile since 19:41:03`"""
     many = group.count > 1
-    is_ = ("were" if many else "was") if group.over else "are" if many else "is"
+    stopped = group.what == INTERRUPTED
+    is_ = ("were" if many else "was") if group.over or stopped else "are" if many else "is"
     said = f"{subject(group, found)} {is_} in {_doing(group, _ids(group))}"
-    if group.over:
-        said = f"when {'their logs' if many else 'its log'} ended, {said}"
+    if stopped:
+        said = f"when {'they were' if many else 'it was'} interrupted, {said}"
+    elif group.over:
+        said = f"at the end of {'their logs' if many else 'its log'} {said}"
     return f"{said}: {sanitize(group.trail)} {_since(group)}".rstrip() if group.trail else said
 
 
@@ -136,7 +141,7 @@ def _idle(idle: Sequence[Group], found: Where) -> str:
     count, over = sum(group.count for group in idle), all(group.over for group in idle)
     first = idle[0]
     who = fmt.plural(count, "rank") if found.numbered else fmt.plural(count, "process", "processes")
-    what = f"{who} had nothing open when the logs ended" if over else f"{who} have nothing open so far"
+    what = f"{who} had nothing open at the end of their logs" if over else f"{who} have nothing open so far"
     behind = "after " + named(first) if first.state != EMPTY else "before a first compile"
     return f"{what}, {subject(first, found)} {behind}, the others further on"
 
@@ -146,18 +151,18 @@ def _nothing_open(group: Group, found: Where) -> str:
     who = subject(group, found)
     if not group.ranks:
         after = f", after {named(group)}" if group.state != EMPTY else ": no compile has begun"
-        return f"nothing was open when the log ended{after}" if group.over else f"nothing is open so far{after}"
+        return f"nothing was open at the end of the log{after}" if group.over else f"nothing is open so far{after}"
     if group.state == EMPTY:
         return f"{who} began no compile" if group.over else f"{who} {'have' if many else 'has'} begun no compile so far"
     have = "had" if group.over else "have" if many else "has"
-    when = (" when the logs ended" if many else " when its log ended") if group.over else " so far"
+    when = (" at the end of their logs" if many else " at the end of its log") if group.over else " so far"
     return f"{who} {have} nothing open after {named(group)}{when}"
 
 
 def add_group(page: Page, group: Group, found: Where, whole: bool) -> None:
     """Ranks that are at the same place. `whole`: all that is known of them."""
-    running = Status.MISSING if group.over else Status.RUNNING
-    mark = page.status(running) if group.state == INSIDE else ("·", tokens.DIM)
+    open_now = group.state == INSIDE and group.what != INTERRUPTED
+    mark = page.status(Status.MISSING if group.over else Status.RUNNING) if open_now else ("·", tokens.DIM)
     pieces: list[Piece] = [mark, " ", (subject(group, found), tokens.STRONG), "  "]
     if group.state == EMPTY:
         pieces.append("no compile" if group.over else "no compile so far")
@@ -170,6 +175,8 @@ def add_group(page: Page, group: Group, found: Where, whole: bool) -> None:
         pieces += ["  ", page.place(group.file, group.line)]
     if group.number > 1:
         pieces.append((f"  compile {group.number} of it", tokens.DIM))
+    if group.behind:
+        pieces.append((f"  behind: {fmt.plural(group.done, 'compile')} finished", tokens.WARN))
     page.row(pieces, "")
     if found.ranks == 1:
         _phases(page, group)
@@ -305,8 +312,9 @@ def _open(one: Inside) -> str:
 
 def add_advice(page: Page, found: Where) -> None:
     """What to do next, in a line or two."""
-    running = [group for group in found.groups if not group.over]
+    running = [group for group in found.groups if not group.over and group.what != INTERRUPTED]
     if not running:
+        _still_alive(page, found)
         return
     page.blank()
     first = running[0]
@@ -321,7 +329,20 @@ def add_advice(page: Page, found: Where) -> None:
             "loading of data, or code that is not compiled.", "", tokens.DIM,
         )  # fmt: skip
     which = f"rank {first.first}" if found.numbered else f"process {first.first}"
+    _ask_it(page, first, which)
+
+
+def _still_alive(page: Page, found: Where) -> None:
+    """A log that nobody wrote into for ten minutes may count as ended, and a job may hang for hours."""
+    stood = next((group for group in found.groups if group.state == INSIDE and group.what != INTERRUPTED), None)
+    if stood is not None:
+        page.blank()
+        _ask_it(page, stood, "it")
+
+
+def _ask_it(page: Page, group: Group, which: str) -> None:
+    """How one sees what a process does now."""
     page.say(
         f"On the machine where {which} runs, P here or tltui where PATH --pids says whether it lives and what it does, "
-        f"--stacks where its Python code is (py-spy dump --pid {first.pid}).", "", tokens.DIM,
+        f"--stacks where its Python code is (py-spy dump --pid {group.pid}).", "", tokens.DIM,
     )  # fmt: skip

@@ -219,3 +219,35 @@ def test_words_that_differ() -> None:
     lines, more = changed_lines("a\nb\nc", "a\nd\ne\nf\ng")
     assert [(one.left, one.right) for one in lines] == [("b", "d"), ("c", "e"), (None, "f")]
     assert more == 1
+
+
+FEWER = "some of the graphs are not written then. When you need them, run with --fresh (tltui run) or "
+
+
+def came(run: Run, ref: str = "") -> str:
+    """What the summary says of compiles that came from the cache."""
+    lines = text(page(run, ref, 200)).splitlines()
+    return next((line.strip() for line in lines if "came from the cache" in line), "")
+
+
+def test_the_summary_says_what_came_from_the_cache(tmp_path: Path) -> None:
+    """It has fewer graphs, and that is no fault of the run."""
+    end = f": {FEWER}TORCHINDUCTOR_FORCE_DISABLE_CACHES=1"
+    assert came(trace("torch-2.13/cache_hit")) == "1 of 1 compile came from the cache" + end
+    assert came(trace("torch-2.13/cache_miss")) == ""
+    assert came(trace("torch-2.13/train")) == ""
+    run = ranks(tmp_path, "hhm")
+    assert came(run) == "2 of 3 compiles came from the cache" + end
+    assert (came(run, "0:"), came(run, "2:")) == ("1 of 1 compile came from the cache" + end, "")
+
+
+def test_what_came_from_the_cache_in_part(tmp_path: Path) -> None:
+    """The forward was there, the backward was not; and what AOTAutograd's cache lacks, the one below it may have."""
+    log = Log(tmp_path / "log.log")
+    for frame, names in enumerate([("fx_graph_cache_hit", "fx_graph_cache_miss"), ("aotautograd_cache_miss", "fx_graph_cache_hit"),
+                                   ("aotautograd_cache_hit",), ("fx_graph_cache_miss",)]):  # fmt: skip
+        log.start(f"f{frame}", frame=frame)
+        for name in names:
+            answer(log, name, "k", frame=frame)
+        log.metrics(frame=frame)
+    assert came(log.open()).startswith("3 of 4 compiles came from the cache (1 of them in part): some")

@@ -327,6 +327,12 @@ def test_one_process(tmp_path: Path) -> None:
     assert [line.split()[-1] for line in lines if line.startswith("    ") and line.split()[-1] in STACK] == list(STACK)
 
 
+def test_the_summary_leads_there_while_compiles_run(tmp_path: Path) -> None:
+    run = going_on(job(tmp_path, *others(0), stuck(1, ["block0"], "block1")))
+    assert "[@where]  1 compile is running: in which phase, since when, on which ranks  press W" in text(page(run, "", 100))
+    assert "@where" not in text(page(ended(tmp_path), ""))
+
+
 def test_a_part_of_the_run(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, *others(0, 1), stuck(2, ["block0"], "block1")))
     assert text(page(run, "@where:2:")).startswith("Rank 2 is in block1 [1/0]")
@@ -373,6 +379,8 @@ def test_a_page_says_what_is_known_from_elsewhere(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, *others(0)))
     (process,) = run.processes()
     document = where_document(run, scope_of(run), Options(width=100), {process.key: ["alive, sleeps"]})
+    while not document.advance():
+        pass
     assert "rank 0, pid 1000\n  alive, sleeps" in "\n".join(document.text())
 
 

@@ -177,6 +177,10 @@ class Summary:
     recompiled: MostRecompiled | None
     caches: tuple[CacheUse, ...]
     """The caches that were asked."""
+    cached: int
+    """Compiles that came from a cache."""
+    cached_in_part: int
+    """Those of them of which it had one part and not another: the forward, not the backward."""
     unfinished: tuple[Unfinished, ...]
     """The newest of each process first; at most `UNFINISHED_READ`."""
     cudagraph_skips: tuple[Count, ...]
@@ -211,6 +215,7 @@ def summarise(processes: Iterable[Process]) -> Summary:
         read,
         _most_recompiled(real),
         _caches(compiles),
+        *_cached(real),
         _unfinished(real),
         counts(Counter(r for c in real if (r := c.facts.cudagraph_skip_reason)).most_common(5)),
         versions_of(everything),
@@ -331,6 +336,12 @@ def _most_recompiled(compiles: list[Compile]) -> MostRecompiled | None:
         code_of(last), str(last.frame.ref), len(members), sum(c.tally.seconds for c in members), str(last.ref), reason,
         any(c.facts.recompile_limit for c in members), any(c.facts.eager is Eager.LIMIT for c in members), never,
     )  # fmt: skip
+
+
+def _cached(compiles: list[Compile]) -> tuple[int, int]:
+    """How many compiles came from a cache, and how many of them in part. What one cache lacks the one below it may have."""
+    found = [had for c in compiles if (had := c.counts) and (had["fx_graph_cache_hit"] or had["aotautograd_cache_hit"])]
+    return len(found), sum(bool(had["fx_graph_cache_miss"] or had["fx_graph_cache_bypass"]) for had in found)
 
 
 def _unfinished(compiles: list[Compile]) -> tuple[Unfinished, ...]:

@@ -65,7 +65,7 @@ def _run(arguments: list[str]) -> int:
         from tltui.cli.ui import ui_parser
 
         name, rest, parser = "", arguments, ui_parser()
-    options = parser.parse_intermixed_args(rest)
+    options = parser.read(rest)
 
     # not before: `--help` ends above
     from tltui.cli.loading import take

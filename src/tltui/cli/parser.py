@@ -13,7 +13,11 @@ from typing import NoReturn
 from tltui.cli.failure import safe
 
 RECORD_HELP = """\
-tltui reads what torch.compile wrote into a directory. To record one, run your job with
+tltui reads what torch.compile wrote into a directory. To record one, run your job by
+
+    tltui run -- python train.py
+
+or, where there is no tltui, with
 
     TORCH_TRACE=/tmp/tracedir python train.py
 
@@ -33,7 +37,19 @@ class Parser(argparse.ArgumentParser):
                          formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
         self.command = command
         """Its name, '' for the terminal UI."""
+        self.starts_another = False
+        """Whether it starts another command (`add_command`)."""
         self.set_defaults(command=command)
+
+    def read(self, arguments: list[str]) -> argparse.Namespace:
+        """Options, paths and addresses, in any order. Of a command that starts another one all is the other's from its first word
+        on: what stands behind `--`, or the first word that is no option."""
+        if not self.starts_another:
+            return self.parse_intermixed_args(arguments)
+        at = arguments.index("--") if "--" in arguments else len(arguments)
+        options = self.parse_args(arguments[:at])
+        options.words = [*options.words, *arguments[at + (not options.words) :]]
+        return options
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong and how the command is used."""
@@ -49,6 +65,14 @@ def add_paths(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ascii", action="store_true", default=None, help="draw with ASCII characters only")
     parser.add_argument("--color", action="store_true", help="colours even when the output is not a terminal")
     parser.add_argument("--all", action="store_true", help="on a terminal too: every frame of torch's own in a traceback")
+
+
+def add_command(parser: Parser) -> None:
+    """The command that a command of ours starts; no PATH is opened."""
+    parser.starts_another = True
+    parser.usage = "%(prog)s [options] -- COMMAND [ARGUMENT ...]"
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND", default=[], help="what to run, with its arguments")
+    parser.set_defaults(paths=[], demo=False, ascii=None, color=False, all=False)
 
 
 def add_refs(parser: argparse.ArgumentParser, help_: str, several: bool = False) -> None:

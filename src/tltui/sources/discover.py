@@ -34,6 +34,7 @@ _CUT = re.compile(rb"(?:\xef\xbb\xbf)?V\d{4} \d\d:\d\d:\d\d\.\d{6,} \d+(?: [^\n\
 
 OTHER = "not a TORCH_TRACE log"
 EMPTY = "empty: no records"
+TEXT = "TORCH_LOGS text, not a trace: record one with TORCH_TRACE=DIR"
 UTF_16 = "UTF-16 text: convert it to UTF-8 first"
 _MAGIC = (
     (b"\x1f\x8b", "gzip-compressed: unpack it with gunzip first"),
@@ -135,9 +136,12 @@ class Discovery:
                     skipped.append(found)
         if not logs:
             raise NothingFound(_nothing(self.paths, skipped, others))
+        # nobody means the text who has the trace beside it
+        meant = [item for item in skipped if item.reason != TEXT or item.path in self.paths]
+        others += len(skipped) - len(meant)
         logs.sort(key=lambda log: (log.started, log.path))
         kept = newest(logs) if self.latest else logs
-        return Found(self.paths, tuple(kept), tuple(skipped), others, tuple(notes), discovery=self)
+        return Found(self.paths, tuple(kept), tuple(meant), others, tuple(notes), discovery=self)
 
     def look_at(self, path: str) -> FoundLog | Skipped:
         """One file below the paths."""
@@ -296,7 +300,7 @@ def not_a_log(head: bytes) -> str:
     if head[:64].count(0) > 16:
         return UTF_16 if not head[:64:2].strip(b"\x00") or not head[1:64:2].strip(b"\x00") else OTHER
     if _TEXT_LOG.search(head):
-        return "TORCH_LOGS text, not a trace: record one with TORCH_TRACE=DIR"
+        return TEXT
     return OTHER
 
 

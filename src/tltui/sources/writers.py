@@ -10,7 +10,8 @@ import os
 import time
 from collections.abc import Callable
 
-from tltui.trace.files import Identity, identity_of
+from tltui.sources.open_files import held
+from tltui.trace.files import identity_of
 
 QUIET = 600.0
 """Seconds without a change after which nobody waits for more."""
@@ -38,39 +39,13 @@ class Writers:
         local = {path: status for path, status in files.items() if self._file_system(path) in LOCAL}
         if not local:
             return set()
-        held, unknown = self._held({identity_of(status) for status in local.values()})
+        found = held({identity_of(status) for status in local.values()}, self._proc)
+        if found is None:
+            return set()
         return {
             path for path, status in local.items()
-            if identity_of(status) not in held and status.st_uid not in unknown
+            if identity_of(status) not in found.by and status.st_uid not in found.hidden
         }  # fmt: skip
-
-    def _held(self, wanted: set[Identity]) -> tuple[set[Identity], set[int]]:
-        """Which of these files are open for writing, and the users of whose processes that cannot be known."""
-        held: set[Identity] = set()
-        unknown: set[int] = set()
-        try:
-            processes = [name for name in os.listdir(self._proc) if name.isdigit()]
-        except OSError:
-            processes = []
-        if not processes:
-            return wanted, unknown
-        for process in processes:
-            place = f"{self._proc}/{process}"
-            try:
-                descriptors = os.listdir(f"{place}/fd")
-            except PermissionError:
-                unknown |= _owner(place)
-                continue
-            except OSError:
-                continue  # it has ended meanwhile
-            for descriptor in descriptors:
-                try:
-                    found = identity_of(os.stat(f"{place}/fd/{descriptor}"))
-                except OSError:
-                    continue
-                if found in wanted and found not in held and _writes(f"{place}/fdinfo/{descriptor}"):
-                    held.add(found)
-        return held, unknown
 
     def _file_system(self, path: str) -> str:
         """The type of the file system that a file is on; '' where that is not known."""
@@ -104,23 +79,3 @@ def _unescaped(text: str) -> str:
     for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
         text = text.replace(code, character)
     return text
-
-
-def _owner(place: str) -> set[int]:
-    try:
-        return {os.stat(place).st_uid}
-    except OSError:
-        return set()
-
-
-def _writes(path: str) -> bool:
-    """Whether a descriptor may write: its flags stand in octal (proc(5), fdinfo). One whose flags cannot be read is taken for one
-    that does."""
-    try:
-        with open(path, encoding="ascii", errors="replace") as file:
-            for line in file:
-                if line.startswith("flags:"):
-                    return int(line.split()[1], 8) & os.O_ACCMODE != os.O_RDONLY
-    except (OSError, ValueError, IndexError):
-        pass
-    return True

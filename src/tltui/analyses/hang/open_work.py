@@ -9,7 +9,7 @@ begun before them. What no record tells is not guessed: a process with nothing o
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -141,7 +141,7 @@ def begun(compile_: Compile, reader: Reader) -> tuple[tuple[Phase, ...], int]:
             stack.append(Phase(name, at))
         elif sign == "E":
             _end(stack, name)
-    if readable and len(records) > known.count:  # what is not to be read now may be later
+    if readable and (stack or not compile_.is_closed):  # what is not to be read now may be later
         parts.put(_Fold, compile_, (), _Fold(start, len(records), records[-1], tuple(stack), seen))
     return tuple(stack), seen
 
@@ -228,14 +228,26 @@ def _open_among(compiles: Sequence[Compile]) -> tuple[tuple[int, Inside], ...]:
     return tuple((n, found) for n, compile_ in enumerate(compiles) if (found := inside_of(compile_)) is not None)
 
 
+def _blocks(compiles: Sequence[Compile]) -> Iterator[Sequence[Compile]]:
+    return (compiles[at : at + BLOCK] for at in range(0, len(compiles), BLOCK))
+
+
+def _open_in(block: Sequence[Compile]) -> tuple[tuple[int, Inside], ...]:
+    return part_of(_open_among, block, partial(_open_among, block))
+
+
+def read_inside(process: Process) -> Iterator[None]:
+    """Read what `all_inside` is made from, with a pause after each piece."""
+    for block in _blocks(list(process.ordered())):
+        _open_in(block)
+        yield
+
+
 @part
 def all_inside(process: Process, reader: Reader) -> tuple[Inside, ...]:
     """Everything that a process has open, what it is in the middle of first. Only compiles that a batch touched are asked again."""
     compiles = list(process.ordered())
-    found: list[tuple[Compile, Inside]] = []
-    for at in range(0, len(compiles), BLOCK):
-        block = compiles[at : at + BLOCK]
-        found += [(block[n], one) for n, one in part_of(_open_among, block, partial(_open_among, block))]
+    found = [(block[n], one) for block in _blocks(compiles) for n, one in _open_in(block)]
     if not found:
         return ()
     newest = next((own.records[0] for own in reversed(compiles) if own.is_compile and own.records), -1)

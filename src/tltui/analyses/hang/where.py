@@ -8,18 +8,19 @@ is that nothing is open.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from tltui.analyses.compare.pairing import code_of
 from tltui.analyses.hang.clocks import clocks, offsets
-from tltui.analyses.hang.open_work import AGAIN, CAPTURE, OUTSIDE, Inside, all_inside, inside, inside_of, last_record
+from tltui.analyses.hang.open_work import AGAIN, CAPTURE, OUTSIDE, Inside, all_inside, inside, inside_of, last_record, read_inside
 from tltui.analyses.hang.results import BETWEEN, EMPTY, INSIDE, Also, Group, Named, Older, Where
 from tltui.analyses.parts import part
 from tltui.analyses.ranks.ranges import ranges
 from tltui.analyses.records import Reader
-from tltui.model.nodes import Process, Rank
+from tltui.model.nodes import Compile, Process, Rank
+from tltui.model.ref import NO_ID, parse_ref
 from tltui.model.run import Run
 
 NAMED = 4
@@ -36,6 +37,14 @@ class Step(NamedTuple):
     start: float | None
     """When it began, in microseconds by the clock of the process."""
     done: bool
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A compile that a process is in, or began last."""
+
+    key: Key
+    done: bool
     ref: str
     label: str
     function: str | None
@@ -49,7 +58,7 @@ class Place:
 
     inside: tuple[Inside, ...]
     """What it is in the middle of first, then what else is open."""
-    step: Step | None
+    at: At | None
     """The compile that it is in, with nothing open the one that it began last; None for none."""
     done: int
     """Compiles that it finished."""
@@ -73,42 +82,67 @@ def steps_of(process: Process, reader: Reader) -> tuple[Step, ...]:
     counts: Counter[Code] = Counter()
     codes: dict[int, Code] = {}
     found = []
-    for compile_ in process.ordered():
-        if not compile_.is_compile:
-            continue
+    for compile_ in _compiles(process):
         frame = compile_.frame
         code = codes.get(id(frame))
         if code is None:
             code = codes[id(frame)] = code_of(frame.compiles[0])
         counts[code] += 1
         # damage may have taken the metrics: a compile of which all events have their ends is over too
-        done = compile_.is_closed or (inside_of(compile_) is None)
-        found.append(Step(code, counts[code], compile_.facts.start_us, done, str(compile_.ref), compile_.label, *frame.code))
+        done = compile_.is_closed or inside_of(compile_) is None
+        found.append(Step(code, counts[code], compile_.facts.start_us, done))
     return tuple(found)
+
+
+def _compiles(process: Process) -> list[Compile]:
+    return [compile_ for compile_ in process.ordered() if compile_.is_compile]
 
 
 @part
 def place_of(process: Process, reader: Reader) -> Place:
     """Where a process is."""
     found, steps = all_inside(process), steps_of(process)
-    ref = found[0].ref if found and found[0].what not in (AGAIN, CAPTURE, OUTSIDE) else ""
-    own = next((step for step in reversed(steps) if not ref or step.ref == ref), None)
-    return Place(found, own if ref or not found else None, sum(step.done for step in steps), last_record(process))
+    compiles, at = _compiles(process), None
+    own: Compile | None = None
+    if found and found[0].what not in (AGAIN, CAPTURE, OUTSIDE):
+        own = process.find(parse_ref(found[0].ref).id or NO_ID)
+    elif not found and compiles:
+        own = compiles[-1]
+    if own is not None:
+        step = steps[compiles.index(own)]
+        at = At((step.code, step.number), step.done, str(own.ref), own.label, *own.frame.code)
+    return Place(found, at, sum(step.done for step in steps), last_record(process))
 
 
 def where(run: Run, processes: Sequence[Process] | None = None) -> Where:
     """Where the processes of a run are, or only these."""
+    reading = read_where(run, processes)
+    while True:
+        try:
+            next(reading)
+        except StopIteration as stop:
+            return cast(Where, stop.value)
+
+
+def read_where(run: Run, processes: Sequence[Process] | None = None) -> Generator[None, None, Where]:
+    """The same, with a pause after each piece."""
     chosen = list(run.processes()) if processes is None else list(processes)
+    for process in chosen:
+        yield from read_inside(process)
+        place_of(process)
     units, restarted, beside = _sorted_out(run.ranks, chosen)
+    yield
     numbered = bool(units) and units[0].process.rank is not None
     off = offsets(_starts(units)) if len(units) > 1 else {}
+    yield
     groups = _groups(units, {rank: seconds * 1e6 for rank, (seconds, _) in off.items()})
+    yield
     most = max((unit.place.done for unit in units), default=0)
     behind = ranges(u.number for u in units if not u.place.inside and u.place.done < most)
     others = [_older(process) for process in beside]
     return Where(
         any(not u.over for u in units), len(units), numbered, groups, behind, clocks(off),
-        _missing(run) if processes is None and numbered else "", tuple(_older(process) for process in restarted),
+        _missing(units) if processes is None and numbered else "", tuple(_older(process) for process in restarted),
         tuple(one for one in others if one.open is not None), sum(one.open is None for one in others),
         tuple(Also(u.number, one) for u in units for one in u.place.inside[1:]),
     )  # fmt: skip
@@ -126,10 +160,10 @@ def _sorted_out(ranks: Sequence[Rank], chosen: Sequence[Process]) -> tuple[list[
     launch = max(_launch(p) for _, processes in numbered for p in processes)
     units, restarted, beside = [], [], unnumbered
     for number, processes in numbered:
-        forked = [p for p in processes if p.parent in processes]
-        mains = [p for p in processes if p not in forked] or processes
+        same = {id(p) for p in processes}
+        mains = [p for p in processes if id(p.parent) not in same] or processes
         newest = next((p for p in reversed(mains) if steps_of(p)), mains[-1])
-        beside += [p for p in forked if p is not newest]
+        beside += [p for p in processes if id(p.parent) in same and p is not newest]
         restarted += [p for p in mains if p is not newest]
         if _launch(newest) == launch:
             units.append(_unit(number, newest))
@@ -167,8 +201,8 @@ def _older(process: Process) -> Older:
     return Older(process.rank, str(process.ref), process.pid, process.log.ended, inside(process))
 
 
-def _missing(run: Run) -> str:
-    have = {rank.number for rank in run.ranks if rank.number is not None}
+def _missing(units: Sequence[Unit]) -> str:
+    have = {unit.number for unit in units}
     return ranges(set(range(max(have, default=0))) - have)
 
 
@@ -178,8 +212,8 @@ def _starts(units: Sequence[Unit]) -> dict[int, dict[Hashable, float]]:
     for unit in units:
         found[unit.number] = {(s.code, s.number): s.start for s in steps_of(unit.process) if s.start is not None}
         own = unit.place
-        if own.inside and own.step is not None and not own.step.done and own.inside[0].phases:
-            found[unit.number].setdefault((own.step.code, own.step.number), own.inside[0].phases[0].since)
+        if own.inside and own.at is not None and not own.at.done and own.inside[0].phases:
+            found[unit.number].setdefault(own.at.key, own.inside[0].phases[0].since)
     return found
 
 
@@ -197,8 +231,8 @@ def _groups(units: Sequence[Unit], shift: Mapping[int, float]) -> tuple[Group, .
 
 
 def _place_key(unit: Unit) -> Hashable:
-    place, step = unit.place, unit.place.step
-    key = (step.code, step.number) if step is not None else None
+    place = unit.place
+    key = place.at.key if place.at is not None else None
     if not place.inside:
         return unit.over, key
     first = place.inside[0]
@@ -207,23 +241,21 @@ def _place_key(unit: Unit) -> Hashable:
 
 def _group(own: Sequence[Unit], shift: Mapping[int, float], finished: Mapping[int, frozenset[Key]]) -> Group:
     first = own[0]
-    open_, step = first.place.inside[0] if first.place.inside else None, first.place.step
+    open_, at = first.place.inside[0] if first.place.inside else None, first.place.at
     begun = [(u.number, u.place.inside[0].since) for u in own if u.place.inside]
-    since = [at - shift.get(number, 0.0) for number, at in begun if at is not None]
+    since = [when - shift.get(number, 0.0) for number, when in begun if when is not None]
     last = [u.place.last - shift.get(u.number, 0.0) for u in own if u.place.last is not None]
-    key = (step.code, step.number) if open_ is not None and step is not None and not step.done else None
+    key = at.key if open_ is not None and at is not None and not at.done else None
     passed = {rank for rank, keys in finished.items() if key in keys}
+    told = open_ or at
     return Group(
         ranges(u.number for u in own) if first.process.rank is not None or not first.process.alone else "", len(own),
-        INSIDE if open_ is not None else BETWEEN if step is not None else EMPTY, first.over, open_.what if open_ else "",
-        open_.function if open_ else step.function if step else None, open_.file if open_ else step.file if step else None,
-        open_.line if open_ else step.line if step else None, step.number if step else 0, _ids(own),
-        open_.ref if open_ else step.ref if step else str(first.process.ref),
-        open_.phases if open_ else (), open_.trail if open_ else "",
+        INSIDE if open_ is not None else BETWEEN if at is not None else EMPTY, first.over, open_.what if open_ else "",
+        told.function if told else None, told.file if told else None, told.line if told else None, at.key[1] if at else 0,
+        _ids(own), told.ref if told else str(first.process.ref), open_.phases if open_ else (), open_.trail if open_ else "",
         min(since, default=None), max(since, default=None), max(last, default=None), open_.artifact if open_ else "",
-        open_.graph if open_ else "",
-        min(u.place.done for u in own), ranges(passed) if key else "", ranges(finished.keys() - passed) if key else "",
-        first.number, first.process.pid,
+        open_.graph if open_ else "", min(u.place.done for u in own), ranges(passed) if key else "",
+        ranges(finished.keys() - passed) if key else "", first.number, first.process.pid,
     )  # fmt: skip
 
 
@@ -232,7 +264,7 @@ def _ids(own: Sequence[Unit]) -> tuple[Named, ...]:
     by_id: dict[str, list[int]] = defaultdict(list)
     for unit in own:
         place = unit.place
-        label = place.inside[0].id if place.inside else place.step.label if place.step is not None else ""
+        label = place.inside[0].id if place.inside else place.at.label if place.at is not None else ""
         if label:
             by_id[label].append(unit.number)
     most = sorted(by_id.items(), key=lambda item: -len(item[1]))

@@ -23,6 +23,7 @@ from tltui.documents.parts.summary import (
     standing,
 )  # fmt: skip
 from tltui.model.run import Run
+from tltui.model.status import Status
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
 
@@ -155,7 +156,12 @@ def _failed(summary: Summary) -> list[Hint]:
 
 
 def _stuck(run: Run, summary: Summary) -> list[Hint]:
-    if not run.finished or not summary.unfinished:
+    if not run.finished:
+        running = summary.tally.counted(Status.RUNNING) if run.is_read else 0
+        verb = "is" if running == 1 else "are"
+        what = f"{fmt.plural(running, 'compile')} {verb} running: in which phase, since when, on which ranks"
+        return [("@where", what, "W")] if running else []
+    if not summary.unfinished:
         return []
     last = summary.unfinished[0]
     count = summary.tally.missing

@@ -9,6 +9,7 @@ from tltui.documents.page import Page
 from tltui.documents.parts.reports import NEVER_LOGGED
 from tltui.documents.parts.stacks import inside
 from tltui.documents.parts.words import LIMIT_EAGER, LIMIT_RAISES, NO_BREAKS
+from tltui.model.expected import FRESH
 from tltui.model.outcome import Eager
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Tally
 from tltui.text import tokens
@@ -217,6 +218,16 @@ def place_piece(code: Code) -> Piece:
     return (shown, tokens.LINK, fmt.place_target(code.file, code.line))
 
 
+def _add_cached(page: Page, summary: Summary) -> None:
+    """That what came from a cache has fewer graphs, and how to have them."""
+    if not summary.cached:
+        return
+    of = f"{fmt.count(summary.cached)} of {fmt.plural(summary.tally.compiles, 'compile')} came from the cache"
+    part = f" ({fmt.count(summary.cached_in_part)} of them in part)" if summary.cached_in_part else ""
+    then = f"some of the graphs are not written then. When you need them, run with --fresh (tltui run) or {FRESH}"
+    page.say(f"{of}{part}: {then}", "  ")
+
+
 def add_caches(page: Page, summary: Summary) -> None:
     """Hits and misses."""
     if not summary.caches and not summary.cudagraph_skips:
@@ -232,6 +243,7 @@ def add_caches(page: Page, summary: Summary) -> None:
             for n, word in enumerate(words):
                 line += [", " if n else "", word]
             page.add("  ", title.ljust(19), *line)
+        _add_cached(page, summary)
     if summary.cudagraph_skips:
         page.heading("CUDA graphs skipped")
         for reason, count in summary.cudagraph_skips:

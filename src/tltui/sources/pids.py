@@ -1,0 +1,228 @@
+"""The processes of a run on this machine: what they do, and whether their children are at work.
+
+A process counts where it has the very log open for writing and is ours. Of several that have one log, parent and forked workers,
+the oldest ancestor is the process; the others are among its children. A hang in `g++` or `ptxas` shows as a process that sleeps
+while a child burns CPU.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tltui.sources.open_files import PROC, held, owner, pids
+from tltui.text.sanitize import sanitize
+from tltui.trace.files import Identity
+
+INTERVAL = 0.5
+"""Seconds over which CPU use is measured."""
+AT_WORK = 5.0
+"""Per cent of a CPU from which on a process is at work."""
+COMMAND_SHOWN = 100
+CHILDREN_SHOWN = 4
+STATES = {
+    "R": "running", "S": "sleeping", "D": "waiting for a device or a file system (D)", "T": "stopped", "t": "stopped by a debugger",
+    "Z": "ended, and nobody asked how", "I": "idle", "X": "ended",
+}  # fmt: skip
+"""The letter in /proc/PID/stat (proc(5)) in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A process that the job started, at any depth."""
+
+    pid: int
+    name: str
+    state: str
+    """The letter of proc(5)."""
+    cpu_percent: float
+
+
+@dataclass(frozen=True, slots=True)
+class LogProcess:
+    """A process that writes a log."""
+
+    pid: int
+    """Its number here; the log may know it by another one."""
+    command: str
+    state: str
+    """The letter of proc(5)."""
+    cpu_seconds: float
+    """Used since it began."""
+    cpu_percent: float
+    """Of one CPU, over the interval."""
+    threads: int
+    children: tuple[Child, ...]
+    """Those that use most of a CPU first."""
+    began: int
+    """In ticks since the machine began: with the number it says which process it is."""
+
+    @property
+    def at_work(self) -> tuple[Child, ...]:
+        """The children that use a CPU."""
+        return tuple(child for child in self.children if child.cpu_percent >= AT_WORK)
+
+
+@dataclass(frozen=True, slots=True)
+class LogProcesses:
+    """Who writes a log."""
+
+    log: str
+    processes: tuple[LogProcess, ...]
+    others: int = 0
+    """Processes of other users that have it open."""
+    unseen: bool = False
+    """Nothing can be known of some process: of another user, or without /proc."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Stat:
+    """What /proc/PID/stat says."""
+
+    name: str
+    state: str
+    parent: int
+    ticks: int
+    threads: int
+    began: int
+
+
+def processes_of(
+    logs: Mapping[str, Identity], interval: float = INTERVAL, proc: str = PROC, sleep: Callable[[float], None] = time.sleep
+) -> tuple[LogProcesses, ...]:
+    """Who writes these logs, by their paths. Takes `interval` seconds where somebody does."""
+    found = held(set(logs.values()), proc)
+    if found is None:
+        return tuple(LogProcesses(log, (), unseen=True) for log in logs)
+    ours = {pid for group in found.by.values() for pid in group if owner(f"{proc}/{pid}") == os.getuid()}
+    before, began = _stats(proc) if ours else {}, time.monotonic()
+    if ours:
+        sleep(interval)
+    table = _Table(before, _stats(proc) if ours else {}, max(time.monotonic() - began, interval, 0.001), proc)
+    answers = []
+    for log, file in logs.items():
+        holders = found.by.get(file, ())
+        own = [pid for pid in holders if pid in ours]
+        there = tuple(process for pid in table.oldest(own) if (process := table.process(pid)) is not None)
+        answers.append(LogProcesses(log, there, len(holders) - len(own), not there and bool(found.hidden)))
+    return tuple(answers)
+
+
+class _Table:
+    """All processes, at two moments."""
+
+    def __init__(self, before: Mapping[int, _Stat], after: Mapping[int, _Stat], seconds: float, proc: str) -> None:
+        self._before, self._after, self._seconds, self._proc = before, after, seconds, proc
+        self._children: dict[int, list[int]] = {}
+        for pid, stat in after.items():
+            self._children.setdefault(stat.parent, []).append(pid)
+
+    def oldest(self, holders: Sequence[int]) -> list[int]:
+        """Those that none of the others started."""
+        below = {pid for holder in holders for pid in self._below(holder)}
+        return [pid for pid in holders if pid not in below]
+
+    def process(self, pid: int) -> LogProcess | None:
+        """What a process does; None where it has ended meanwhile."""
+        stat = self._after.get(pid)
+        if stat is None:
+            return None
+        children = [self._child(child) for child in self._below(pid)]
+        children.sort(key=lambda child: (-child.cpu_percent, child.pid))
+        used, percent = stat.ticks / _ticks_a_second(), self._percent(pid)
+        command = command_of(pid, self._proc) or stat.name
+        return LogProcess(pid, command, stat.state, used, percent, stat.threads, tuple(children), stat.began)
+
+    def _child(self, pid: int) -> Child:
+        stat = self._after[pid]
+        return Child(pid, stat.name, stat.state, self._percent(pid))
+
+    def _below(self, pid: int) -> list[int]:
+        """Everything that it started, at any depth. The two looks are no single moment: a circle must not be walked for ever."""
+        found: dict[int, None] = {}
+        todo = list(self._children.get(pid, ()))
+        while todo:
+            child = todo.pop()
+            if child not in found and child != pid:
+                found[child] = None
+                todo += self._children.get(child, ())
+        return list(found)
+
+    def _percent(self, pid: int) -> float:
+        """A process that was not there before has used all of it since."""
+        now, before = self._after[pid], self._before.get(pid)
+        used = now.ticks - (before.ticks if before is not None and before.began == now.began else 0)
+        return 100.0 * max(used, 0) / _ticks_a_second() / self._seconds
+
+
+def command_of(pid: int, proc: str = PROC) -> str:
+    """Its command line, '' where it has none (any more). Safe to print."""
+    try:
+        with open(f"{proc}/{pid}/cmdline", "rb") as file:
+            words = file.read(4096).rstrip(b"\0").split(b"\0")
+    except OSError:
+        return ""
+    text = " ".join(sanitize(os.fsdecode(word)) for word in words).strip()
+    return text if len(text) <= COMMAND_SHOWN else text[: COMMAND_SHOWN - 1] + "…"
+
+
+def began(pid: int, proc: str = PROC) -> int | None:
+    """When a process began, None where there is none: whether a number still means the same process."""
+    stat = _stat(f"{proc}/{pid}/stat")
+    return stat.began if stat is not None else None
+
+
+def _stats(proc: str) -> dict[int, _Stat]:
+    return {pid: stat for pid in pids(proc) if (stat := _stat(f"{proc}/{pid}/stat")) is not None}
+
+
+def _stat(path: str) -> _Stat | None:
+    """The fields stand behind the name, which may contain anything: proc(5) has 3 state, 4 parent, 14 and 15 ticks, 20 threads, 22
+    when it began."""
+    try:
+        with open(path, "rb") as file:
+            head, _, rest = file.read().rpartition(b") ")
+        fields = rest.split()
+        name = sanitize(os.fsdecode(head.partition(b" (")[2]))
+        ticks = int(fields[11]) + int(fields[12])
+        return _Stat(name, os.fsdecode(fields[0]), int(fields[1]), ticks, int(fields[17]), int(fields[19]))
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _ticks_a_second() -> int:
+    return os.sysconf("SC_CLK_TCK")
+
+
+def lines_of(found: LogProcesses) -> list[str]:
+    """What is said of the processes of a log. Safe to print."""
+    if not found.processes and not found.others:
+        return ["no process of yours here has it open" if found.unseen else "no process here has it open"]
+    lines = [line for process in found.processes for line in _lines(process)]
+    if found.others:
+        several = found.others != 1
+        lines.append(f"{found.others} process{'es' * several} of another user {'have' if several else 'has'} it open")
+    return lines
+
+
+def _lines(process: LogProcess) -> list[str]:
+    state = STATES.get(process.state, f"state {sanitize(process.state)}")
+    threads = f"{process.threads} thread{'s' * (process.threads != 1)}"
+    used = f"{process.cpu_percent:.0f} % CPU, {process.cpu_seconds:.1f} s of CPU since it began"
+    lines = [f"pid {process.pid}  {process.command}", f"  {state}, {used}, {threads}"]
+    if process.children:
+        lines.append("  " + _children(process))
+    return lines
+
+
+def _children(process: LogProcess) -> str:
+    """`9 child processes, 2 of them at work: cc1plus 99 % (pid 12), ptxas 80 % (pid 14)`"""
+    count, busy = len(process.children), process.at_work
+    said = f"{count} child process{'es' * (count != 1)}"
+    if not busy:
+        return f"{said}, {'none of them' if count > 1 else 'not'} at work"
+    named = [f"{child.name} {child.cpu_percent:.0f} % (pid {child.pid})" for child in busy[:CHILDREN_SHOWN]]
+    more = [f"{len(busy) - CHILDREN_SHOWN} more"] if len(busy) > CHILDREN_SHOWN else []
+    return f"{said}, {len(busy)} of them at work: {', '.join(named + more)}" if count > 1 else f"{said}, at work: {named[0]}"

@@ -1,0 +1,229 @@
+"""`tltui run`: the job is a child that keeps everything it would have without tltui."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from terminal import SOURCES
+
+TRACES = Path(__file__).parents[1] / "traces" / "torch-2.13"
+COPY = "import glob, os, shutil\nos.makedirs(os.environ['TORCH_TRACE'], exist_ok=True)\nfor f in glob.glob({0!r}): "
+COPY += "shutil.copy(f, os.environ['TORCH_TRACE'])\n"
+
+
+def job(trace: str, more: str = "") -> list[str]:
+    """A job that leaves a trace of ours, as torch would."""
+    return [sys.executable, "-c", COPY.format(str(TRACES / trace / "*.log")) + more]
+
+
+def tltui(home: Path, *arguments: str | Path, given: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
+    clean = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCES), "HOME": str(home), "LANG": "C.UTF-8", **environment}
+    line = [sys.executable, "-m", "tltui", "run", *map(str, arguments)]
+    return subprocess.run(line, cwd=home, env=clean, input=given, capture_output=True, timeout=60, check=False)
+
+
+def said(done: subprocess.CompletedProcess[bytes]) -> list[str]:
+    return done.stderr.decode().splitlines()
+
+
+def test_the_directory_first_the_summary_and_the_path_last(tmp_path: Path) -> None:
+    done = tltui(tmp_path, "--", *job("breaks"))
+    [made] = tmp_path.glob("tltui-*")
+    assert re.fullmatch(r"tltui-\d{8}-\d{6}", made.name)
+    lines = said(done)
+    assert lines[0] == f"tltui: the trace goes to {made}"
+    assert lines[-1] == str(made)
+    assert "torch 2.13.0+cpu · 6 compiles · 7.97 s of compiling" in lines
+    assert (done.returncode, done.stdout) == (0, b"")
+
+
+def test_output_and_input_pass_by_byte_for_byte(tmp_path: Path) -> None:
+    given = bytes(range(256)) * 300
+    done = tltui(tmp_path, "--", "cat", given=given)
+    assert (done.returncode, done.stdout) == (0, given)
+    assert tltui(tmp_path, "--", "sh", "-c", r"printf '\033]0;x\007\377' >&2").stderr.startswith(b"tltui: the trace goes to ")
+    assert b"\x1b]0;x\x07\xff" in tltui(tmp_path, "--", "sh", "-c", r"printf '\033]0;x\007\377' >&2").stderr
+
+
+def test_an_open_file_of_the_shell_is_the_jobs_too(tmp_path: Path) -> None:
+    line = f"{sys.executable} -m tltui run -- sh -c 'echo three >&3' 3>{tmp_path / 'three'}"
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCES), "HOME": str(tmp_path)}
+    subprocess.run(["sh", "-c", line], cwd=tmp_path, env=environment, capture_output=True, timeout=60, check=True)
+    assert (tmp_path / "three").read_text() == "three\n"
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 7, 70, 255])
+def test_the_code_is_the_jobs(code: int, tmp_path: Path) -> None:
+    done = tltui(tmp_path, "--", *job("breaks", f"raise SystemExit({code})"))
+    assert done.returncode == code
+    assert "6 compiles" in done.stderr.decode()
+
+
+@pytest.mark.parametrize(("name", "number"), [("KILL", 9), ("TERM", 15), ("SEGV", 11), ("INT", 2)])
+def test_a_job_that_a_signal_ended(name: str, number: int, tmp_path: Path) -> None:
+    """tltui lives on: the summary is wanted then most of all."""
+    done = tltui(tmp_path, "--", *job("breaks", f"import signal\nsignal.signal({number}, 0) if {number} != 9 else 0\n"
+                                      f"os.kill(os.getpid(), {number})"))  # fmt: skip
+    assert done.returncode == 128 + number
+    assert f"tltui: {sys.executable} was ended by SIG{name}" in done.stderr.decode()
+    assert ("memory ran out" in done.stderr.decode()) == (number == 9)
+    assert "6 compiles" in done.stderr.decode()
+
+
+@pytest.mark.parametrize(("command", "code", "why"), [
+    ("no-such-program", 127, "no-such-program: not found"),
+    ("./no/such/program", 127, "./no/such/program: not found"),
+    ("./text", 126, "./text: not executable"),
+    ("./dir", 126, "./dir: a directory"),
+    ("./bang", 126, "./bang: the program that its first line (#!) names is not there"),
+    ("text", 126, "text: not executable"),
+])  # fmt: skip
+def test_what_cannot_be_started(command: str, code: int, why: str, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("")
+    (tmp_path / "dir").mkdir()
+    (tmp_path / "bang").write_text("#!/no/such/interpreter\n")
+    (tmp_path / "bang").chmod(0o755)
+    done = tltui(tmp_path, "--", command, PATH=f"{tmp_path}:{os.environ['PATH']}" if command == "text" else os.environ["PATH"])
+    assert done.returncode == code
+    assert said(done)[-1].endswith(why)
+    if command != "./bang":  # only the kernel knows that one
+        assert list(tmp_path.glob("tltui-*")) == [], "nothing is made for it"
+
+
+def test_a_script_without_a_first_line_is_a_shells(tmp_path: Path) -> None:
+    (tmp_path / "plain").write_text("echo $1; exit 3\n")
+    (tmp_path / "plain").chmod(0o755)
+    done = tltui(tmp_path, "--", "./plain", "word")
+    assert (done.returncode, done.stdout) == (3, b"word\n")
+
+
+def test_scripts_and_modules_are_pythons(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").symlink_to(sys.executable)
+    (tmp_path / "train.py").write_text("import sys; print(sys.argv)")
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    assert tltui(tmp_path, "--", "train.py", "--lr", "3", PATH=path).stdout == b"['train.py', '--lr', '3']\n"
+    assert tltui(tmp_path, "train.py", "--fresh", PATH=path).stdout == b"['train.py', '--fresh']\n", "without --"
+    assert b"train.py" in tltui(tmp_path, "--", "-m", "train", PATH=path).stdout
+
+
+def test_the_dashes_of_the_command_are_its_own(tmp_path: Path) -> None:
+    show = "import sys; print(sys.argv[1:])"
+    assert tltui(tmp_path, "--fresh", "--", sys.executable, "-c", show, "--", "-o").stdout == b"['--', '-o']\n"
+    assert tltui(tmp_path, "--fresh", sys.executable, "-c", show, "a", "--", "-o").stdout == b"['a', '--', '-o']\n"
+
+
+@pytest.mark.parametrize(("arguments", "why"), [
+    (["--"], "no COMMAND is given"),
+    ([], "no COMMAND is given"),
+    (["--check", "nonsense", "--", "true"], "--check: there is no 'nonsense'"),
+    (["--check", "break=+1", "--", "true"], "--check: break=+1: a number after + needs --baseline"),
+    (["--baseline", ".", "--", "true"], "--baseline is for --check"),
+    (["--check", "error", "--baseline", "nowhere", "--", "true"], "nowhere: No such file or directory"),
+    (["--no-such", "--", "true"], "--no-such"),
+    (["-o", "full", "--", "true"], "-o full: the directory is not empty"),
+])  # fmt: skip
+def test_mistakes_are_said_before_the_job_starts(arguments: list[str], why: str, tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "a").touch()
+    done = tltui(tmp_path, *(word.replace("true", "touch") if word == "true" else word for word in arguments), "started")
+    if arguments in ([], ["--"]):
+        done = tltui(tmp_path, *arguments)
+    assert done.returncode == 2
+    assert why in done.stderr.decode()
+    assert not (tmp_path / "started").exists()
+    assert list(tmp_path.glob("tltui-*")) == []
+
+
+def test_check(tmp_path: Path) -> None:
+    passed = tltui(tmp_path, "--check", "error,break=3", "--", *job("breaks"))
+    assert passed.returncode == 0
+    assert "passed · 6 compiles" in passed.stderr.decode()
+    failed = tltui(tmp_path, "--check", "error", "--check", "break=2", "--", *job("breaks"))
+    assert failed.returncode == 1
+    assert "FAILED: 1 of 2 limits exceeded" in failed.stderr.decode()
+    assert tltui(tmp_path, "--check", "break", "--", *job("breaks", "raise SystemExit(5)")).returncode == 5, "the job's comes first"
+    compared = tltui(tmp_path, "--check", "break", "--baseline", str(TRACES / "breaks"), "--", *job("breaks"))
+    assert compared.returncode == 0
+
+
+def test_what_could_not_be_checked_has_not_passed(tmp_path: Path) -> None:
+    done = tltui(tmp_path, "--check", "error", "--", "true")
+    assert done.returncode == 1
+    assert "tltui: --check FAILED: there is no log to check" in said(done)
+
+
+def test_a_fault_of_ours_leaves_the_code(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import tltui.analyses.summary as s\ndef fail(*given): raise ZeroDivisionError\ns.summarise = fail\n"
+        "import tltui.documents.overview.run as r\nr.summarise = fail\n"
+    )
+    path = f"{tmp_path}:{SOURCES}"
+    for options, code in (([], 0), (["--check", "error"], 1)):
+        done = tltui(tmp_path, *options, "--", *job("breaks"), PYTHONPATH=path)
+        assert done.returncode == code
+        assert "ZeroDivisionError: this is a fault of tltui" in said(done)[-2]
+        assert said(done)[-1].startswith(str(tmp_path / "tltui-"))
+
+
+def test_nothing_was_compiled(tmp_path: Path) -> None:
+    done = tltui(tmp_path, "--", "true")
+    text = " ".join(done.stderr.decode().split())
+    assert done.returncode == 0
+    assert "no log was written into" in text
+    assert "either nothing was compiled" in text
+    assert "ssh, sudo, docker, srun --export=NONE, env -i" in text
+    assert len(list(tmp_path.glob("tltui-*"))) == 1, "nothing is deleted"
+
+
+def test_the_environment_was_dropped(tmp_path: Path) -> None:
+    done = tltui(tmp_path, "--", "env", "-i", "true")
+    assert "env -i empties the environment: add TORCH_TRACE=" in " ".join(done.stderr.decode().split())
+
+
+def test_a_log_without_a_compile(tmp_path: Path) -> None:
+    line = 'V1122 02:50:38.876000 14086 torch/_logging/structured.py:28] {"str": ["a.py", 0]}\n'
+    write = f"import os; open(os.environ['TORCH_TRACE'] + '/a.log', 'w').write({line!r})"
+    done = tltui(tmp_path, "--", sys.executable, "-c", write)
+    assert done.returncode == 0
+    assert "tltui: nothing was compiled" in said(done)
+
+
+def test_a_directory_that_the_user_set_may_hold_earlier_runs(tmp_path: Path) -> None:
+    """The summary is that of this run alone."""
+    for name in ("TORCH_TRACE", "TORCH_DTRACE"):
+        place = tmp_path / name
+        shutil.copytree(TRACES / "recompiles", place)
+        more = {"TORCH_TRACE": str(place)} if name == "TORCH_DTRACE" else {}
+        done = tltui(tmp_path, "--", *job("breaks"), **{name: str(place), **more})
+        lines = said(done)
+        assert lines[0] == f"tltui: {name} is set: the trace goes to {place}"
+        assert "torch 2.13.0+cpu · 6 compiles · 7.97 s of compiling" in lines
+        assert "tltui: 1 log of earlier runs in that directory: --latest opens the newest run alone" in lines
+        assert lines[-1] == str(place)
+
+
+def test_the_text_that_was_asked_for_is_nothing_to_complain_of(tmp_path: Path) -> None:
+    text = "V1122 02:50:38.876000 14086 torch/_inductor/scheduler.py:4995] [0/0] [__fusion] ===== attempting fusion\n"
+    done = tltui(tmp_path, "--logs", "fusion", "--", *job("breaks", f"open(os.environ['TORCH_LOGS_OUT'], 'w').write({text!r})"))
+    assert "6 compiles" in done.stderr.decode()
+    assert "Not read" not in done.stderr.decode()
+
+
+def test_a_job_that_leaves_a_process_behind_is_not_waited_for(tmp_path: Path) -> None:
+    left = "import glob, os, time; f = open(glob.glob(os.environ['TORCH_TRACE'] + '/*.log')[0], 'a')\n"
+    left += "print(os.getpid(), flush=True); time.sleep(30)"
+    more = f"import subprocess, sys\np = subprocess.Popen([sys.executable, '-c', {left!r}], "
+    more += "stdout=-1, stderr=-3)\npid = p.stdout.readline().decode()\nprint(pid, end='', flush=True)\n"
+    done = tltui(tmp_path, "--", *job("breaks", more))
+    pid = int(done.stdout)
+    os.kill(pid, 9)
+    assert done.returncode == 0
+    assert "6 compiles" in done.stderr.decode()
+    assert f"tltui: left behind by the job, and still writing: pid {pid}  {sys.executable} -c import glob" in done.stderr.decode()

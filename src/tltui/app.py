@@ -20,6 +20,7 @@ from tltui.commands import BY_ID, Command, Where, clashes
 from tltui.config import Config, read_config
 from tltui.messages import Again
 from tltui.model.run import Run
+from tltui.running.job import Job
 from tltui.screens.browser import Browser
 from tltui.screens.faults import Surviving
 from tltui.screens.signals import leaving_by_signals
@@ -57,12 +58,14 @@ class TltuiApp(Surviving, TypeAhead):
     COMMANDS: ClassVar = {_palette}
     BINDINGS: ClassVar[list[BindingType]] = []
 
-    def __init__(self, run: Run, config: Config, *, theme: str, ascii_only: bool, mouse: bool) -> None:
+    def __init__(
+        self, run: Run, config: Config, *, theme: str, ascii_only: bool, mouse: bool, job: Job | None = None
+    ) -> None:
         super().__init__(ansi_color=theme in TERMINAL_COLORS or None)
         self.animation_level = "none"
         self.scheduler = Scheduler(Gate(run.reading), self.report)
         """Does what no key waits for."""
-        self.browser = Browser(Surroundings(run, config, self.scheduler, ascii_only, mouse), self.report)
+        self.browser = Browser(Surroundings(run, config, self.scheduler, ascii_only, mouse, job=job), self.report)
         self._theme_name = TEXTUAL_THEMES.get(theme, "textual-dark")
         self._config = config
 
@@ -112,9 +115,13 @@ class TltuiApp(Surviving, TypeAhead):
             self.report(error)
             return True
 
+    async def action_quit(self) -> None:
+        """ctrl+q: as any key that leaves."""
+        self.browser.action_leave()
+
     def action_help_quit(self) -> None:
         """ctrl+c: say how to leave."""
-        self.browser.tell("q leaves tltui; y copies")
+        self.browser.attending.tell_ctrl_c()
 
 
 def chosen_theme(asked: str | None, config: Config) -> str:
@@ -132,8 +139,8 @@ def chosen_theme(asked: str | None, config: Config) -> str:
     return "ansi-light" if is_light else "ansi-dark"
 
 
-def start(found: Found, options: argparse.Namespace) -> int:
-    """Run the UI; the exit code."""
+def start(found: Found, options: argparse.Namespace, job: Job | None = None) -> int:
+    """Run the UI, with a job that was started for it; the exit code."""
     config = read_config(BY_ID)
     config = replace(config, problems=(*config.problems, *clashes(config.keys)))
     theme = chosen_theme(options.theme, config)
@@ -145,7 +152,7 @@ def start(found: Found, options: argparse.Namespace) -> int:
     mouse = config.mouse if options.no_mouse is None else False
     sys.setswitchinterval(SWITCH_INTERVAL)
     gc.disable()  # until the first frame is up: what is made until then stays
-    app = TltuiApp(Run(found), config, theme=theme, ascii_only=ascii_only, mouse=mouse)
+    app = TltuiApp(Run(found), config, theme=theme, ascii_only=ascii_only, mouse=mouse, job=job)
     with leaving_by_signals(app):
         app.run(mouse=mouse)
     return app.return_code or 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -72,7 +73,7 @@ def test_a_job_that_a_signal_ended(name: str, number: int, tmp_path: Path) -> No
                                       f"os.kill(os.getpid(), {number})"))  # fmt: skip
     assert done.returncode == 128 + number
     assert f"tltui: {sys.executable} was ended by SIG{name}" in done.stderr.decode()
-    assert ("memory ran out" in done.stderr.decode()) == (number == 9)
+    assert ("memory runs out" in done.stderr.decode()) == (number == 9)
     assert "6 compiles" in done.stderr.decode()
 
 
@@ -159,17 +160,34 @@ def test_what_could_not_be_checked_has_not_passed(tmp_path: Path) -> None:
     assert "tltui: --check FAILED: there is no log to check" in said(done)
 
 
-def test_a_fault_of_ours_leaves_the_code(tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text(
-        "import tltui.analyses.summary as s\ndef fail(*given): raise ZeroDivisionError\ns.summarise = fail\n"
-        "import tltui.documents.overview.run as r\nr.summarise = fail\n"
-    )
-    path = f"{tmp_path}:{SOURCES}"
-    for options, code in (([], 0), (["--check", "error"], 1)):
-        done = tltui(tmp_path, *options, "--", *job("breaks"), PYTHONPATH=path)
+@pytest.mark.parametrize(("broken", "options", "code"), [
+    ("tltui.documents.overview.run.summarise", [], 0),
+    ("tltui.documents.overview.run.summarise", ["--check", "error"], 0),
+    ("tltui.documents.overview.run.summarise", ["--check", "break"], 1),
+    ("tltui.analyses.problems.gates.gates", ["--check", "error"], 1),
+    ("tltui.model.follow.open_run", [], 0),
+    ("tltui.model.follow.open_run", ["--check", "error"], 1),
+])  # fmt: skip
+def test_a_fault_of_ours_leaves_the_code(broken: str, options: list[str], code: int, tmp_path: Path) -> None:
+    """What was not checked has not passed."""
+    module, _, name = broken.rpartition(".")
+    lines = f"import {module} as module\ndef fail(*given): raise ZeroDivisionError\nmodule.{name} = fail\n"
+    (tmp_path / "sitecustomize.py").write_text(lines)
+    done = tltui(tmp_path, *options, "--", *job("breaks"), PYTHONPATH=f"{tmp_path}:{SOURCES}")
+    assert done.returncode == code
+    assert "ZeroDivisionError: this is a fault of tltui" in done.stderr.decode()
+    assert said(done)[-1].startswith(str(tmp_path / "tltui-"))
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "2>/dev/full", "2>&1 >/dev/null | :"])
+def test_nobody_listens(closed: str, tmp_path: Path) -> None:
+    """Where the summary goes nowhere the code is still right."""
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCES), "HOME": str(tmp_path)}
+    for limit, code in (("error", 0), ("break", 1)):
+        line = f"{shlex.join([sys.executable, '-m', 'tltui', 'run', '--check', limit, '--', *job('breaks')])} {closed}"
+        shell = ["bash", "-c", f"{line}; exit ${{PIPESTATUS[0]}}"]
+        done = subprocess.run(shell, cwd=tmp_path, env=environment, capture_output=True, timeout=60, check=False)
         assert done.returncode == code
-        assert "ZeroDivisionError: this is a fault of tltui" in said(done)[-2]
-        assert said(done)[-1].startswith(str(tmp_path / "tltui-"))
 
 
 def test_nothing_was_compiled(tmp_path: Path) -> None:

@@ -243,3 +243,8 @@ def test_budgets() -> None:
 
 def test_chunk_size_is_small_enough_to_share_the_interpreter() -> None:
     assert line_index.CHUNK <= 4 << 20
+
+
+def test_a_search_that_begins_again_at_the_top_comes_from_before_it() -> None:
+    document = BytesDocument(Payload.of(b"a\nb\na"))
+    assert [hit.line for hit in document.find(re.compile("a"), -1) if hit is not None] == [0, 2]

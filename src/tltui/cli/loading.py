@@ -43,13 +43,15 @@ def no_path(command: str = "", hint: str = "") -> NoReturn:
     raise Failure(f"no PATH given, and TORCH_TRACE is not set.{hint}\n\n{RECORD_HELP}")
 
 
-def look(paths: Sequence[str], latest: bool) -> Found:
-    """What the paths hold."""
-    from tltui.sources.discover import NothingFound, discover
+def look(paths: Sequence[str], latest: bool, printed: bool = False) -> Found:
+    """What the paths hold. `printed`: what a job printed will do, where there is no log."""
+    from tltui.sources.discover import NothingFound, discover, without_logs
 
     try:
         found = discover(paths, latest)
     except NothingFound as nothing:
+        if printed and nothing.outputs:
+            return without_logs(paths, nothing)
         raise Failure(str(nothing)) from None
     # the demo may have been installed a minute ago
     return replace(found, is_over=True) if list(paths) == [str(DEMO)] else found

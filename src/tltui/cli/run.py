@@ -22,16 +22,18 @@ from tltui.cli.parser import Parser, add_command
 from tltui.cli.printing import as_text, layout, write
 
 if TYPE_CHECKING:
-    from tltui.analyses.problems.gates import Limit
+    from tltui.analyses.problems.gates import Gates, Limit
     from tltui.model.run import Run
     from tltui.running.child import Ending
     from tltui.running.environment import Prepared
     from tltui.trace.files import Identity
 
 EXAMPLES = """\
-The job gets the terminal as if tltui were not there: output, input, ctrl+c, ctrl+z. Put tltui run in front of the launcher, not
-behind it: one directory is one run, with all its ranks. TORCH_TRACE, TORCH_DTRACE and INDUCTOR_PROVENANCE that you have set stay.
-Behind -- stands the command; a script (train.py) or -m MODULE is run by the python on PATH.
+The job gets the terminal as if tltui were not there: output, input, ctrl+c, ctrl+z. With --view tltui has it: what the job
+prints is a page, it gets no input, and it goes on when the connection is lost; leaving asks whether it is to end.
+Put tltui run in front of the launcher, not behind it: one directory is one run, with all its ranks. TORCH_TRACE, TORCH_DTRACE and
+INDUCTOR_PROVENANCE that you have set stay. Behind -- stands the command; a script (train.py) or -m MODULE is run by the python on
+PATH.
 Exit code: that of the job where it is not 0 (128 and its number for a signal, 127 not found), else 1 when --check fails.
 
 examples:
@@ -39,9 +41,12 @@ examples:
   tltui run -- torchrun --nproc-per-node 8 train.py
   tltui run --fresh -o /tmp/trace -- -m package.train
   tltui run --logs recompiles,graph_breaks -- python train.py
+  tltui run --view -- python train.py
   tltui run --check error,break,recompiles=2 -- python -m pytest tests
 """
+VIEW = "the terminal UI from the start: what the job prints is a page of it, kept in DIR/output.txt, and the job may outlive it"
 STILL_SHOWN = 8
+KILLED = ": the kernel does that when memory runs out (dmesg tells), a scheduler when time is up"
 
 
 def add_arguments(parser: Parser) -> None:
@@ -55,6 +60,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--logs", metavar="NAMES", action="append", default=[], help=logs)
     parser.add_argument("--check", metavar="BARS", action="append", help=check)
     parser.add_argument("--baseline", metavar="OLD", action="append", help="for --check: a trace to compare with")
+    parser.add_argument("--view", action="store_true", help=VIEW)
     add_command(parser)
 
 
@@ -69,20 +75,32 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
         raise Failure("no COMMAND is given: tltui run -- python train.py")
     limits, words = _limits(options), program_of(options.words)
     try:
+        if options.view:
+            from tltui.cli.run_view import needs_terminal
+
+            needs_terminal()
         startable(words[0])
         prepared = prepare(Wanted(options.directory, options.fresh, options.debug, ",".join(options.logs)), os.environ)
         for line in prepared.said:
             tell(f"tltui: {line}")
         before = frozenset() if prepared.made else files_in(prepared.directory)
-        ending = run_child(words, prepared.environment)
+        ending = _view(words, prepared, options) if options.view else run_child(words, prepared.environment)
     except Refused as refused:
         raise Failure(str(refused)) from None
     except NotStarted as fault:
         tell(f"tltui: {fault}")
         options.exit_code = fault.code
     else:
-        options.exit_code = _afterwards(_Job(options, words, prepared, ending, limits), before)
+        if ending is not None:
+            options.exit_code = _afterwards(_Job(options, words, prepared, ending, limits), before)
     yield from ()
+
+
+def _view(words: Sequence[str], prepared: Prepared, options: argparse.Namespace) -> Ending | None:
+    """Show the job from its start; None where it outlives the screen, and all is said."""
+    from tltui.cli.run_view import run_in_view
+
+    return run_in_view(words, prepared, options)
 
 
 def _limits(options: argparse.Namespace) -> tuple[Limit, ...]:
@@ -114,14 +132,15 @@ class _Job:
 
 def _afterwards(job: _Job, before: frozenset[Identity]) -> int:
     """Say what the compiler did, and where the trace is; the exit code. Whatever fails here, the job's own code stays."""
-    code = unchecked = 1 if job.limits else 0  # what could not be checked has not passed
+    unchecked, code = bool(job.limits), 1 if job.limits else 0  # what could not be checked has not passed
     try:
-        with redirect_stdout(sys.stderr):
-            code = _report(job, before)
-    except KeyboardInterrupt:
-        code = 130 if unchecked else 0
-    except Ended as ended:
-        code = ended.code if unchecked else 0
+        left = _left(job, before)
+        unchecked, code = False, left.code
+        with redirect_stdout(sys.stderr or open(os.devnull, "w")):
+            _say(job, left)
+    except (KeyboardInterrupt, Ended) as ended:
+        if unchecked:
+            code = ended.code if isinstance(ended, Ended) else 130
     except OSError as error:  # of our own output, too: nobody listens
         tell(f"tltui: no summary: {error.strerror or error}")
     except Exception as error:
@@ -129,32 +148,72 @@ def _afterwards(job: _Job, before: frozenset[Identity]) -> int:
 
         tell(last_words(error))
     tell(job.prepared.directory)
+    _let_go()
     return job.ending.code or code
 
 
-def _report(job: _Job, before: frozenset[Identity]) -> int:
-    """Print the summary and what --check found; 1 where that is more than allowed."""
+def _let_go() -> None:
+    """What stderr does not take goes nowhere: Python would fail at its end, with a code of its own."""
+    if sys.stderr is not None:
+        try:
+            sys.stderr.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What the job left."""
+
+    run: Run | None
+    """None without a log."""
+    earlier: int
+    """Logs of earlier runs in the directory."""
+    gates: Gates | None
+    """None where nothing is limited, or there is nothing to check."""
+    code: int
+
+
+def _left(job: _Job, before: frozenset[Identity]) -> _Left:
+    """Read the logs of this run, and check what is limited."""
     from tltui.model.follow import open_run
-    from tltui.running.left import left_in, still_written, why_no_log
+    from tltui.running.left import left_in
+
+    found, earlier = left_in(job.prepared.directory, before)
+    if found is None:
+        return _Left(None, earlier, None, 1 if job.limits else 0)
+    run = open_run(found)
+    if not job.limits:
+        return _Left(run, earlier, None, 0)
+    from tltui.analyses.problems.gates import gates
+
+    other = load_other(job.options.baseline, False) if job.options.baseline is not None else None
+    checked = gates(run, job.limits, other)
+    return _Left(run, earlier, checked, 0 if checked.passed else 1)
+
+
+def _say(job: _Job, left: _Left) -> None:
+    """Print how the job ended, the summary, and what was checked."""
+    from tltui.running.left import still_written, why_no_log
 
     if job.ending.status < 0:
         tell(f"tltui: {_killed(job)}")
-    found, earlier = left_in(job.prepared.directory, before)
-    if found is None:
+    if left.run is None:
         tell(f"tltui: no log was written into {job.prepared.directory}")
         for line in why_no_log(job.words, job.prepared):
             tell(_wrapped(line))
         if job.limits:
             tell("tltui: --check FAILED: there is no log to check")
-        return 1 if job.limits else 0
-    run = open_run(found)
+        return
     tell("")
-    _print_summary(run, job.options)
-    for process in still_written(found)[:STILL_SHOWN]:
+    _print_summary(left.run, job.options)
+    for process in still_written(left.run.found)[:STILL_SHOWN]:
         tell(f"tltui: left behind by the job, and still writing: pid {process.pid}  {process.command}")
-    if earlier:
-        tell(f"tltui: {earlier} log{'s' * (earlier != 1)} of earlier runs in that directory: --latest opens the newest run alone")
-    return _check(run, job) if job.limits else 0
+    if left.earlier:
+        logs = f"{left.earlier} log{'s' * (left.earlier != 1)} of earlier runs"
+        tell(f"tltui: {logs} in that directory: --latest opens the newest run alone")
+    if left.gates is not None:
+        _print_checked(left.run, left.gates, job.options)
 
 
 def _wrapped(line: str) -> str:
@@ -169,8 +228,7 @@ def _killed(job: _Job) -> str:
         name = signal.Signals(number).name
     except ValueError:  # a real-time signal
         name = f"signal {number}"
-    who = ": when nobody did that by hand, memory ran out (dmesg tells)" if number == signal.SIGKILL else ""
-    return f"{job.words[0]} was ended by {name}{who}"
+    return f"{job.words[0]} was ended by {name}" + (KILLED if number == signal.SIGKILL else "")
 
 
 def _print_summary(run: Run, options: argparse.Namespace) -> None:
@@ -182,12 +240,8 @@ def _print_summary(run: Run, options: argparse.Namespace) -> None:
         tell("tltui: nothing was compiled")
 
 
-def _check(run: Run, job: _Job) -> int:
-    from tltui.analyses.problems.gates import gates
+def _print_checked(run: Run, checked: Gates, options: argparse.Namespace) -> None:
     from tltui.documents.check import check_document
 
-    other = load_other(job.options.baseline, False) if job.options.baseline is not None else None
-    found = gates(run, job.limits, other)
-    print()
-    write(as_text(check_document(found, run.title, layout(job.options), len(run.failures)), job.options))
-    return 0 if found.passed else 1
+    tell("")
+    write(as_text(check_document(checked, run.title, layout(options), len(run.failures)), options))

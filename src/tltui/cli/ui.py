@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 
 from tltui import __version__
 from tltui.cli.failure import Failure, tell
@@ -45,10 +43,11 @@ def ui_parser() -> Parser:
 def open_ui(options: argparse.Namespace) -> int:
     """Start it; the exit code."""
     from tltui.cli.loading import look, no_path
+    from tltui.cli.terminal import no_terminal
 
     if not options.paths:
         no_path()
-    why = _no_terminal()
+    why = no_terminal()
     if why:
         from tltui.cli.printing import write
 
@@ -60,17 +59,7 @@ def open_ui(options: argparse.Namespace) -> int:
 
     if options.theme is not None and options.theme not in THEMES:
         raise Failure(f"--theme must be one of {', '.join(THEMES)}, not {options.theme}")
-    found = look(options.paths, options.latest)
+    found = look(options.paths, options.latest, printed=True)
     from tltui.app import start
 
     return start(found, options)
-
-
-def _no_terminal() -> str:
-    """Why the UI cannot run here; '' when it can."""
-    for stream, name in ((sys.stdin, "input"), (sys.stdout, "output"), (sys.stderr, "error")):
-        if stream is None or not stream.isatty():
-            return f"standard {name} is not a terminal" + (", and the UI is drawn there" if name == "error" else "")
-    if os.environ.get("TERM", "dumb") in ("dumb", ""):
-        return "TERM=dumb: this terminal cannot draw"
-    return ""

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tltui.documents.artifact import artifact_document, record_document
 from tltui.documents.compare.compare import compare_document
+from tltui.documents.output import output_document
 from tltui.documents.overview.attempt import attempt_document
 from tltui.documents.overview.compile import compile_document
 from tltui.documents.overview.frame import frame_document
@@ -94,6 +95,7 @@ PLACES: dict[str, Callable[[Run, Ref, Options], Document]] = {
     "diff": compare_document,
     "grep": lambda run, ref, options: grep_document(run, Query(ref.artifact or ""), options),
     "source": source_document,
+    "output": lambda run, ref, options: output_document(run, options),
     "records": _records,
     "record": _record,
     "attempt": _of_compile(lambda run, node, ref, options: attempt_document(run, node, ref.attempt or 0, options)),

@@ -192,7 +192,12 @@ class Run:
     @property
     def finished(self) -> bool:
         """Whether all logs have ended and have been read: what is not there will not come."""
-        return all(model.log.ended for model in self.models)
+        return all(model.log.ended for model in self.models) and not self.is_awaited
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether there is no log yet, and a job may run that writes one."""
+        return not self.models and not self.found.is_over
 
     @property
     def is_read(self) -> bool:
@@ -204,6 +209,8 @@ class Run:
         """Why more may come; '' when it is known that nothing will."""
         if self.finished:
             return ""
+        if self.is_awaited:
+            return "there is no record yet"
         return "the job may still be writing the log" if self.is_read else "the log is still being read"
 
     @property

@@ -53,6 +53,7 @@ class Browser(BrowserCommands):
     def on_mount(self) -> None:
         """Everything is in its place: draw it once, then begin to read."""
         self.document_view.on_position = self._moved
+        self.document_view.on_rest = self._rested
         self.tree_view.focus()
         self.say_run()
         for problem in self.config.problems:
@@ -64,6 +65,7 @@ class Browser(BrowserCommands):
         if not gc.isenabled():
             gc.freeze()
             gc.enable()
+        self.attending.begin()
         if not self.shown_ref:
             self.show_ref("", by_user=False)
         self.following.start()
@@ -71,6 +73,7 @@ class Browser(BrowserCommands):
     def on_unmount(self) -> None:
         """The app ends: so does the work, when what was to be written is written. Unless another one takes over."""
         self.following.stop()
+        self.attending.end()
         if self.is_replaced:
             return
         for task in self.around.writing:
@@ -98,10 +101,11 @@ class Browser(BrowserCommands):
                 keys = path_to(self.trace, best)
                 if self.tree_view.node.key != keys[-1] or is_read:
                     self.tree_view.reveal(keys, by_user=False)
-        elif self._is_overview():
-            self.reload()
+        else:
+            self.renew()
         self._is_settled |= is_read and bool(self.trace.models)
         if is_read and self._back_to:
+            self.keep_cursor()
             self.go(self._back_to)
             self.tell("read again")
 
@@ -112,6 +116,12 @@ class Browser(BrowserCommands):
         """A key was pressed or the mouse was used."""
         self._steered = True
         self.status.quiet()
+
+    def job_changed(self, remark: str) -> None:
+        """What is known of the job that was started changed."""
+        self.following.remark = remark
+        self.say_run()
+        self.renew()
 
     def action_follow(self) -> None:
         """Follow what the job writes, or do not."""
@@ -177,6 +187,7 @@ class Browser(BrowserCommands):
         """One pane at a time on a narrow screen."""
         self.set_class(self.size.width < NARROW, "-narrow")
         if self.is_mounted:
+            self.call_after_refresh(self.attending.resized)
             self.say_run()
             if self._is_overview():
                 self.call_after_refresh(self.reload)

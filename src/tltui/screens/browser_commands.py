@@ -13,6 +13,7 @@ from tltui.documents.pages.table import BY_NAME
 from tltui.documents.scope import place_of
 from tltui.export import proposed_name
 from tltui.model.ref import Ref, parse_ref
+from tltui.screens.attending import Attending
 from tltui.screens.comparing import Comparing
 from tltui.screens.main_screen import MainScreen
 from tltui.screens.marking import Marking
@@ -36,6 +37,7 @@ class BrowserCommands(MainScreen):
         self.comparing = Comparing(self)
         self.marking = Marking(self)
         self.outside = Outside(self)
+        self.attending = Attending(self)
 
     # panes
 
@@ -60,7 +62,7 @@ class BrowserCommands(MainScreen):
 
     def action_close(self) -> None:
         """The innermost of selection, filter, search; then back to the tree."""
-        if self.document_view.has_focus and self.document_view.close_innermost():
+        if self.attending.stays() or (self.document_view.has_focus and self.document_view.close_innermost()):
             return
         if self.tree_view.outline.filter:
             self.tree_view.set_filter("")
@@ -147,6 +149,10 @@ class BrowserCommands(MainScreen):
         """The records of what is selected."""
         ref = parse_ref(self.current_node.ref)
         self.show_ref(str(place_of(ref).at("records")))
+
+    def action_output(self) -> None:
+        """What the job prints."""
+        self.attending.show()
 
     def action_all_views(self) -> None:
         """The list of pages."""
@@ -245,7 +251,7 @@ class BrowserCommands(MainScreen):
 
     def action_leave(self) -> None:
         """Leave tltui."""
-        self.app.exit()
+        self.attending.leave()
 
     # what the panes ask
 

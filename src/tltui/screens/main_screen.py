@@ -19,10 +19,12 @@ from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, parse_ref, split_line
 from tltui.model.run import Node as TreeNode
-from tltui.screens.requests import Make, Maker, Request, at, renewed
+from tltui.screens.addresses import Addresses
+from tltui.screens.requests import Make, Maker, Request, at
 from tltui.screens.workbench import Surroundings, Workbench
 from tltui.text import tokens
 from tltui.text.document import Document, Options
+from tltui.text.growing import GrowingDocument
 from tltui.widgets.bars import RunBar, StatusBar
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.trace_tree import TraceTree
@@ -35,6 +37,8 @@ NARROW = 100
 """Columns below which one pane is shown at a time."""
 SETTLE = 0.04
 """Seconds that the cursor of the tree must rest before the document follows: flicking through stays cheap."""
+MADE_ONCE = "@grep"
+"""A page that stays as it was made."""
 PAST = 200
 """Places that one can go back to."""
 
@@ -53,7 +57,10 @@ class MainScreen(Workbench[None]):
         self.names: Names | None = None
         """What the names of the document mean; None until that is known."""
         self._maker = Maker(self.trace, self.scheduler, self.answer, faulted, self.ascii_only)
+        self._addresses = Addresses(self.trace)
         self._wishes = 0
+        self._is_making = False
+        self._is_outdated = False  # the run has grown since the last wish
         self._past: list[Request] = []
         self._future: list[Request] = []
         self._rest: Timer | None = None
@@ -66,7 +73,9 @@ class MainScreen(Workbench[None]):
         with Horizontal(id="panes"):
             yield TraceTree(OutlineRows(root(self.trace)), mouse=self.mouse, ascii_only=self.ascii_only, id="tree")
             yield DocumentView(mouse=self.mouse, ascii_only=self.ascii_only, id="document")
-        yield StatusBar(self.hints(Where.EVERYWHERE, FOOTER), ascii_only=self.ascii_only, id="status-bar")
+        has_output = self.around.job is not None or bool(self.trace.found.outputs)
+        hints = self.hints(Where.EVERYWHERE, ("app.output",) * has_output + FOOTER)
+        yield StatusBar(hints, ascii_only=self.ascii_only, id="status-bar")
 
     @property
     def tree_view(self) -> TraceTree:
@@ -83,6 +92,11 @@ class MainScreen(Workbench[None]):
         """The address of what is shown, or wanted."""
         return self.shown.ref
 
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether what is shown is what was asked for last, whole, and of the run as it is now."""
+        return not (self._is_making or self._is_outdated or self.document_view.is_at_work)
+
     # selection
 
     @property
@@ -96,7 +110,7 @@ class MainScreen(Workbench[None]):
     def request(self, ref: str) -> Request:
         """What is to be shown at an address."""
         make = self.own_pages.get(ref)
-        return at(ref, self.trace) if make is None else Request(ref, make, is_of_run=False)
+        return at(ref) if make is None else Request(ref, make, is_of_run=False)
 
     def show_ref(self, ref: str, *, by_user: bool = True, at: int | None = None, top: str | None = None) -> None:
         """Ask for the document at an address."""
@@ -113,25 +127,60 @@ class MainScreen(Workbench[None]):
             del self._past[:-PAST]
             self.raw = False
         self.shown = request
+        self._addresses.note(request.ref)
         self._wish(at, top)
 
     def reload(self) -> None:
-        """Make what is shown again: the run, the width or the order changed."""
-        self.shown = renewed(self.shown)
+        """Make what is shown again, for another width or order."""
         self._wish()
 
-    def _wish(self, at: int | None = None, top: str | None = None) -> None:
-        self._wishes += 1
-        self._maker.wish(self.shown, self.options, partial(self._ready, self._wishes, at, top))
+    def renew(self) -> None:
+        """The run has grown: make what is shown again. Nothing on it moves, and what is at work already is finished first."""
+        self._readdress()
+        if self._is_making or self.document_view.is_at_work:
+            self._is_outdated = True
+        elif self._is_of_now():
+            self._wish(renews=True)
 
-    def _ready(self, wish: int, at: int | None, top: str | None, document: Document) -> None:
+    def _readdress(self) -> None:
+        """What is shown, and what was, is called by the addresses that it has now."""
+        def again(request: Request) -> Request:
+            ref = self._addresses.now(request.ref)
+            return request if ref == request.ref else self.request(ref)
+
+        self.shown = again(self.shown)
+        self._past[:], self._future[:] = map(again, self._past), map(again, self._future)
+
+    def _is_of_now(self) -> bool:
+        """Whether what is shown says what the run is now: not a search, which found what was there, nor what was stopped."""
+        document = self.document_view.document
+        is_stopped = isinstance(document, GrowingDocument) and document.is_stopped
+        return not (document.language or is_stopped or self.shown_ref.startswith(MADE_ONCE))
+
+    def _rested(self) -> None:
+        """The page is whole: if the run has grown meanwhile, make it again."""
+        if self._is_outdated:
+            self.renew()
+
+    def _wish(self, at: int | None = None, top: str | None = None, renews: bool = False) -> None:
+        self._wishes += 1
+        self._is_making, self._is_outdated = True, False
+        self._maker.wish(self.shown, self.options, partial(self._ready, self._wishes, at, top, renews))
+
+    def _ready(self, wish: int, at: int | None, top: str | None, renews: bool, document: Document) -> None:
         """The document is there, unless another one is wanted by now."""
         if wish != self._wishes:
+            return
+        self._is_making = False
+        if renews:
+            self.document_view.renew(document)
             return
         self.document_view.show(document, at=at, top=top)
         self.names = None
         self._maker.check(document, partial(self._checked, document))
         self._maker.names(document, partial(self._named, document))
+        if not self.document_view.is_at_work:
+            self._rested()
 
     def _named(self, document: Document, names: Names) -> None:
         """The line below may now say what the name under the caret is."""
@@ -142,6 +191,13 @@ class MainScreen(Workbench[None]):
         """The md5 of a large payload has been compared."""
         if document is self.document_view.document:
             self.document_view.document_grown()
+
+    def keep_cursor(self) -> None:
+        """The cursor of the tree is the user's from now on: nothing moves it to what is interesting."""
+        self._steered = True
+
+    def job_changed(self, remark: str) -> None:
+        """What is known of the job that was started changed."""
 
     def go(self, ref: str, *, at: int | None = None) -> None:
         """Go to an address: tree and document, and the line that it names. A wrong one is told."""
@@ -189,7 +245,7 @@ class MainScreen(Workbench[None]):
             news = news or is_news
             yield None
         if news:
-            self.answer(tree.refresh)
+            self.answer(tree.repaint_changed)
 
     def follow(self) -> None:
         """Show the document of the node under the cursor of the tree, if it moved there."""
@@ -214,7 +270,7 @@ class MainScreen(Workbench[None]):
             self.tell(none)
             return
         target.append(self.shown)
-        request = renewed(source.pop())
+        request = source.pop()
         self.show(request, by_user=False)
         try:
             parsed = parse_ref(request.ref)

@@ -6,13 +6,13 @@ import sys
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tltui.model.artifacts import Artifact, artifacts_of
-from tltui.model.ref import BadAddress, parse_ref
-from tltui.model.run import Node, Run
+from tltui.model.artifacts import Artifact
+from tltui.model.ref import BadAddress
+from tltui.model.run import Run
 from tltui.text.bytes_document import BytesDocument
 from tltui.text.document import Document, Options, error_document
 from tltui.text.growing import GrowingDocument
@@ -41,40 +41,11 @@ class Request:
     """Runs off the UI thread, under the gate. What it raises becomes an error document."""
     is_of_run: bool = field(default=True, compare=False)
     """Whether it is made from the run and nothing else: then it stays as it is for as long as the run does."""
-    node: Node | None = field(default=None, compare=False, repr=False)
-    """What the address was that of while more may come: then it may be called something else later."""
 
 
-def at(ref: str, run: Run | None = None) -> Request:
+def at(ref: str) -> Request:
     """What the run has at an address."""
-    return Request(ref, partial(_built, ref), node=_node_at(ref, run) if run is not None and run.goes_on else None)
-
-
-def renewed(request: Request) -> Request:
-    """The same, at the address that it has now: another process, epoch or record of the same name may have come."""
-    node = request.node
-    if node is None:
-        return request
-    ref = parse_ref(request.ref)
-    if isinstance(node, Artifact):
-        now = _artifact_now(node).ref
-    else:
-        now = replace(ref, rank=node.ref.rank, process=node.ref.process, id=node.ref.id)
-    return request if str(now) == request.ref else replace(request, ref=str(now), make=partial(_built, str(now)))
-
-
-def _node_at(ref: str, run: Run) -> Node | None:
-    try:
-        parsed = parse_ref(ref)
-        if parsed.view:  # what else it names has another meaning there
-            parsed = replace(parsed, view="", attempt=None, artifact=None, n=None)
-        return run.resolve(parsed)
-    except BadAddress:
-        return None
-
-
-def _artifact_now(artifact: Artifact) -> Artifact:
-    return next((own for own in artifacts_of(artifact.owner) if own.record == artifact.record), artifact)
+    return Request(ref, partial(_built, ref))
 
 
 def _built(ref: str, run: Run, options: Options) -> Document:

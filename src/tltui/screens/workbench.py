@@ -15,6 +15,7 @@ from tltui.config import Config, cache_path
 from tltui.export import WouldOverwrite, write
 from tltui.messages import Answer
 from tltui.model.run import Run
+from tltui.running.job import Job
 from tltui.screens.clipboard import copy
 from tltui.screens.prompt import Confirm, Prompt
 from tltui.text import tokens
@@ -39,6 +40,8 @@ class Surroundings:
     mouse: bool
     writing: list[Task] = field(default_factory=list)
     """Files that are being written."""
+    job: Job | None = None
+    """What tltui started, where it did."""
 
 
 @dataclass(frozen=True, slots=True)

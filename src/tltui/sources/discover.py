@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from tltui.sources.kept import is_kept, is_kept_on, is_text, read_state
 from tltui.trace.files import FileBytes
 
 MAX_DEPTH = 8
@@ -34,6 +35,7 @@ _CUT = re.compile(rb"(?:\xef\xbb\xbf)?V\d{4} \d\d:\d\d:\d\d\.\d{6,} \d+(?: [^\n\
 
 OTHER = "not a TORCH_TRACE log"
 EMPTY = "empty: no records"
+KEPT = "what a job printed"
 TEXT = "TORCH_LOGS text, not a trace: record one with TORCH_TRACE=DIR"
 UTF_16 = "UTF-16 text: convert it to UTF-8 first"
 _MAGIC = (
@@ -86,12 +88,19 @@ class Found:
     notes: tuple[str, ...] = field(default=())
     is_over: bool = False
     """Nobody writes into any of them: known, however young they are."""
+    outputs: tuple[str, ...] = ()
+    """What jobs printed that tltui started (`sources/kept.py`), the newest last."""
     discovery: Discovery | None = field(default=None, compare=False, repr=False)
     """What looked, and can look again."""
 
 
 class NothingFound(Exception):
     """There is no log to open. Its text says what was looked at and why it did not do."""
+
+    def __init__(self, text: str, outputs: Iterable[str] = ()) -> None:
+        super().__init__(text)
+        self.outputs = tuple(outputs)
+        """What jobs printed that are to write their logs there, the newest last."""
 
 
 def discover(paths: Iterable[str], latest: bool = False) -> Found:
@@ -101,6 +110,22 @@ def discover(paths: Iterable[str], latest: bool = False) -> Found:
     Raises `NothingFound` when there is none.
     """
     return Discovery(paths, latest).look()
+
+
+def awaited(paths: Iterable[str]) -> Found:
+    """What is in the directory of a job that runs and may not have written a log yet."""
+    paths = tuple(paths)
+    try:
+        return discover(paths)
+    except NothingFound as nothing:
+        return without_logs(paths, nothing)
+
+
+def without_logs(paths: Iterable[str], nothing: NothingFound) -> Found:
+    """What there is where jobs printed something, and wrote no log yet."""
+    states = [state for output in nothing.outputs if (state := read_state(output)) is not None]
+    may_come = any(state.ended is None and is_kept_on(state) is not False for state in states)
+    return Found(tuple(paths), (), (), is_over=not may_come, outputs=nothing.outputs)
 
 
 class Discovery:
@@ -118,6 +143,7 @@ class Discovery:
         notes: list[str] = []
         others = 0
         seen: set[str] = set()
+        outputs: list[str] = []
         for name in self.paths:
             path = os.path.expanduser(name)
             directory = os.path.isdir(path)
@@ -130,18 +156,22 @@ class Discovery:
                 found = self._look(candidate, path if directory else os.path.dirname(path))
                 if isinstance(found, FoundLog):
                     logs.append(found)
+                elif found.reason == KEPT:
+                    outputs += [candidate] * is_text(candidate)
                 elif directory and (found.reason == OTHER or _is_somebody_elses(found)):
                     others += 1
                 else:
                     skipped.append(found)
+        outputs.sort(key=_changed)
         if not logs:
-            raise NothingFound(_nothing(self.paths, skipped, others))
+            printed = [Skipped(path, "what a job printed: tltui shows it") for path in outputs]
+            raise NothingFound(_nothing(self.paths, [*skipped, *printed], others), outputs)
         # nobody means the text who has the trace beside it
         meant = [item for item in skipped if item.reason != TEXT or item.path in self.paths]
         others += len(skipped) - len(meant)
         logs.sort(key=lambda log: (log.started, log.path))
         kept = newest(logs) if self.latest else logs
-        return Found(self.paths, tuple(kept), tuple(meant), others, tuple(notes), discovery=self)
+        return Found(self.paths, tuple(kept), tuple(meant), others, tuple(notes), outputs=tuple(outputs), discovery=self)
 
     def look_at(self, path: str) -> FoundLog | Skipped:
         """One file below the paths."""
@@ -158,6 +188,8 @@ class Discovery:
         self._known.pop(path, None)
 
     def _look(self, path: str, top: str) -> FoundLog | Skipped:
+        if is_kept(path):
+            return Skipped(path, KEPT)
         try:
             status = os.stat(path)
         except OSError as error:
@@ -224,6 +256,13 @@ def _walk(top: str, skipped: list[Skipped], notes: list[str]) -> Iterator[str]:
                     notes.append(f"more than {MAX_FILES:,} files below {top}: the rest was not looked at")
                     return
                 yield entry.path
+
+
+def _changed(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
 
 
 def _inside(path: str, top: str) -> bool:

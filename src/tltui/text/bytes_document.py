@@ -27,6 +27,9 @@ SECTIONS_UP_TO = 32 << 20
 class BytesDocument:
     """The `Document` of a payload. `language` is one of `tltui.text.colours.highlight.LANGUAGES`."""
 
+    is_live = False
+    """Whether it may still be written: then its last line may change, and lines come behind it."""
+
     def __init__(
         self,
         payload: Payload,
@@ -43,7 +46,7 @@ class BytesDocument:
         self.badge = badge
         self.version = 0
         self.payload = payload
-        self._index = LineIndex(payload)
+        self._index = self._indexed(payload)
         self._highlighter = highlighter(language, self._index)
         self._highlighter.advance()
         self.complete = self._index.complete
@@ -54,6 +57,9 @@ class BytesDocument:
         self._widest = 0
         self._lock = threading.RLock()
         self._sections: Sequence[Section] | None = None
+
+    def _indexed(self, payload: Payload) -> LineIndex:
+        return LineIndex(payload)
 
     def __len__(self) -> int:
         return len(self._index)
@@ -71,7 +77,7 @@ class BytesDocument:
         """Stored bytes of line `n`, its prefix included: says without reading what kind of line it is."""
         if not 0 <= n < len(self._index):
             raise IndexError(n)
-        return self._index.end(n) - self._index.start(n)
+        return self._index.weight(n)
 
     def line(self, n: int, lo: int = 0, hi: int | None = None) -> Line:
         with self._lock:
@@ -155,15 +161,16 @@ class BytesDocument:
         finder = Finder(self._index, pattern)
         try:
             if back:
-                while start >= len(self) and not self.advance():
+                while start >= len(self._index) and not self.advance():
                     yield None
-                yield from finder.backward(0, min(start + 1, len(self)))
+                yield from finder.backward(0, min(start + 1, len(self._index)))
                 return
+            start = max(start, 0)  # a search that begins again at the top comes from before it
             while True:
-                known = len(self)
+                known = len(self._index)
                 yield from finder.forward(start, known)
                 start = max(start, known)
-                if self.complete and start >= len(self):
+                if self.complete and start >= len(self._index):
                     return
                 self.advance()
         finally:
@@ -181,7 +188,8 @@ class BytesDocument:
         """Uncapped. What is not indexed yet is indexed first when `hi` is None."""
         while hi is None and not self.advance():
             pass
-        for first, stop in self._index.chunks(max(lo, 0), len(self) if hi is None else min(hi, len(self))):
+        known = len(self._index)
+        for first, stop in self._index.chunks(max(lo, 0), known if hi is None else min(hi, known)):
             yield from decode_lines(self._index.block(first, stop)).split("\n")
 
     def data(self) -> object | None:

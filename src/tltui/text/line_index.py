@@ -104,6 +104,10 @@ class LineIndex:
             first += size
         return first, last
 
+    def weight(self, n: int) -> int:
+        """Stored bytes of line `n`, its prefix included: says without reading what kind of line it is."""
+        return self.end(n) - self.start(n)
+
     def size(self, n: int) -> int:
         """Bytes of line `n` by the strip rule."""
         first, last = self._bounds(n)

@@ -60,6 +60,10 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
         self._painter = Painter(self._component, self.marks.cut)
         self._is_following = False
         self._offset_wanted: int | None = None
+        self._floor = 0
+        """Rows that there are at least: of a page that stood still while it grew above the cursor the end may be in sight."""
+        self._drawn: dict[int, Strip] = {}
+        """Screen row → what was drawn there last."""
 
     # what others may ask
 
@@ -125,6 +129,10 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
 
     def render_line(self, y: int) -> Strip:
         """One screen row."""
+        strip = self._drawn[y] = self._strip(y)
+        return strip
+
+    def _strip(self, y: int) -> Strip:
         x, top = self.scroll_offset
         row = self._row_at(top + y)
         if row.line < 0:
@@ -208,6 +216,12 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
         if lo <= hi:
             self.refresh(Region(0, lo, self.size.width, hi - lo + 1))
 
+    def _repaint_changed(self) -> None:
+        """Repaint those rows in sight that are to look otherwise than they were drawn last."""
+        for y in range(self.size.height):
+            if self._drawn.get(y) != self._strip(y):
+                self.refresh(Region(0, y, self.size.width, 1))
+
     # rows
 
     def set_rows(self, rows: RowMap) -> None:
@@ -224,13 +238,16 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
     def _content_width(self) -> int:
         return self.gutter_width + max(self._document.width(), self._wide) + MARGIN
 
+    def _content_height(self) -> int:
+        return max(len(self._rows), min(self._floor, self.scroll_offset.y + self.size.height))
+
     def _resized_rows(self) -> None:
         """Tell Textual how many rows and columns there are.
 
         Assigning `virtual_size` would lay out the whole screen, for nothing: the scrollbar is always there.
         """
         self._row_count = len(self._rows)
-        size = Size(self._content_width(), self._row_count)
+        size = Size(self._content_width(), self._content_height())
         if size == self.virtual_size:
             return
         if not self.size.height:
@@ -245,7 +262,7 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
         """Replace what is shown; the cursor is on `line`, `offset` rows below the upper edge."""
         self._document, self._rows, self._numbered = document, rows, len(document)
         self._painter.clear()
-        self._wide = 0
+        self._wide = self._floor = 0
         self._cursor_line, self._cursor_column = line, column
         self._resized_rows()
         self._set_frame()
@@ -354,6 +371,8 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Take the cursor along when the wheel or the scrollbar moves the page."""
         super().watch_scroll_y(old_value, new_value)
+        if self._floor:
+            self.call_later(self._resized_rows)
         if self._is_following or not self.size.height or round(old_value) == round(new_value):
             return
         top, row = self.scroll_offset.y, self._cursor_row()

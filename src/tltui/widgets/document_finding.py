@@ -25,6 +25,8 @@ class FindingCanvas(FoldingCanvas):
         self._hit: Hit | None = None
         self._searching: list[Task] = []
         """What is being done for the search."""
+        self._sought_from: tuple[int, int, bool, bool] | None = None
+        """What a hit is being looked for from: line, column, back, whether it is the first one."""
         self._is_stale = False
         """The hits on the screen are those of the search before: repainted with the jump to the first hit."""
 
@@ -53,6 +55,7 @@ class FindingCanvas(FoldingCanvas):
         for task in self._searching:
             self._drop_task(task)
         self._searching.clear()
+        self._sought_from = None
 
     def _begin(self, document: Document, folded: set[int] | None) -> RowMap:
         rows = super()._begin(document, folded)
@@ -92,12 +95,14 @@ class FindingCanvas(FoldingCanvas):
         def found(hit: Hit | None) -> None:
             self.post(search.document, partial(self._sought, search, back, is_first, hit))
 
+        self._sought_from = line, column, back, is_first
         self._searching = [task for task in self._searching if not task.ended.is_set()]
         self._searching.append(self.work(seeking(search, line, column, back, found)))
 
     def _sought(self, search: Search, back: bool, is_first: bool, hit: Hit | None) -> None:
         if search is not self._search:
             return
+        self._sought_from = None
         if self._is_stale:
             self._is_stale = False
             self.refresh()

@@ -296,9 +296,15 @@ class FoldingCanvas(BackgroundCanvas):
             self._renew_rows()
 
     def _filtered_by(self, document: Document, text: str) -> Steps:
-        """Collect the lines with hits."""
+        """Show the lines with hits when they are found."""
         lines: array[int] = array("q")
-        hits = document.find(compiled(text))
+        yield from self._collected(document, text, lines)
+        self.post(document, partial(self._filter_found, text, lines))
+
+    @staticmethod
+    def _collected(document: Document, text: str, lines: array[int], first: int = 0) -> Steps:
+        """Collect the lines with hits, from line `first` on."""
+        hits = document.find(compiled(text), first)
         end = time.monotonic() + SLICE
         try:
             for hit in hits:
@@ -311,7 +317,6 @@ class FoldingCanvas(BackgroundCanvas):
                     end = time.monotonic() + SLICE
         finally:
             close(hits)
-        self.post(document, partial(self._filter_found, text, lines))
 
     def _filter_found(self, text: str, lines: array[int]) -> None:
         if text != self._filter:

@@ -90,9 +90,9 @@ class Search:
         return found
 
 
-def counting(search: Search, found: Callable[[list[Hit], bool, bool], None]) -> Steps:
-    """Find all hits up to `HITS_CAP`; `found(more hits, counted, capped)` now and then."""
-    hits = search.document.find(search.pattern)
+def counting(search: Search, found: Callable[[list[Hit], bool, bool], None], first: int = 0) -> Steps:
+    """Find all hits from line `first` on, up to `HITS_CAP`; `found(more hits, counted, capped)` now and then."""
+    hits = search.document.find(search.pattern, first)
     waiting: list[Hit] = []
     total, told, end = 0, 0.0, time.monotonic() + SLICE
     try:

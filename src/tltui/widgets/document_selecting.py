@@ -8,18 +8,23 @@ from textual import events
 
 from tltui.text.rows import Row
 from tltui.text.width import fitting
-from tltui.widgets.document_finding import FindingCanvas
+from tltui.widgets.document_live import LiveCanvas
 from tltui.widgets.document_names import Stop
 from tltui.widgets.document_strips import Look
 
 
-class SelectingCanvas(FindingCanvas):
+class SelectingCanvas(LiveCanvas):
     """A canvas with a selection of whole lines, and the mouse."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._selected_from: int | None = None
         self._pressed: tuple[int, int] | None = None
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether the cursor is on the last line; not while lines are selected, which it would add to."""
+        return self._selected_from is None and super().is_at_end
 
     def selected_lines(self) -> tuple[int, int] | None:
         """The selected lines as a half-open range from 0, as `Document.text` takes it. A closed fold counts whole."""

@@ -17,8 +17,9 @@ from textual.message import Message
 from tltui.commands import Where
 from tltui.text.document import Document
 from tltui.widgets.bindings import bindings
+from tltui.widgets.document_live import is_live
 from tltui.widgets.document_names import Stop
-from tltui.widgets.document_selecting import SelectingCanvas
+from tltui.widgets.document_renewing import RenewingCanvas
 from tltui.widgets.document_strips import WHOLE
 
 PLACES = 500
@@ -36,9 +37,10 @@ class Place:
     x: int
     lines: int
     folded: frozenset[int]
+    at_end: bool
 
 
-class DocumentView(SelectingCanvas):
+class DocumentView(RenewingCanvas):
     """Shows a document; `commands.py` says which keys call its `action_…` methods."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.DOCUMENT)
@@ -164,6 +166,8 @@ class DocumentView(SelectingCanvas):
             found = document.where(place.anchor)
             line = place.line if found is None else found
             column, offset, x = place.column, place.offset, place.x
+        if is_live(document) and top is None and at is None and (place is None or place.at_end):
+            line, offset = len(document) - 1, self.size.height  # one follows what is written, until one moves away from its end
         wanted, line = line, min(max(line, 0), max(len(document) - 1, 0))
         self._show_document(document, rows, line, column, offset, x)
         if top is not None or at is not None:
@@ -199,7 +203,8 @@ class DocumentView(SelectingCanvas):
         line, column = self.cursor
         offset = self._cursor_row() - self.scroll_offset.y
         place = Place(
-            document.anchor(line), line, column, offset, self.scroll_offset.x, len(document), frozenset(self._folded)
+            document.anchor(line), line, column, offset, self.scroll_offset.x, len(document), frozenset(self._folded),
+            self.is_at_end,
         )
         self._places[document.ref] = place
         self._places.move_to_end(document.ref)

@@ -1,56 +1,31 @@
-"""The tree on the left, drawn line by line.
-
-Only the rows in sight are drawn, a cursor move repaints two of them, and counts that change while the scan runs repaint what
-they changed: over SSH bytes are dear.
-"""
+"""The tree on the left: what a person does with it. `TreeCanvas` draws it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.binding import BindingType
-from textual.geometry import Region, Size
+from textual.geometry import Region
 from textual.message import Message
-from textual.scroll_view import ScrollView
-from textual.strip import Strip
-from textual.timer import Timer
 
 from tltui.commands import Where
-from tltui.documents.tree.function_names import FunctionNames
-from tltui.documents.tree.outline import Label, Node, label
-from tltui.documents.tree.rows import OutlineRow, OutlineRows
+from tltui.documents.tree.outline import Node
+from tltui.documents.tree.rows import OutlineRows
 from tltui.documents.tree.stacks import StackOrder, keys_by_frames
 from tltui.model.run import Run
-from tltui.text import tokens
-from tltui.text.document import Piece
-from tltui.text.sanitize import sanitize
-from tltui.text.width import cells as cell_len
-from tltui.text.width import fit
-from tltui.widgets.bars import LINE_STYLES
 from tltui.widgets.bindings import bindings
+from tltui.widgets.tree_canvas import INDENT, SOON, TreeCanvas
 
-INDENT = 2
-SOON = 0.01
-"""Seconds until the next slice of stacks is read: keys come first."""
 STACKS_OPEN = 200
 """Nodes for callers that are open at first."""
-ENOUGH = 24
-"""Cells in which a name can be recognised."""
 
 
-class TraceTree(ScrollView, can_focus=True, inherit_bindings=False):
+class TraceTree(TreeCanvas, inherit_bindings=False):
     """Shows an `OutlineRows` with a cursor."""
 
-    ALLOW_SELECT = False
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.TREE)
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"tree--tok-{name}" for name in LINE_STYLES} | {
-        "tree--cursor",
-        "tree--fold",
-    }
 
     @dataclass
     class Highlighted(Message):
@@ -123,121 +98,16 @@ class TraceTree(ScrollView, can_focus=True, inherit_bindings=False):
         ascii_only: bool = False,
         id: str | None = None,  # noqa: A002  (Textual's name for it)
     ) -> None:
-        super().__init__(id=id)
-        self.outline = rows
-        self._mouse = mouse
-        self._ascii = ascii_only
-        self._cursor = 0
+        super().__init__(rows, mouse=mouse, ascii_only=ascii_only, id=id)
         self._stacks: StackOrder | None = None
-        self.names = FunctionNames()
-        self._asking: Timer | None = None
-        self._styles: dict[str, Style] = {}
-
-    # what others may ask
-
-    @property
-    def node(self) -> Node:
-        """The node under the cursor."""
-        return self.outline.rows[self._cursor].node
-
-    @property
-    def cursor(self) -> int:
-        """The row of the cursor, from 0."""
-        return self._cursor
-
-    # growth
-
-    def on_mount(self) -> None:
-        """Textual calls this when the widget is in its place."""
-        self._resized()
-
-    def run_changed(self, is_new: bool) -> None:
-        """The run has grown: repaint, and make the rows again if there are new ones. The cursor stays on its node."""
-        if is_new:
-            key = self.node.key
-            if self.outline.order is not None and not self.outline.order.advance():
-                self.set_timer(SOON, lambda: self.run_changed(True))
-            self.outline.refresh()
-            self._cursor = self.outline.row_of(key) or min(self._cursor, len(self.outline) - 1)
-            self._resized()
-        self.refresh()
-
-    def _resized(self) -> None:
-        self.virtual_size = Size(self.size.width, len(self.outline))
 
     def on_resize(self) -> None:
         """Textual calls this when the size changed."""
         self._resized()
         self._show_cursor()
 
-    # drawing
-
-    def notify_style_update(self) -> None:
-        """Textual calls this when colours may have changed."""
-        super().notify_style_update()
-        self._styles.clear()
-
-    def _style(self, name: str) -> Style:
-        style = self._styles.get(name)
-        if style is None:
-            style = self.get_component_rich_style(f"tree--{name}", partial=True, default=Style.null())
-            self._styles[name] = style
-        return style
-
-    def render_line(self, y: int) -> Strip:
-        """One screen row."""
-        place = self.scroll_offset.y + y
-        width = self.size.width
-        base = self.rich_style
-        if place >= len(self.outline):
-            return Strip.blank(width, base)
-        row = self.outline.rows[place]
-        if place == self._cursor:
-            base += self._style("cursor")
-        try:
-            said = label(row.node, self._ascii, self.names)
-        except Exception as error:
-            said = Label(((f"tltui could not name this: {type(error).__name__}", tokens.ERROR),))
-        if self.names.is_asked and self._asking is None:
-            self._asking = self.set_timer(SOON, self._ask_names)
-        # the last cell stays free: the document begins beside it
-        return Strip([*self._segments(row, said, width - 1), Segment(" ")]).apply_style(base)
-
-    def _segments(self, row: OutlineRow, said: Label, width: int) -> list[Segment]:
-        """The label in `width` cells: indentation and mark, left, as much of the detail as fits, right."""
-        right = [(sanitize(_text(piece)), _style_of(piece)) for piece in said.right]
-        right_width = sum(cell_len(text) for text, _ in right)
-        left_pieces = [(sanitize(_text(piece)), _style_of(piece)) for piece in said.left]
-        left_width = sum(cell_len(text) for text, _ in left_pieces)
-        lead = " " * (INDENT * max(row.depth - 1, 0))
-        room = width - len(lead) - 2
-        if left_width + right_width + 1 > room and room - right_width < ENOUGH:
-            # narrow: what a thing is matters more than how long it took
-            right = [(text, style) for text, style in right if style not in (tokens.DIM,)]
-            right_width = sum(cell_len(text) for text, _ in right)
-            if min(left_width, room // 2) + right_width + 1 > room:
-                right, right_width = [], 0
-        segments = [Segment(lead), Segment(self._mark(row) + " ", self._style("fold"))]
-        detail = [(sanitize(_text(piece)), _style_of(piece)) for piece in said.detail]
-        left = room - right_width - (1 if right else 0)
-        for text, style in (*left_pieces, *detail):
-            shown = fit(text, max(left, 0), "~" if self._ascii else "…")
-            left -= cell_len(shown)
-            segments.append(Segment(shown, self._style(f"tok-{style}") if style else None))
-            if left <= 0:
-                break
-        segments.append(Segment(" " * (max(left, 0) + (1 if right else 0))))
-        segments += [Segment(text, self._style(f"tok-{style}") if style else None) for text, style in right]
-        return segments
-
-    def _mark(self, row: OutlineRow) -> str:
-        if not row.node.expandable:
-            return " "
-        is_open = row.node.key in self.outline.open
-        return ("v" if is_open else ">") if self._ascii else ("▾" if is_open else "▸")
-
     def _ask_names(self) -> None:
-        self._asking = None
+        super()._ask_names()
         self.post_message(self.Unnamed(self))
 
     # the cursor
@@ -246,6 +116,7 @@ class TraceTree(ScrollView, can_focus=True, inherit_bindings=False):
         """Put the cursor on a row; the page follows."""
         place = min(max(place, 0), len(self.outline) - 1)
         before, self._cursor = self._cursor, place
+        self._is_at_end = by_user and self._is_last(place)
         if before != place:
             top = self.scroll_offset.y
             for row in (before, place):
@@ -263,9 +134,6 @@ class TraceTree(ScrollView, can_focus=True, inherit_bindings=False):
         elif self._cursor >= top + height:
             self._scroll(self._cursor - height + 1)
 
-    def _scroll(self, top: int) -> None:
-        self.scroll_to(y=top, animate=False, immediate=True)
-
     def reveal(self, keys: list[str], by_user: bool = True) -> bool:
         """Go to the node that the last key names, opening those before it. False when there is no such node."""
         place = self.outline.reveal(keys)
@@ -274,7 +142,7 @@ class TraceTree(ScrollView, can_focus=True, inherit_bindings=False):
         self._resized()
         if not self.scroll_offset.y <= place < self.scroll_offset.y + self.size.height:
             self._scroll(max(place - self.size.height // 3, 0))
-        self.refresh()
+        self.repaint_changed()
         self.move_to(place, by_user)
         return True
 
@@ -441,13 +309,3 @@ class TraceTree(ScrollView, can_focus=True, inherit_bindings=False):
         on_mark = event.x <= INDENT * max(row.depth - 1, 0) + 1
         if row.node.expandable and (on_mark or again):
             self.action_open_close()
-
-
-def _text(piece: Piece) -> str:
-    return piece if isinstance(piece, str) else piece[0]
-
-
-def _style_of(piece: Piece) -> str:
-    return "" if isinstance(piece, str) else piece[1]
-
-

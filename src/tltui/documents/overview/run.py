@@ -41,9 +41,11 @@ def run_document(run: Run, options: Options) -> TextDocument:
         share = fmt.percent(min(run.scanned, run.size), run.size)
         what = f"still reading: {share} of {fmt.size_of(run.size)} so far, everything below is preliminary"
         page.say(what, "", tokens.WARN)
-    elif page.goes_on:
+    elif page.goes_on and run.models:
         page.more("everything below is preliminary")
-    if summary.tally.compiles:
+    if not run.models:
+        _no_records(page, run)
+    elif summary.tally.compiles:
         add_counts(page, summary.tally)
     elif run.finished:
         _no_compiles(page, run)
@@ -95,6 +97,20 @@ def _head(page: Page, run: Run, summary: Summary) -> None:
             functions = "one function" if again.functions == 1 else f"{fmt.count(again.functions)} functions"
             what = f"{functions} compiled again for that: {fmt.plural(again.compiles, 'compile')}, {fmt.seconds(again.seconds)}"
             page.row([what, ", the last ", (f"[{again.newest}]", tokens.LINK, again.newest)])
+
+
+def _no_records(page: Page, run: Run) -> None:
+    """A job that runs, or ran, and left no log."""
+    where = fmt.home(run.found.paths[0])
+    if run.is_awaited:
+        page.say(f"Waiting for the first record in {where}.", "", tokens.RUNNING)
+        page.say("torch writes it when it compiles for the first time.")
+    else:
+        why = "nothing was compiled, or what the job was started with did not reach it"
+        page.say(f"There is no log in {where}: {why}.", "", tokens.WARN)
+    if run.found.outputs:
+        page.blank()
+        page.add(("@output", tokens.LINK, "@output"), "  what the job printed  ", ("press O", tokens.KEY))
 
 
 def _no_compiles(page: Page, run: Run) -> None:

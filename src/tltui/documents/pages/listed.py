@@ -22,9 +22,13 @@ class Page:
     command: str
 
 
-def pages() -> tuple[Page, ...]:
-    """All pages about a run."""
+OUTPUT = Page("@output", "output", "what the job printed that tltui run --view started", "O", "tltui show PATH @output")
+
+
+def pages(run: Run | None = None) -> tuple[Page, ...]:
+    """All pages about a run; that of its output where there is one."""
     return (
+        *((OUTPUT,) if run is not None and run.found.outputs else ()),
         *(Page(f"@{view.name}", view.name, view.help, view.key, f"tltui {view.name} PATH") for view in VIEWS),
         Page("@records", "records", "every record in file order, with time, site and size", "", "tltui records PATH"),
         Page("@damage", "damage", "what is damaged, and which files were not opened", "", "tltui damage PATH"),
@@ -35,7 +39,7 @@ def pages_document(run: Run, options: Options) -> TextDocument:
     """Every page with a link and the command that prints it."""
     builder = Builder("@pages", "all pages", options)
     builder.heading("About the run")
-    for page in pages():
+    for page in pages(run):
         gap = " " * max(12 - len(page.title), 1)
         builder.add((f"  {page.key or ' '} ", tokens.KEYWORD), (page.title, tokens.LINK, page.ref), gap, page.help)
         builder.add((f"                {page.command}", tokens.DIM))
@@ -47,4 +51,4 @@ def pages_document(run: Run, options: Options) -> TextDocument:
     builder.blank()
     rest = "A compile, a frame or an artifact has its own page: go to it in the tree, or press o and type its name."
     builder.add((rest, tokens.DIM))
-    return builder.document(pages())
+    return builder.document(pages(run))

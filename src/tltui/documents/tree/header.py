@@ -59,7 +59,7 @@ def state(run: Run, live: Live, follow_key: str = "F") -> Piece | None:
     """Whether the run goes on, in a few words; None where nothing is to be said. It changes with a record, or with what it says."""
     clock = run.clock[5:13]
     if not run.models:
-        return ("waiting for the first record", tokens.RUNNING)
+        return ("waiting for the first record", tokens.RUNNING) if run.is_awaited else None
     if run.finished:
         return (f"ended{clock and f' · last record {clock}'}", tokens.DIM) if live.was_live else None
     if live.grown:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -62,8 +63,12 @@ class StackPart:
     """The outermost of them."""
     frames: tuple[StackFrame, ...]
     """Outermost first."""
-    tally: Tally
-    """Of all compiles below."""
+    counted: Callable[[Branch], Tally]
+
+    @property
+    def tally(self) -> Tally:
+        """Of all compiles below, by now."""
+        return self.counted(self.branch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,16 +149,15 @@ def _run_children(run: Run) -> list[Node]:
 
 
 def _process_children(process: Process) -> list[Node]:
-    nodes, without_id = [], []
-    for frame in process.frames.values():
-        if frame.key == NO_ID:
-            without_id = [compile_node(compile_) for compile_ in frame.compiles]
-        elif len(frame.compiles) == 1:
-            nodes.append(compile_node(frame.compiles[0]))
-        else:
-            ref = str(process.ref_of(frame.key))
-            nodes.append(Node(_absolute(process, frame.key), frame, ref, True))
-    return nodes + without_id
+    frames = sorted(process.frames.values(), key=lambda frame: frame.key == NO_ID)
+    return [frame_node(frame) for frame in frames]
+
+
+def frame_node(frame: Frame) -> Node:
+    """The node of a frame; of one with a single compile that compile's."""
+    if len(frame.compiles) == 1:
+        return compile_node(frame.compiles[0])
+    return Node(_absolute(frame.process, frame.key), frame, str(frame.ref), True)
 
 
 def _absolute(process: Process, compile_id: CompileId) -> str:

@@ -66,9 +66,9 @@ def artifacts(compile_: Compile) -> list[Place]:
     return [Place(str(a.ref), f"{a.ref}  {a.kind.title}") for a in artifacts_of(compile_)]
 
 
-def views() -> list[Place]:
+def views(run: Run) -> list[Place]:
     """The pages about the run."""
-    return [Place(page.ref, f"{page.ref}  {page.help}") for page in pages()]
+    return [Place(page.ref, f"{page.ref}  {page.help}") for page in pages(run)]
 
 
 def named(names: Names | None, ref: str) -> Iterator[Place]:
@@ -111,7 +111,7 @@ def everything(
     if current is not None:
         yield from artifacts(current)
     yield from named(names, ref)
-    yield from views()
+    yield from views(run)
     yield from nodes(run, compiles, ascii_)
     for compile_ in compiles:
         if compile_ is not current:

@@ -1,7 +1,7 @@
 """Which nodes of the tree are in sight: what is open, what a filter leaves, in which row each stands.
 
-Pure state; the widget draws it. Rows are remade from the open keys, so the tree may grow under it while a scan runs: the cost is
-that of the visible rows, not that of the run.
+Pure state; the widget draws it. Rows are remade from the open keys, so the tree may grow under it while a scan runs; what was
+there before is kept, so that this costs little per row that is not new (`KeptNodes`, and what a filter said of a compile).
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tltui.documents.tree.outline import Label, Node, Target, children, label
+from tltui.documents.tree.kept import KeptNodes
+from tltui.documents.tree.outline import Label, Node, Target, label
 from tltui.model.artifacts import Artifact
-from tltui.model.nodes import Compile
+from tltui.model.nodes import Compile, Frame
 from tltui.model.status import Status
 from tltui.text.pattern import compiled
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from tltui.documents.tree.stacks import StackOrder
 
 
+LONG = 100
+"""Nodes below one of which the rows are kept."""
 STATUSES = frozenset(str(status) for status in Status)
 
 
@@ -44,14 +47,19 @@ class Filter:
         self.left = 0
         """Compiles that it left, and all that it was asked about."""
         self.seen = 0
+        self._known: dict[Node, tuple[int, bool]] = {}
+        """Compile or frame → its stamp when it was looked at, and whether its line had the text. With its address it gets a new
+        node."""
 
     def takes(self, node: Node) -> bool:
         """Whether a compile or an artifact stays."""
         target = node.target
         if isinstance(target, Compile):
-            status = "" if target.status is None else str(target.status)
-            matches = status == self._status if self._status else self.names(node)
-            kept = (matches is not self.inverse) and not (self._status and not status)
+            if self._status:
+                status = "" if target.status is None else str(target.status)
+                kept = status != "" and (status == self._status) is not self.inverse
+            else:
+                kept = self._has(node) is not self.inverse
             self.seen += target.is_compile
             self.left += target.is_compile and kept
             return kept
@@ -59,15 +67,28 @@ class Filter:
 
     def names(self, node: Node) -> bool:
         """Whether the line of a node has the text; a status says nothing about other nodes than compiles."""
-        return not self._status and self._pattern.search(text_of(node)) is not None
+        return not self._status and self._has(node)
+
+    def _has(self, node: Node) -> bool:
+        target = node.target
+        if not isinstance(target, (Compile, Frame)):
+            return self._pattern.search(text_of(node)) is not None
+        stamp, has = self._known.get(node, (-1, False))
+        if stamp != target.stamp:
+            has = self._pattern.search(text_of(node)) is not None
+            self._known[node] = target.stamp, has
+        return has
 
 
 class OutlineRows:
     """The visible rows of an outline. The root stands in row 0 and is always open."""
 
-    def __init__(self, root: Node, below: Callable[[Node], list[Node]] = children) -> None:
+    def __init__(self, root: Node, below: Callable[[Node], list[Node]] | None = None) -> None:
         self._root = root
-        self._by_frames = self._below = below
+        self._by_frames = self._below = below or KeptNodes()
+        self._kept: dict[str, list[OutlineRow]] = {}
+        """Key of a node → the rows of its children, when these are many."""
+        self._held = ""
         self.order: StackOrder | None = None
         """Gives the nodes in the order of the stacks, None while they are in that of the frames."""
         self._filter: Filter | None = None
@@ -88,41 +109,63 @@ class OutlineRows:
         """(compiles that the filter leaves, all compiles); (0, 0) without one."""
         return (self._filter.left, self._filter.seen) if self._filter else (0, 0)
 
-    def refresh(self) -> None:
-        """Make the rows again from the run as it is now."""
+    def refresh(self, held: str | None = None) -> None:
+        """Make the rows again from the run as it is now. A filter leaves the node with the key `held`, whatever it says by then."""
         rows: list[OutlineRow] = [OutlineRow(self._root, 0)]
         if self._filter is not None:
             self._filter.left = self._filter.seen = 0
+        if held is not None:
+            self._held = held
         self._add(rows, self._root, 1)
         self.rows = rows
 
     def _add(self, rows: list[OutlineRow], node: Node, depth: int) -> bool:
         """Append what is visible below a node. True when the filter leaves something there."""
+        below = self._below(node)
+        if self._filter is None:
+            self._add_open(rows, self._rows_of(node, below, depth), depth)
+            return bool(below)
         found = False
-        for child in self._below(node):
+        for child in below:
             place = len(rows)
             rows.append(OutlineRow(child, depth))
-            if self._filter is None:
-                if child.key in self.open:
-                    self._add(rows, child, depth + 1)
-                kept = True
+            if self._filtered(rows, child, depth, self._filter):
+                found = True
             else:
-                kept = self._filtered(rows, child, depth, self._filter)
-            if not kept:
                 del rows[place:]
-            found = found or kept
         return found
+
+    def _add_open(self, rows: list[OutlineRow], own: list[OutlineRow], depth: int) -> None:
+        """Append rows, and what is below those that are open."""
+        at = 0
+        for place in [place for place, row in enumerate(own) if row.node.key in self.open]:
+            rows += own[at : place + 1]
+            at = place + 1
+            self._add(rows, own[place].node, depth + 1)
+        rows += own[at:]
+
+    def _rows_of(self, node: Node, below: list[Node], depth: int) -> list[OutlineRow]:
+        """The rows of the children of a node."""
+        if len(below) < LONG:
+            return [OutlineRow(child, depth) for child in below]
+        known = self._kept.get(node.key, [])
+        if known and known[0].depth != depth:
+            known = []
+        own = [row if row.node is child else OutlineRow(child, depth) for row, child in zip(known, below, strict=False)]
+        own += [OutlineRow(child, depth) for child in below[len(own) :]]
+        self._kept[node.key] = own
+        return own
 
     def _filtered(self, rows: list[OutlineRow], child: Node, depth: int, wanted: Filter) -> bool:
         """Append what a filter leaves below a node, whose row is there. Whether the node itself stays."""
         is_open = child.key in self.open
         if isinstance(child.target, (Compile, Artifact)):
-            kept = wanted.takes(child)
+            kept = wanted.takes(child) or child.key == self._held
             if kept and is_open:
                 self._add_all(rows, child, depth + 1)
             return kept
-        names_it = wanted.names(child)
-        if wanted.inverse and names_it:
+        names_it = wanted.names(child) or child.key == self._held
+        if wanted.inverse and names_it and child.key != self._held:
             return False
         kept = self._add(rows, child, depth + 1)
         if names_it and not kept and is_open:
@@ -138,16 +181,19 @@ class OutlineRows:
     def set_filter(self, text: str) -> None:
         """Show only what a `Filter` takes, and what is above and below it; '' shows all."""
         self._filter = Filter(text) if text.removeprefix("!").strip() else None
-        self.refresh()
+        self.refresh(held="")
 
     def set_order(self, order: StackOrder | None) -> None:
         """By stacks, or by frames again (None). What is open stays open."""
         self.order = order
         self._below = self._by_frames if order is None else order.below
+        self._kept.clear()
         self.refresh()
 
-    def row_of(self, key: str) -> int | None:
-        """The row of a node, None when it is not visible."""
+    def row_of(self, key: str, near: int = -1) -> int | None:
+        """The row of a node, None when it is not visible. It is looked for first in the row `near`."""
+        if 0 <= near < len(self.rows) and self.rows[near].node.key == key:
+            return near
         return next((place for place, row in enumerate(self.rows) if row.node.key == key), None)
 
     def is_open(self, place: int) -> bool:

@@ -15,6 +15,7 @@ from tltui.analyses.stacks.stacks import whole_stack
 from tltui.analyses.stacks.trie import AHEAD, Branch, Trie, without_suffix
 from tltui.documents.tree.outline import (
     Attempt,
+    CallGroup,
     Node,
     PhaseGroup,
     StackPart,
@@ -39,7 +40,7 @@ def keys_by_frames(run: Run, node: Node) -> list[str]:
     target = node.target
     if isinstance(target, (Rank, Process, Frame, Compile, Artifact)):
         return path_to(run, target)
-    if isinstance(target, (Attempt, UnitGroup, PhaseGroup)):
+    if isinstance(target, (Attempt, CallGroup, UnitGroup, PhaseGroup)):
         return [*path_to(run, target.owner), *(inside(compile_node(target.owner), node.key) or ())]
     return ["@run"]
 
@@ -112,8 +113,15 @@ class ProcessStacks:
         self._firsts: dict[int, Compile] = {}
         """`id` of a frame → the first of its compiles that has a stack."""
         self._keys: dict[str, Compile] = {}
-        self._tallies: dict[int, Tally] = {}
-        self._tally = Tally()
+        self._naming = -1
+        self._compile_nodes: dict[int, Node] = {}
+        self._shown: dict[int, list[Node]] = {}
+        """Number of a frame → the nodes for it and what it called."""
+        self._sums: dict[int, Tally] = {}
+        """Number of a frame → counts over all compiles below it."""
+        self._summed: dict[int, tuple[Tally, Branch]] = {}
+        """`id` of a compile → what of it is in these, and below which frame."""
+        self._summed_at: tuple[Tally, int, int] = (Tally(), 0, 0)
 
     def advance(self, end: float) -> bool:
         """Read stacks until a moment. True when all are read."""
@@ -137,30 +145,81 @@ class ProcessStacks:
             return
         branch = self._trie.insert(self.process, without_suffix(self.process, whole_stack(compile_, stack)))
         if branch is not self._trie.root:
+            self._changed(branch)
             branch.compiles.append(compile_)
             self._at[id(compile_)] = branch
             self._firsts.setdefault(id(compile_.frame), compile_)
 
+    def _changed(self, branch: Branch | None) -> None:
+        """Below a frame there is something new."""
+        while branch is not None:
+            self._shown.pop(branch.number, None)
+            branch = branch.parent
+
+    def _look(self) -> None:
+        """Take notice of what the run has become: addresses, compiles without a stack of their own, counts."""
+        process = self.process
+        if self._naming != process.naming.stamp:
+            self._naming = process.naming.stamp
+            self._compile_nodes.clear()
+            self._shown.clear()
+        now = process.tally, len(self._read), len(process.compiles)
+        if now == self._summed_at:
+            return
+        self._summed_at = now
+        for compile_ in process.compiles.values():
+            tally, before = self._summed.get(id(compile_), (None, None))
+            if tally is not compile_.tally:
+                near = compile_ if id(compile_) in self._at else self._sibling(compile_)
+                if near is not None:
+                    self._sum(compile_, self._at[id(near)], tally, before)
+
+    def _sum(self, compile_: Compile, branch: Branch, tally: Tally | None, before: Branch | None) -> None:
+        """Count a compile below a frame, and no longer what was counted of it below `before`."""
+        if before is not branch:
+            self._changed(before)
+            self._changed(branch)
+        for at, change in ((before, Tally() - (tally or Tally())), (branch, compile_.tally)):
+            step = at
+            while step is not None:
+                self._sums[step.number] = self._sums.get(step.number, Tally()) + change
+                step = step.parent
+        self._summed[id(compile_)] = compile_.tally, branch
+
+    def counted(self, branch: Branch) -> Tally:
+        """Counts over all compiles below a frame."""
+        self._look()
+        return self._sums.get(branch.number, Tally())
+
     def top(self) -> list[Node]:
         """The outermost frames, then what has no stack."""
+        self._look()
         nodes = self._nodes(self._trie.root.children.values())
         lost = [c for c in self.process.compiles.values() if id(c) not in self._at and self._sibling(c) is None]
         lost.sort(key=lambda c: c.id == NO_ID)
-        return nodes + [compile_node(c) for c in lost]
+        return nodes + [self._compile_node(c) for c in lost]
 
     def inside(self, head: Branch) -> list[Node]:
         """What is below a node: the compiles of its last frame, then what that called."""
+        self._look()
         last = _chain(head)[-1]
-        return [compile_node(c) for c in self._compiles(last)] + self._nodes(last.children.values())
+        return [self._compile_node(c) for c in self._compiles(last)] + self._nodes(last.children.values())
+
+    def _compile_node(self, compile_: Compile) -> Node:
+        found = self._compile_nodes.get(id(compile_))
+        if found is None:
+            found = self._compile_nodes[id(compile_)] = compile_node(compile_)
+        return found
 
     def _nodes(self, branches: Iterable[Branch]) -> list[Node]:
         found = []
         for branch in branches:
-            chain = _chain(branch)
-            if self._is_plain(chain):
-                found += self.inside(branch)
-            else:
-                found.append(self._node(branch, chain))
+            shown = self._shown.get(branch.number)
+            if shown is None:
+                chain = _chain(branch)
+                shown = self.inside(branch) if self._is_plain(chain) else [self._node(branch, chain)]
+                self._shown[branch.number] = shown
+            found += shown
         return found
 
     def _node(self, branch: Branch, chain: tuple[Branch, ...]) -> Node:
@@ -169,7 +228,7 @@ class ProcessStacks:
             own = self.process.ref
             ref = Ref(own.rank, own.process, view="stacks", n=branch.number)
         frames = tuple(step.frame for step in chain if step.frame is not None)
-        return Node(self._key(branch), StackPart(self.process, branch, frames, self._sum(branch)), str(ref), True)
+        return Node(self._key(branch), StackPart(self.process, branch, frames, self.counted), str(ref), True)
 
     def _key(self, branch: Branch) -> str:
         return f"{self.process.key}\0stack{branch.number}"
@@ -194,22 +253,6 @@ class ProcessStacks:
 
     def _sibling(self, compile_: Compile) -> Compile | None:
         return None if compile_.id == NO_ID else self._first(compile_.frame)
-
-    def _sum(self, branch: Branch) -> Tally:
-        """Counts over all compiles below a frame."""
-        if self._tally != self.process.tally:
-            self._tally = self.process.tally
-            self._tallies.clear()
-        found = self._tallies.get(branch.number)
-        if found is None:
-            found, waiting = Tally(), [branch]
-            while waiting:
-                at = waiting.pop()
-                for compile_ in self._compiles(at):
-                    found += compile_.tally
-                waiting += at.children.values()
-            self._tallies[branch.number] = found
-        return found
 
     def path(self, keys: list[str]) -> list[str] | None:
         """As `StackOrder.path`, for the compiles and frames of this process; None for others."""

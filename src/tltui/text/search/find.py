@@ -71,7 +71,7 @@ class Finder:
             yield from reversed(found)
 
     def _is_huge(self, first: int, stop: int) -> bool:
-        return stop == first + 1 and self._index.end(first) - self._index.start(first) > LONG
+        return stop == first + 1 and self._index.weight(first) > LONG
 
     def _hits(self, first: int, stop: int) -> Iterator[Hit | None]:
         data = self._index.block(first, stop)

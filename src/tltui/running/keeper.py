@@ -1,0 +1,318 @@
+"""The process that owns the terminal of a job and keeps what it prints. A program of its own: `python -I -S keeper.py …`.
+
+It has a session of its own, so that nothing that ends tltui, or the connection that tltui is used over, ends the job: the job has a
+pseudo-terminal, and who closes the other end of that hangs up on it. So this process holds it until nobody has it open any more.
+
+Whatever the job prints is appended to a file, byte by byte, as fast as it comes: nobody who looks at it can make the job wait. Of
+a full disk the state says how many bytes are missing, and the job goes on.
+
+Standard input are orders, a line each: `signal N`, `size COLUMNS ROWS`. Its end means that nobody gives orders any more. Standard
+output gets one line when the job has begun, or could not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import selectors
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import termios
+import time
+from types import FrameType
+from typing import Any
+
+MARK = "tltui run"
+SHELL = "/bin/sh"
+BLOCK = 1 << 16
+LAST = 4 << 20
+"""Bytes that are taken at most between the end of the job and the word of it: what it left behind may print for ever."""
+AGAIN = 1.0
+"""Seconds after which a terminal that nobody has open is looked at again: a process may open it by its name."""
+TELL = 0.5
+"""Seconds between two words on bytes that could not be kept."""
+ROOM = 4096
+"""Bytes of the state, at least. It is made so large at the beginning, so that a full disk cannot keep it from being written."""
+KEPT_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGTTOU, signal.SIGPIPE)
+
+
+class State:
+    """What is said of the job, rewritten in its place."""
+
+    def __init__(self, path: str, command: list[str]) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        self.says: dict[str, Any] = {
+            "written_by": MARK, "command": command, "directory": os.getcwd(), "host": socket.gethostname(),
+            "keeper": os.getpid(), "keeper_began": _began(), "pid": 0, "began": time.time(), "ended": None, "code": None,
+            "held": False, "missing": 0, "why": "",
+        }  # fmt: skip
+        self._room = max(ROOM, len(json.dumps(self.says)) + ROOM // 2)
+        self.write()
+
+    def write(self) -> None:
+        """Write it down. Where that fails who reads it learns less, and the job goes on."""
+        text = json.dumps(self.says).encode("ascii").ljust(self._room - 1) + b"\n"
+        with contextlib.suppress(OSError):
+            os.pwrite(self._file, text, 0)
+
+
+class Keeper:
+    """One job and its terminal."""
+
+    def __init__(self, output: str, state: str, columns: int, rows: int, command: list[str]) -> None:
+        self._command = command
+        self._output = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        self._state = State(state, command)
+        self._master, self._slave = os.openpty()
+        self._name = os.ttyname(self._slave)
+        _as_written(self._slave)
+        self.resize(columns, rows)
+        self._select = selectors.DefaultSelector()
+        self._job: subprocess.Popen[bytes] | None = None
+        self._orders = b""
+        self._told = 0.0
+        self._is_new = False  # the state has something that is not written yet
+
+    # the job
+
+    def begin(self) -> str:
+        """Start the job; what to tell who waits for that."""
+        # this process is the leader of the session: were it the job, its end would hang up on all that it left behind
+        fcntl.ioctl(self._slave, termios.TIOCSCTTY, 0)
+        try:
+            self._job = self._started()
+        except OSError as error:
+            code = 127 if error.errno == errno.ENOENT else 126
+            self._state.says.update(ended=time.time(), code=code, why=error.strerror or str(error))
+            self._state.write()
+            return f"failed {code} {error.strerror or error}"
+        except ValueError as error:  # a NUL in a word
+            return f"failed 126 {error}"
+        finally:
+            os.close(self._slave)
+        self._state.says["pid"] = self._job.pid
+        self._state.write()
+        return f"pid {self._job.pid}"
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        command = self._command
+        for _ in range(2):
+            try:
+                return subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=self._slave, stderr=self._slave,
+                    preexec_fn=self._in_front,  # noqa: PLW1509  (there are no threads here)
+                )  # fmt: skip
+            except OSError as error:
+                script = shutil.which(command[0])
+                if error.errno != errno.ENOEXEC or script is None:
+                    raise
+                command = [SHELL, script, *command[1:]]  # a script without #!, as any shell runs it
+        raise OSError(errno.ENOEXEC, os.strerror(errno.ENOEXEC))
+
+    def _in_front(self) -> None:
+        """In the job, before its program: a process group of its own, which has the terminal; signals as any program finds them."""
+        os.setpgid(0, 0)
+        signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+        os.tcsetpgrp(self._slave, os.getpid())
+        for number in KEPT_SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+
+    def keep(self) -> None:
+        """Keep what is printed until the job has ended and nobody has its terminal open."""
+        wake, woken = os.pipe()
+        for file in (wake, woken):
+            os.set_blocking(file, False)
+        signal.set_wakeup_fd(woken)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, self._pass_on)
+        os.set_blocking(self._master, False)
+        select = self._select
+        select.register(wake, selectors.EVENT_READ, "wake")
+        select.register(self._master, selectors.EVENT_READ, "output")
+        select.register(0, selectors.EVENT_READ, "orders")
+        is_open = True
+        while True:
+            ready = [key.data for key, _ in select.select(AGAIN if self._is_new or not is_open else None)]
+            if "wake" in ready:
+                _drain(wake)
+            if "orders" in ready:
+                self._take_orders()
+            if "output" in ready or not is_open:
+                was_open, is_open = is_open, self._take_output(BLOCK) >= 0
+                if was_open and not is_open:
+                    select.unregister(self._master)
+                elif is_open and not was_open:
+                    select.register(self._master, selectors.EVENT_READ, "output")
+            if self._has_ended() and not is_open:
+                break
+            self._tell_missing()
+        self._end()
+
+    def _has_ended(self) -> bool:
+        """Whether the job has. The first time, what it printed last is taken, then the word is given."""
+        assert self._job is not None
+        if self._job.returncode is not None:
+            return True
+        if self._job.poll() is None:
+            return False
+        taken = 0
+        while taken < LAST and (size := self._take_output(BLOCK)) > 0:
+            taken += size
+        self._state.says.update(ended=time.time(), code=self._job.returncode, held=size >= 0)
+        self._state.write()
+        return True
+
+    def _end(self) -> None:
+        """Nobody has the terminal any more. Those that are left in the job's group are not hung up on."""
+        self._state.says["held"] = False
+        self._state.write()
+        with contextlib.suppress(OSError):
+            os.tcsetpgrp(os.open(self._name, os.O_RDWR | os.O_NOCTTY), os.getpgrp())
+
+    # what it prints
+
+    def _take_output(self, size: int) -> int:
+        """Keep what is there, up to so many bytes; their number, -1 where nobody has the terminal open."""
+        try:
+            data = os.read(self._master, size)
+        except BlockingIOError:
+            return 0
+        except OSError:  # how Linux says that the last one has closed it
+            return -1
+        if not data:
+            return -1
+        self._write(data)
+        return len(data)
+
+    def _write(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            try:
+                rest = rest[os.write(self._output, rest) :]
+            except OSError as error:
+                self._state.says["missing"] += len(rest)
+                self._state.says["why"] = error.strerror or str(error)
+                self._is_new = True
+                return
+
+    def _tell_missing(self) -> None:
+        now = time.monotonic()
+        if self._is_new and now - self._told >= TELL:
+            self._told, self._is_new = now, False
+            self._state.write()
+
+    # orders
+
+    def _take_orders(self) -> None:
+        try:
+            data = os.read(0, 4096)
+        except OSError:
+            data = b""
+        if not data:
+            self._select.unregister(0)
+            return
+        *lines, self._orders = (self._orders + data).split(b"\n")
+        for line in lines:
+            word, *numbers = line.split()
+            if word == b"signal":
+                self.signal(int(numbers[0]))
+            elif word == b"size":
+                self.resize(int(numbers[0]), int(numbers[1]))
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Give the terminal another size; the job is told by SIGWINCH."""
+        with contextlib.suppress(OSError):
+            fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def signal(self, number: int) -> None:
+        """Send a signal as a terminal does: to the group that is in front, and to that of the job. SIGKILL goes to all that the job
+        started, as far as they can be found: nobody else ends them."""
+        assert self._job is not None
+        groups = {self._job.pid}
+        with contextlib.suppress(OSError):
+            groups.add(os.tcgetpgrp(self._master))
+        found = _descendants(self._job.pid) if number == signal.SIGKILL else []
+        for group in groups - {os.getpgrp(), 0}:
+            with contextlib.suppress(OSError):
+                os.killpg(group, number)
+        for pid in found:
+            with contextlib.suppress(OSError):
+                os.kill(pid, number)
+
+    def _pass_on(self, number: int, frame: FrameType | None) -> None:
+        """Who ends this process means the job."""
+        self.signal(number)
+
+
+def _as_written(terminal: int) -> None:
+    """What is printed comes out as it was written: no carriage return before line ends; nothing typed is echoed."""
+    modes = termios.tcgetattr(terminal)
+    modes[1] &= ~termios.OPOST
+    modes[3] &= ~termios.ECHO
+    termios.tcsetattr(terminal, termios.TCSANOW, modes)
+
+
+def _drain(pipe: int) -> None:
+    with contextlib.suppress(BlockingIOError):
+        while os.read(pipe, 4096):
+            continue
+
+
+def _fields(pid: int | str) -> list[str]:
+    """The fields of /proc/PID/stat behind the name: state, parent …"""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].decode("ascii", "replace").split()
+    except OSError:
+        return []
+
+
+def _began() -> str:
+    fields = _fields("self")
+    return fields[19] if len(fields) > 19 else ""
+
+
+def _descendants(pid: int) -> list[int]:
+    """All processes that a process started, and those that these did."""
+    try:
+        numbers = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []
+    children: dict[int, list[int]] = {}
+    for number in numbers:
+        fields = _fields(number)
+        if len(fields) > 1:
+            children.setdefault(int(fields[1]), []).append(number)
+    found, queue = [], [pid]
+    while queue:
+        below = children.get(queue.pop(), [])
+        found += below
+        queue += below
+    return found
+
+
+def main() -> int:
+    """`keeper.py OUTPUT STATE COLUMNS ROWS COMMAND…`"""
+    for number in KEPT_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    output, state, columns, rows, *command = sys.argv[1:]
+    keeper = Keeper(output, state, int(columns), int(rows), command)
+    said = keeper.begin()
+    with contextlib.suppress(OSError):
+        os.write(1, said.encode("utf-8", "replace") + b"\n")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    if not said.startswith("pid "):
+        return 1
+    keeper.keep()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,250 @@
+"""The part of the tree that draws, and that stands still while the run grows.
+
+Only the rows in sight are drawn, and only those are repainted that say something else than before: over SSH bytes are dear. The
+node under the cursor stays under it and in its screen row, whatever comes in above.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Region, Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.timer import Timer
+
+from tltui.documents.tree.function_names import FunctionNames
+from tltui.documents.tree.outline import Label, Node, label
+from tltui.documents.tree.rows import OutlineRow, OutlineRows
+from tltui.documents.tree.stacks import keys_by_frames
+from tltui.model.nodes import Compile
+from tltui.model.ref import NO_ID
+from tltui.model.run import Run
+from tltui.text import tokens
+from tltui.text.document import Piece
+from tltui.text.sanitize import sanitize
+from tltui.text.width import cells as cell_len
+from tltui.text.width import fit
+from tltui.widgets.bars import LINE_STYLES
+from tltui.widgets.standing import stand
+
+INDENT = 2
+SOON = 0.01
+"""Seconds until the next slice of stacks is read: keys come first."""
+ENOUGH = 24
+"""Cells in which a name can be recognised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What a screen row says."""
+
+    depth: int
+    mark: str
+    is_cursor: bool
+    said: Label
+
+
+class TreeCanvas(ScrollView, can_focus=True, inherit_bindings=False):
+    """Draws an `OutlineRows` with a cursor."""
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"tree--tok-{name}" for name in LINE_STYLES} | {
+        "tree--cursor",
+        "tree--fold",
+    }
+
+    def __init__(
+        self,
+        rows: OutlineRows,
+        *,
+        mouse: bool = True,
+        ascii_only: bool = False,
+        id: str | None = None,  # noqa: A002  (Textual's name for it)
+    ) -> None:
+        super().__init__(id=id)
+        self.outline = rows
+        self.names = FunctionNames()
+        self._mouse = mouse
+        self._ascii = ascii_only
+        self._cursor = 0
+        self._is_at_end = False
+        """Whether somebody went to the last row: then new rows below come into sight."""
+        self._is_following = False
+        self._floor = 0
+        """Rows that there are at least: of a tree that stood still while it grew above the cursor the end may be in sight."""
+        self._asking: Timer | None = None
+        self._styles: dict[str, Style] = {}
+        self._drawn: dict[int, Drawn | None] = {}
+        """Screen row → what was drawn there last."""
+
+    # what others may ask
+
+    @property
+    def node(self) -> Node:
+        """The node under the cursor."""
+        return self.outline.rows[self._cursor].node
+
+    @property
+    def cursor(self) -> int:
+        """The row of the cursor, from 0."""
+        return self._cursor
+
+    # growth
+
+    def on_mount(self) -> None:
+        """Textual calls this when the widget is in its place."""
+        self._resized()
+
+    def run_changed(self, is_new: bool) -> None:
+        """The run has grown. The cursor stays on its node, and that where it is on the screen; without it what stands above."""
+        if is_new and self.outline.order is not None and not self.outline.order.advance():
+            self.set_timer(SOON, lambda: self.run_changed(True))
+        before, top = self._cursor, self.scroll_offset.y
+        node, above = self.node, self.outline.rows[min(top, len(self.outline) - 1)].node
+        self.outline.refresh(held=node.key)
+        self._cursor = self._place_of(node, before)
+        if top <= before < top + self.size.height:
+            top += self._cursor - before
+        else:
+            place = self.outline.row_of(above.key, top)
+            top = top if place is None else place
+        if not self.scroll_offset.y and len(self.outline) <= self.size.height:
+            top = 0  # all of it is in sight, and stays so
+        elif self._is_at_end:
+            top = min(max(len(self.outline) - self.size.height, 0), self._cursor)
+        self._stand(top)
+        self.repaint_changed()
+
+    def _is_last(self, place: int) -> bool:
+        """Whether a row is the last one, not counting the records without an id: they always stand behind what is new."""
+        behind = self.outline.rows[place + 1 :][:2]
+        return not behind or (len(behind) == 1 and isinstance(last := behind[0].node.target, Compile) and last.id == NO_ID)
+
+    def _place_of(self, node: Node, near: int) -> int:
+        """The row of a node. What it came into since is opened: a second compile makes a frame of the first one."""
+        place = self.outline.row_of(node.key, near)
+        run = self.outline.rows[0].node.target
+        if place is None and isinstance(run, Run) and len(keys := keys_by_frames(run, node)) > 1:
+            place = self.outline.reveal(keys)
+        return min(near, len(self.outline) - 1) if place is None else place
+
+    def _stand(self, top: int) -> None:
+        """Show the tree from row `top` on, without a repaint."""
+        if not self.size.height:
+            self._resized()
+            return
+        self._floor = max(top, 0) + self.size.height
+        stand(self, Size(self.size.width, max(len(self.outline), self._floor)), top)
+
+    def _resized(self) -> None:
+        rows = max(len(self.outline), min(self._floor, self.scroll_offset.y + self.size.height))
+        self.virtual_size = Size(self.size.width, rows)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """What stood below the end while the tree stood still goes when it is scrolled."""
+        super().watch_scroll_y(old_value, new_value)
+        if round(old_value) != round(new_value):
+            self._is_at_end = self._is_at_end and self._is_following
+            if self._floor:
+                self.call_later(self._resized)
+
+    def _scroll(self, top: int) -> None:
+        self._is_following = True
+        try:
+            self.scroll_to(y=top, animate=False, immediate=True)
+        finally:
+            self._is_following = False
+
+    def repaint_changed(self) -> None:
+        """Repaint those rows in sight that are to say something else than they did."""
+        for y in range(self.size.height):
+            if self._drawn.get(y) != self._said(y):
+                self.refresh(Region(0, y, self.size.width, 1))
+
+    # drawing
+
+    def notify_style_update(self) -> None:
+        """Textual calls this when colours may have changed."""
+        super().notify_style_update()
+        self._styles.clear()
+
+    def _style(self, name: str) -> Style:
+        style = self._styles.get(name)
+        if style is None:
+            style = self.get_component_rich_style(f"tree--{name}", partial=True, default=Style.null())
+            self._styles[name] = style
+        return style
+
+    def _said(self, y: int) -> Drawn | None:
+        """What a screen row is to say; None below the last node."""
+        place = self.scroll_offset.y + y
+        if place >= len(self.outline):
+            return None
+        row = self.outline.rows[place]
+        try:
+            said = label(row.node, self._ascii, self.names)
+        except Exception as error:
+            said = Label(((f"tltui could not name this: {type(error).__name__}", tokens.ERROR),))
+        if self.names.is_asked and self._asking is None:
+            self._asking = self.set_timer(SOON, self._ask_names)
+        return Drawn(row.depth, self._mark(row), place == self._cursor, said)
+
+    def render_line(self, y: int) -> Strip:
+        """One screen row."""
+        width, base = self.size.width, self.rich_style
+        drawn = self._drawn[y] = self._said(y)
+        if drawn is None:
+            return Strip.blank(width, base)
+        if drawn.is_cursor:
+            base += self._style("cursor")
+        # the last cell stays free: the document begins beside it
+        return Strip([*self._segments(drawn, width - 1), Segment(" ")]).apply_style(base)
+
+    def _segments(self, drawn: Drawn, width: int) -> list[Segment]:
+        """The label in `width` cells: indentation and mark, left, as much of the detail as fits, right."""
+        said = drawn.said
+        right = [(sanitize(_text(piece)), _style_of(piece)) for piece in said.right]
+        right_width = sum(cell_len(text) for text, _ in right)
+        left_pieces = [(sanitize(_text(piece)), _style_of(piece)) for piece in said.left]
+        left_width = sum(cell_len(text) for text, _ in left_pieces)
+        lead = " " * (INDENT * max(drawn.depth - 1, 0))
+        room = width - len(lead) - 2
+        if left_width + right_width + 1 > room and room - right_width < ENOUGH:
+            # narrow: what a thing is matters more than how long it took
+            right = [(text, style) for text, style in right if style not in (tokens.DIM,)]
+            right_width = sum(cell_len(text) for text, _ in right)
+            if min(left_width, room // 2) + right_width + 1 > room:
+                right, right_width = [], 0
+        segments = [Segment(lead), Segment(drawn.mark + " ", self._style("fold"))]
+        detail = [(sanitize(_text(piece)), _style_of(piece)) for piece in said.detail]
+        left = room - right_width - (1 if right else 0)
+        for text, style in (*left_pieces, *detail):
+            shown = fit(text, max(left, 0), "~" if self._ascii else "…")
+            left -= cell_len(shown)
+            segments.append(Segment(shown, self._style(f"tok-{style}") if style else None))
+            if left <= 0:
+                break
+        segments.append(Segment(" " * (max(left, 0) + (1 if right else 0))))
+        segments += [Segment(text, self._style(f"tok-{style}") if style else None) for text, style in right]
+        return segments
+
+    def _mark(self, row: OutlineRow) -> str:
+        if not row.node.expandable:
+            return " "
+        is_open = row.node.key in self.outline.open
+        return ("v" if is_open else ">") if self._ascii else ("▾" if is_open else "▸")
+
+    def _ask_names(self) -> None:
+        """Names of functions are wanted."""
+        self._asking = None
+
+def _text(piece: Piece) -> str:
+    return piece if isinstance(piece, str) else piece[0]
+
+
+def _style_of(piece: Piece) -> str:
+    return "" if isinstance(piece, str) else piece[1]

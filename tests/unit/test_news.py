@@ -18,6 +18,7 @@ from tltui.analyses.news import News, Watch, What
 from tltui.documents.parts.news import Told, told
 from tltui.documents.tail import Layout, TailLine, in_order, line_of
 from tltui.model.follow import DELETED, Follower
+from tltui.model.nodes import Compile
 from tltui.model.run import Run, settle
 from tltui.model.status import Status, status_of
 from tltui.sources.discover import Discovery, NothingFound
@@ -99,6 +100,8 @@ def assert_agrees(followed: Followed) -> None:
     for news, line in zip(followed.news, followed.lines, strict=True):
         if news.what in ENDS and not line.text.startswith("backward"):
             assert line.ref not in ends
+            compile_ = followed.run.resolve(line.ref)
+            assert isinstance(compile_, Compile) and line.function == compile_.frame.code[0]
             ends[line.ref] = line.status
     compiles = [compile_ for compile_ in followed.run.compiles() if compile_.is_compile]
     assert ends == {str(c.ref): status_of(replace(c.facts, backward_failed=False)) for c in compiles}
@@ -182,8 +185,9 @@ def test_a_recompile_is_told_when_its_graph_is_there(writing: Writing) -> None:
     assert writing.write(reasons) == []
     assert writing.write(mt.start(**ids(1))) == ["begun [0/1] begun again"]
     assert writing.write(mt.record("create_symbol", {"symbol": "s0", "val": "5", "source": "L['n']"}, **ids(1))) == []
-    assert writing.write(mt.record("dynamo_output_graph", {}, "graph", **ids(1))) == ["recompile [0/1] recompile: n: 2 → 5"]
-    assert writing.write(mt.record("dynamo_output_graph", {}, "graph", **ids(1))) == []
+    graph = mt.record("dynamo_output_graph", {}, "graph", **ids(1))
+    assert writing.write(graph) == ["recompile [0/1] recompile: int value, n: 2 → 5"]
+    assert writing.write(graph) == []
     assert writing.write(ended(1)) == ["ended [0/1] ended 1.50 s"]
 
 
@@ -191,7 +195,7 @@ def test_a_recompile_without_a_graph_is_told_with_its_end(writing: Writing) -> N
     writing.write(mt.start(**ids()), ended())
     writing.write(mt.artifact("recompile_reasons", '["0/0: n == 2"]', **ids(1)), mt.start(**ids(1)))
     assert writing.write(ended(1, graph_op_count=None)) == [
-        "recompile [0/1] recompile: n: no longer 2", "ended [0/1] ended 1.50 s, no operations were captured",
+        "recompile [0/1] recompile: int value, n: no longer 2", "ended [0/1] ended 1.50 s, no operations were captured",
     ]  # fmt: skip
 
 
@@ -200,7 +204,7 @@ def test_reasons_that_come_after_the_start(writing: Writing) -> None:
     assert writing.write(mt.start(**ids(1)), mt.record("dynamo_output_graph", {}, "graph", **ids(1))) == ["begun [0/1] begun again"]
     reasons = mt.artifact("recompile_reasons", '["0/0: tensor \'x\' size mismatch at index 0. expected 3, actual 5"]', **ids(1))
     assert writing.write(reasons) == []
-    assert writing.write(ended(1))[0] == "recompile [0/1] recompile: x dim 0: 3 → 5"
+    assert writing.write(ended(1))[0] == "recompile [0/1] recompile: tensor size, x dim 0: 3 → 5"
 
 
 def test_a_function_that_is_given_up_and_one_at_the_limit(writing: Writing) -> None:
@@ -262,7 +266,7 @@ def test_reasons_of_an_id_that_begins_again_are_not_those_of_the_older_compile(w
     assert writing.write(mt.artifact("recompile_reasons", '["0/0: n == 2"]', **ids(1))) == []
     assert writing.write(mt.start(**ids(1))) == ["begun [0/1~2] begun again"]
     graph = mt.record("dynamo_output_graph", {}, "graph", **ids(1))
-    assert writing.write(graph) == ["recompile [0/1~2] recompile: n: no longer 2"]
+    assert writing.write(graph) == ["recompile [0/1~2] recompile: int value, n: no longer 2"]
 
 
 def test_what_was_there_is_not_told_to_who_came_later(tmp_path: Path) -> None:
@@ -271,7 +275,7 @@ def test_what_was_there_is_not_told_to_who_came_later(tmp_path: Path) -> None:
     writing = Writing(tmp_path / "trace", *ready, quiet=True)
     assert writing.followed.news == []
     graph = mt.record("dynamo_output_graph", {}, "graph", **ids(1))
-    assert writing.write(graph) == ["recompile [0/1] recompile: n: no longer 2"]
+    assert writing.write(graph) == ["recompile [0/1] recompile: int value, n: no longer 2"]
     assert Watch(writing.followed.run, quiet=True)._open.popitem()[1].told, "its graph was there"
     assert writing.write(ended(1)) == ["ended [0/1] ended 1.50 s"]
     late = Watch(writing.followed.run, quiet=True)

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from queue import Queue
@@ -19,6 +20,8 @@ from jsonschema import Draft202012Validator
 from real import ROOT, TRACES
 
 import tltui
+import tltui.cli.tail
+import tltui.model.follow
 from tltui.cli import main
 
 SOURCES = str(Path(tltui.__file__).parents[1])
@@ -275,6 +278,26 @@ def test_a_log_that_cannot_be_read(tail: Command, trace: Path, monkeypatch: pyte
     assert found[0] == 2
     assert found[2] == f"tltui: {path}: Permission denied\n"
     assert len(found[1]) == 1 and found[1][0].endswith("Permission denied")
+
+
+def test_before_it_gives_up_it_looks_at_everything(tail: Command, trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that has been quiet for long is looked at now and then only: what came meanwhile is not lost."""
+    job = Job(trace)
+    job.write(start())
+    monkeypatch.setattr(tltui.model.follow.Follower, "look", lambda self: iter(()))  # type: ignore[attr-defined]
+    paused = []
+
+    def pause(self: object, wait: float = 0.5) -> bool:
+        if not paused:
+            job.write(start(1))
+        paused.append(wait)
+        time.sleep(0.05)
+        return False
+
+    monkeypatch.setattr(tltui.cli.tail._Tail, "_pause", pause)  # type: ignore[attr-defined]
+    code, lines, err = tail(str(trace), "--until-idle", "0.3")
+    assert (code, err) == (0, "tltui: nothing was written for 0.3 s\n")
+    assert "[1/0]" in lines[-1] and len(lines) == 3
 
 
 def test_what_is_idle_is_measured_from_the_last_write(trace: Path) -> None:

@@ -76,9 +76,7 @@ class News:
     record: int | None = None
     """The record that tells; None where none does. Its time is that of the news."""
     key: CompileKey | None = None
-    """The compile that it is about."""
-    ref: str = ""
-    """The address of the compile, or of the process, as it is now."""
+    """The compile that it is about. Its address is known when all that was found has been taken over: others may come with it."""
     label: str = ""
     """`[2/0]`"""
     rank: int | None = None
@@ -161,8 +159,6 @@ class Watch:
 
     def take(self, event: Event, delta: Delta) -> list[News]:
         """The news of an event that the run has taken over."""
-        if delta.new:
-            self._run.ranks  # noqa: B018 - what addresses are called depends on it
         if isinstance(event, Read):
             return self._quietly(event.log) if event.log in self._unread else list(self._read(event, delta))
         if isinstance(event, Moved):
@@ -309,13 +305,13 @@ class Watch:
     def _of(self, what: What, number: int, record: int, owner: Compile, text: str = "") -> News:
         process = owner.process
         return News(
-            what, number, record, owner.key, str(owner.ref), owner.label, process.rank, process.key, _name(owner, record),
+            what, number, record, owner.key, owner.label, process.rank, process.key, _name(owner, record),
             text=text,
         )  # fmt: skip
 
     def _of_process(self, what: What, number: int, record: int, process: Process) -> News:
         return News(
-            what, number, record, ref=str(process.ref), rank=process.rank, process=process.key, text=f"process {process.pid}"
+            what, number, record, rank=process.rank, process=process.key, text=f"process {process.pid}"
         )
 
     def _of_log(self, what: What, number: int, text: str) -> News:
@@ -324,7 +320,7 @@ class Watch:
         if not model.processes:
             return News(what, number, record, text=text)
         process = model.processes[0]
-        return News(what, number, record, ref=str(process.ref), rank=process.rank, process=process.key, text=text)
+        return News(what, number, record, rank=process.rank, process=process.key, text=text)
 
 
 def _outcome(news: News, facts: Facts) -> News:

@@ -170,7 +170,8 @@ class _Tail:
         while True:
             streams: dict[int, deque[News]] = {}
             over, is_new = [], False
-            for event in follower.read() if is_first else follower.look():
+            # before it ends everything is looked at: a file that has been quiet for long has its turn now and then only
+            for event in follower.read() if is_first or self._is_idle() else follower.look():
                 delta = run.take(event)
                 is_new |= delta.new
                 self._note(event)

@@ -10,6 +10,7 @@ from tltui.analyses.problems.breaks import LIMIT, GraphBreak, from_restart, know
 from tltui.analyses.problems.failures import Failure, known_failures
 from tltui.analyses.problems.problems import limit_stated
 from tltui.analyses.prose.traceback import last_raised, read_traceback
+from tltui.analyses.recompiles import causes
 from tltui.analyses.recompiles.explained import explained_of
 from tltui.analyses.torch_version import version_by_metrics
 from tltui.documents import format as fmt
@@ -149,7 +150,8 @@ def _recompile(compile_: Compile) -> Told:
     reason = shown[0]
     own = next(iter(reason.stack), None) if reason.whose else None
     place = (own.file, own.line) if own is not None else (reason.file, reason.line)
-    return Told(f"recompile: {said_of(reason, found).replace('  ', ': ', 1)}", *place)
+    said, kind = said_of(reason, found).replace("  ", ": ", 1), "" if reason.cause == causes.OTHER else f"{reason.cause}, "
+    return Told(f"recompile: {kind}{said}", *place)
 
 
 def _failure(compile_: Compile, backward: bool) -> Failure | None:

@@ -64,11 +64,11 @@ def test_who_has_it_open_for_writing_has_not_ended(log: Path, local: None) -> No
 def test_a_job_that_hangs_for_an_hour_has_not_ended(log: Path) -> None:
     os.utime(log, (time.time() - 3600,) * 2)
     process = held(log, "a")
-    assert Writers().over({str(log): os.stat(log)}) == set()
+    assert Writers().abandoned({str(log): os.stat(log)}) == set()
     process.communicate()
-    assert Writers().over({str(log): os.stat(log)}) == {str(log)}
+    assert Writers().abandoned({str(log): os.stat(log)}) == {str(log)}
     os.utime(log)
-    assert Writers().over({str(log): os.stat(log)}) == set(), "too young to tell without a look at who writes"
+    assert Writers().abandoned({str(log): os.stat(log)}) == set(), "too young to tell without a look at who writes"
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="no /proc here")

@@ -106,7 +106,7 @@ class Follower:
             if number not in look:
                 yield from self._stat(number, look)
         new = {self._logs[number].path: status for number, status in look.items() if self._logs[number].seen == (-1, -1)}
-        over = self._writers.over(new) if not self._is_over else set(new)
+        over = self._writers.abandoned(new) if not self._is_over else set(new)
         for number, status in look.items():
             yield from self._read(number, status, self._is_over or self._logs[number].path in over, size)
         # only then: looking at all processes takes long where there are many. What is there when nobody writes any more is all

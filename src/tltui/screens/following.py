@@ -7,7 +7,6 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from textual.timer import Timer
 
@@ -16,15 +15,13 @@ from tltui.documents.tree.header import QUIET, Live, Silent, silence
 from tltui.messages import Scanned
 from tltui.model.follow import Follower
 from tltui.model.run import Event, Lost, Unreadable, settle
+from tltui.screens.main_screen import MainScreen
 from tltui.screens.noticing import Noticing
 from tltui.sources.discover import Discovery
 from tltui.text import tokens
 from tltui.trace.files import NO_LONGER
 from tltui.work.scanning import Scan
 from tltui.work.scheduler import Steps
-
-if TYPE_CHECKING:
-    from tltui.screens.browser import Browser
 
 REDRAW = 0.5
 """Seconds between two redraws."""
@@ -41,7 +38,7 @@ class Following:
 
     def __init__(
         self,
-        bench: Browser,
+        bench: MainScreen,
         faulted: Callable[[BaseException], object],
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,

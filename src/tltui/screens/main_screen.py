@@ -196,6 +196,12 @@ class MainScreen(Workbench[None]):
         """The cursor of the tree is the user's from now on: nothing moves it to what is interesting."""
         self._steered = True
 
+    def run_changed(self, is_new: bool, is_read: bool) -> None:
+        """The run has grown."""
+
+    def say_run(self) -> None:
+        """Say in the line above what there is to say now."""
+
     def job_changed(self, remark: str) -> None:
         """What is known of the job that was started changed."""
 

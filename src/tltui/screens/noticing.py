@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tltui.analyses.news import News, Watch, What
 from tltui.commands import BY_ID, shown
 from tltui.model.run import Delta, Event
 from tltui.model.status import Status, glyph
+from tltui.screens.main_screen import MainScreen
 from tltui.text import tokens
 from tltui.work.scheduler import Steps
-
-if TYPE_CHECKING:
-    from tltui.screens.browser import Browser
 
 WORST = (What.ERROR, What.EAGER, What.LIMIT, What.BREAK)
 """What is worth a remark, the worst first. What happens to the files is told by itself."""
@@ -23,7 +19,7 @@ COMMAND = BY_ID["app.news"]
 class Noticing:
     """Watches what is taken over once all that was there has been read."""
 
-    def __init__(self, bench: Browser) -> None:
+    def __init__(self, bench: MainScreen) -> None:
         self._bench = bench
         self._run = bench.trace
         self._watch: Watch | None = None

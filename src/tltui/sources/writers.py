@@ -1,8 +1,8 @@
 """Whether anybody may still write into a log.
 
-A log has ended when it lies on a file system of this host and no process here has it open for writing. Where that cannot be known (a
-network file system, processes of other users, no `/proc`) it has when it was older than `QUIET` when it was opened, unless a process
-here has it open.
+A log has ended when it lies on a file system of this host and no process here has it open for writing. Where that cannot be known
+(a network file system, processes of other users, no `/proc`) it has when it was older than `QUIET` when it was opened, unless a
+process here has it open.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Writers:
         """Whether a file was last changed so long ago that its writer must have ended."""
         return self._clock() - status.st_mtime > QUIET
 
-    def over(self, files: dict[str, os.stat_result]) -> set[str]:
+    def abandoned(self, files: dict[str, os.stat_result]) -> set[str]:
         """Those of these paths that are quiet and that no process here has open: a job may hang for hours and still be there."""
         old = {path: identity_of(status) for path, status in files.items() if self.quiet(status)}
         found = held(set(old.values()), self._proc) if old else None

@@ -60,6 +60,7 @@ async def shown(printing: Printing, lines: int = 40) -> AsyncIterator[Driver]:
         driver = Driver(app, pilot)
         await driver.until(lambda: app.browser.is_mounted and "waiting for the first record" in screen_text(app))
         await driver.shown("@output")
+        await driver.until(lambda: app.browser.document_view.has_focus)
         yield driver
     assert app.faults == []
 
@@ -123,6 +124,7 @@ async def test_a_selection_stays(printing: Printing) -> None:
     async with shown(printing) as driver:
         await driver.until(lambda: "two" in screen_text(driver.app))
         await driver.press("V")
+        await driver.until(lambda: driver.browser.document_view.selected_lines() == (1, 2))
         printing.write("three\n")
         await driver.until(lambda: "three" in screen_text(driver.app))
         assert driver.browser.document_view.selected_lines() == (1, 2)

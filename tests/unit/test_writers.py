@@ -120,3 +120,19 @@ def test_the_innermost_mount_tells_the_file_system(tmp_path: Path) -> None:
     assert [look._file_system(path) for path in ("/tmp/a", "/home/me/a", "/home/my jobs/a", "/home/my jobsx", "/scratch/a")] == [
         "ext4", "nfs4", "xfs", "nfs4", "lustre",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("options", ["rw,hidepid=2", "rw,hidepid=invisible", "rw", "rw,hidepid=0"])
+def test_processes_of_others_may_be_hidden(
+    options: str, log: Path, local: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """On many clusters one sees one's own processes only: of another user's log nothing is known then."""
+    proc = tmp_path / "proc"
+    (proc / "77" / "fd").mkdir(parents=True)
+    (proc / "self").mkdir()
+    (proc / "self" / "mountinfo").write_text(f"22 1 0:21 / /proc rw - proc proc {options}\n")
+    own = os.stat(log).st_uid
+    monkeypatch.setattr(os, "geteuid", lambda: own)
+    assert ended(log, Writers(proc=str(proc)))
+    monkeypatch.setattr(os, "geteuid", lambda: own + 1000)
+    assert ended(log, Writers(proc=str(proc))) is (options in ("rw", "rw,hidepid=0"))

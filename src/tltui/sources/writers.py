@@ -8,6 +8,7 @@ process here has it open.
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable
 
@@ -21,6 +22,7 @@ LOCAL = frozenset((
     "reiserfs", "tmpfs", "ubifs", "udf", "vfat", "xfs", "zfs",
 ))  # fmt: skip
 """Types of file systems that no other host writes into."""
+HIDES = re.compile(r" - proc .*\bhidepid=(?:2|invisible|4|ptraceable)\b")
 
 
 class Writers:
@@ -30,6 +32,7 @@ class Writers:
         self._clock = clock
         self._proc = proc
         self._mounts: list[tuple[str, str]] | None = None
+        self._hides: bool | None = None
 
     def quiet(self, status: os.stat_result) -> bool:
         """Whether a file was last changed so long ago that its writer must have ended."""
@@ -51,8 +54,18 @@ class Writers:
             return set()
         return {
             path for path, status in local.items()
-            if identity_of(status) not in found.by and status.st_uid not in found.hidden
+            if identity_of(status) not in found.by and status.st_uid not in found.hidden and self._sees(status.st_uid)
         }  # fmt: skip
+
+    def _sees(self, user: int) -> bool:
+        """Whether processes of a user are listed at all: with `hidepid` only one's own are (proc(5))."""
+        if self._hides is None:
+            try:
+                with open(f"{self._proc}/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
+                    self._hides = any(HIDES.search(line) for line in file)
+            except OSError:
+                self._hides = False
+        return not self._hides or os.geteuid() in (0, user)
 
     def _file_system(self, path: str) -> str:
         """The type of the file system that a file is on; '' where that is not known."""

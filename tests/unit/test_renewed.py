@@ -41,6 +41,7 @@ def becomes(old: str, new: str, line: str) -> str:
         ("run\n4 compiles\nend", "run\n5 compiles\n1 failed\nend", "4 compiles", "5 compiles"),  # another number
         ("1 s  [0/0] f\n2 s  [0/1] f", "9 s  [0/1] f\n1 s  [0/0] f", "2 s  [0/1] f", "9 s  [0/1] f"),  # in another order
         ("f [0/0] running\nf [0/1] running", "f [0/0] 3 s\nf [0/1] ok, 4 s", "f [0/1] running", "f [0/1] ok, 4 s"),
+        ("run\n1 compile\nend", "run\nsince 11:01\n2 compiles, 1 failed\nend", "1 compile", "2 compiles, 1 failed"),
         ("a\nhere@one\nb", "a\nx\ny\nhere@two\nb", "one", "two"),
         ("a\nsame\nb\nsame\nc", "new\na\nsame\nb\nsame\nc\nsame", "c", "c"),
         # each in its own section, and the one above it now says the same

@@ -114,7 +114,7 @@ class Browser(BrowserCommands):
 
     def user_acts(self) -> None:
         """A key was pressed or the mouse was used."""
-        self._steered = True
+        self._steered = self.tree_view.is_held = True
         self.status.quiet()
 
     def job_changed(self, remark: str) -> None:

@@ -1,9 +1,9 @@
 """Where the lines of a page stand after it was made again, because the run that it is about has grown.
 
 Lines were added, went away, or say another number than before ("4 compiles", "5 compiles"). A line is the same one when an anchor
-names it; else when nothing else in its section is like it: the same text, the same text but for numbers, the same links. What
-stands beside such a line on both sides belongs together too. (The idea is Paul Heckel's: linear in the number of lines, and what
-moved is found.)
+names it; else when nothing else in its section is like it: the same text, the same but for numbers, the same links, the same
+beginning. What stands beside such a line on both sides belongs together too. (The idea is Paul Heckel's: linear in the number of
+lines, and what moved is found.)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NUMBER = re.compile(r"\d[\d,.]*")
 _PLURAL = re.compile(r"(?<=[a-z])s\b")
 _SPACE = re.compile(r"  +")
 _TELLING = 8
-"""Characters of a line that says enough to be known again in another section."""
+"""Characters by whose beginning a line is known in its section; and that it has when it is known again in another one."""
 
 Key = Callable[[int, Line], Hashable]
 """What a line is known by: the number of its section's title, and the line. None: it can't be known by that."""
@@ -43,6 +43,7 @@ _KEYS: tuple[Key, ...] = (
     lambda place, line: (place, line.text, *_targets(line)) if line.links else (place, line.text),
     lambda place, line: (place, blanked(line.text), _targets(line)) if line.text else None,
     lambda place, line: (place, _targets(line)) if line.links else None,
+    lambda place, line: (place, blanked(line.text)[:_TELLING]) if line.text else None,
     lambda place, line: (line.text, *_targets(line)) if len(line.text.strip()) >= _TELLING else None,
 )
 

@@ -71,6 +71,8 @@ class TreeCanvas(ScrollView, can_focus=True, inherit_bindings=False):
         self._mouse = mouse
         self._ascii = ascii_only
         self._cursor = 0
+        self.is_held = False
+        """Whether somebody has used it: until then the tree fills from its first row on, and nothing is held."""
         self._is_at_end = False
         """Whether somebody went to the last row: then new rows below come into sight."""
         self._is_following = False
@@ -112,8 +114,8 @@ class TreeCanvas(ScrollView, can_focus=True, inherit_bindings=False):
         else:
             place = self.outline.row_of(above.key, top)
             top = top if place is None else place
-        if not self.scroll_offset.y and len(self.outline) <= self.size.height:
-            top = 0  # all of it is in sight, and stays so
+        if not self.scroll_offset.y and (not self.is_held or len(self.outline) <= self.size.height):
+            top = 0  # nobody has looked for a place yet; or all of it is in sight, and stays so
         elif self._is_at_end:
             top = min(max(len(self.outline) - self.size.height, 0), self._cursor)
         self._stand(top)

@@ -47,6 +47,8 @@ class Browser(BrowserCommands):
         self.following = Following(self, faulted)
         self._version = ""
         self._is_settled = False  # the cursor was put where it belongs: from then on only the user moves it
+        self._opened: set[str] = set()
+        """Keys of nodes that were opened for the most interesting place, as long as it may be another one."""
         self._back_to = back_to
         self.is_replaced = False
 
@@ -96,11 +98,7 @@ class Browser(BrowserCommands):
         self.tree_view.run_changed(is_new)
         self.say_run()
         if not (self._steered or self._is_settled):
-            best = interesting(self.trace)
-            if best is not None:
-                keys = path_to(self.trace, best)
-                if self.tree_view.node.key != keys[-1] or is_read:
-                    self.tree_view.reveal(keys, by_user=False)
+            self._go_to_interesting(is_read)
         else:
             self.renew()
         self._is_settled |= is_read and bool(self.trace.models)
@@ -108,6 +106,17 @@ class Browser(BrowserCommands):
             self.keep_cursor()
             self.go(self._back_to)
             self.tell("read again")
+
+    def _go_to_interesting(self, is_read: bool) -> None:
+        best = interesting(self.trace)
+        if best is None:
+            return
+        keys = path_to(self.trace, best)
+        opened = self.tree_view.outline.open
+        opened -= self._opened - set(keys)  # what was of interest while less had been read
+        self._opened = (set(keys) - opened) | (self._opened & set(keys))
+        if self.tree_view.node.key != keys[-1] or is_read:
+            self.tree_view.reveal(keys, by_user=False)
 
     def _is_overview(self) -> bool:
         return not self.document_view.document.language

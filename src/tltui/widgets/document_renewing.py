@@ -111,14 +111,16 @@ class RenewingCanvas(SelectingCanvas):
         offset = self._cursor_row() - self.scroll_offset.y
         is_at_end = 0 < self._cursor_row() == len(self._rows) - 1 and self._selected_from is None
         is_at_end = is_at_end and lines.kept(self._cursor_line) is not None
-        column = self._column_in(document, lines.line(self._cursor_line))
+        # whoever is at the top wants to see what comes in there
+        place = 0 if not self._cursor_row() and not self.scroll_offset.y else lines.line(self._cursor_line)
+        column = self._column_in(document, place)
         sought, found = self._sought_from, self._found_in(document, lines)
         self.drop_work()
         self._searching.clear()
         self._filtering = None
         self._take_folds(renewal)
         self._document, self._numbered, self._known = document, len(document), (len(document), document.version)
-        self._cursor_line, self._cursor_column = lines.line(self._cursor_line), column
+        self._cursor_line, self._cursor_column = place, column
         if self._selected_from is not None:
             self._selected_from = lines.line(self._selected_from)
         self._painter.clear()

@@ -45,7 +45,7 @@ def where_document(run: Run, scope: Scope, options: Options, here: Here | None, 
         add_remarks(page, found)
         if here is not None:
             add_processes(page, run, here)
-        add_advice(page, found)
+        add_advice(page, found, here is not None)
         return report
 
     return GrowingDocument(ref or scope.page("where"), f"where it is{scope.title}", options, fill, Page)

@@ -310,11 +310,12 @@ def _open(one: Inside) -> str:
     return f"{said}: {sanitize(one.trail)}" if one.trail else said
 
 
-def add_advice(page: Page, found: Where) -> None:
-    """What to do next, in a line or two."""
+def add_advice(page: Page, found: Where, asked: bool = False) -> None:
+    """What to do next, in a line or two. `asked`: what its processes do is on the page already."""
     running = [group for group in found.groups if not group.over and group.what != INTERRUPTED]
     if not running:
-        _still_alive(page, found)
+        if not asked:
+            _still_alive(page, found)
         return
     page.blank()
     first = running[0]
@@ -329,7 +330,8 @@ def add_advice(page: Page, found: Where) -> None:
             "loading of data, or code that is not compiled.", "", tokens.DIM,
         )  # fmt: skip
     which = f"rank {first.first}" if found.numbered else f"process {first.first}"
-    _ask_it(page, first, which)
+    if not asked:
+        _ask_it(page, first, which)
 
 
 def _still_alive(page: Page, found: Where) -> None:

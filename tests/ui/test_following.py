@@ -264,3 +264,19 @@ async def test_what_was_there_before_is_no_news(job: Job) -> None:
         job.write(begun(2) + ended(2))
         await driver.until(lambda: "3 compiles" in bar(driver))
         assert "goes to" not in driver.said
+
+
+async def test_a_job_that_was_opened_when_it_had_hung_for_long_is_said_to(tmp_path: Path) -> None:
+    trace = tmp_path / "ranks"
+    shutil.copytree(TRACES / "hangs" / "ranks", trace, copy_function=shutil.copyfile)
+    for log in trace.iterdir():
+        os.utime(log, (time.time() - 2000,) * 2)
+    async with opened(trace, wait=False) as driver:
+        await driver.until(lambda: "rank 2: no record for 30 min, inside backend_compile" in bar(driver))
+
+
+async def test_a_job_that_trains_is_only_quiet(job: Job) -> None:
+    """Nothing is open: hours without a record are nothing to worry about."""
+    job.grow_old(2000)
+    async with opened(job.directory, wait=False) as driver:
+        await driver.until(lambda: "quiet since 10:00:00 · F follows it" in bar(driver))

@@ -51,14 +51,13 @@ class Following:
         discovery = None if found.is_over else found.discovery or Discovery(found.paths)
         follower = Follower(self._run, discovery, faulted=faulted)
         self._scan = Scan(follower, lambda event: bench.post_message(Scanned(event)), faulted, self._say_grown)
-        self._is_started = False
         self._drawn = 0.0
         self._drawing: Timer | None = None
         self._ticking: Timer | None = None
         self._is_new = False
         self._is_read = False
         """Everything that was there in the beginning has been read, and is shown."""
-        self._is_last = False
+        self._is_whole = self._is_last = False
         self._grown = False
         self._was_live = False
         self.remark = ""
@@ -74,7 +73,6 @@ class Following:
 
     def start(self) -> None:
         """Begin to read."""
-        self._is_started = True
         self._scan.follow(self._follows)
         self._scan.start()
         self._tick()
@@ -114,7 +112,8 @@ class Following:
                 self._bench.set_timer(AGAIN, self._go_on)
                 return
             self._scan.applied()
-            if event is None or (self._run.is_read and not self._is_read):
+            is_whole, self._is_whole = self._run.is_read and not self._is_whole, self._run.is_read or self._is_whole
+            if event is None or is_whole:
                 self._is_last |= event is None
                 self._draw()
             else:
@@ -161,7 +160,7 @@ class Following:
         with self._bench.scheduler.gate.at_once() as may:
             if may:
                 self._drawn = self._clock()
-                if self._run.is_read:
+                if self._run.is_read and (self._is_new or self._is_last):
                     settle(self._run)
                 first = self._is_last and not self._is_read
                 self._is_read |= first
@@ -188,7 +187,7 @@ class Following:
     def live(self) -> Live:
         """How it stands now."""
         quiet = self._quiet()
-        silent = self._silent(quiet) if self._follows else None
+        silent = self._silent(quiet)
         return Live(
             follows=self._follows,
             grown=self._grown,
@@ -205,18 +204,18 @@ class Following:
 
     def _silent(self, quiet: dict[int, float]) -> Silent | None:
         long = {number: own for number, own in quiet.items() if silence(own)}
-        if not long:
-            return None
         from tltui.analyses.ranks.ranges import ranges
 
-        # of many that are silent those are of interest that are inside of something: the others wait
-        busy = {number: own for number, own in long.items() if self._inside.get(number)} or long
+        # those with nothing open train, or wait for the others: that is no news
+        busy = {number: own for number, own in long.items() if self._inside.get(number)}
+        if not busy:
+            return None
         known = {process.rank for number in busy for process in self._run.models[number].processes if process.rank is not None}
         who = ""
         if len(self._run.models) > 1:
             who = f"rank{'s' * (len(known) > 1)} {ranges(known)}" if known else plural(len(busy), "process", "processes")
-        inside = {self._inside.get(number, "") for number in busy}
-        return Silent(who, silence(min(busy.values())), inside.pop() if len(inside) == 1 else "a compile" if all(inside) else "")
+        inside = {self._inside[number] for number in busy}
+        return Silent(who, silence(min(busy.values())), inside.pop() if len(inside) == 1 else "a compile")
 
     def _look_inside(self, numbers: list[int]) -> Steps:
         """Find out what the processes of some logs are in the middle of."""
@@ -245,7 +244,7 @@ class Following:
         if not self._is_read:
             return
         new = [number for number, own in self._quiet().items() if silence(own) and number not in self._inside]
-        if self._follows and new:
+        if new:
             self._inside |= dict.fromkeys(new, "")
             self._bench.scheduler.do(self._look_inside(new), owner=self)
         self._bench.say_run()

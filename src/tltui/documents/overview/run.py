@@ -96,7 +96,7 @@ def _head(page: Page, run: Run, summary: Summary) -> None:
         if again.compiles:
             functions = "one function" if again.functions == 1 else f"{fmt.count(again.functions)} functions"
             what = f"{functions} compiled again for that: {fmt.plural(again.compiles, 'compile')}, {fmt.seconds(again.seconds)}"
-            page.row([what, ", the last ", (f"[{again.newest}]", tokens.LINK, again.newest)])
+            page.row([f"{what},", " the last ", (f"[{again.newest}]", tokens.LINK, again.newest)])
 
 
 def _no_records(page: Page, run: Run) -> None:

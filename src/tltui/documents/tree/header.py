@@ -24,14 +24,14 @@ TITLE_SHORT = 16
 
 @dataclass(frozen=True, slots=True)
 class Silent:
-    """Ranks of which there has been no record for long, while they have not ended."""
+    """Ranks that are inside of something and of which there has been no record for long, while they have not ended."""
 
     ranks: str
     """`rank 3`, `ranks 0-6,8`; '' where the run has one only."""
     seconds: float
     """One of `SILENT`."""
-    inside: str = ""
-    """The phases that they are in: `inductor_compile ▸ fx_codegen_and_compile`; '' where none is, or that is not known yet."""
+    inside: str
+    """The phases that they are in: `inductor_compile ▸ fx_codegen_and_compile`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +64,12 @@ def state(run: Run, live: Live, follow_key: str = "F") -> Piece | None:
         return (f"ended{clock and f' · last record {clock}'}", tokens.DIM) if live.was_live else None
     if live.grown:
         return (f"has grown · {follow_key} follows it", tokens.WARN)
+    if live.silent is not None:
+        who = f"{live.silent.ranks}: " if live.silent.ranks else ""
+        return (f"{who}no record for {_long(live.silent.seconds)}, inside {live.silent.inside}", tokens.WARN)
     since = f"quiet since {clock}" if clock else "quiet"
     if not live.follows:
         return (f"{since if live.quiet else 'may go on'} · {follow_key} follows it", tokens.DIM)
-    if live.silent is not None:
-        who = f"{live.silent.ranks}: " if live.silent.ranks else ""
-        inside = f", inside {live.silent.inside}" if live.silent.inside else ""
-        return (f"{who}no record for {_long(live.silent.seconds)}{inside}", tokens.WARN)
     if live.quiet:
         return (since, tokens.DIM)
     return (f"live{clock and f' · last record {clock}'}", tokens.OK)

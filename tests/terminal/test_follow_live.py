@@ -128,7 +128,7 @@ def test_a_live_job_from_its_first_record_to_its_end(
                 held += [path.open("ab") for path in target.glob("*_again.log")]
         for file in held:
             file.close()
-        own.terminal.wait_for("ended · last record")
+        own.terminal.wait(lambda: "live · " not in own.terminal.lines()[0], "the end of the job")
         with Terminal.tltui(target, home=tmp_path) as fresh:
             fresh.wait_for("trace")
             fresh.wait_gone("reading")

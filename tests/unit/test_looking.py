@@ -269,6 +269,27 @@ def test_it_is_asked_seldom_who_writes(tmp_path: Path, monkeypatch: pytest.Monke
     assert job.run.finished
 
 
+@pytest.mark.parametrize("by_look", [False, True])
+def test_what_is_written_just_before_the_writer_ends(by_look: bool, tmp_path: Path) -> None:
+    """Between the look at the file and the look at who writes into it: it is read to its end, and that is its end."""
+    job = Job(tmp_path / "trace", 1)
+    ended = job.writers.ended
+
+    def late(files: dict[str, os.stat_result]) -> set[str]:
+        job.write(0, 1)
+        job.writers.over = True
+        return ended(files)
+
+    job.writers.ended = late  # type: ignore[method-assign]
+    job.now += 30.0
+    job._take(job.follower.look() if by_look else job.follower.read())
+    assert job.compiles() == {"0/0", "1/0"}
+    job.writers.ended = ended  # type: ignore[method-assign]
+    for _ in range(40):
+        job.look(5.0)
+    assert job.run.finished and job.run.unreadable == {}
+
+
 def test_without_following_growth_is_seen_and_nothing_read(tmp_path: Path) -> None:
     job = Job(tmp_path / "trace", 2)
     job.now += 30

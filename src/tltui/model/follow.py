@@ -113,9 +113,7 @@ class Follower:
         waiting = {number: status for number, status in look.items() if not self._logs[number].done}
         if waiting:
             ended = self._writers.ended({self._logs[number].path: status for number, status in waiting.items()})
-            for number, status in waiting.items():
-                if self._logs[number].path in ended:
-                    yield from self._read(number, status, True, size)
+            yield from self._end(waiting, ended, size)
 
     def look(self) -> Iterator[Event]:
         """What is new in the files whose turn it is, and in the directories. `read` comes first; then this, twice a second."""
@@ -176,10 +174,14 @@ class Follower:
             return
         ended = self._writers.ended({self._logs[number].path: status for number, status in still.items()})
         self._asked, self._took = self._clock(), self._clock() - now
-        for number, status in still.items():
+        yield from self._end(still, ended, STEP)
+
+    def _end(self, looked: dict[int, os.stat_result], ended: set[str], size: int) -> Iterator[Event]:
+        """Read logs to their ends into which nobody writes any more. They may have grown since they were looked at."""
+        for number, status in looked.items():
             if self._logs[number].path in ended:
                 self._turns.drop(number)
-                yield from self._read(number, status, True, STEP)
+                yield from self._read(number, status, True, size)
 
     def _new_logs(self, discovery: Discovery, now: float, most: int) -> Iterator[Event]:
         if self._watching is None:

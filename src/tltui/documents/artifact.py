@@ -42,7 +42,8 @@ def gone_document(ref: str, title: str, gone: Gone) -> Document:
     builder.add((f"This is {gone.strerror}.", tokens.WARN))
     builder.add(("file  ", tokens.LABEL), str(gone.filename))
     builder.blank()
-    builder.add("The tree and the pages say what was read before that. What the file holds now is another process in the tree.")
+    builder.add("The tree and the pages say what was read before that. What the file holds now is another process in the tree,")
+    builder.add("where the run is followed (F); ctrl+r reads all again.")
     return builder.document()
 
 

@@ -45,7 +45,7 @@ class Viewed(Terminal):
 
     def __init__(self, program: str, where: Path, columns: int = 120, rows: int = 40, patience: float = 10.0) -> None:
         (where / "job.py").write_text(program)
-        begin = f"import os, sys; os.chdir({str(where)!r}); import tltui.screens.attending as own; own.PATIENCE = {patience}\n"
+        begin = f"import os, sys; os.chdir({str(where)!r}); import tltui.screens.live.attending as own; own.PATIENCE = {patience}\n"
         begin += "from tltui.cli import main; sys.exit(main())"
         words = [sys.executable, "-c", begin, *RUN, sys.executable, "job.py"]
         super().__init__(words, home=where, columns=columns, rows=rows)

@@ -122,8 +122,8 @@ async def growing(
     directory: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int] = (120, 40), paths: Iterable[Path] = ()
 ) -> AsyncIterator[Live]:
     """tltui on a directory in which somebody writes, read as far as it is written, its cursor in the user's hand."""
-    monkeypatch.setattr("tltui.screens.following.Scan", HeldScan)
-    monkeypatch.setattr("tltui.screens.following.REDRAW", 0.0)
+    monkeypatch.setattr("tltui.screens.live.following.Scan", HeldScan)
+    monkeypatch.setattr("tltui.screens.live.following.REDRAW", 0.0)
     discovery, writers = Discovery([str(path) for path in paths or (directory,)]), Written()
     run = Run(discovery.look())
     app = TltuiApp(run, Config(), theme="dark", ascii_only=False, mouse=True)

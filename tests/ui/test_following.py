@@ -227,7 +227,7 @@ async def test_what_is_shown_stays_the_same_when_it_is_called_something_else(tmp
 
 async def test_a_silent_rank_is_named_with_what_it_is_inside_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A real job whose rank 2 sleeps in a backend, while the others wait: seen five minutes later."""
-    monkeypatch.setattr("tltui.screens.following.CLOCK", 0.1)
+    monkeypatch.setattr("tltui.screens.live.following.CLOCK", 0.1)
     trace = tmp_path / "ranks"
     shutil.copytree(TRACES / "hangs" / "ranks", trace, copy_function=shutil.copyfile)
     async with opened(trace, wait=False) as driver:

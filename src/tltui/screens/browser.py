@@ -18,7 +18,7 @@ from tltui.documents.tree.outline import path_to
 from tltui.messages import Again, Scanned
 from tltui.model.walk import interesting
 from tltui.screens.browser_commands import BrowserCommands
-from tltui.screens.following import Following
+from tltui.screens.live.following import Following
 from tltui.screens.main_screen import NARROW
 from tltui.screens.workbench import Surroundings
 from tltui.sources.discover import Discovery, NothingFound

@@ -13,12 +13,12 @@ from tltui.documents.pages.table import BY_NAME
 from tltui.documents.scope import place_of
 from tltui.export import proposed_name
 from tltui.model.ref import Ref, parse_ref
-from tltui.screens.attending import Attending
 from tltui.screens.comparing import Comparing
+from tltui.screens.live.attending import Attending
+from tltui.screens.live.processes import Processes
 from tltui.screens.main_screen import MainScreen
 from tltui.screens.marking import Marking
 from tltui.screens.outside import Outside
-from tltui.screens.processes import Processes
 from tltui.screens.walking import Walking
 from tltui.screens.workbench import Output, Surroundings
 from tltui.text.shell import quoted

@@ -15,8 +15,8 @@ from tltui.documents.tree.header import QUIET, Live, Silent, silence
 from tltui.messages import Scanned
 from tltui.model.follow import Follower
 from tltui.model.run import Event, Lost, Unreadable, settle
+from tltui.screens.live.noticing import Noticing
 from tltui.screens.main_screen import MainScreen
-from tltui.screens.noticing import Noticing
 from tltui.sources.discover import Discovery
 from tltui.text import tokens
 from tltui.trace.files import NO_LONGER

@@ -13,7 +13,7 @@ from textual.timer import Timer
 
 from tltui.documents.output import REF, OutputDocument, how_it_ended, many_outputs
 from tltui.model.run import Run
-from tltui.screens.leaving import Leaving
+from tltui.screens.live.leaving import Leaving
 from tltui.screens.main_screen import MainScreen
 from tltui.sources.discover import awaited
 from tltui.sources.kept import JobState

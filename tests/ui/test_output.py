@@ -122,7 +122,7 @@ async def test_who_moved_away_sees_nothing_move(printing: Printing) -> None:
 async def test_a_selection_stays(printing: Printing) -> None:
     printing.write("one\ntwo\n")
     async with shown(printing) as driver:
-        await driver.until(lambda: "two" in screen_text(driver.app))
+        await driver.until(lambda: "two" in screen_text(driver.app) and cursor(driver) == 1)
         await driver.press("V")
         await driver.until(lambda: driver.browser.document_view.selected_lines() == (1, 2))
         printing.write("three\n")

@@ -160,6 +160,13 @@ def test_a_backward_that_fails_takes_nothing_back(writing: Writing) -> None:
     assert writing.followed.news[-1].status is Status.ERROR
 
 
+def test_a_backend_that_fails_is_told_with_what_it_raised(writing: Writing) -> None:
+    """The first line of the reason names the backend alone."""
+    failed = ended(fail_type="torch._dynamo.exc.BackendCompilerFailed", fail_reason="backend='bad' raised:\nRuntimeError: no\nmore")
+    found = writing.write(mt.start(**ids()), failed)
+    assert found[-1].endswith("BackendCompilerFailed: backend='bad' raised: RuntimeError: no")
+
+
 def test_a_backward_that_cannot_be_compiled_ahead(writing: Writing) -> None:
     raised = 'Traceback (most recent call last):\n  File "/home/user/f.py", line 7, in g\n    h()\nRuntimeError: no\n'
     writing.write(mt.start(**ids()))

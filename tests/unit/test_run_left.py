@@ -7,11 +7,12 @@ import shlex
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tltui.running.environment import Prepared
-from tltui.running.left import files_in, left_in, still_written, why_no_log
+from tltui.running.left import files_in, is_full, left_in, still_written, why_no_log
 
 TRACES = Path(__file__).parents[1] / "traces" / "torch-2.13"
 
@@ -103,3 +104,15 @@ def test_only_what_is_new_counts(tmp_path: Path) -> None:
 def test_a_directory_that_torch_never_made() -> None:
     assert files_in("/no/such") == frozenset()
     assert left_in("/no/such", frozenset()) == (None, 0)
+
+
+def test_what_is_there_to_be_copied_is_quoted() -> None:
+    prepared = Prepared({"TORCH_TRACE": "/tmp/a b"}, "/tmp/a b", True, "", ())
+    assert "put TORCH_TRACE='/tmp/a b' INDUCTOR_PROVENANCE=1 in front" in why_no_log(("x",), prepared)[-1]
+    assert "-v '/tmp/a b':'/tmp/a b'" in why_no_log(("docker", "run"), prepared)[-1]
+
+
+def test_a_file_system_without_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not is_full(str(tmp_path)) and not is_full(str(tmp_path / "nowhere"))
+    monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(f_bavail=0))
+    assert is_full(str(tmp_path))

@@ -254,6 +254,12 @@ def test_bad_usage(arguments: tuple[str, ...], said: str, tail: Command) -> None
     assert said in err
 
 
+def test_an_address_is_not_waited_for(tail: Command) -> None:
+    """Nothing would be said of it beside a directory that is there, and all ranks be printed."""
+    said = "tltui: 0/1: No such file or directory; it is an address, and this command takes none\n"
+    assert tail(OUTCOMES, "0/1") == (2, [], said)
+
+
 def test_what_will_never_be_a_log_is_not_waited_for(tail: Command, tmp_path: Path) -> None:
     other = tmp_path / "train.py"
     other.write_text("import torch\n" * 200)

@@ -288,7 +288,7 @@ def test_a_rank_that_was_killed_while_the_others_went_on(tmp_path: Path, torn: b
     run = ended(job(tmp_path, *others(0, 1, 2)))
     assert said(run).startswith("At the end of its log rank 3 was in block1 [1/0]: inductor_compile ▸ fx_codegen_and_compile ")
     assert where(run).groups[0].passed == "0–2"
-    assert "py-spy dump --pid\n1003" in text(page(run, "@where")), "who is quiet for long may hang"
+    assert "py-spy dump --pid 1003" in text(page(run, "@where", 200)), "who is quiet for long may hang"
 
 
 def test_clocks_are_put_right_before_ranks_are_compared(tmp_path: Path) -> None:
@@ -522,6 +522,26 @@ def test_a_log_that_nobody_here_writes(tmp_path: Path) -> None:
     run = open_run(discover([str(tmp_path)]))
     lines = " ".join(texts_of(where_document(run, scope_of(run), Options(width=100), ask(files_of(run), stacks=True))))
     assert "has the log open for writing: the job has ended, or runs on another machine" in lines
+
+
+def test_of_several_logs_that_nobody_here_writes(tmp_path: Path) -> None:
+    run = open_run(discover([str(job(tmp_path, *others(0, 1)))]))
+    lines = " ".join(texts_of(where_document(run, scope_of(run), Options(width=200), ask(files_of(run), stacks=False))))
+    assert "no process here has one of 2 logs open for writing" in lines
+
+
+def test_who_is_inside_of_a_compile_is_asked_first(tmp_path: Path) -> None:
+    """Of 16 processes at most py-spy tells the stacks."""
+    run = open_run(discover([str(job(tmp_path, *others(0, 1, 2, 10), stuck(3, ["block0"], "block1")))]))
+    ranks = {process.log.path: process.rank for process in run.processes()}
+    assert [ranks[path] for path in files_of(run)] == [3, 0, 1, 2, 10]
+
+
+def test_the_number_of_a_thread_is_not_given_for_that_of_a_process(tmp_path: Path) -> None:
+    """It stands in the logs of torch 2.4."""
+    run = going_on(job(tmp_path, stuck(0, ["block0"], "block1", pid=140386553469824)))
+    told = text(page(run, "@where", 100))
+    assert "--stacks where its Python code is." in told and "140386553469824" not in told
 
 
 def test_the_command_asks_for_processes(tmp_path: Path) -> None:

@@ -38,7 +38,8 @@ def told_apart(
 ) -> Arguments:
     """The arguments of a command that takes addresses (`refs`), FILE:LINE (`place`), and paths.
 
-    `another`: there is a trace without any of them. `waits`: for paths that are not there. Else they raise `Failure`.
+    `another`: there is a trace without any of them. `waits`: for paths that are not there. Else they raise `Failure`,
+    and what would be an address elsewhere always does.
     """
     found = tuple(text for text in given if refs and is_address(text))
     rest = [text for text in given if not (refs and is_address(text))]
@@ -46,7 +47,7 @@ def told_apart(
     if line:
         rest.remove(line)
     absent = os.strerror(errno.ENOENT) if waits else ""
-    lacking = {text: why for text in rest if (why := _lacks(text)) not in ("", absent) or not text}
+    lacking = {text: why for text in rest if ((why := _lacks(text)) and (why != absent or is_address(text))) or not text}
     for text, why in lacking.items():
         raise Failure(f"{text}: {why}" + _meant(text, refs, another or len(lacking) < len(rest)))
     return Arguments(tuple(rest), found, line)

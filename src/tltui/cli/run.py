@@ -194,10 +194,12 @@ def _left(job: _Job, before: frozenset[Identity]) -> _Left:
 
 def _say(job: _Job, left: _Left) -> None:
     """Print how the job ended, the summary, and what was checked."""
-    from tltui.running.left import still_written, why_no_log
+    from tltui.running.left import is_full, still_written, why_no_log
 
     if job.ending.status < 0:
         tell(f"tltui: {_killed(job)}")
+    if is_full(job.prepared.directory):
+        tell(f"tltui: no space is left where {job.prepared.directory} lies: logs may be cut off, and compiles look unfinished")
     if left.run is None:
         tell(f"tltui: no log was written into {job.prepared.directory}")
         for line in why_no_log(job.words, job.prepared):

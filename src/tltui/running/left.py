@@ -6,6 +6,7 @@ A directory that the user set may hold logs of earlier runs: only those files co
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -76,6 +77,14 @@ def still_written(found: Found) -> tuple[LogProcess, ...]:
     return tuple({process.pid: process for item in processes_of(logs, 0.0) for process in item.processes}.values())
 
 
+def is_full(directory: str) -> bool:
+    """Whether its file system has no space left: what torch could not write looks like a compile that did not finish."""
+    try:
+        return os.statvfs(directory).f_bavail == 0
+    except OSError:
+        return False
+
+
 def _was_there(path: str, before: frozenset[Identity]) -> bool:
     if not before:
         return False
@@ -97,7 +106,7 @@ def why_no_log(words: Sequence[str], prepared: Prepared) -> tuple[str, ...]:
     return (
         f"either nothing was compiled: {_NOT_CALLED}",
         f"or the job did not get {TRACE}: ssh, sudo, docker, srun --export=NONE, env -i and the like start it without your "
-        f"environment. Then put {TRACE}={prepared.directory} {PROVENANCE}=1 in front of python there",
+        f"environment. Then put {TRACE}={shlex.quote(prepared.directory)} {PROVENANCE}=1 in front of python there",
     )
 
 
@@ -131,7 +140,7 @@ def _launched(words: Sequence[str], directory: str) -> list[str]:
     if any(word.removeprefix("--export=").startswith("ALL") for word in words[:end]):
         options.discard("--export")
     said += [(name, text) for (name, option), text in CLEARING.items() if name in front and option in options]
-    return [text.format(name, TRACE, PROVENANCE, directory) for name, text in said]
+    return [text.format(name, TRACE, PROVENANCE, shlex.quote(directory)) for name, text in said]
 
 
 def _elsewhere(environment: Mapping[str, str]) -> list[str]:

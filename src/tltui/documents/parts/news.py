@@ -196,8 +196,10 @@ def _backward(compile_: Compile, news: News) -> Told:
 
 
 def _said(failure: Failure) -> str:
-    """`TypeError: its first line`; of a graph break the reason in a line."""
-    first = failure.reason.partition("\n")[0]
+    """`TypeError: its first line`; of a graph break the reason in a line. Of a backend that raised the line behind is told, too."""
+    first, _, rest = failure.reason.partition("\n")
+    if first.endswith(" raised:"):
+        first = f"{first} {rest.lstrip().partition(chr(10))[0]}".rstrip()
     if "Explanation:" in failure.reason:
         first = from_restart(failure.reason).headline
     return f"{failure.type}: {first}" if first else failure.type

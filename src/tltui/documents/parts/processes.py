@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.model.nodes import Process
 from tltui.model.run import Run
 from tltui.sources.pids import LogProcess, LogProcesses, lines_of, processes_of
 from tltui.sources.py_spy import Stacks, stacks_of
@@ -17,6 +19,8 @@ ASKED = 16
 """Processes whose stacks are asked for: each takes a while."""
 SHOWN = 64
 """Logs whose processes are listed."""
+LAST = (True, math.inf)
+"""Where a log stands that has nothing open and no rank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +44,20 @@ class Here:
 
 
 def files_of(run: Run) -> dict[str, Identity]:
-    """The logs that are still what they were when they were read."""
-    sources = {model.log.path: model.log.source for model in run.models}
+    """The logs that are still what they were when they were read: those that end inside of a compile first, as stacks are
+    asked of some only; then by rank."""
+    models = sorted(run.models, key=lambda model: min(map(_turn, model.processes), default=LAST))
+    sources = {model.log.path: model.log.source for model in models}
     return {
         path: source.identity
         for path, source in sources.items()
         if isinstance(source, FileBytes) and source.identity is not None and not source.gone
     }
+
+
+def _turn(process: Process) -> tuple[bool, float]:
+    last = next((compile_ for compile_ in reversed(process.compiles.values()) if compile_.is_compile), None)
+    return last is None or last.is_closed, math.inf if process.rank is None else process.rank
 
 
 def ask(files: dict[str, Identity], stacks: bool) -> Here:
@@ -90,6 +101,6 @@ def _add_others(page: Page, logs: Sequence[LogProcesses], beside: bool) -> None:
     if not logs:
         return
     page.heading("On this machine" if not beside else "Elsewhere")
-    which = fmt.plural(len(logs), "log") if len(logs) > 1 or beside else "the log"
+    which = "the log" if len(logs) == 1 and not beside else f"{'one of ' * (len(logs) > 1)}{fmt.plural(len(logs), 'log')}"
     here = "no process of yours here" if any(log.unseen for log in logs) else "no process here"
     page.say(f"{here} has {which} open for writing: the job has ended, or runs on another machine or in another container", "  ")

@@ -20,6 +20,8 @@ FEW = 2
 LIST_WIDTH = 40
 """Characters of a list of ranks."""
 OTHERS_SHOWN = 3
+PID_MAX = 1 << 22
+"""No process of Linux has a greater number."""
 
 
 def answer(found: Where) -> str:
@@ -329,7 +331,7 @@ def add_advice(page: Page, found: Where, asked: bool = False) -> None:
             "If the job hangs now, then outside of torch.compile, as far as its logs tell: in a kernel, a collective, the "
             "loading of data, or code that is not compiled.", "", tokens.DIM,
         )  # fmt: skip
-    which = f"rank {first.first}" if found.numbered else f"process {first.first}"
+    which = f"where rank {first.first} runs" if found.numbered else "of the job"
     if not asked:
         _ask_it(page, first, which)
 
@@ -339,12 +341,13 @@ def _still_alive(page: Page, found: Where) -> None:
     stood = next((group for group in found.groups if group.state == INSIDE and group.what != INTERRUPTED), None)
     if stood is not None:
         page.blank()
-        _ask_it(page, stood, "it")
+        _ask_it(page, stood, "where it runs")
 
 
 def _ask_it(page: Page, group: Group, which: str) -> None:
-    """How one sees what a process does now."""
+    """How one sees what a process does now. Old logs, as of torch 2.4, have the number of the thread in place of the process."""
+    command = f" (py-spy dump --pid {group.pid})" if 0 < group.pid <= PID_MAX else ""
     page.say(
-        f"On the machine where {which} runs, P here or tltui where PATH --pids says whether it lives and what it does, "
-        f"--stacks where its Python code is (py-spy dump --pid {group.pid}).", "", tokens.DIM,
+        f"On the machine {which}, tltui where PATH --pids (in the screen P) says whether it lives and what it does, "
+        f"--stacks where its Python code is{command}.", "", tokens.DIM,
     )  # fmt: skip

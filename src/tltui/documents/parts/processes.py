@@ -60,8 +60,9 @@ def ask(files: dict[str, Identity], stacks: bool) -> Here:
 
 def add_processes(page: Page, run: Run, here: Here) -> None:
     """A section for each log that somebody writes here, and a line for all others."""
-    held = [log for log in here.logs if log.processes or log.others]
     ranks = {process.log.path: process.rank for process in run.processes()}
+    # the order in which they were found is that of their files' ages: here one looks for a rank
+    held = sorted((log for log in here.logs if log.processes or log.others), key=lambda log: _order(ranks.get(log.log)))
     stacks = {own.pid: own.stacks for own in here.stacks}
     for log in held[:SHOWN]:
         rank = ranks.get(log.log)
@@ -75,6 +76,10 @@ def add_processes(page: Page, run: Run, here: Here) -> None:
     _add_others(page, [log for log in here.logs if not (log.processes or log.others)], bool(held))
     if here.unasked:
         page.say(f"py-spy was asked about {ASKED} processes only, not about {here.unasked} more", "  ", tokens.DIM)
+
+
+def _order(rank: int | None) -> tuple[bool, int]:
+    return (rank is None, rank or 0)
 
 
 def _add_stacks(page: Page, process: LogProcess, found: Stacks | None) -> None:

@@ -14,6 +14,7 @@ from screen import screen_text
 from textual.widget import Widget
 
 from tltui.model import follow
+from tltui.screens import following
 from tltui.widgets.bars import RunBar
 
 IDS = '"frame_id": {frame}, "frame_compile_id": {number}, "attempt": 0'
@@ -181,6 +182,17 @@ async def test_reading_again_goes_back_to_where_one_was(job: Job) -> None:
         await driver.until(lambda: "read again" in driver.said)
         await driver.shown("1/0")
         assert driver.at == "1/0"
+
+
+async def test_the_end_of_a_job_that_wrote_nothing_while_it_was_watched_is_said(
+    job: Job, writers: HeldWriters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "CLOCK", 0.05)
+    async with opened(job.directory, wait=False) as driver:
+        await driver.until(lambda: "live" in bar(driver))
+        await driver.pilot.pause(0.2)
+        writers.over = True
+        await driver.until(lambda: "ended · last record 10:00:00" in bar(driver))
 
 
 async def test_reading_again_follows_as_before(job: Job, writers: HeldWriters) -> None:

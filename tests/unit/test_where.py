@@ -527,6 +527,20 @@ def test_the_processes_of_ranks_stand_in_their_order(tmp_path: Path) -> None:
     assert headings == ["0", "1", "2", "10"]
 
 
+def test_what_processes_did_is_said_of_the_time_when_they_were_asked(tmp_path: Path) -> None:
+    run = going_on(job(tmp_path, *others(0, 1)))
+    here = Here(tuple(LogProcesses(process.log.path, (), others=1) for process in run.processes()), at="04:48:10")
+
+    def headings() -> list[str]:
+        lines = texts_of(where_document(run, scope_of(run), Options(width=100), here))
+        return [line.strip(" ▾") for line in lines if "on this machine" in line and "Rank" in line]
+
+    assert headings() == [f"Rank {rank} on this machine at 04:48:10" for rank in (0, 1)]
+    for model in run.models:
+        model.end()
+    assert headings() == [f"Rank {rank} on this machine at 04:48:10, before its log ended" for rank in (0, 1)]
+
+
 def test_a_log_that_nobody_here_writes(tmp_path: Path) -> None:
     source = next((HANGS / "backend").glob("*.log"))
     (tmp_path / source.name).write_bytes(source.read_bytes())

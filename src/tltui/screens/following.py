@@ -246,6 +246,7 @@ class Following:
         self._ticking = self._bench.set_timer(CLOCK, self._tick)
         if not self._is_read:
             return
+        self._was_live = True  # it was said to go on, without a record too: its end is worth saying
         new = [number for number, own in self._quiet().items() if silence(own) and number not in self._inside]
         if new:
             self._inside |= dict.fromkeys(new, "")

@@ -89,7 +89,7 @@ class TltuiApp(Surviving, TypeAhead):
         old = self.browser
         run = Run(message.found)
         run.reading = old.trace.reading  # the gate of the scheduler stays
-        self.browser = Browser(replace(old.around, run=run), self.report, message.ref)
+        self.browser = Browser(replace(old.around, run=run), self.report, old)
         old.is_replaced = True
         self.switch_screen(self.browser)
 

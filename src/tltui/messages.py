@@ -20,10 +20,9 @@ class Scanned(Message):
 
 @dataclass
 class Again(Message):
-    """All logs are to be read from their beginning: what there is now, and the address to go to then."""
+    """All logs are to be read from their beginning: what there is now."""
 
     found: Found
-    ref: str
 
 
 @dataclass

@@ -708,6 +708,23 @@ async def test_one_pane_at_a_time_when_narrow(size: tuple[int, int]) -> None:
         await driver.until(lambda: "The graph ends" in screen_text(driver.app))
 
 
+@pytest.mark.parametrize(("key", "ref"), [("1", ""), ("2", "@problems"), ("W", "@where"), ("0", "@pages")])
+async def test_a_page_has_the_screen_when_narrow(key: str, ref: str) -> None:
+    async with opened(BREAKS, size=(80, 24)) as driver:
+        await driver.press(key)
+        await driver.until(lambda: driver.browser.shown_ref == ref and driver.browser.document_view.display)
+        assert "▸ ✓ [4/0]" not in screen_text(driver.app)
+        await driver.press("escape")
+        assert driver.browser.tree_view.display
+
+
+async def test_a_page_leaves_the_cursor_in_the_tree_where_both_are_seen() -> None:
+    async with opened(BREAKS) as driver:
+        await driver.press("2")
+        await driver.until(lambda: driver.browser.shown_ref == "@problems")
+        assert driver.browser.tree_view.has_focus
+
+
 @pytest.mark.parametrize("size", [(40, 8), (80, 24), (120, 40), (200, 60)], ids=str)
 async def test_nothing_overlaps(size: tuple[int, int]) -> None:
     async with opened(DEMO, size=size) as driver:

@@ -14,6 +14,7 @@ from screen import screen_text
 from textual.widget import Widget
 
 from tltui.model import follow
+from tltui.screens import following
 from tltui.widgets.bars import RunBar
 
 IDS = '"frame_id": {frame}, "frame_compile_id": {number}, "attempt": 0'
@@ -181,6 +182,52 @@ async def test_reading_again_goes_back_to_where_one_was(job: Job) -> None:
         await driver.until(lambda: "read again" in driver.said)
         await driver.shown("1/0")
         assert driver.at == "1/0"
+
+
+async def test_the_end_of_a_job_that_wrote_nothing_while_it_was_watched_is_said(
+    job: Job, writers: HeldWriters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "CLOCK", 0.05)
+    async with opened(job.directory, wait=False) as driver:
+        await driver.until(lambda: "live" in bar(driver))
+        await driver.pilot.pause(0.2)
+        writers.over = True
+        await driver.until(lambda: "ended · last record 10:00:00" in bar(driver))
+
+
+async def test_reading_again_follows_as_before(job: Job, writers: HeldWriters) -> None:
+    async with opened(job.directory, wait=False) as driver:
+        await driver.until(lambda: "live" in bar(driver))
+        job.write(begun(1))
+        await driver.until(lambda: "2 compiles" in bar(driver))
+        job.grow_old(120.0)
+        await driver.press("ctrl+r")
+        await driver.until(lambda: "read again" in driver.said)
+        assert "follows it" not in bar(driver)
+        writers.over = True
+        await driver.until(lambda: "ended" in bar(driver))
+
+
+async def test_reading_again_does_not_follow_what_was_not_followed(job: Job) -> None:
+    async with opened(job.directory, wait=False) as driver:
+        await driver.until(lambda: "live" in bar(driver))
+        await driver.press("F")
+        await driver.press("ctrl+r")
+        await driver.until(lambda: "read again" in driver.said)
+        assert "F follows it" in bar(driver)
+
+
+@pytest.mark.parametrize("keys", ["1", "W", "P"])
+async def test_reading_again_stays_on_the_page_and_in_the_pane(job: Job, keys: str) -> None:
+    async with opened(job.directory, wait=False, size=(80, 24)) as driver:
+        await driver.until(lambda: "live" in bar(driver))
+        await driver.press(keys)
+        await driver.until(lambda: driver.browser.document_view.has_focus and driver.browser.is_at_rest)
+        before = driver.browser.shown_ref
+        await driver.press("ctrl+r")
+        await driver.until(lambda: "read again" in driver.said and driver.browser.is_at_rest)
+        assert driver.browser.shown_ref == before
+        assert driver.browser.document_view.has_focus
 
 
 async def test_a_run_may_be_opened_before_its_first_record(tmp_path: Path) -> None:

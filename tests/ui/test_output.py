@@ -60,7 +60,7 @@ async def shown(printing: Printing, lines: int = 40) -> AsyncIterator[Driver]:
         driver = Driver(app, pilot)
         await driver.until(lambda: app.browser.is_mounted and "waiting for the first record" in screen_text(app))
         await driver.shown("@output")
-        await driver.until(lambda: app.browser.document_view.has_focus)
+        await driver.until(lambda: app.browser.document_view.has_focus and app.browser.is_at_rest)
         yield driver
     assert app.faults == []
 

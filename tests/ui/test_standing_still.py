@@ -66,7 +66,9 @@ async def test_the_line_under_the_cursor_stays_in_its_screen_row(
 ) -> None:
     pieces = Pieces(tmp_path, frames(40), first=60, step=29)
     async with growing(tmp_path, monkeypatch, size) as live:
-        await live.press("2", "tab", *keys)
+        await live.press("2")
+        live.view.focus()
+        await live.press(*keys)
         await live.shown("@problems")
         await cursor_to(live, "Graph breaks (1)")
         row = live.row()
@@ -82,7 +84,8 @@ async def test_the_line_under_the_cursor_stays_in_its_screen_row(
 async def test_folds_stay_as_they_were(size: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pieces = Pieces(tmp_path, frames(30), first=60, step=40)
     async with growing(tmp_path, monkeypatch, size) as live:
-        await live.press("2", "tab")
+        await live.press("2")
+        live.view.focus()
         await live.shown("@problems")
         await cursor_to(live, "[5/0]")
         await live.press("space")
@@ -101,7 +104,8 @@ async def test_folds_stay_as_they_were(size: tuple[int, int], tmp_path: Path, mo
 async def test_selection_and_filter_go_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pieces = Pieces(tmp_path, frames(30), first=60, step=40)
     async with growing(tmp_path, monkeypatch) as live:
-        await live.press("2", "tab")
+        await live.press("2")
+        live.view.focus()
         await live.shown("@problems")
         await cursor_to(live, "Graph breaks (")
         await live.press("V", "j", "j")
@@ -117,7 +121,8 @@ async def test_selection_and_filter_go_along(tmp_path: Path, monkeypatch: pytest
 async def test_what_is_filtered_is_filtered_in_the_page_of_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pieces = Pieces(tmp_path, frames(30), first=60, step=40)
     async with growing(tmp_path, monkeypatch) as live:
-        await live.press("2", "tab")
+        await live.press("2")
+        live.view.focus()
         await live.shown("@problems")
         live.view.set_filter("bad")
         await live.until(lambda: live.view.filtered_lines is not None)
@@ -136,7 +141,8 @@ async def test_what_is_filtered_is_filtered_in_the_page_of_now(tmp_path: Path, m
 async def test_hits_are_found_again_and_the_current_one_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pieces = Pieces(tmp_path, frames(40), first=120, step=40)
     async with growing(tmp_path, monkeypatch) as live:
-        await live.press("2", "tab")
+        await live.press("2")
+        live.view.focus()
         await live.shown("@problems")
         live.view.search("break")
         await live.until(lambda: re.fullmatch(r"1/\d+", live.view.hits))
@@ -191,7 +197,8 @@ async def test_a_selection_at_the_end_does_not_grow(tmp_path: Path, monkeypatch:
 async def test_nothing_is_painted_when_nothing_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pieces = Pieces(tmp_path, frames(60), first=100, step=8)
     async with growing(tmp_path, monkeypatch) as live:
-        await live.press("2", "tab")
+        await live.press("2")
+        live.view.focus()
         await live.shown("@problems")
         await live.pilot.pause(0.1)
         live.repainted.clear()
@@ -436,7 +443,8 @@ async def test_a_real_trace_played_piece_by_piece(
         if any(b"\nV" in path.read_bytes() for path in (tmp_path / "run").iterdir()):
             break
     async with growing(tmp_path / "run", monkeypatch, size) as live:
-        await live.press("2", "tab")
+        await live.press("2")
+        live.view.focus()
         await live.shown("@problems")
         await live.press("j", "j")
         row = live.row()
@@ -456,7 +464,8 @@ async def test_a_real_trace_played_piece_by_piece(
 async def test_a_hidden_page_stands_still_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pieces = Pieces(tmp_path, frames(40), first=90, step=40)
     async with growing(tmp_path, monkeypatch, (80, 24)) as live:
-        await live.press("2", "tab")
+        await live.press("2")
+        live.view.focus()
         await live.shown("@problems")
         await cursor_to(live, "Graph breaks")
         row = live.row()

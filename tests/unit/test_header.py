@@ -42,6 +42,19 @@ def test_whether_it_goes_on_is_said_at_every_width(words: str, width: int) -> No
     assert cells(text) <= width
 
 
+@pytest.mark.parametrize(
+    ("width", "inside"), [(60, "inside code_gen"), (80, "inside code_gen"), (120, "inside inductor_compile ▸ … ▸ code_gen")]
+)
+def test_of_a_deep_phase_the_innermost_stays_and_what_the_run_is(width: int, inside: str) -> None:
+    trail = "inductor_compile ▸ fx_codegen_and_compile ▸ GraphLowering.compile_to_fn ▸ code_gen"
+    live = Live(follows=True, silent=Silent("rank 2", 300.0, trail))
+    text = said(going_on(), live, width)
+    assert f"rank 2: no record for 5 min, {inside} " in text
+    assert "demo" in text
+    assert cells(text) <= width
+    assert trail in said(going_on(), live, 200)
+
+
 @pytest.mark.parametrize("width", range(40, 140, 7))
 def test_what_went_wrong_goes_last(width: int) -> None:
     text = said(going_on(), Live(), width)

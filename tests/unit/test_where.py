@@ -27,12 +27,13 @@ from tltui.analyses.hang.results import Where
 from tltui.analyses.hang.where import place_of, where
 from tltui.analyses.records import Reader
 from tltui.documents.pages.where import where_document
-from tltui.documents.parts.processes import ask, files_of
+from tltui.documents.parts.processes import Here, ask, files_of
 from tltui.documents.parts.where import answer
 from tltui.documents.scope import scope_of
 from tltui.model.follow import Follower, open_run
 from tltui.model.run import Run
 from tltui.sources.discover import Discovery, discover
+from tltui.sources.pids import LogProcesses
 from tltui.text.document import Options
 
 HANGS = ROOT / "tests" / "traces" / "hangs"
@@ -514,6 +515,30 @@ def test_what_its_processes_do_is_asked_of_the_machine(tmp_path: Path) -> None:
         lines = "\n".join(texts_of(where_document(run, scope_of(run), Options(width=100), here)))
     assert f"pid {os.getpid()}" in lines and " thread" in lines and "on this machine" in lines
     assert "Python stack" not in lines
+
+
+def test_the_processes_of_ranks_stand_in_their_order(tmp_path: Path) -> None:
+    """Whatever the order in which their logs were found."""
+    run = going_on(job(tmp_path, *others(0, 1, 2, 10)))
+    logs = {process.rank: process.log.path for process in run.processes()}
+    here = Here(tuple(LogProcesses(logs[rank], (), others=1) for rank in (1, 10, 2, 0)))
+    lines = texts_of(where_document(run, scope_of(run), Options(width=100), here))
+    headings = [line.split("Rank ")[1].split()[0] for line in lines if "on this machine" in line and "Rank " in line]
+    assert headings == ["0", "1", "2", "10"]
+
+
+def test_what_processes_did_is_said_of_the_time_when_they_were_asked(tmp_path: Path) -> None:
+    run = going_on(job(tmp_path, *others(0, 1)))
+    here = Here(tuple(LogProcesses(process.log.path, (), others=1) for process in run.processes()), at="04:48:10")
+
+    def headings() -> list[str]:
+        lines = texts_of(where_document(run, scope_of(run), Options(width=100), here))
+        return [line.strip(" ▾") for line in lines if "on this machine" in line and "Rank" in line]
+
+    assert headings() == [f"Rank {rank} on this machine at 04:48:10" for rank in (0, 1)]
+    for model in run.models:
+        model.end()
+    assert headings() == [f"Rank {rank} on this machine at 04:48:10, before its log ended" for rank in (0, 1)]
 
 
 def test_a_log_that_nobody_here_writes(tmp_path: Path) -> None:

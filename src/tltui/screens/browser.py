@@ -41,22 +41,24 @@ class Browser(BrowserCommands):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.EVERYWHERE)
 
-    def __init__(self, around: Surroundings, faulted: Callable[[BaseException], object], back_to: str = "") -> None:
-        """`back_to`: the address to go to when all has been read."""
+    def __init__(self, around: Surroundings, faulted: Callable[[BaseException], object], before: Browser | None = None) -> None:
+        """`before`: the screen in whose place this one reads all again. It follows as that one did, and when all has been read it
+        shows what was shown there."""
         super().__init__(around, faulted)
-        self.following = Following(self, faulted)
+        self.following: Following = Following(self, faulted, before=None if before is None else before.following)
         self._version = ""
         self._is_settled = False  # the cursor was put where it belongs: from then on only the user moves it
         self._opened: set[str] = set()
         """Keys of nodes that were opened for the most interesting place, as long as it may be another one."""
-        self._back_to = back_to
+        self._back_to = before.shown_ref if before is not None else None
+        self._is_on_document = before is not None and before.document_view.has_focus
         self.is_replaced = False
 
     def on_mount(self) -> None:
         """Everything is in its place: draw it once, then begin to read."""
         self.document_view.on_position = self._moved
         self.document_view.on_rest = self._rested
-        self.tree_view.focus()
+        (self.document_view if self._is_on_document else self.tree_view).focus()
         self.say_run()
         for problem in self.config.problems:
             self.tell(problem, tokens.WARN)
@@ -102,9 +104,12 @@ class Browser(BrowserCommands):
         else:
             self.renew()
         self._is_settled |= is_read and bool(self.trace.models)
-        if is_read and self._back_to:
+        if is_read and self._back_to is not None:
             self.keep_cursor()
-            self.go(self._back_to)
+            if self._back_to in self.own_pages:
+                self.show_ref(self._back_to)
+            else:
+                self.go(self._back_to)
             self.tell("read again")
 
     def _go_to_interesting(self, is_read: bool) -> None:
@@ -153,7 +158,7 @@ class Browser(BrowserCommands):
         except NothingFound as nothing:
             self.answer(partial(self.tell, f"{str(nothing).splitlines()[0]}; what was read stays", tokens.WARN))
             return
-        self.answer(partial(self.post_message, Again(again, self.shown_ref)))
+        self.answer(partial(self.post_message, Again(again)))
         yield None
 
     # what the bars say

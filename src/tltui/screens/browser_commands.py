@@ -122,15 +122,21 @@ class BrowserCommands(MainScreen):
         here = parse_ref(self.current_node.ref)
         part = str(replace(here, attempt=None, artifact=None, n=None, view=""))
         if self.shown_ref == f"@{name}" and part:
-            self.show_ref(f"@{name}:{part}")
+            self._open(f"@{name}:{part}")
         elif name == "summary":
-            self.show_ref("")
+            self._open("")
             self.reveal(None)
         else:
-            self.show_ref(f"@{name}")
+            self._open(f"@{name}")
             if part:
                 key = BY_ID[f"app.view_{name}"].keys_shown()
                 self.tell(f"{key} again: {name} of {part} only" if key else "")
+
+    def _open(self, ref: str) -> None:
+        """Show a page. Where the tree has the whole screen, the document gets it: else the key would seem to do nothing."""
+        self.show_ref(ref)
+        if not self.document_view.display:
+            self.document_view.focus()
 
     def action_sort(self) -> None:
         """The next order of the tables of this page."""
@@ -145,12 +151,12 @@ class BrowserCommands(MainScreen):
 
     def action_damage(self) -> None:
         """What is damaged."""
-        self.show_ref("@damage")
+        self._open("@damage")
 
     def action_records(self) -> None:
         """The records of what is selected."""
         ref = parse_ref(self.current_node.ref)
-        self.show_ref(str(place_of(ref).at("records")))
+        self._open(str(place_of(ref).at("records")))
 
     def action_output(self) -> None:
         """What the job prints."""
@@ -162,7 +168,7 @@ class BrowserCommands(MainScreen):
 
     def action_all_views(self) -> None:
         """The list of pages."""
-        self.show_ref("@pages")
+        self._open("@pages")
 
     def action_raw(self) -> None:
         """As stored, or laid out."""

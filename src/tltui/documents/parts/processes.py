@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -39,6 +40,8 @@ class Here:
     """Each log that was read, and who writes it."""
     stacks: tuple[ProcessStacks, ...] = ()
     """Where that was asked for, of at most `ASKED` processes."""
+    at: str = ""
+    """When that was, by the clock of this machine: a page stays while they go on."""
     unasked: int = 0
     """Processes whose stacks were not asked for, since there are too many."""
 
@@ -66,17 +69,21 @@ def ask(files: dict[str, Identity], stacks: bool) -> Here:
     found = [process for log in logs for process in log.processes]
     asked = found[:ASKED] if stacks else []
     told = tuple(ProcessStacks(process.pid, stacks_of(process.pid, process.began)) for process in asked)
-    return Here(logs, told, len(found) - len(asked) if stacks else 0)
+    return Here(logs, told, time.strftime("%H:%M:%S"), len(found) - len(asked) if stacks else 0)
 
 
 def add_processes(page: Page, run: Run, here: Here) -> None:
     """A section for each log that somebody writes here, and a line for all others."""
-    held = [log for log in here.logs if log.processes or log.others]
     ranks = {process.log.path: process.rank for process in run.processes()}
+    # they were asked in the order in which they matter; here one looks for a rank
+    held = sorted((log for log in here.logs if log.processes or log.others), key=lambda log: _order(ranks.get(log.log)))
+    over = {model.log.path for model in run.models if model.log.ended}
     stacks = {own.pid: own.stacks for own in here.stacks}
     for log in held[:SHOWN]:
         rank = ranks.get(log.log)
-        page.heading(f"Rank {rank} on this machine" if rank is not None else f"{fmt.file_name(log.log)} on this machine")
+        whose = f"Rank {rank}" if rank is not None else fmt.file_name(log.log)
+        when = f" at {here.at}" if here.at else ""
+        page.heading(f"{whose} on this machine{when}{', before its log ended' if when and log.log in over else ''}")
         for line in lines_of(log):
             page.add("    ", line)
         for process in log.processes:
@@ -86,6 +93,10 @@ def add_processes(page: Page, run: Run, here: Here) -> None:
     _add_others(page, [log for log in here.logs if not (log.processes or log.others)], bool(held))
     if here.unasked:
         page.say(f"py-spy was asked about {ASKED} processes only, not about {here.unasked} more", "  ", tokens.DIM)
+
+
+def _order(rank: int | None) -> tuple[bool, int]:
+    return (rank is None, rank or 0)
 
 
 def _add_stacks(page: Page, process: LogProcess, found: Stacks | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tltui.documents.format import clip, plural, seconds, size_of
 from tltui.documents.tree.outline import marks
@@ -17,6 +17,8 @@ QUIET = 60.0
 SILENT = (300.0, 600.0, 1200.0, 1800.0, 3600.0, 7200.0, 4 * 3600.0, 8 * 3600.0, 24 * 3600.0)
 """Seconds after which it is said for how long there has been no record: few, so that the line changes seldom."""
 BETWEEN = " · "
+PHASES = " ▸ "
+"""Between a phase and what it is a part of."""
 SPENT = 1
 TITLE = 40
 TITLE_SHORT = 16
@@ -65,14 +67,30 @@ def state(run: Run, live: Live, follow_key: str = "F") -> Piece | None:
     if live.grown:
         return (f"has grown · {follow_key} follows it", tokens.WARN)
     if live.silent is not None:
-        who = f"{live.silent.ranks}: " if live.silent.ranks else ""
-        return (f"{who}no record for {_long(live.silent.seconds)}, inside {live.silent.inside}", tokens.WARN)
+        return (_says(live.silent), tokens.WARN)
     since = f"quiet since {clock}" if clock else "quiet"
     if not live.follows:
         return (f"{since if live.quiet else 'may go on'} · {follow_key} follows it", tokens.DIM)
     if live.quiet:
         return (since, tokens.DIM)
     return (f"live{clock and f' · last record {clock}'}", tokens.OK)
+
+
+def _in_short(live: Live, room: int) -> Live:
+    """Phases between the first and the last, or all but the last, are left out where they leave no room for what the run is: the
+    innermost one tells most."""
+    if live.silent is None:
+        return live
+    names = live.silent.inside.split(PHASES)
+    trails = [live.silent.inside, *([PHASES.join((names[0], "…", names[-1]))] if len(names) > 2 else []), names[-1]]
+    spent = cell_len(_says(replace(live.silent, inside="")))
+    inside = next((trail for trail in trails if spent + cell_len(trail) <= room), names[-1])
+    return replace(live, silent=replace(live.silent, inside=inside))
+
+
+def _says(silent: Silent) -> str:
+    who = f"{silent.ranks}: " if silent.ranks else ""
+    return f"{who}no record for {_long(silent.seconds)}, inside {silent.inside}"
 
 
 def _long(value: float) -> str:
@@ -84,7 +102,7 @@ def header(
 ) -> tuple[list[Piece], list[Piece]]:
     """What stands at the left and at the right of the line; what matters least goes first where there is no room for all."""
     pieces = _left(run, version, ascii_only)
-    right = _right(run, state(run, live, follow_key), live)
+    right = _right(run, state(run, _in_short(live, width * 2 // 3), follow_key), live)
     if _wide(pieces) + _wide([item for item in right if item[0] != SPENT], len(BETWEEN)) + 2 > width:
         pieces = _left(run, version, ascii_only, words=False)
     while _wide(pieces) + _wide(right, len(BETWEEN)) + 2 > width:

@@ -42,7 +42,9 @@ class Following:
         faulted: Callable[[BaseException], object],
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
+        before: Following | None = None,
     ) -> None:
+        """`before`: what followed this run until all was to be read again; it goes on as that did."""
         self._bench = bench
         self._run = bench.trace
         self._clock = clock
@@ -59,12 +61,13 @@ class Following:
         """Everything that was there in the beginning has been read, and is shown."""
         self._is_whole = self._is_last = False
         self._grown = False
-        self._was_live = False
+        self._was_live: bool = before is not None and before._was_live
         self.remark = ""
         ages = {log.path: max(now() - log.ended, 0.0) for log in found.logs}
         self._last = {number: clock() - ages.get(model.log.path, 0.0) for number, model in enumerate(self._run.models)}
         """When a record last came, by the number of the log."""
-        self._follows = not found.is_over and (not found.logs or min(ages.values()) < YOUNG)
+        is_young = not found.logs or min(ages.values()) < YOUNG
+        self._follows: bool = not found.is_over and (is_young if before is None else before._follows)
         self.noticing = Noticing(bench)
         self._inside: dict[int, str] = {}
         """What the processes of silent logs are inside of, by the number of the log; '' of one that has nothing open."""
@@ -243,6 +246,7 @@ class Following:
         self._ticking = self._bench.set_timer(CLOCK, self._tick)
         if not self._is_read:
             return
+        self._was_live = True  # it was said to go on, without a record too: its end is worth saying
         new = [number for number, own in self._quiet().items() if silence(own) and number not in self._inside]
         if new:
             self._inside |= dict.fromkeys(new, "")

@@ -14,7 +14,7 @@ from screen import screen_text
 from textual.widget import Widget
 
 from tltui.model import follow
-from tltui.screens import following
+from tltui.screens.live import following
 from tltui.widgets.bars import RunBar
 
 IDS = '"frame_id": {frame}, "frame_compile_id": {number}, "attempt": 0'

@@ -37,8 +37,8 @@ NARROW = 100
 """Columns below which one pane is shown at a time."""
 SETTLE = 0.04
 """Seconds that the cursor of the tree must rest before the document follows: flicking through stays cheap."""
-MADE_ONCE = "@grep"
-"""A page that stays as it was made."""
+MADE_ONCE = ("@grep", "@output")
+"""Pages that are not made again when the run has grown: what was found stays, and what a job prints grows by itself."""
 PAST = 200
 """Places that one can go back to."""
 
@@ -141,6 +141,8 @@ class MainScreen(Workbench[None]):
             self._is_outdated = True
         elif self._is_of_now():
             self._wish(renews=True)
+        else:
+            self._is_outdated = False
 
     def _readdress(self) -> None:
         """What is shown, and what was, is called by the addresses that it has now."""

@@ -323,7 +323,7 @@ def test_a_directory_that_changes_twice_within_one_tick_of_its_clock(tmp_path: P
 
 
 def test_a_day_of_following_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """24 hours with two looks a second: a record now and then, a rank that starts again each hour, a file that comes and goes."""
+    """24 hours by the clock, with 80 looks in each: a record now and then, and a file that comes and goes."""
     job = Job(tmp_path / "trace", 2)
     descriptors = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
     sizes = []

@@ -49,9 +49,6 @@ class Turns(Generic[K]):
     def __contains__(self, key: K) -> bool:
         return key in self._turns
 
-    def __len__(self) -> int:
-        return len(self._turns)
-
     def quiet(self, key: K, now: float) -> float:
         """For how many seconds something has not changed."""
         return now - self._turns[key].changed

@@ -17,7 +17,7 @@ from tltui.model.run import Run
 from tltui.screens.comparing import Comparing
 from tltui.screens.live.attending import Attending
 from tltui.screens.live.processes import Processes
-from tltui.screens.main_screen import MainScreen
+from tltui.screens.main_screen import HELP, MainScreen
 from tltui.screens.marking import Marking
 from tltui.screens.outside import Outside
 from tltui.screens.walking import Walking
@@ -26,8 +26,6 @@ from tltui.text.document import Document, Options
 from tltui.text.shell import quoted
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.trace_tree import TraceTree
-
-HELP = "@help"
 
 
 class BrowserCommands(MainScreen):
@@ -301,8 +299,11 @@ class BrowserCommands(MainScreen):
         self.app.action_suspend_process()
 
     def action_leave(self) -> None:
-        """Leave tltui."""
-        self.attending.leave()
+        """Leave tltui, or help: who reads it presses q as in a pager."""
+        if self.shown_ref == HELP:
+            self._leave_help()
+        else:
+            self.attending.leave()
 
     # what the panes ask
 

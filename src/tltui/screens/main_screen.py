@@ -38,7 +38,8 @@ NARROW = 100
 """Columns below which one pane is shown at a time."""
 SETTLE = 0.04
 """Seconds that the cursor of the tree must rest before the document follows: flicking through stays cheap."""
-MADE_ONCE = ("@grep", "@output")
+HELP = "@help"
+MADE_ONCE = ("@grep", "@output", HELP)
 """Pages that are not made again when the run has grown: what was found stays, and what a job prints grows by itself."""
 PAST = 200
 """Places that one can go back to."""

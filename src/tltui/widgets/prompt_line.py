@@ -145,13 +145,16 @@ class Choices(Bar):
 
 
 class Asking(Vertical):
-    """The line and the list, over everything else; there only while something is asked."""
+    """The line and the list, over everything else.
+
+    While nothing is asked they have no height. They are not taken away: where widgets come and go Textual numbers the others anew,
+    and paints all of them.
+    """
 
     def __init__(self, *, ascii_only: bool = False) -> None:
         super().__init__()
         self.line = PromptLine(ascii_only=ascii_only)
         self.choices = Choices(ascii_only=ascii_only)
-        self.display = False
 
     def compose(self) -> ComposeResult:
         """List above, line below."""
@@ -160,14 +163,12 @@ class Asking(Vertical):
 
     def open(self, rows: int) -> None:
         """Appear, with a list of so many rows."""
-        self.choices.display = bool(rows)
         self.choices.styles.height = rows
         self.styles.height = rows + 1
-        self.display = True
 
     def close(self) -> None:
         """Go away."""
-        self.display = False
+        self.styles.height = 0
 
 
 NOTHING: Sequence[Sequence[Piece]] = ([("nothing like this", tokens.DIM)],)

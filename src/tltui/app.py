@@ -71,8 +71,6 @@ class TltuiApp(Surviving, TypeAhead):
         is_new = isinstance(event, (events.Key, events.MouseDown)) and not event.is_forwarded
         if is_new and self.browser.is_mounted:
             self.browser.user_acts()
-        if isinstance(event, events.MouseDown) and is_new and (bench := front(self)) is not None:
-            bench.prompt.pressed(event)
         await super().on_event(event)
 
     def intercepts(self, event: events.Key | events.Paste) -> bool:

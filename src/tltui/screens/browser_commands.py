@@ -235,7 +235,7 @@ class BrowserCommands(MainScreen):
         return help_document(self.ascii_only, self.config)
 
     def _leave_help(self) -> None:
-        self.action_back()
+        self.step_back()
         if not self._before_help:
             self.tree_view.focus()
 

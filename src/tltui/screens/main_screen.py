@@ -278,6 +278,11 @@ class MainScreen(Workbench[None]):
         """To where one was."""
         self._travel(self._past, self._future, "nothing to go back to")
 
+    def step_back(self) -> None:
+        """To what was shown before; the tree stays as it is."""
+        if self._past:
+            self.show(self._past.pop(), by_user=False)
+
     def action_forward(self) -> None:
         """Forward again."""
         self._travel(self._future, self._past, "nothing to go forward to")

@@ -19,6 +19,8 @@ from tltui.widgets.document_view import DocumentView
 from tltui.widgets.prompt_line import Asking
 
 T = TypeVar("T")
+WHILE_HELPING = ("help", "leave", "copy")
+"""Actions that help does not keep from anybody."""
 
 
 class PanesScreen(Workbench[T]):
@@ -112,6 +114,10 @@ class PanesScreen(Workbench[T]):
     def _leave_help(self) -> None:
         self.remove_class("-help")
         self._before_help.focus()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Textual asks whether an action is possible now: of panes that are not in sight none is."""
+        return not self.is_helping or action in WHILE_HELPING
 
     # out
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from textual import on
+from textual.events import MouseDown
 from textual.screen import Screen
 
 from tltui.commands import Where, of
@@ -75,6 +76,10 @@ class Workbench(Screen[T]):
     def on_unmount(self) -> None:
         """The screen goes: nothing is asked any more."""
         self.prompt.leave()
+
+    def on_mouse_down(self, event: MouseDown) -> None:
+        """The mouse was pressed somewhere."""
+        self.prompt.pressed(event)
 
     # what is said
 

@@ -48,7 +48,7 @@ class GoTo(Question):
         ref: str = "",
     ) -> None:
         """`names` are those of the document at `ref`, which is shown."""
-        super().__init__("go to", answered, hint="a name, a file, an artifact, or an address such as 0/1")
+        super().__init__("go to", answered, hint="name, file, artifact or address")
         self._run = run = around.run
         self._scheduler = around.scheduler
         self._places = Places()

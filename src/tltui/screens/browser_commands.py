@@ -66,10 +66,13 @@ class BrowserCommands(MainScreen):
 
     def action_close(self) -> None:
         """The innermost of selection, filter, search; then back to the tree."""
-        if self.attending.stays() or (self.document_view.has_focus and self.document_view.close_innermost()):
+        view = self.document_view
+        if self.attending.stays():
             return
-        if self.shown_ref == HELP:
-            self._leave_help()
+        if self.shown_ref == HELP and not view.filter_text and view.selected_lines() is None:
+            self._leave_help()  # a search may have come along from elsewhere
+        elif view.has_focus and view.close_innermost():
+            return
         elif self.tree_view.outline.filter:
             self.tree_view.set_filter("")
         elif self.has_class("-zoomed"):

@@ -26,6 +26,7 @@ from tltui.screens.faults import Surviving
 from tltui.screens.signals import leaving_by_signals
 from tltui.screens.workbench import Surroundings
 from tltui.sources.discover import Found
+from tltui.terminal.frames import Frames
 from tltui.widgets.type_ahead import TypeAhead
 from tltui.work.gate import Gate
 from tltui.work.scheduler import Scheduler
@@ -49,7 +50,7 @@ def _palette() -> type[Provider]:
     return Palette
 
 
-class TltuiApp(Surviving, TypeAhead):
+class TltuiApp(Surviving, TypeAhead, Frames):
     """The program."""
 
     CSS_PATH = "styles.tcss"

@@ -23,6 +23,7 @@ from tltui.model.run import Run
 from tltui.running.job import Job
 from tltui.screens.browser import Browser
 from tltui.screens.faults import Surviving
+from tltui.screens.floor import Floor
 from tltui.screens.signals import leaving_by_signals
 from tltui.screens.workbench import Surroundings
 from tltui.sources.discover import Found
@@ -50,7 +51,7 @@ def _palette() -> type[Provider]:
     return Palette
 
 
-class TltuiApp(Surviving, TypeAhead, Frames):
+class TltuiApp(Surviving, TypeAhead, Floor, Frames):
     """The program."""
 
     CSS_PATH = "styles.tcss"
@@ -116,9 +117,16 @@ class TltuiApp(Surviving, TypeAhead, Frames):
             self.report(error)
             return True
 
+    def leave_for_sure(self) -> None:
+        """ctrl+q: as any key that leaves. Where that asks about a job, pressed again leaves it running."""
+        if not self.browser.is_mounted or self.browser.attending.is_asking:
+            self.exit()
+        else:
+            self.browser.action_leave()
+
     async def action_quit(self) -> None:
-        """ctrl+q: as any key that leaves."""
-        self.browser.action_leave()
+        """Textual's own command."""
+        self.leave_for_sure()
 
     def action_help_quit(self) -> None:
         """ctrl+c: say how to leave."""

@@ -91,15 +91,13 @@ class Decoder:
     def silence(self, seconds: float) -> list[Message]:
         """What it means that nothing has come for so long."""
         found: list[Message] = []
-        rest = self._rest
+        rest = self._rest if self._skipping is None else b""
         if seconds >= SILENCE:
             if self._paste is not None:
                 self._paste += self._edge
                 self._end_of_paste(found)
             self._skipping, self._rest = None, b""
             self._characters.reset()
-        if self._skipping is not None:
-            return found
         if len(rest) == 1 and seconds >= constants.ESCAPE_DELAY:
             self._rest = b""
             found.append(events.Key("escape", "\x1b"))
@@ -251,8 +249,11 @@ class Decoder:
             self._paste = bytearray()
         elif sequence in (b"\x1b[0n", b"\x1b[3n"):
             found.append(Answered(is_status=True))
-        elif (report := _REPORT.match(sequence)) and (report[1] != b"1" or report[2] == b"1"):
-            found.append(Answered(is_status=False))  # in row 1 it would be F3 with shift, alt …
+        elif report := _REPORT.match(sequence):
+            if report[1] == b"1" and report[2] != b"1" and len(sequence) <= LIMIT:  # F3 with shift, alt …
+                self._add(self._parser._sequence_to_key_events(sequence.decode("ascii")), found)
+            else:
+                found.append(Answered(is_status=False))
         elif old := _URXVT_MOUSE.match(sequence) if len(sequence) <= LIMIT else None:
             self._mouse(int(old[1]) - 32, int(old[2]), int(old[3]), found)
         elif len(sequence) <= LIMIT and sequence not in _UNWANTED:

@@ -7,6 +7,7 @@ import select
 import signal
 import threading
 import time
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -87,7 +88,11 @@ class TerminalDriver(LinuxDriver):
                     self._gone()
                     return
                 heard = time.monotonic()
-                self._take(decoder.feed(data))
+                try:
+                    self._take(decoder.feed(data))
+                except Exception as error:  # a fault of ours costs these bytes
+                    decoder = Decoder()
+                    self._tell(partial(self._app._handle_exception, error))
             elif decoder.is_waiting:
                 self._take(decoder.silence(time.monotonic() - heard))
 

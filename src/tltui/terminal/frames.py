@@ -108,6 +108,11 @@ class Frames(App[None]):
         if self._flow.drawn():
             driver.ask()
 
+    def redraw(self) -> None:
+        """Draw everything, whatever the terminal shows."""
+        self.picture.forget()
+        self.draw()
+
     def _draw_anew(self) -> None:
         self._anew = None
         self.draw()

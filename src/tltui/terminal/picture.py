@@ -175,10 +175,13 @@ class Picture:
             else:
                 self._set(out, look)
                 for x in range(place, stop):
-                    out.append(texts[x])
-                    is_wide = len(texts[x]) > 1 or (x + 1 < self.width and not texts[x + 1] and texts[x])
-                    if is_wide and (behind := _next(texts, x)) < end:
-                        out.append(f"\x1b[{y + 1};{behind + 1}H")
+                    behind = _next(texts, x)
+                    if len(texts[x]) > 1 or behind > x + 1:
+                        # nothing may stay under it where the terminal makes it narrower, nor be moved where it makes it wider
+                        texts_there = (" " * (behind - x), f"\x1b[{y + 1};{x + 1}H", texts[x], f"\x1b[{y + 1};{behind + 1}H")
+                        out += texts_there if texts[x] else ()
+                    else:
+                        out.append(texts[x])
             place = stop
 
     def _set(self, out: list[str], look: Look) -> None:

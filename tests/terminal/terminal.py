@@ -55,6 +55,9 @@ class Gone(Exception):
 class Terminal:
     """One program in a pseudo-terminal; a context manager that ends it."""
 
+    most = 1 << 16
+    """Bytes that are read at once."""
+
     def __init__(
         self,
         command: Sequence[str],
@@ -137,7 +140,7 @@ class Terminal:
     def read(self) -> bytes:
         """Wait for what comes next. Raises `Gone` at the end."""
         try:
-            data = os.read(self.descriptor, 1 << 16)
+            data = os.read(self.descriptor, self.most)
         except OSError:  # how Linux reports that the other end is closed
             data = b""
         if not data:

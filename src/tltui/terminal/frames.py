@@ -109,9 +109,9 @@ class Frames(App[None]):
             driver.ask()
 
     def redraw(self) -> None:
-        """Draw everything, whatever the terminal shows."""
+        """Have Textual paint everything, and draw it whatever the terminal shows."""
         self.picture.forget()
-        self.draw()
+        self.refresh(layout=True)
 
     def _draw_anew(self) -> None:
         self._anew = None

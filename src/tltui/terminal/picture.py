@@ -8,7 +8,7 @@ with as few changes of colour as that takes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
@@ -149,18 +149,18 @@ class Picture:
         assert shown is not None
         if texts == shown[0] and looks == shown[1]:
             return
-        is_odd = any(len(text) != 1 for text in texts) or any(len(text) != 1 for text in shown[0])
         # who knows how wide a terminal makes what is not one cell: such a row is written from its beginning
-        spans = [(0, self.width)] if is_odd else _spans((texts, looks), shown)
+        spans = [(0, self.width)] if _is_odd(texts) or _is_odd(shown[0]) else _spans((texts, looks), shown)
         for start, end in spans:
             out.append(f"\x1b[{y + 1};{start + 1}H" if start else f"\x1b[{y + 1}H")
             self._span(out, y, start, end)
 
     def _span(self, out: list[str], y: int, start: int, end: int) -> None:
         """The cells `start` to `end` of a row; the cursor stands on the first."""
-        place = start
-        texts, looks = self._texts[y], self._looks[y]
-        for (is_blank, look), run in groupby(range(start, end), lambda x: (texts[x] == " ", looks[x])):
+        texts, looks, place = self._texts[y], self._looks[y], start
+        is_odd = _is_odd(texts)
+        blanks = [text == " " for text in texts[start:end]]
+        for (is_blank, look), run in groupby(zip(blanks, looks[start:end], strict=True)):
             count = sum(1 for _ in run)
             stop = place + count
             if is_blank and not look.attributes:
@@ -174,15 +174,21 @@ class Picture:
                     out.append(" " * count)
             else:
                 self._set(out, look)
-                for x in range(place, stop):
-                    behind = _next(texts, x)
-                    if len(texts[x]) > 1 or behind > x + 1:
-                        # nothing may stay under it where the terminal makes it narrower, nor be moved where it makes it wider
-                        texts_there = (" " * (behind - x), f"\x1b[{y + 1};{x + 1}H", texts[x], f"\x1b[{y + 1};{behind + 1}H")
-                        out += texts_there if texts[x] else ()
-                    else:
-                        out.append(texts[x])
+                out += self._odd(y, place, stop) if is_odd else texts[place:stop]
             place = stop
+
+    def _odd(self, y: int, start: int, end: int) -> Iterator[str]:
+        """Cells of which some are wider than one: under those nothing may stay where the terminal makes them narrower, and what
+        is behind them may not be moved where it makes them wider."""
+        texts = self._texts[y]
+        for x in range(start, end):
+            behind = x + 1
+            while behind < self.width and not texts[behind]:
+                behind += 1
+            if len(texts[x]) == 1 and behind == x + 1:
+                yield texts[x]
+            elif texts[x]:
+                yield from (" " * (behind - x), f"\x1b[{y + 1};{x + 1}H", texts[x], f"\x1b[{y + 1};{behind + 1}H")
 
     def _set(self, out: list[str], look: Look) -> None:
         if look != self._look:
@@ -220,12 +226,9 @@ def _cut(row: list[str], x: int) -> None:
     row[start:end] = [" "] * (end - start)
 
 
-def _next(texts: Sequence[str], x: int) -> int:
-    """The cell behind the text that begins in cell `x`."""
-    x += 1
-    while x < len(texts) and not texts[x]:
-        x += 1
-    return x
+def _is_odd(texts: Sequence[str]) -> bool:
+    """Whether not each text of a row is one character in one cell."""
+    return "" in texts or max(map(len, texts)) > 1
 
 
 def _spans(row: Row, before: Row) -> list[tuple[int, int]]:

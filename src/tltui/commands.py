@@ -130,6 +130,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("app.forward", ("ctrl+o", "alt+right"), "forward", "Go forward again after going back.", E_),
     Command("app.command_palette", ("ctrl+p",), "all commands", "Search the commands by name.", E_, "commands"),
     Command("app.help", ("question_mark",), "help", "All keys and what the marks mean.", E_, "help"),
+    Command("app.redraw", ("ctrl+l",), "draw again", "Draw the screen anew: something else has written on it.", E_),
     Command("app.suspend", ("ctrl+z",), "suspend", "Stop tltui and go back to the shell; `fg` continues.", E_),
     Command("app.leave", ("q",), "quit", "Leave tltui.", E_),
     Command("app.close", ("escape",), "close", "Close the innermost of overlay, selection, filter, search.", E_),

@@ -265,16 +265,19 @@ class ProvenanceScreen(Workbench[None]):
         self.status.place([(f"{moved.hits}  " if moved.hits else "", tokens.BREAK), (f"{moved.position} ", tokens.DIM)])
 
     def _hovered(self, pane: int, line: int) -> None:
+        """The mouse is over a line, -1 for none any more: what it became lights up, and nothing moves."""
+        if line < 0:
+            pane, line = self._line
         if not self._is_following:
-            self._follow(pane, line)
+            self._follow(pane, line, moves=False)
             self._say_line(pane, line)
 
-    def _follow(self, pane: int, line: int) -> None:
+    def _follow(self, pane: int, line: int, moves: bool = True) -> None:
         self._is_following = True
         try:
             for other in self._chosen:
                 lines = self._lines(pane, line, other)
-                self.view(other).set_matches(lines, follow=other != pane)
+                self.view(other).set_matches(lines, follow=moves and other != pane)
         finally:
             self._is_following = False
 

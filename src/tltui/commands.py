@@ -87,12 +87,12 @@ COMMANDS: tuple[Command, ...] = (
     Command("app.other_down", ("J",), "line down in the other pane", "Move in the other pane without leaving this one.", E_),
     Command("app.other_up", ("K",), "line up in the other pane", "Move in the other pane without leaving this one.", E_),
     *(
-        Command(f"app.view_{view.name}", (view.key,) if view.key else (), view.name,
+        Command(f"app.view_{view.name}", (view.key,) if view.key else (), f"page: {view.name}",
                 f"The page {view.name}: {view.help}.", E_, "overview" if view.key == "1" else "")
         for view in VIEWS
     ),
-    Command("app.records", (), "records", "Every record of what is selected, in file order, as in the log.", E_),
-    Command("app.damage", (), "damage", "What is damaged in the logs, and which files were not opened.", E_),
+    Command("app.records", (), "page: records", "Every record of what is selected, in file order, as in the log.", E_),
+    Command("app.damage", (), "page: damage", "What is damaged in the logs, and which files were not opened.", E_),
     Command("app.output", ("O",), "output of the job",
             "What the job printed that tltui run --view started, while it prints on.", E_, "output"),
     Command("app.all_views", ("0",), "all pages", "A list of all pages about the run.", E_),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.actions import ActionParseResult
+from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
 from textual.dom import DOMNode
 
@@ -92,6 +93,10 @@ class TltuiApp(Surviving, TypeAhead):
         self.browser = Browser(replace(old.around, run=run), self.report, old)
         old.is_replaced = True
         self.switch_screen(self.browser)
+
+    def pop_screen(self) -> AwaitComplete:
+        """Close the screen in front. A second click or key that closes what is closed already leaves the main screen where it is."""
+        return AwaitComplete.nothing() if self.screen is self.browser else super().pop_screen()
 
     def perform(self, command: Command) -> None:
         """Run a command from the palette where it belongs."""

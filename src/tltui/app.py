@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import events
 from textual.actions import ActionParseResult
@@ -17,7 +17,7 @@ from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
 from textual.dom import DOMNode
 
-from tltui.commands import BY_ID, Command, Where, clashes
+from tltui.commands import BY_ID, clashes
 from tltui.config import Config, read_config
 from tltui.messages import Again
 from tltui.model.run import Run
@@ -25,14 +25,11 @@ from tltui.running.job import Job
 from tltui.screens.browser import Browser
 from tltui.screens.faults import Surviving
 from tltui.screens.signals import leaving_by_signals
-from tltui.screens.workbench import Surroundings
+from tltui.screens.workbench import Surroundings, front
 from tltui.sources.discover import Found
 from tltui.widgets.type_ahead import TypeAhead
 from tltui.work.gate import Gate
 from tltui.work.scheduler import Scheduler
-
-if TYPE_CHECKING:
-    from textual.command import Provider
 
 SWITCH_INTERVAL = 0.0005
 """Seconds that the scan thread may hold the interpreter before the UI gets it (measured: worst key 20 ms)."""
@@ -43,20 +40,12 @@ TERMINAL_COLORS = ("ansi-dark", "ansi-light", "mono")
 """Themes that keep to what the terminal calls red, green …; only so does NO_COLOR mean no colour, not shades of grey."""
 
 
-def _palette() -> type[Provider]:
-    """Imported when it is opened."""
-    from tltui.screens.palette import Palette
-
-    return Palette
-
-
 class TltuiApp(Surviving, TypeAhead):
     """The program."""
 
     CSS_PATH = "styles.tcss"
     TITLE = "tltui"
-    ENABLE_COMMAND_PALETTE = True
-    COMMANDS: ClassVar = {_palette}
+    ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = []
 
     def __init__(
@@ -83,7 +72,21 @@ class TltuiApp(Surviving, TypeAhead):
         is_new = isinstance(event, (events.Key, events.MouseDown)) and not event.is_forwarded
         if is_new and self.browser.is_mounted:
             self.browser.user_acts()
+        if isinstance(event, events.MouseDown) and is_new and (bench := front(self)) is not None:
+            bench.prompt.pressed(event)
         await super().on_event(event)
+
+    def intercepts(self, event: events.Key | events.Paste) -> bool:
+        """What is asked gets the keys, before anything else, but for the one that always quits."""
+        bench = front(self)
+        if bench is None or (isinstance(event, events.Key) and event.key == "ctrl+q"):
+            return False
+        return bench.prompt.take(event)
+
+    def awaits_document(self) -> bool:
+        """Whether what the last key asked for is being made for the pane that has the focus."""
+        bench = front(self)
+        return bench is not None and bench.awaits_document
 
     def on_again(self, message: Again) -> None:
         """Everything is read from its beginning: by a main screen of its own, in the place of this one."""
@@ -97,15 +100,6 @@ class TltuiApp(Surviving, TypeAhead):
     def pop_screen(self) -> AwaitComplete:
         """Close the screen in front. A second click or key that closes what is closed already leaves the main screen where it is."""
         return AwaitComplete.nothing() if self.screen is self.browser else super().pop_screen()
-
-    def perform(self, command: Command) -> None:
-        """Run a command from the palette where it belongs."""
-        self.call_later(self.run_action, command.action, self.owner(command))
-
-    def owner(self, command: Command) -> DOMNode:
-        """Whose method a command is."""
-        owners: dict[Where, DOMNode] = {Where.TREE: self.browser.tree_view, Where.DOCUMENT: self.browser.document_view}
-        return owners.get(command.where, self.browser)
 
     async def run_action(
         self,

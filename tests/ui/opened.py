@@ -10,12 +10,13 @@ from typing import Any
 from screen import until
 from textual.events import Paste
 from textual.pilot import Pilot
-from textual.widgets import Input
 
 from tltui.app import TltuiApp
 from tltui.config import Config
 from tltui.model.run import Run
+from tltui.screens.asking.prompting import Prompting
 from tltui.screens.browser import Browser
+from tltui.screens.workbench import front
 from tltui.sources.discover import discover
 
 TRACES = Path(__file__).parents[1] / "traces"
@@ -50,6 +51,13 @@ class Driver:
         """The title of the document that is shown."""
         return self.browser.document_view.document.title
 
+    @property
+    def prompt(self) -> Prompting:
+        """What is asked on the screen that is in front."""
+        bench = front(self.app)
+        assert bench is not None
+        return bench.prompt
+
     async def press(self, *keys: str) -> None:
         """Press keys, one after the other."""
         await self.pilot.press(*keys)
@@ -57,10 +65,15 @@ class Driver:
 
     async def type(self, text: str) -> None:
         """Type a text into the prompt that is open; pasting is quicker than a key for each letter."""
-        await self.until(lambda: isinstance(self.app.focused, Input))
-        assert self.app.focused is not None
-        self.app.focused.post_message(Paste(text))
-        await self.pilot.pause()
+        await self.until(lambda: self.prompt.is_open)
+        self.app.post_message(Paste(text))
+        await self.until(lambda: text in self.prompt.text)
+
+    async def retype(self, text: str) -> None:
+        """Type a text in the place of the one that is proposed."""
+        await self.until(lambda: self.prompt.is_open)
+        await self.press("ctrl+u")
+        await self.type(text)
 
     async def until(self, condition: Any) -> None:
         """Wait for what a helper thread finds."""

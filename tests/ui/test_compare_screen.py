@@ -79,9 +79,8 @@ async def test_raw_and_export(tmp_path: Path) -> None:
         await driver.press("i")
         await driver.until(lambda: "as stored" in screen_lines(driver.app)[0])
         await driver.press("x")
-        driver.app.screen.query_one("Input").value = ""  # type: ignore[attr-defined]
         target = tmp_path / "guards.patch"
-        await driver.type(str(target))
+        await driver.retype(str(target))
         await driver.press("enter")
         await driver.until(target.exists)
         assert target.read_text("utf-8").startswith("--- a/dynamo_cpp_guards_str\n+++ b/dynamo_cpp_guards_str\n@@ -")

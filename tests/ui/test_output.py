@@ -229,6 +229,7 @@ async def test_every_key_before_the_first_record(printing: Printing) -> None:
                 if key not in leaving:
                     driver.browser.query_one(f"#{pane}").focus()
                     await driver.press(key)
+                    driver.prompt.leave()
                     while len(driver.app.screen_stack) > 2:
                         await driver.press("escape")
         await driver.press("O")

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from opened import DEMO, TRACES, Driver, opened
 from screen import screen_lines, screen_text
-from textual.widgets import Input
 
 from tltui.analyses.provenance.provenance import POST, PRE, PY, SOURCE
 from tltui.screens.provenance import ProvenanceScreen
@@ -121,9 +120,7 @@ async def test_export_of_one_line_and_all_that_it_maps_to(tmp_path: Path) -> Non
         screen = await enter(driver)
         await driver.press("full_stop", "full_stop", "full_stop", "x")
         target = tmp_path / "line.txt"
-        await driver.until(lambda: isinstance(driver.app.focused, Input))
-        assert isinstance(driver.app.focused, Input)
-        driver.app.focused.value = str(target)
+        await driver.retype(str(target))
         await driver.press("enter")
         await driver.until(target.exists)
         text = target.read_text()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 LATER = ("tltui.analyses.study", "tltui.analyses.summary",
          "tltui.documents.build", "tltui.documents.overview.run", "tltui.documents.names",
-         "tltui.documents.compare.compare", "tltui.screens.help", "tltui.screens.goto", "tltui.screens.palette",
+         "tltui.documents.compare.compare", "tltui.screens.help", "tltui.screens.asking.goto", "tltui.screens.asking.palette",
          "tltui.screens.provenance", "pygments")  # fmt: skip
 """What is imported when it is first wanted: each costs a part of the 0.35 s."""
 

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
 
 from textual import on
+from textual.dom import DOMNode
 
-from tltui.commands import BY_ID
+from tltui.commands import BY_ID, COMMANDS, Command, Where
 from tltui.documents.pages.table import BY_NAME
 from tltui.documents.scope import place_of
 from tltui.export import proposed_name
 from tltui.model.ref import Ref, parse_ref
+from tltui.model.run import Run
 from tltui.screens.comparing import Comparing
 from tltui.screens.live.attending import Attending
 from tltui.screens.live.processes import Processes
-from tltui.screens.main_screen import MainScreen
+from tltui.screens.main_screen import HELP, MainScreen
 from tltui.screens.marking import Marking
 from tltui.screens.outside import Outside
 from tltui.screens.walking import Walking
 from tltui.screens.workbench import Output, Surroundings
+from tltui.text.document import Document, Options
 from tltui.text.shell import quoted
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.trace_tree import TraceTree
-
-if TYPE_CHECKING:
-    from tltui.screens.palette import Performer
 
 
 class BrowserCommands(MainScreen):
@@ -40,6 +39,9 @@ class BrowserCommands(MainScreen):
         self.outside = Outside(self)
         self.attending = Attending(self)
         self.processes = Processes(self)
+        self._before_help = False
+        """Whether the document had the focus before help was asked for."""
+        self.own_pages[HELP] = self._help
 
     # panes
 
@@ -66,7 +68,9 @@ class BrowserCommands(MainScreen):
         """The innermost of selection, filter, search; then back to the tree."""
         if self.attending.stays() or (self.document_view.has_focus and self.document_view.close_innermost()):
             return
-        if self.tree_view.outline.filter:
+        if self.shown_ref == HELP:
+            self._leave_help()
+        elif self.tree_view.outline.filter:
             self.tree_view.set_filter("")
         elif self.has_class("-zoomed"):
             self.remove_class("-zoomed")
@@ -178,20 +182,34 @@ class BrowserCommands(MainScreen):
 
     def action_command_palette(self) -> None:
         """All commands."""
-        self.app.action_command_palette()
+        from tltui.screens.asking.palette import Palette
+
+        keys = self.config.keys
+        shown = [command for command in COMMANDS if command.where in (Where.EVERYWHERE, Where.TREE, Where.DOCUMENT)]
+        self.prompt.open(
+            Palette(shown, lambda command: command.keys_shown(keys.get(command.id, command.keys)), self.perform)
+        )
+
+    def owner(self, command: Command) -> DOMNode:
+        """Whose method a command is."""
+        owners: dict[Where, DOMNode] = {Where.TREE: self.tree_view, Where.DOCUMENT: self.document_view}
+        return owners.get(command.where, self)
+
+    def perform(self, command: Command) -> None:
+        """Run a command where it belongs."""
+        self.app.call_later(self.app.run_action, command.action, self.owner(command))
 
     def action_go_to(self) -> None:
         """Type where to go."""
-        from tltui.screens.goto import COMMAND, GoTo
+        from tltui.screens.asking.goto import COMMAND, GoTo
 
-
-        def chosen(ref: str | None) -> None:
-            if ref is not None and ref.startswith(COMMAND):
-                cast("Performer", self.app).perform(BY_ID[ref.removeprefix(COMMAND)])
-            elif ref is not None:
+        def chosen(ref: str) -> None:
+            if ref.startswith(COMMAND):
+                self.perform(BY_ID[ref.removeprefix(COMMAND)])
+            else:
                 self.go(ref)
 
-        self.app.push_screen(GoTo(self.around, self.current_compile, self.names, self.shown_ref), chosen)
+        self.prompt.open(GoTo(self.around, chosen, self.current_compile, self.names, self.shown_ref))
 
     def action_search(self) -> None:
         """Everywhere."""
@@ -200,7 +218,26 @@ class BrowserCommands(MainScreen):
                 self.show_ref(str(Ref(view="grep", artifact=text)))
                 self.document_view.focus()
 
-        self.ask("search everywhere", answered, "", "a regular expression")
+        self.ask("search everywhere", answered, "", "a regular expression", "search")
+
+    def action_help(self) -> None:
+        """All keys and marks; again, or esc, goes back."""
+        if self.shown_ref == HELP:
+            self._leave_help()
+            return
+        self._before_help = self.document_view.has_focus
+        self.show_ref(HELP)
+        self.document_view.focus()
+
+    def _help(self, run: Run, options: Options) -> Document:
+        from tltui.screens.help import help_document
+
+        return help_document(self.ascii_only, self.config)
+
+    def _leave_help(self) -> None:
+        self.action_back()
+        if not self._before_help:
+            self.tree_view.focus()
 
     # comparing, marks
 
@@ -262,8 +299,11 @@ class BrowserCommands(MainScreen):
         self.app.action_suspend_process()
 
     def action_leave(self) -> None:
-        """Leave tltui."""
-        self.attending.leave()
+        """Leave tltui, or help: who reads it presses q as in a pager."""
+        if self.shown_ref == HELP:
+            self._leave_help()
+        else:
+            self.attending.leave()
 
     # what the panes ask
 

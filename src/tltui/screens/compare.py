@@ -5,12 +5,11 @@ Below `WIDE` columns the browser shows the same comparison as one page (`documen
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal
 
 from tltui.analyses.compare.comparing import Difference
 from tltui.analyses.compare.pairing import artifact_difference
@@ -18,12 +17,12 @@ from tltui.commands import FOOTER_COMPARE, Where
 from tltui.documents.compare.artifacts import artifact_page, diff_ref, verdict
 from tltui.documents.compare.sides import Memo, Sides, sides_of
 from tltui.model.artifacts import Artifact
-from tltui.screens.workbench import Output, Surroundings, Workbench
+from tltui.screens.panes import PanesScreen, fault_document
+from tltui.screens.workbench import Output, Surroundings
 from tltui.text import tokens
-from tltui.text.document import Options, error_document
+from tltui.text.document import Options
 from tltui.text.filename import safe_name
 from tltui.text.rows import Aligned
-from tltui.widgets.bars import RunBar, StatusBar
 from tltui.widgets.bindings import bindings
 from tltui.widgets.compare_side import CompareSide
 from tltui.widgets.document_view import DocumentView
@@ -33,10 +32,12 @@ LARGE = 1 << 20
 """Stored bytes of both above which the comparison as stored is shown while that by structure is made."""
 
 
-class CompareScreen(Workbench[str]):
+class CompareScreen(PanesScreen[str]):
     """Gives the address of the page to show in its place when the screen became narrow, else ''."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.COMPARE)
+    WHERE = Where.COMPARE
+    FOOTER = FOOTER_COMPARE
 
     def __init__(self, around: Surroundings, left: Artifact, right: Artifact, least: int) -> None:
         """`least`: columns below which the page is better."""
@@ -49,22 +50,23 @@ class CompareScreen(Workbench[str]):
         """What is shown; None until the two have been compared."""
         self._memo: Memo = {}
         self._opened: set[int] | None = set()
-        self._is_following = False
         self._is_left = False
 
     # layout
 
-    def compose(self) -> ComposeResult:
-        """A line above, two halves, a line below."""
-        yield RunBar(id="compare-bar")
-        with Horizontal(id="compare-panes"):
-            for is_left, name in ((True, "left"), (False, "right")):
-                view = CompareSide(is_left=is_left, mouse=self.mouse, ascii_only=self.ascii_only, id=f"side-{name}")
-                view.numbers = False
-                view.on_position = partial(self._moved, view)
-                view.asked = self._asked
-                yield view
-        yield StatusBar(self.hints(Where.COMPARE, FOOTER_COMPARE), id="compare-status")
+    def made_panes(self) -> Iterator[DocumentView]:
+        """Two halves."""
+        for is_left, name in ((True, "left"), (False, "right")):
+            view = CompareSide(is_left=is_left, mouse=self.mouse, ascii_only=self.ascii_only, id=f"side-{name}")
+            view.numbers = False
+            view.on_position = partial(self._moved, view)
+            view.asked = self._asked
+            yield view
+
+    @property
+    def shown_panes(self) -> list[DocumentView]:
+        """Both halves."""
+        return [self.view(True), self.view(False)]
 
     def on_mount(self) -> None:
         """Compare off the UI thread."""
@@ -120,8 +122,7 @@ class CompareScreen(Workbench[str]):
         return str(self.artifacts[0].ref), str(self.artifacts[1].ref)
 
     def _not_compared(self, error: BaseException) -> None:
-        fault = error if isinstance(error, Exception) else RuntimeError(repr(error))
-        self.view(True).show(error_document(self.ref, "compare", self.ref, fault))
+        self.view(True).show(fault_document(self.ref, "compare", self.ref, error))
         self._say("not compared")
 
     def _compared(self, found: Difference, sides: Sides, memo: Memo, is_first: bool) -> None:
@@ -145,33 +146,27 @@ class CompareScreen(Workbench[str]):
         assert self._found is not None
         self.sides = sides = sides or sides_of(self._found, self._refs, self._opened, self._memo, self.ascii_only)
         changed = _changed_lines(sides)
-        self._is_following = True
-        try:
+        with self.following():
             for place, view in enumerate((self.view(True), self.view(False))):
                 view.is_changed = changed[place].__contains__
                 view.show((sides.left, sides.right)[place])
                 view.fix_rows(Aligned(sides.rows[place]))
-        finally:
-            self._is_following = False
 
     def _say(self, text: str) -> None:
         left, right = self.artifacts
         names = f" {left.ref} {'=' if self.ascii_only else '↔'} {right.ref}  "
-        self.query_one(RunBar).set([(names, tokens.TITLE), (text, tokens.STRONG)])
+        self.say_above([(names, tokens.TITLE), (text, tokens.STRONG)])
 
     # both halves
 
     def _moved(self, view: CompareSide, moved: DocumentView.Moved) -> None:
-        if self._is_following or self.sides is None:
+        if self.is_following or self.sides is None:
             return
-        self._is_following = True
-        try:
+        with self.following():
             self.view(not view.is_left).follow(view.row, view.top, view.scroll_offset.x)
-        finally:
-            self._is_following = False
         hunk = sum(first <= view.row for first, _ in self.sides.hunks)
         where = f"change {hunk}/{len(self.sides.hunks)}  " if self.sides.hunks else ""
-        self.status.place([(f"{moved.hits}  " if moved.hits else "", tokens.BREAK), (f"{where}{moved.position} ", tokens.DIM)])
+        self.say_place(moved, where)
 
     def _go(self, row: int) -> None:
         """The cursor to a row: in the half with the focus, or, where that has no line, in the other one."""
@@ -257,13 +252,9 @@ class CompareScreen(Workbench[str]):
         name = safe_name(f"{left.ref}_{right.ref}", ".patch" if self._raw else ".txt")
         self.ask_where("write the patch to" if self._raw else "write the comparison to", output, name)
 
-    def action_copy(self) -> None:
-        """The selected lines, or the line."""
-        self.copy_lines(self.focused_side)
-
     def action_leave(self) -> None:
-        """Back, unless something in the half is to be closed first."""
-        if not self.focused_side.close_innermost():
+        """Back, unless something is to be closed first."""
+        if not self.closes_innermost():
             self.dismiss("")
 
 

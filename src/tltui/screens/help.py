@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from textual import on
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.screen import ModalScreen
-
 from tltui.commands import Where, of, shown
 from tltui.config import Config, config_path
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, glyph
-from tltui.screens.prompt import Prompt
 from tltui.text import tokens
 from tltui.text.document import Builder, TextDocument
-from tltui.widgets.document_view import DocumentView
 
 
 def help_document(ascii_only: bool, config: Config) -> TextDocument:
@@ -63,36 +54,3 @@ def help_document(ascii_only: bool, config: Config) -> TextDocument:
         builder.add("  ", (problem, tokens.WARN))
     return builder.document()
 
-
-class Help(ModalScreen[None]):
-    """Shows the help document."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark", "leave", "close", show=False)]
-
-    def __init__(self, ascii_only: bool, config: Config) -> None:
-        super().__init__()
-        self._ascii = ascii_only
-        self._config = config
-
-    def compose(self) -> ComposeResult:
-        """The document."""
-        yield DocumentView(ascii_only=self._ascii, id="help")
-
-    def on_mount(self) -> None:
-        """Show it."""
-        view = self.query_one(DocumentView)
-        view.show(help_document(self._ascii, self._config))
-        view.focus()
-
-    def action_leave(self) -> None:
-        """Close, unless the document has something to close first."""
-        if not self.query_one(DocumentView).close_innermost():
-            self.dismiss(None)
-
-    @on(DocumentView.AskSearch)
-    def _ask_search(self, message: DocumentView.AskSearch) -> None:
-        def answered(text: str | None) -> None:
-            if text is not None:
-                message.view.search(text)
-
-        self.app.push_screen(Prompt("/"), answered)

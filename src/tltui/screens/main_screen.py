@@ -27,6 +27,7 @@ from tltui.text.document import Document, Options
 from tltui.text.growing import GrowingDocument
 from tltui.widgets.bars import RunBar, StatusBar
 from tltui.widgets.document_view import DocumentView
+from tltui.widgets.prompt_line import Asking
 from tltui.widgets.trace_tree import TraceTree
 from tltui.work.scheduler import Steps
 
@@ -37,7 +38,8 @@ NARROW = 100
 """Columns below which one pane is shown at a time."""
 SETTLE = 0.04
 """Seconds that the cursor of the tree must rest before the document follows: flicking through stays cheap."""
-MADE_ONCE = ("@grep", "@output")
+HELP = "@help"
+MADE_ONCE = ("@grep", "@output", HELP)
 """Pages that are not made again when the run has grown: what was found stays, and what a job prints grows by itself."""
 PAST = 200
 """Places that one can go back to."""
@@ -60,6 +62,7 @@ class MainScreen(Workbench[None]):
         self._addresses = Addresses(self.trace)
         self._wishes = 0
         self._is_making = False
+        self._is_awaited = False  # what is being made is not what is shown already, made again
         self._is_outdated = False  # the run has grown since the last wish
         self._past: list[Request] = []
         self._future: list[Request] = []
@@ -76,6 +79,7 @@ class MainScreen(Workbench[None]):
         has_output = self.around.job is not None or bool(self.trace.found.outputs)
         hints = self.hints(Where.EVERYWHERE, ("app.output",) * has_output + FOOTER)
         yield StatusBar(hints, ascii_only=self.ascii_only, id="status-bar")
+        yield Asking(ascii_only=self.ascii_only)
 
     @property
     def tree_view(self) -> TraceTree:
@@ -96,6 +100,11 @@ class MainScreen(Workbench[None]):
     def is_at_rest(self) -> bool:
         """Whether what is shown is what was asked for last, whole, and of the run as it is now."""
         return not (self._is_making or self._is_outdated or self.document_view.is_at_work)
+
+    @property
+    def awaits_document(self) -> bool:
+        """Whether keys are meant for a document that is still being made."""
+        return self._is_making and self._is_awaited and self.document_view.has_focus
 
     # selection
 
@@ -166,7 +175,7 @@ class MainScreen(Workbench[None]):
 
     def _wish(self, at: int | None = None, top: str | None = None, renews: bool = False) -> None:
         self._wishes += 1
-        self._is_making, self._is_outdated = True, False
+        self._is_making, self._is_awaited, self._is_outdated = True, not renews, False
         self._maker.wish(self.shown, self.options, partial(self._ready, self._wishes, at, top, renews))
 
     def _ready(self, wish: int, at: int | None, top: str | None, renews: bool, document: Document) -> None:

@@ -7,15 +7,14 @@ says what is known of the line.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from typing import ClassVar
 
 from textual import on
-from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal
 
 from tltui.analyses.provenance.provenance import (
     CPP,
@@ -37,12 +36,12 @@ from tltui.documents.parts.provenance import coverage_line, selection_document
 from tltui.documents.parts.source_lines import source_lines
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile
-from tltui.screens.workbench import Output, Surroundings, Workbench
+from tltui.screens.panes import PanesScreen, fault_document
+from tltui.screens.workbench import Output, Surroundings
 from tltui.text import tokens
 from tltui.text.correspondence import LineGroups
-from tltui.text.document import Builder, Document, Options, Piece, TextDocument, error_document
+from tltui.text.document import Builder, Document, Options, Piece, TextDocument
 from tltui.text.filename import safe_name
-from tltui.widgets.bars import RunBar, StatusBar
 from tltui.widgets.bindings import bindings
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.marked_view import MarkedView
@@ -65,10 +64,12 @@ class ReadUnit:
     groups: LineGroups | None
 
 
-class ProvenanceScreen(Workbench[None]):
+class ProvenanceScreen(PanesScreen[None]):
     """The mode, for one compile."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.PROVENANCE)
+    WHERE = Where.PROVENANCE
+    FOOTER = FOOTER_PROVENANCE
 
     def __init__(self, around: Surroundings, compile_: Compile, start: Artifact | None) -> None:
         super().__init__(around)
@@ -80,35 +81,32 @@ class ProvenanceScreen(Workbench[None]):
         self._documents: dict[int, Document] = {}
         self._names: dict[int, Names] = {}
         self._groups: LineGroups | None = None
-        self._is_following = False
         self._line = (PRE, 0)
 
     # layout
 
-    def compose(self) -> ComposeResult:
-        """A line above, the panes, a line below."""
-        yield RunBar(id="provenance-bar")
-        with Horizontal(id="provenance-panes"):
-            for pane, name in enumerate(PANES):
-                view = MarkedView(mouse=self.mouse, ascii_only=self.ascii_only, id=f"pane-{name}")
-                view.display = False
-                view.on_position = partial(self._moved, pane)
-                view.on_hover = partial(self._hovered, pane)
-                yield view
-        yield StatusBar(self.hints(Where.PROVENANCE, FOOTER_PROVENANCE), id="provenance-status")
+    def made_panes(self) -> Iterator[DocumentView]:
+        """A pane for each text, of which some are shown."""
+        for pane, name in enumerate(PANES):
+            view = MarkedView(mouse=self.mouse, ascii_only=self.ascii_only, id=f"pane-{name}")
+            view.display = False
+            view.on_position = partial(self._moved, pane)
+            view.on_hover = partial(self._hovered, pane)
+            yield view
+
+    @property
+    def shown_panes(self) -> list[DocumentView]:
+        """The chosen panes, from the left."""
+        return [self.view(pane) for pane in self._chosen or (PRE,)]
 
     def on_mount(self) -> None:
         """Read the compile off the UI thread."""
-        self._bar.set([(f" {self.compile_.ref} ", tokens.TITLE), ("reading graphs and code …", tokens.DIM)])
+        self.say_above([(f" {self.compile_.ref} ", tokens.TITLE), ("reading graphs and code …", tokens.DIM)])
         self._load(0, self._start.unit if self._start is not None else None)
 
     def view(self, pane: int) -> MarkedView:
         """The widget of a pane."""
         return self.query_one(f"#pane-{PANES[pane]}", MarkedView)
-
-    @property
-    def _bar(self) -> RunBar:
-        return self.query_one(RunBar)
 
     @property
     def unit(self) -> UnitProvenance | None:
@@ -132,9 +130,9 @@ class ProvenanceScreen(Workbench[None]):
         self.scheduler.drop(self)
 
     def _failed(self, error: BaseException) -> None:
-        found = self._found or Provenance(1, str(self.compile_.ref), ())
-        fault = error if isinstance(error, Exception) else RuntimeError(repr(error))
-        said = error_document("", "provenance", f"the provenance of {self.compile_.ref}", fault)
+        ref = str(self.compile_.ref)
+        found = self._found or Provenance(1, ref, ())
+        said = fault_document("", "provenance", f"the provenance of {ref}", error)
         self.answer(partial(self._show, ReadUnit(0, found, {PRE: said}, {}, None)))
 
     def _read(self, number: int, wanted: int | None, found: Provenance | None, options: Options) -> Steps:
@@ -231,16 +229,11 @@ class ProvenanceScreen(Workbench[None]):
 
     def action_next_pane(self) -> None:
         """The pane to the right."""
-        self._other_pane(1)
+        self.go_to_pane(1)
 
     def action_previous_pane(self) -> None:
         """The pane to the left."""
-        self._other_pane(-1)
-
-    def _other_pane(self, by: int) -> None:
-        if self._chosen:
-            place = self._chosen.index(self.pane)
-            self.view(self._chosen[(place + by) % len(self._chosen)]).focus()
+        self.go_to_pane(-1)
 
     def action_zoom(self) -> None:
         """One pane over the whole width, or all again."""
@@ -257,29 +250,26 @@ class ProvenanceScreen(Workbench[None]):
 
     def _moved(self, pane: int, moved: DocumentView.Moved) -> None:
         """The cursor of a pane moved: the others show what the line became, or came from."""
-        if self._is_following or not self.view(pane).has_focus:
+        if self.is_following or not self.view(pane).has_focus:
             return
         self._line = (pane, moved.line)
         self._follow(pane, moved.line)
         self._say_line(pane, moved.line)
-        self.status.place([(f"{moved.hits}  " if moved.hits else "", tokens.BREAK), (f"{moved.position} ", tokens.DIM)])
+        self.say_place(moved)
 
     def _hovered(self, pane: int, line: int) -> None:
         """The mouse is over a line, -1 for none any more: what it became lights up, and nothing moves."""
         if line < 0:
             pane, line = self._line
-        if not self._is_following:
+        if not self.is_following:
             self._follow(pane, line, moves=False)
             self._say_line(pane, line)
 
     def _follow(self, pane: int, line: int, moves: bool = True) -> None:
-        self._is_following = True
-        try:
+        with self.following():
             for other in self._chosen:
                 lines = self._lines(pane, line, other)
                 self.view(other).set_matches(lines, follow=moves and other != pane)
-        finally:
-            self._is_following = False
 
     def _lines(self, pane: int, line: int, other: int) -> list[int]:
         if self._groups is None:
@@ -341,13 +331,13 @@ class ProvenanceScreen(Workbench[None]):
     def _say_unit(self) -> None:
         unit = self.unit
         if unit is None or self._found is None:
-            self._bar.set([(f" {self.compile_.ref} ", tokens.TITLE)])
+            self.say_above([(f" {self.compile_.ref} ", tokens.TITLE)])
             return
         name, _, _ = self.compile_.frame.code
         units = f"unit {self._number + 1}/{len(self._found.units)}" if len(self._found.units) > 1 else ""
         left: list[Piece] = [(f" {self.compile_.ref} {name or ''}  ", tokens.TITLE), f"{unit.unit}  ", (f"{units}  ", tokens.DIM)]
         said, mapped = coverage_line(unit)
-        self._bar.set([*left, (said, tokens.DIM if mapped else tokens.WARN)])
+        self.say_above([*left, (said, tokens.DIM if mapped else tokens.WARN)])
 
     def _say_line(self, pane: int, line: int) -> None:
         names = self._names.get(pane)
@@ -373,13 +363,9 @@ class ProvenanceScreen(Workbench[None]):
         name = safe_name(f"{self.compile_.ref}_{unit.unit}_{PANES[pane]}_{line + 1}", ".txt")
         self.ask_where("write this line and what it maps to", Output(lambda: chosen), name)
 
-    def action_copy(self) -> None:
-        """The selected lines, or the line."""
-        self.copy_lines(self.view(self.pane))
-
     def action_leave(self) -> None:
-        """Back to the browser, unless something in the pane is to be closed first."""
-        if not self.view(self.pane).close_innermost():
+        """Back to the browser, unless something is to be closed first."""
+        if not self.closes_innermost():
             self.dismiss(None)
 
     # what the panes ask

@@ -16,8 +16,11 @@ from tltui.export import WouldOverwrite, write
 from tltui.messages import Answer
 from tltui.model.run import Run
 from tltui.running.job import Job
+from tltui.screens.asking.prompting import Prompting
+from tltui.screens.asking.question import Question, confirm
+from tltui.screens.asking.searching import SearchQuestion
+from tltui.screens.asking.target import TargetQuestion
 from tltui.screens.clipboard import copy
-from tltui.screens.prompt import Confirm, Prompt
 from tltui.text import tokens
 from tltui.text.document import Document
 from tltui.text.growing import GrowingDocument
@@ -40,6 +43,8 @@ class Surroundings:
     mouse: bool
     writing: list[Task] = field(default_factory=list)
     """Files that are being written."""
+    typed: dict[str, list[str]] = field(default_factory=dict)
+    """What was answered to questions of one kind, the latest last."""
     job: Job | None = None
     """What tltui started, where it did."""
 
@@ -65,6 +70,11 @@ class Workbench(Screen[T]):
         self.scheduler = around.scheduler
         self.ascii_only = around.ascii_only
         self.mouse = around.mouse
+        self.prompt = Prompting(self)
+
+    def on_unmount(self) -> None:
+        """The screen goes: nothing is asked any more."""
+        self.prompt.leave()
 
     # what is said
 
@@ -83,6 +93,11 @@ class Workbench(Screen[T]):
         keys = self.config.keys
         return [(by_id[name].keys_shown(keys.get(name, by_id[name].keys)[:1]), by_id[name].hint) for name in names]
 
+    @property
+    def awaits_document(self) -> bool:
+        """Whether keys are meant for a document that is still being made."""
+        return False
+
     # what comes from elsewhere
 
     def answer(self, apply: Callable[[], object]) -> None:
@@ -98,14 +113,9 @@ class Workbench(Screen[T]):
 
     # prompts
 
-    def ask(self, question: str, answered: Callable[[str], object], value: str = "", hint: str = "") -> None:
-        """Ask for a text; nothing happens after esc."""
-
-        def closed(text: str | None) -> None:
-            if text is not None:
-                answered(text)
-
-        self.app.push_screen(Prompt(question, value, hint), closed)
+    def ask(self, question: str, answered: Callable[[str], object], value: str = "", hint: str = "", history: str = "") -> None:
+        """Ask for a text; nothing happens after esc. `history`: under which name the answers are kept."""
+        self.prompt.open(Question(question, answered, value, hint, history=history))
 
     @on(DocumentView.Told)
     def _told(self, message: DocumentView.Told) -> None:
@@ -113,11 +123,11 @@ class Workbench(Screen[T]):
 
     @on(DocumentView.AskSearch)
     def _ask_search(self, message: DocumentView.AskSearch) -> None:
-        self.ask("/", message.view.search)
+        self.prompt.open(SearchQuestion(message.view))
 
     @on(DocumentView.AskFilter)
     def _ask_filter(self, message: DocumentView.AskFilter) -> None:
-        self.ask("show only lines with", message.view.set_filter, message.view.filter_text, "empty: all")
+        self.ask("show only lines with", message.view.set_filter, message.view.filter_text, "empty: all", "filter")
 
     @on(DocumentView.AskLine)
     def _ask_line(self, message: DocumentView.AskLine) -> None:
@@ -127,7 +137,7 @@ class Workbench(Screen[T]):
             elif text:
                 self.tell(f"{text!r} is no line number")
 
-        self.ask("line", answered)
+        self.ask("line", answered, history="line")
 
     # out
 
@@ -147,7 +157,7 @@ class Workbench(Screen[T]):
             if path.strip():
                 self.write(output, path.strip())
 
-        self.ask(question, named, name, ".txt .ansi .md")
+        self.prompt.open(TargetQuestion(question, named, name, self.around.typed.get(TargetQuestion.HISTORY, ())))
 
     def write(self, output: Output, path: str, force: bool = False) -> None:
         """Write a file off the UI thread: 100 MB take seconds, and a key always answers at once."""
@@ -172,31 +182,29 @@ class Workbench(Screen[T]):
         self.around.writing[:] = [*kept, task]
 
     def _ask_to_replace(self, app: Any, target: str, output: Output, path: str) -> None:
-        def answered(yes: bool | None) -> None:
+        def answered(yes: bool) -> None:
             if yes:
                 self.write(output, path, force=True)
             else:
                 say(app, "nothing was written")
 
-        say(app, "")
-        app.push_screen(Confirm(f"replace {target}?"), answered)
+        bench = front(app)
+        if bench is not None:
+            bench.status.quiet()
+            bench.prompt.open(confirm(f"replace {target}?", answered))
 
-    def action_help(self) -> None:
-        """Keys and marks."""
-        from tltui.screens.help import Help
 
-        self.app.push_screen(Help(self.ascii_only, self.config))
+def front(app: Any) -> Workbench[Any] | None:
+    """The screen that is in front."""
+    bench = next((screen for screen in reversed(app.screen_stack) if isinstance(screen, Workbench)), None)
+    return bench if bench is not None and bench.is_mounted else None
 
 
 def say(app: Any, text: str, style: str = "") -> None:
     """A remark in the line below of the screen that is in front."""
-    bench = next((screen for screen in reversed(app.screen_stack) if isinstance(screen, Workbench)), None)
-    if bench is None or not bench.is_mounted:
-        return
-    if text:
+    bench = front(app)
+    if bench is not None:
         bench.tell(text, style)
-    else:
-        bench.status.quiet()
 
 
 def _writing(

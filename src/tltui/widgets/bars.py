@@ -71,15 +71,18 @@ class Bar(Widget, can_focus=False):
 
     def render_line(self, y: int) -> Strip:
         """The line."""
-        width = self.size.width
-        right = [self._segment(piece) for piece in self._right]
+        return self.strip(self._left, self._right, self.size.width).apply_style(self.rich_style)
+
+    def strip(self, on_left: Sequence[Piece], on_right: Sequence[Piece], width: int) -> Strip:
+        """Pieces from the left and pieces at the right, in `width` cells."""
+        right = [self._segment(piece) for piece in on_right]
         right_width = sum(segment.cell_length for segment in right)
         room = width - right_width - (1 if right else 0)
-        wanted = sum(cell_len(_text(piece)) for piece in self._left)
+        wanted = sum(cell_len(_text(piece)) for piece in on_left)
         if wanted and (room < width // 3 or (self.LEFT_FIRST and wanted > room)):
             right, right_width, room = [], 0, width
         segments: list[Segment] = []
-        for piece in self._left:
+        for piece in on_left:
             segment = self._segment(piece)
             if segment.cell_length > room:
                 segments.append(Segment(crop(segment.text, room), segment.style))
@@ -88,7 +91,7 @@ class Bar(Widget, can_focus=False):
             segments.append(segment)
             room -= segment.cell_length
         segments.append(Segment(" " * (room + (1 if right else 0))))
-        return Strip([*segments, *right]).apply_style(self.rich_style)
+        return Strip([*segments, *right])
 
     def _segment(self, piece: Piece) -> Segment:
         style = "" if isinstance(piece, str) else piece[1]

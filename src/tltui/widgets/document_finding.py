@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,6 +16,18 @@ from tltui.widgets.document_names import word_at
 from tltui.widgets.document_search import Search, counting, seeking
 from tltui.widgets.document_strips import Look
 from tltui.work.scheduler import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """Where one was before a pattern was tried."""
+
+    document: Document
+    line: int
+    column: int
+    x: int
+    y: int
+    folded: frozenset[int]
 
 
 class FindingCanvas(FoldingCanvas):
@@ -29,6 +43,11 @@ class FindingCanvas(FoldingCanvas):
         """What a hit is being looked for from: line, column, back, whether it is the first one."""
         self._is_stale = False
         """The hits on the screen are those of the search before: repainted with the jump to the first hit."""
+        self._before: Before | None = None
+        """How it was before a pattern was tried; None when none is."""
+        self._tried: Hit | None = None
+        """The first hit of the pattern that is tried."""
+        self._trying: Task | None = None
 
     @property
     def hits(self) -> str:
@@ -49,6 +68,74 @@ class FindingCanvas(FoldingCanvas):
         self._is_stale = True
         self._seek(line, column + 1 if back else column - 1, back, is_first=True)
         self._count()
+
+    # a pattern that is being typed
+
+    def begin_trying(self) -> None:
+        """A pattern is going to be typed."""
+        x, y = self.scroll_offset
+        self._before = Before(self._document, *self.cursor, x, y, frozenset(self._folded))
+
+    def try_search(self, pattern: str) -> None:
+        """Show the first hit of a pattern that is still being typed, and nothing else of it. One that could run for ever waits
+        until it is entered."""
+        before = self._before
+        if before is None or before.document is not self._document:
+            return
+        self._stop_trying()
+        search = Search(pattern, compiled(pattern), self._document)
+        if pattern and search.is_simple:
+            self._try(search, before, before.line, before.column - 1, self._try_from_top)
+        else:
+            self._go_back(before)
+
+    def _try(self, search: Search, before: Before, line: int, column: int, otherwise: Callable[[Search, Before], None]) -> None:
+        def found(hit: Hit | None) -> None:
+            self.post(before.document, partial(self._found_tried, search, before, otherwise, hit))
+
+        self._trying = self.work(seeking(search, line, column, False, found))
+
+    def _try_from_top(self, search: Search, before: Before) -> None:
+        self._try(search, before, -1, 0, lambda search, before: self._go_back(before))
+
+    def _found_tried(
+        self, search: Search, before: Before, otherwise: Callable[[Search, Before], None], hit: Hit | None
+    ) -> None:
+        if self._before is not before:
+            return  # it was entered, or left
+        if hit is None:
+            otherwise(search, before)
+        elif self._filtered is None or self._rows.shows(hit.line):
+            earlier, self._tried = self._tried, hit
+            if earlier is not None:
+                self._repaint(self._rows.row_of(earlier.line, earlier.start))
+            self.reveal(hit.line)
+            self.move_to(hit.line, hit.start)
+
+    def _stop_trying(self) -> None:
+        if self._trying is not None:
+            self._drop_task(self._trying)
+            self._trying = None
+
+    def _go_back(self, before: Before) -> None:
+        """To where one was before a pattern was tried."""
+        if self._tried is None:
+            return
+        self._repaint(self._rows.row_of(self._tried.line, self._tried.start))
+        self._tried = None
+        if self._folded != before.folded:
+            self._folded = set(before.folded)
+            self._renew_rows()
+        self.move_to(before.line, before.column)
+        self._scroll(before.x, before.y)
+
+    def end_trying(self) -> None:
+        """The pattern was entered, or is not wanted: all is as it was before."""
+        self._stop_trying()
+        before, self._before = self._before, None
+        if before is not None and before.document is self._document:
+            self._go_back(before)
+        self._tried = None
 
     def _drop_search(self) -> None:
         """End what is being done for a search that nobody wants any more, whatever it does."""
@@ -161,6 +248,8 @@ class FindingCanvas(FoldingCanvas):
     def _look(self, row: Row) -> Look:
         look = super()._look(row)
         search = self._search
+        if self._tried is not None and self._tried.line == row.line:
+            look.overlays.append((self._tried.start, self._tried.end, "hit-current"))
         if search is None:
             return look
         fragment = self._fragment(row, self.scroll_offset.x)

@@ -2,8 +2,8 @@
 
 Textual hands a key to the widget that has the focus when the key *arrives*. Over SSH, from tmux or from a fast hand, the
 next keys are often there before the first one has done what it does: of `/gemm` typed at once, `gemm` would go to the
-document instead of the prompt that `/` opens. So a key waits here until the one before it has done its work and what it
-opened can take keys.
+document instead of the prompt that `/` opens. So a key, or what is pasted, waits here until the key before it has done its
+work and what it opened can take keys.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class TypeAhead(App[None]):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._typed: deque[events.Key] = deque()
+        self._typed: deque[events.Key | events.Paste] = deque()
         self._key_at_work = 0  # number of the key that is being handled, 0 for none
         self._keys_taken = 0
 
     async def on_event(self, event: events.Event) -> None:
         """Every event comes through here, a key once more after the widgets had it."""
-        if not isinstance(event, events.Key) or event.is_forwarded:
+        if not isinstance(event, (events.Key, events.Paste)) or event.is_forwarded:
             await super().on_event(event)
             return
         self._typed.append(event)
@@ -45,13 +45,25 @@ class TypeAhead(App[None]):
         else:
             self.set_timer(PATIENCE, lambda stuck=self._key_at_work: self._key_done(stuck))
 
+    def intercepts(self, event: events.Key | events.Paste) -> bool:
+        """Take a key or a paste in the place of what has the focus. Whether it was taken."""
+        return False
+
+    def awaits_document(self) -> bool:
+        """Whether the next key is for a document that is not there yet."""
+        return False
+
     async def _take_key(self) -> None:
-        if not self._typed:
+        while self._typed:
+            event = self._typed.popleft()  # also where what takes it fails: it is not tried twice
+            if not self.intercepts(event):
+                break
+        else:
             return
         self._keys_taken += 1
         self._key_at_work = self._keys_taken
         start = self.focused or self.screen
-        await super().on_event(self._typed.popleft())
+        await super().on_event(event)
         way = [*start.ancestors_with_self] * ROUNDS
         await self._follow(self._key_at_work, way)
 
@@ -65,7 +77,7 @@ class TypeAhead(App[None]):
     def _wait_for_screen(self, key: int, looks: int) -> None:
         screen = self.screen
         is_open = screen.is_mounted and (screen.focused is not None or not screen.focus_chain)
-        if is_open or not looks:
+        if (is_open and not self.awaits_document()) or not looks:
             self.call_later(self._key_done, key)
         else:
             self.set_timer(PAUSE, lambda: self._wait_for_screen(key, looks - 1))

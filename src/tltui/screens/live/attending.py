@@ -13,8 +13,9 @@ from textual.timer import Timer
 
 from tltui.documents.output import REF, OutputDocument, how_it_ended, many_outputs
 from tltui.model.run import Run
-from tltui.screens.live.leaving import Leaving
+from tltui.screens.asking.question import KeyQuestion
 from tltui.screens.main_screen import MainScreen
+from tltui.screens.workbench import front
 from tltui.sources.discover import awaited
 from tltui.sources.kept import JobState
 from tltui.text import tokens
@@ -179,7 +180,11 @@ class Attending:
             self._bench.app.exit()
         elif not self._is_asking:
             self._is_asking = True
-            self._bench.app.push_screen(Leaving(job.pid, self._is_deaf), self._answered)
+            second, still = ("k kill it", "runs after ctrl+c") if self._is_deaf else ("s stop it", "is still running")
+            keys = {"l": "leave", "k": "kill"} if self._is_deaf else {"l": "leave", "s": "stop"}
+            question = f"l leave it running  {second}  esc stay   the job {still} (pid {job.pid})"
+            bench = front(self._bench.app) or self._bench
+            bench.prompt.open(KeyQuestion(question, keys | dict.fromkeys("qn", ""), self._answered, partial(self._answered, "")))
 
     def tell_ctrl_c(self) -> None:
         """ctrl+c was pressed: it ends neither tltui nor the job."""
@@ -193,7 +198,7 @@ class Attending:
             self._bench.tell("tltui stays; ctrl+c was sent to the job")
         return was_leaving
 
-    def _answered(self, answer: str | None) -> None:
+    def _answered(self, answer: str) -> None:
         self._is_asking = False
         bench, job = self._bench, self._job
         assert job is not None

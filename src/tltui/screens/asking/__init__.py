@@ -1,0 +1,1 @@
+"""What is asked in the line below, and the lists above it."""

@@ -70,7 +70,7 @@ class TltuiApp(Surviving, TypeAhead):
     async def on_event(self, event: events.Event) -> None:
         """Every event comes through here; a key means that the user has taken over."""
         is_new = isinstance(event, (events.Key, events.MouseDown)) and not event.is_forwarded
-        if is_new and self.browser.is_mounted:
+        if is_new and self.browser.is_whole:
             self.browser.user_acts()
         if isinstance(event, events.MouseDown) and is_new and (bench := front(self)) is not None:
             bench.prompt.pressed(event)
@@ -98,8 +98,10 @@ class TltuiApp(Surviving, TypeAhead):
         self.switch_screen(self.browser)
 
     def pop_screen(self) -> AwaitComplete:
-        """Close the screen in front. A second click or key that closes what is closed already leaves the main screen where it is."""
-        return AwaitComplete.nothing() if self.screen is self.browser else super().pop_screen()
+        """Close the screen in front. A second key that closes what is closed already leaves the main screen where it is."""
+        if self.screen is self.browser:
+            return AwaitComplete.nothing()  # type: ignore[no-untyped-call]
+        return super().pop_screen()
 
     async def run_action(
         self,

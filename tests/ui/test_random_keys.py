@@ -1,7 +1,7 @@
 """Thousands of keys, clicks, drags, pastes and resizes by chance, and the program lives.
 
-`TLTUI_RANDOM=7` is what is done for seed 7, `TLTUI_RANDOM=7/4000` so many acts for each trace; `tools/long_run keys` does others each
-day. A seed leads to the same acts again, not always to the same screen: pages that are being made come when they come.
+`TLTUI_RANDOM=7` is what is done for seed 7, `TLTUI_RANDOM=7/4000` so many of them for each trace; `tools/long_run keys` does others
+each day. A seed leads to the same keys again, not always to the same screen: pages that are being made come when they come.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ async def play(name: str, *paths: Path, size: tuple[int, int]) -> None:
         try:
             for part in range(4):
                 await acts.resize(*SIZES[(SIZES.index(size) + part) % 4])
-                for _ in range(5):
-                    await acts.do(ACTS // 20)
+                for _ in range(4):
+                    await acts.do(ACTS // 16)
                     await acts.look()
                 await acts.come_back()
             driver.browser.attending.leave()

@@ -76,6 +76,11 @@ class Workbench(Screen[T]):
         """The screen goes: nothing is asked any more."""
         self.prompt.leave()
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether its parts are there: not before it is laid out, and no more while it goes."""
+        return self.is_mounted and bool(self.query(StatusBar))
+
     # what is said
 
     @property
@@ -197,7 +202,7 @@ class Workbench(Screen[T]):
 def front(app: Any) -> Workbench[Any] | None:
     """The screen that is in front."""
     bench = next((screen for screen in reversed(app.screen_stack) if isinstance(screen, Workbench)), None)
-    return bench if bench is not None and bench.is_mounted else None
+    return bench if bench is not None and bench.is_whole else None
 
 
 def say(app: Any, text: str, style: str = "") -> None:

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from textual import events
 from textual.actions import ActionParseResult
+from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
 from textual.dom import DOMNode
 
@@ -71,7 +72,7 @@ class TltuiApp(Surviving, TypeAhead, Floor, Frames):
     async def on_event(self, event: events.Event) -> None:
         """Every event comes through here; a key means that the user has taken over."""
         is_new = isinstance(event, (events.Key, events.MouseDown)) and not event.is_forwarded
-        if is_new and self.browser.is_mounted:
+        if is_new and self.browser.is_whole:
             self.browser.user_acts()
         await super().on_event(event)
 
@@ -93,6 +94,13 @@ class TltuiApp(Surviving, TypeAhead, Floor, Frames):
         self.browser = Browser(replace(old.around, run=run), self.report, old)
         old.is_replaced = True
         self.switch_screen(self.browser)
+
+    def pop_screen(self) -> AwaitComplete:
+        """Close the screen in front. A second key that closes what is closed already leaves the main screen where it is."""
+        if self.screen is self.browser:
+            nothing: AwaitComplete = AwaitComplete.nothing()  # type: ignore[no-untyped-call]
+            return nothing
+        return super().pop_screen()
 
     async def run_action(
         self,

@@ -87,12 +87,12 @@ COMMANDS: tuple[Command, ...] = (
     Command("app.other_down", ("J",), "line down in the other pane", "Move in the other pane without leaving this one.", E_),
     Command("app.other_up", ("K",), "line up in the other pane", "Move in the other pane without leaving this one.", E_),
     *(
-        Command(f"app.view_{view.name}", (view.key,) if view.key else (), view.name,
+        Command(f"app.view_{view.name}", (view.key,) if view.key else (), f"page: {view.name}",
                 f"The page {view.name}: {view.help}.", E_, "overview" if view.key == "1" else "")
         for view in VIEWS
     ),
-    Command("app.records", (), "records", "Every record of what is selected, in file order, as in the log.", E_),
-    Command("app.damage", (), "damage", "What is damaged in the logs, and which files were not opened.", E_),
+    Command("app.records", (), "page: records", "Every record of what is selected, in file order, as in the log.", E_),
+    Command("app.damage", (), "page: damage", "What is damaged in the logs, and which files were not opened.", E_),
     Command("app.output", ("O",), "output of the job",
             "What the job printed that tltui run --view started, while it prints on.", E_, "output"),
     Command("app.all_views", ("0",), "all pages", "A list of all pages about the run.", E_),
@@ -192,6 +192,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("provenance.zoom", ("z",), "zoom the pane", "Give the whole width to this pane, or share it again.", P_, "zoom"),
     Command("provenance.export", ("x",), "export", "Write the line and all that it maps to, to a file.", P_, "export"),
     Command("provenance.copy", ("y",), "copy", "Copy the selected lines, or the line.", P_),
+    Command("provenance.command_palette", ("ctrl+p",), "all commands", "Search the commands by name.", P_),
     Command("provenance.help", ("question_mark",), "help", "All keys.", P_, "help"),
     Command("provenance.leave", ("escape", "q", "p", "backspace"), "leave the mode", "Back to the tree.", P_, "back"),
     Command("compare.next_pane", ("tab", "shift+tab"), "other side", "To the other side.", C_, "side"),
@@ -204,6 +205,7 @@ COMMANDS: tuple[Command, ...] = (
             C_, "raw"),
     Command("compare.export", ("x",), "export", "Write the comparison to a file; the raw one is a patch.", C_, "export"),
     Command("compare.copy", ("y",), "copy", "Copy the selected lines, or the line.", C_),
+    Command("compare.command_palette", ("ctrl+p",), "all commands", "Search the commands by name.", C_),
     Command("compare.help", ("question_mark",), "help", "All keys.", C_, "help"),
     Command("compare.leave", ("escape", "q", "d", "backspace"), "back", "Back to where the comparison was asked for.", C_, "back"),
 )  # fmt: skip

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 from made_logs import Log, trace
 
+from tltui.analyses.stacks.known_as import known_as
 from tltui.documents.build import build
 from tltui.documents.names import names_of
-from tltui.documents.tree.places import BLOCK, LOOKED_AT, Place, Places, everything
+from tltui.documents.tree.places import BLOCK, LOOKED_AT, Place, Places, everything, recent
 from tltui.model.nodes import Compile
+from tltui.model.ref import Ref
 from tltui.text.document import Options
 
 
@@ -70,7 +72,7 @@ def test_all_kinds_of_things_are_there() -> None:
     document = build(run, ref, Options())
     places = list(everything(run, compiles, compiles[0], names_of(document), ref))
     by_ref = {place.ref: place.text for place in places}
-    assert by_ref["1:"].startswith("rank 1")
+    assert by_ref["1:"] == "1:  rank 1  7 compiles"
     assert any(text.startswith(f"{compiles[0].ref}:") for text in by_ref.values())
     assert "@summary" in by_ref and "@damage" in by_ref
     assert any(place.ref.startswith(f"{ref}@L") and "torch.ops.aten" in place.text for place in places), "nodes of the graph"
@@ -89,7 +91,7 @@ def test_frames_and_odd_symbols(tmp_path: Path) -> None:
     )
     run = log.open()
     texts = [p.text for p in everything(run, list(run.compiles()), None)]
-    assert any(text.startswith("0/  frame train_step  /home/user/f.py:4") for text in texts)
+    assert "0/  train_step  f.py:4  frame of 2 compiles" in texts
     assert [t for t in texts if "symbol of" in t] == ["s7  L['x'].size()[0]  symbol of 0/0"]
 
 
@@ -101,3 +103,57 @@ def test_kernels_of_output_code(name: str) -> None:
     document = build(run, next(ref for ref in refs if "output_code" in ref or "wrapper_code" in ref), Options())
     found = [p.text for p in everything(run, [], None, names_of(document), document.ref)]
     assert any(text.startswith(("cpp_fused", "call", "AOTInductorModel", "inline")) or "fused" in text for text in found)
+
+
+ALL = ["ddp", "train", "recompiles", "breaks", "resets", "vllm_like", "mesh", "ca", "errors", "regional_inductor"]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_no_two_places_read_alike(name: str) -> None:
+    run = trace(f"torch-2.13/{name}")
+    refs: dict[str, str] = {}
+    for place in everything(run, list(run.compiles()), None):
+        assert refs.setdefault(place.text, place.ref) == place.ref, place.text
+        assert place.text.strip() == place.text
+
+
+def test_a_row_tells_function_place_direction_status_and_rank() -> None:
+    run = trace("torch-2.13/recompiles")
+    rows = {place.ref: place for place in everything(run, list(run.compiles()), None)}
+    assert rows["0/0"].text == "0/0  f  recompiles.py:2" and rows["0/0"].mark == "✓"
+    assert rows["0/2"].text == "0/2  f  recompiles.py:2  ↻ n == 2"
+    assert rows["0/2"].pieces == (("✓ ", "ok"), ("0/2", "strong"), "  f  recompiles.py:2  ↻ n == 2")
+    of_frame = [place.text for ref, place in rows.items() if ref.startswith("0/") and ":" not in ref]
+    assert len(of_frame) == len(set(of_frame)) == 6 and "0/  f  recompiles.py:2  frame of 5 compiles" in of_frame
+    run = trace("torch-2.13/train")
+    train = {place.ref: place.text for place in everything(run, list(run.compiles()), None, name_of=known_as)}
+    code = [text for ref, text in train.items() if ":inductor_output_code" in ref]
+    assert [text.split("  ")[-3:] for text in code] == [[unit, "M.forward", "train.py:15"] for unit in ("forward", "backward")]
+    ddp = trace("torch-2.13/ddp")
+    assert all(f"rank {place.ref[0]}" in place.text for place in everything(ddp, list(ddp.compiles()), None) if ":0/0" in place.ref)
+    failed = trace("torch-2.13/breaks")
+    marks = {place.ref: (place.mark, place.style) for place in everything(failed, list(failed.compiles()), None, ascii_=True)}
+    assert marks["0/0"] == ("!", "break") and marks["1/0"] == ("+", "ok") and marks["none"] == (".", "dim")
+
+
+def test_where_one_was_comes_first_while_nothing_is_typed() -> None:
+    run = trace("torch-2.13/ddp")
+    known = list(everything(run, list(run.compiles()), None))
+    code, grep = "1:4/0:inductor_output_code", str(Ref(view="grep", artifact="a (b"))
+    refs = ["0:0/0", "@problems", code, "0:0/0", "7:9/9", "no such", "", "@timing:1:0/0", grep, "1:"]
+    first = recent(run, refs)
+    assert [place.ref for place in first] == [
+        "0:0/0", "@problems", code, "", "@timing:1:0/0", grep, "1:",
+    ]  # fmt: skip
+    by_ref = {place.ref: place for place in known}
+    assert [by_ref[ref] for ref in ("0:0/0", "@problems", code, "1:")] == [first[n] for n in (0, 1, 2, 6)]
+    assert first[3].text.startswith("the run  ddp") and first[5].text.endswith("search for a (b")
+    places = Places(first)
+    places.add(known)
+    shown = places.match("")
+    assert shown[: len(first)] == first
+    assert [place.ref for place in shown[len(first) :]][:2] == ["@summary", "@recompiles"], "then pages, each place once"
+    assert len({place.ref for place in shown}) == len(shown)
+    assert [place.ref for place in places.match("0:0/0")].count("0:0/0") == 1
+    frames = trace("torch-2.13/recompiles")
+    assert next(place.text for place in recent(frames, ["0/", "0/1"])) == "0/  f  recompiles.py:2  frame of 5 compiles"

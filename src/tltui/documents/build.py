@@ -15,7 +15,7 @@ from tltui.documents.overview.phase import phase_document, unit_document
 from tltui.documents.overview.rank import process_document, rank_document
 from tltui.documents.overview.run import run_document
 from tltui.documents.pages.damage import damage_document
-from tltui.documents.pages.grep import Query, grep_document
+from tltui.documents.pages.grep import BadPattern, Query, grep_document, unsearched_document
 from tltui.documents.pages.listed import pages_document
 from tltui.documents.pages.records import records_document
 from tltui.documents.pages.source import source_document
@@ -66,6 +66,14 @@ def _records(run: Run, ref: Ref, options: Options) -> Document:
     return records_document(node, list(run.processes()), place)
 
 
+def _grep(run: Run, ref: Ref, options: Options) -> Document:
+    pattern = ref.artifact or ""
+    try:
+        return grep_document(run, Query(pattern), options)
+    except BadPattern as bad:
+        return unsearched_document(pattern, bad, options)
+
+
 def _record(run: Run, ref: Ref, options: Options) -> Document:
     node = run.resolve(Ref(ref.rank, ref.process))
     processes = [node] if isinstance(node, Process) else node.processes if isinstance(node, Rank) else list(run.processes())
@@ -93,7 +101,7 @@ PLACES: dict[str, Callable[[Run, Ref, Options], Document]] = {
     "damage": lambda run, ref, options: damage_document(run, options),
     "pages": lambda run, ref, options: pages_document(run, options),
     "diff": compare_document,
-    "grep": lambda run, ref, options: grep_document(run, Query(ref.artifact or ""), options),
+    "grep": _grep,
     "source": source_document,
     "output": lambda run, ref, options: output_document(run, options),
     "records": _records,

@@ -43,6 +43,7 @@ class Surviving(App[None]):
         self.loop: asyncio.AbstractEventLoop | None = None
         """Where it runs, once it does."""
         self._is_leaving = False
+        self._has_begun = False
         MessagePump._dispatch_message = _dispatch  # type: ignore[method-assign]
 
     def exit(self, *given: Any, **options: Any) -> None:
@@ -67,8 +68,9 @@ class Surviving(App[None]):
         """Whether a fault is one to live with: told, and not the same again and again."""
         if self._is_leaving:
             return True
-        if not any(isinstance(screen, Workbench) and screen.is_mounted for screen in self.screen_stack):
-            return False  # it has not even begun: there is nothing to live for
+        self._has_begun |= any(isinstance(screen, Workbench) and screen.is_mounted for screen in self.screen_stack)
+        if not self._has_begun:
+            return False  # there is nothing to live for
         seen = self._seen.setdefault(place_of(error), deque(maxlen=OFTEN))
         now = time.monotonic()
         seen.append(now)

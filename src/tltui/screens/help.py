@@ -24,6 +24,16 @@ def help_document(ascii_only: bool, config: Config) -> TextDocument:
             keys = config.keys.get(command.id, command.keys)
             listed = " ".join(shown(key) for key in keys) or "(palette)"
             builder.add(("  " + f"{listed:<18}", tokens.KEYWORD), command.help)
+    builder.heading("Mouse")
+    for what, does in (
+        ("click", "puts the cursor there; on a link it follows it, in another pane it goes there"),
+        ("on ▸ ▾" if not ascii_only else "on > v", "opens or closes; so does a second click on a row of the tree"),
+        ("drag", "selects lines"),
+        ("wheel", "scrolls what is under the pointer; the focus stays where it is"),
+        ("hover", "in provenance mode: lights up what the line became; nothing moves"),
+        ("shift + drag", "selects text as the terminal does; --no-mouse leaves the mouse to the terminal"),
+    ):
+        builder.add(("  " + f"{what:<18}", tokens.KEYWORD), does)
     builder.heading("Addresses")
     builder.add("  [RANK[.PROCESS]:]ID[_ATTEMPT][:ARTIFACT[#N]]")
     for example, meaning in (
@@ -42,7 +52,5 @@ def help_document(ascii_only: bool, config: Config) -> TextDocument:
         builder.add(("    " + line, tokens.DIM))
     for problem in config.problems:
         builder.add("  ", (problem, tokens.WARN))
-    builder.blank()
-    builder.add("With the mouse captured, shift and drag selects text as the terminal does; --no-mouse leaves it to the terminal.")
     return builder.document()
 

@@ -9,8 +9,9 @@ from typing import ClassVar, TypeVar
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal
+from textual.dom import DOMNode
 
-from tltui.commands import Where
+from tltui.commands import Command, Where
 from tltui.screens.workbench import Surroundings, Workbench
 from tltui.text import tokens
 from tltui.text.document import Document, Piece, error_document
@@ -90,6 +91,12 @@ class PanesScreen(Workbench[T]):
         """Where one is in a pane, at the right of the line below."""
         hits = f"{moved.hits}  " if moved.hits else ""
         self.status.place([(hits, tokens.BREAK), (f"{where}{moved.position} ", tokens.DIM)])
+
+    # commands
+
+    def owner(self, command: Command) -> DOMNode:
+        """Whose method a command is."""
+        return self.focused_pane if command.where is Where.DOCUMENT else self
 
     # help
 

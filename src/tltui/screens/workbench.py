@@ -8,12 +8,14 @@ from functools import partial
 from typing import Any, TypeVar
 
 from textual import on
+from textual.dom import DOMNode
 from textual.events import MouseDown
 from textual.screen import Screen
 
-from tltui.commands import Where, of
+from tltui.commands import Command, Where, of
 from tltui.config import Config, cache_path
 from tltui.export import WouldOverwrite, write
+from tltui.finding_commands import Situation
 from tltui.messages import Answer
 from tltui.model.run import Run
 from tltui.running.job import Job
@@ -81,6 +83,11 @@ class Workbench(Screen[T]):
         """The mouse was pressed somewhere."""
         self.prompt.pressed(event)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether its parts are there: not before it is laid out, and no more while it goes."""
+        return self.is_mounted and bool(self.query(StatusBar))
+
     # what is said
 
     @property
@@ -121,6 +128,24 @@ class Workbench(Screen[T]):
     def ask(self, question: str, answered: Callable[[str], object], value: str = "", hint: str = "", history: str = "") -> None:
         """Ask for a text; nothing happens after esc. `history`: under which name the answers are kept."""
         self.prompt.open(Question(question, answered, value, hint, history=history))
+
+    def situation(self) -> Situation:
+        """What there is now, as far as commands depend on it."""
+        raise NotImplementedError
+
+    def owner(self, command: Command) -> DOMNode:
+        """Whose method a command is."""
+        return self
+
+    def perform(self, command: Command) -> None:
+        """Run a command where it belongs."""
+        self.app.call_later(self.app.run_action, command.action, self.owner(command))
+
+    def action_command_palette(self) -> None:
+        """The commands that work here and now."""
+        from tltui.screens.asking.palette import Palette
+
+        self.prompt.open(Palette(self.situation(), self.config.keys, self.perform))
 
     @on(DocumentView.Told)
     def _told(self, message: DocumentView.Told) -> None:
@@ -202,7 +227,7 @@ class Workbench(Screen[T]):
 def front(app: Any) -> Workbench[Any] | None:
     """The screen that is in front."""
     bench = next((screen for screen in reversed(app.screen_stack) if isinstance(screen, Workbench)), None)
-    return bench if bench is not None and bench.is_mounted else None
+    return bench if bench is not None and bench.is_whole else None
 
 
 def say(app: Any, text: str, style: str = "") -> None:

@@ -45,11 +45,15 @@ class CompareSide(MarkedView):
         if not self._scroll(min(x, max(self.max_scroll_x, 0)), top):
             self._moved_rows(before, self._cursor_row())
 
+    def move_to(self, line: int, column: int | None = None) -> None:
+        """Put the cursor on a line of this side, which has it from now on."""
+        self._is_away = False
+        super().move_to(line, column)
+
     def go(self, row: int) -> bool:
         """The cursor to a row; False where this side has no line there."""
         line = self._row_at(row).line
         if line >= 0:
-            self._is_away = False
             self.move_to(line, 0)
         return line >= 0
 

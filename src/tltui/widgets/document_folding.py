@@ -213,6 +213,11 @@ class FoldingCanvas(BackgroundCanvas):
     def _is_closed(self, section: Section) -> bool:
         return self._filtered is None and self._fixed is None and section.first in self._folded
 
+    @property
+    def has_sections(self) -> bool:
+        """Whether it can be folded."""
+        return bool(len(self._sections))
+
     def reveal(self, line: int) -> None:
         """Open the folds that hide a line; end a filter that does."""
         hiding = {section.first for section in self._sections.around(line)} - {line}

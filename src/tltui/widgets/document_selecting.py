@@ -11,6 +11,7 @@ from tltui.text.width import fitting
 from tltui.widgets.document_live import LiveCanvas
 from tltui.widgets.document_names import Stop
 from tltui.widgets.document_strips import Look
+from tltui.widgets.pointer import cell_under, is_inside
 
 
 class SelectingCanvas(LiveCanvas):
@@ -20,6 +21,7 @@ class SelectingCanvas(LiveCanvas):
         super().__init__(**options)
         self._selected_from: int | None = None
         self._pressed: tuple[int, int] | None = None
+        self._is_in_gutter = False  # it was pressed beside the text
 
     @property
     def is_at_end(self) -> bool:
@@ -92,14 +94,15 @@ class SelectingCanvas(LiveCanvas):
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Put the cursor where the mouse is."""
-        offset = event.get_content_offset(self)
-        if not self.mouse or event.button != 1 or offset is None:
+        if not self.mouse or event.button != 1 or not is_inside(self, event):
             return
-        place = self.place_at(offset.x, offset.y)
+        under = cell_under(self, event)
+        place = self.place_at(under.x, under.y)
         if place is not None:
             if self._selected_from is not None:
                 self._end_selection()
             self._pressed = place
+            self._is_in_gutter = under.x < self.gutter_width
             self.capture_mouse()
             self.move_to(*place)
 
@@ -107,8 +110,9 @@ class SelectingCanvas(LiveCanvas):
         """Select the lines that the mouse is drawn over."""
         if self._pressed is None:
             return
-        offset = event.get_content_offset_capture(self)
-        place = self.place_at(offset.x, offset.y)
+        under = cell_under(self, event)
+        last = len(self._rows) - 1 - self.scroll_offset.y
+        place = self.place_at(under.x, min(under.y, last))
         if place is None or place[0] == self._cursor_line:
             return
         if self._selected_from is None:
@@ -116,11 +120,15 @@ class SelectingCanvas(LiveCanvas):
         self.move_to(place[0])
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
-        """Follow the link that was clicked."""
+        """Follow the link that was clicked; beside the text, close or open the section that begins here."""
         pressed, self._pressed = self._pressed, None
         if pressed is None:
             return
         self.release_mouse()
+        if self._is_in_gutter:
+            if self._selected_from is None and self._sections.headed(self._cursor_line) is not None:
+                self.action_fold()
+            return
         stop = self.stop_at_caret()
         if self._selected_from is None and stop and stop.target and stop.start <= pressed[1] < stop.end:
             self._follow(stop, pressed[0])

@@ -14,6 +14,7 @@ from textual import events
 from tltui.text.rows import Row
 from tltui.widgets.document_strips import BANDS, Look
 from tltui.widgets.document_view import DocumentView
+from tltui.widgets.pointer import cell_under, is_inside
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -26,7 +27,7 @@ class MarkedView(DocumentView):
         self.group_of: Callable[[int], int | None] = lambda line: None
         """Line → number of the first group it belongs to, None for none. Set by the screen with each document."""
         self.on_hover: Callable[[int], None] | None = None
-        """Called with the line under the mouse when it comes to another one."""
+        """Called with the line under the mouse when it comes to another one, -1 when there is none any more."""
         self._hovered = -1
         self._matches: frozenset[int] = frozenset()
         self._pinned: frozenset[int] = frozenset()
@@ -51,11 +52,17 @@ class MarkedView(DocumentView):
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         """The mouse came to another line."""
-        row = self.scroll_offset.y + event.y
-        line = self.rows.at(row).line if self.mouse and 0 <= row < len(self.rows) else -1
+        inside = self.mouse and is_inside(self, event)
+        self._hover(self._row_at(self.scroll_offset.y + cell_under(self, event).y).line if inside else -1)
+
+    def on_leave(self) -> None:
+        """The mouse is over something else."""
+        self._hover(-1)
+
+    def _hover(self, line: int) -> None:
         if line != self._hovered:
             self._hovered = line
-            if self.on_hover is not None and line >= 0:
+            if self.on_hover is not None:
                 self.on_hover(line)
 
     def set_pinned(self, lines: Iterable[int]) -> None:

@@ -16,6 +16,7 @@ from tltui.documents.tree.rows import OutlineRows
 from tltui.documents.tree.stacks import StackOrder, keys_by_frames
 from tltui.model.run import Run
 from tltui.widgets.bindings import bindings
+from tltui.widgets.pointer import cell_under, is_inside
 from tltui.widgets.tree_canvas import INDENT, SOON, TreeCanvas
 
 STACKS_OPEN = 200
@@ -298,14 +299,15 @@ class TraceTree(TreeCanvas, inherit_bindings=False):
 
     def on_click(self, event: events.Click) -> None:
         """A click: the cursor; on the mark, or a second time, opens or closes."""
-        if not self._mouse:
+        if not self._mouse or event.button != 1 or not is_inside(self, event):
             return
-        place = self.scroll_offset.y + event.y
+        under = cell_under(self, event)
+        place = self.scroll_offset.y + under.y
         if place >= len(self.outline):
             return
         again = place == self._cursor
         self.move_to(place)
         row = self.outline.rows[place]
-        on_mark = event.x <= INDENT * max(row.depth - 1, 0) + 1
+        on_mark = under.x <= INDENT * max(row.depth - 1, 0) + 1
         if row.node.expandable and (on_mark or again):
             self.action_open_close()

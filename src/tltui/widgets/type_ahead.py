@@ -54,14 +54,16 @@ class TypeAhead(App[None]):
         return False
 
     async def _take_key(self) -> None:
-        while self._typed and self.intercepts(self._typed[0]):
-            self._typed.popleft()
-        if not self._typed:
+        while self._typed:
+            event = self._typed.popleft()  # also where what takes it fails: it is not tried twice
+            if not self.intercepts(event):
+                break
+        else:
             return
         self._keys_taken += 1
         self._key_at_work = self._keys_taken
         start = self.focused or self.screen
-        await super().on_event(self._typed.popleft())
+        await super().on_event(event)
         way = [*start.ancestors_with_self] * ROUNDS
         await self._follow(self._key_at_work, way)
 

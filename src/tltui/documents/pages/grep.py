@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from tltui.documents.format import place, plural
+from tltui.documents.page import Page
 from tltui.documents.pages.records import record_ref
 from tltui.documents.pages.table import BY_NAME
 from tltui.documents.scope import view_document
@@ -290,6 +291,17 @@ def grep_document(run: Run, query: Query, options: Options) -> Document:
     return GrowingDocument(ref, f"search: {query.pattern}", options, fill)
 
 
+def unsearched_document(pattern: str, bad: BadPattern, options: Options) -> Document:
+    """What is said in place of hits where the pattern is no regular expression."""
+    page = Page(str(Ref(view="grep", artifact=pattern)), f"search: {pattern}", options)
+    page.say(str(bad), style=tokens.WARN)
+    page.add()
+    literal = re.escape(pattern).replace("\\ ", " ")
+    page.say("Characters such as ( [ { * + ? | . have a meaning of their own in it; a backslash before one takes that away.")
+    page.add("as it was typed: ", (literal, tokens.LINK, str(Ref(view="grep", artifact=literal))))
+    return page.document()
+
+
 def _heading(builder: Builder, run: Run, ref: str) -> None:
     """`0:0/1:inductor_output_code   forward model.py:30`"""
     builder.close(0)
@@ -344,4 +356,4 @@ def _line(hit: GrepHit) -> Sequence[Piece]:
     )  # fmt: skip
 
 
-__all__ = ["BadPattern", "GrepHit", "GrepResult", "Query", "grep_document", "hits", "page_hits"]
+__all__ = ["BadPattern", "GrepHit", "GrepResult", "Query", "grep_document", "hits", "page_hits", "unsearched_document"]

@@ -6,26 +6,35 @@ blocks of text: `str.find` and one regular expression over a whole block, then o
 
 from __future__ import annotations
 
+import os
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from tltui.analyses.records import Reader
+from tltui.documents.format import plural
 from tltui.documents.names import Names
 from tltui.documents.pages.listed import pages
-from tltui.documents.tree.outline import compile_node, label
-from tltui.model.artifacts import artifacts_of
-from tltui.model.nodes import Compile, Frame
-from tltui.model.ref import at_line
+from tltui.documents.tree.outline import NameOf, compile_node, label, own_name
+from tltui.model.artifacts import Artifact, artifacts_of, units_of
+from tltui.model.nodes import Compile, Frame, Process, Rank
+from tltui.model.ref import BadAddress, at_line, parse_ref
 from tltui.model.run import Run
+from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, colour, glyph
+from tltui.text import tokens
+from tltui.text.document import Piece
 
 SHOWN = 200
 """Hits that are ranked and shown."""
 LOOKED_AT = 2000
 """Hits of one block that are looked at for them."""
 BLOCK = 10_000
+GAP = "  "
+"""Between the parts of a row; the first of them is the address or the name."""
+RECENT = 8
+"""Places that one was at last which are shown."""
 SYMBOLS = 20_000
 """Records of symbols that are read."""
 _SYMBOL_EVENTS = ("create_symbol", "create_unbacked_symbol")
@@ -37,38 +46,139 @@ class Place:
 
     ref: str
     text: str
+    """What it is called, and what is looked for: address, function, file and line, and what tells it from others like it."""
+    mark: str = ""
+    """The mark of its status, '' for what has none."""
+    style: str = ""
+    """The style of the mark."""
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The row of a list."""
+        address, gap, rest = self.text.partition(GAP)
+        return ((f"{self.mark or ' '} ", self.style), (address, tokens.STRONG), gap + rest)
 
 
-def nodes(run: Run, compiles: Iterable[Compile], ascii_: bool = False) -> Iterator[Place]:
-    """Ranks, frames and compiles."""
-    if len(run.ranks) > 1:
-        for rank in run.ranks:
-            yield Place(str(rank.ref), f"{rank.title}  {len(rank.processes)} process{'es' * (len(rank.processes) != 1)}")
+def _text(piece: Piece) -> str:
+    return piece if isinstance(piece, str) else piece[0]
+
+
+def _joined(*parts: str) -> str:
+    return GAP.join(part for part in parts if part)
+
+
+class _Rows:
+    """Makes the rows of the nodes of a run."""
+
+    def __init__(self, run: Run, ascii_: bool, name_of: NameOf) -> None:
+        self._ascii = ascii_
+        self._name_of = name_of
+        self._has_ranks = len(run.ranks) > 1
+
+    def _code(self, frame: Frame) -> tuple[str, str, str]:
+        """Function, `model.py:12`, and the rank where there are several."""
+        _, file, line = frame.code
+        where = f"{os.path.basename(file)}:{line}" if file and line else os.path.basename(file or "")
+        rank = frame.process.rank
+        said = ("no rank" if rank is None else f"rank {rank}") if self._has_ranks else ""
+        return self._name_of(frame) or "", where, said
+
+    def rank(self, rank: Rank) -> Place:
+        return Place(str(rank.ref), _joined(str(rank.ref), rank.title, plural(rank.tally.compiles, "compile")))
+
+    def process(self, process: Process) -> Place:
+        said = _joined(f"process {process.number}", f"pid {process.pid}", plural(process.tally.compiles, "compile"))
+        return Place(str(process.ref), _joined(str(process.ref), said))
+
+    def frame(self, frame: Frame) -> Place:
+        name, where, rank = self._code(frame)
+        count = f"frame of {plural(len(frame.compiles), 'compile')}"
+        return Place(str(frame.ref), _joined(str(frame.ref), name, where, rank, count))
+
+    def compile(self, compile_: Compile) -> Place:
+        status, ref = compile_.status, str(compile_.ref)
+        said = label(compile_node(compile_), self._ascii)
+        if status is None:
+            what = "".join(_text(piece) for piece in said.left[2:])
+            return Place(ref, _joined(ref, what.strip()), glyph(None, self._ascii), tokens.DIM)
+        name, where, rank = self._code(compile_.frame)
+        again = (ASCII_RECOMPILE if self._ascii else RECOMPILE_GLYPH) if compile_.is_recompile else ""
+        why = "".join(_text(piece) for piece in said.detail).strip() if len(compile_.frame.compiles) > 1 else ""
+        why = f"{again} {why}".strip()
+        return Place(ref, _joined(ref, name, where, rank, why), glyph(status, self._ascii), colour(status))
+
+    def artifact(self, artifact: Artifact, units: Mapping[int, str]) -> Place:
+        name, where, rank = self._code(artifact.owner.frame)
+        ref, unit = str(artifact.ref), "" if artifact.unit is None else units.get(artifact.unit, "")
+        title = "" if artifact.kind.title == artifact.name else artifact.kind.title
+        return Place(ref, _joined(ref, title, unit, name, where, rank))
+
+    def artifacts(self, compile_: Compile) -> list[Place]:
+        found = artifacts_of(compile_)
+        units = {unit.number: unit.name for unit in units_of(found)}
+        return [self.artifact(artifact, units) for artifact in found]
+
+
+def _nodes(run: Run, rows: _Rows, compiles: Iterable[Compile]) -> Iterator[Place]:
+    """Ranks, processes, frames and compiles."""
+    for rank in run.ranks:
+        if len(run.ranks) > 1:
+            yield rows.rank(rank)
+        if len(rank.processes) > 1:
+            yield from map(rows.process, rank.processes)
     seen: set[int] = set()
     for compile_ in compiles:
-        said = label(compile_node(compile_), ascii_)
-        text = "".join(p if isinstance(p, str) else p[0] for p in (*said.left, *said.detail))
+        yield rows.compile(compile_)
         frame = compile_.frame
-        name = "" if len(frame.compiles) == 1 else f"  {frame.code[0] or ''}"
-        yield Place(str(compile_.ref), f"{compile_.ref}  {text}{name}")
         if id(frame) not in seen and len(frame.compiles) > 1:
             seen.add(id(frame))
-            yield _frame(frame)
-
-
-def _frame(frame: Frame) -> Place:
-    name, file, line = frame.code
-    return Place(str(frame.ref), f"{frame.ref}  frame {name or ''}  {file or ''}{f':{line}' if line else ''}")
-
-
-def artifacts(compile_: Compile) -> list[Place]:
-    """The artifacts of one compile."""
-    return [Place(str(a.ref), f"{a.ref}  {a.kind.title}") for a in artifacts_of(compile_)]
+            yield rows.frame(frame)
 
 
 def views(run: Run) -> list[Place]:
     """The pages about the run."""
-    return [Place(page.ref, f"{page.ref}  {page.help}") for page in pages(run)]
+    return [Place(page.ref, f"{page.ref}{GAP}page: {page.help}") for page in pages(run)]
+
+
+def recent(run: Run, refs: Iterable[str], ascii_: bool = False, name_of: NameOf = own_name) -> list[Place]:
+    """The places that one was at last, given their addresses, the latest first. Each once; what is there no more is left out."""
+    rows, pages_ = _Rows(run, ascii_, name_of), {place.ref: place.text for place in views(run)}
+    found: dict[str, Place] = {}
+    for ref in refs:
+        if len(found) == RECENT:
+            break
+        if ref in found:
+            continue
+        try:
+            place = _place_at(run, rows, ref, pages_)
+        except BadAddress:
+            continue
+        if place is not None:
+            found[ref] = place
+    return list(found.values())
+
+
+def _place_at(run: Run, rows: _Rows, ref: str, pages_: Mapping[str, str]) -> Place | None:
+    """What stands at an address, None where nothing does. Raises BadAddress."""
+    if not ref:
+        return Place("", _joined("the run", run.title, plural(run.tally.compiles, "compile")))
+    if ref.startswith("@"):
+        parsed = parse_ref(ref)
+        about = str(replace(parsed, view="")) if parsed.id or parsed.rank is not None else ""
+        said = f"{parsed.view} of {about}" if about else ""
+        if parsed.view == "grep" and parsed.artifact is not None:
+            said = f"search for {parsed.artifact}"
+        return Place(ref, pages_.get(ref) or _joined(ref, said))
+    node = run.resolve(ref)
+    if isinstance(node, Artifact):
+        return next((place for place in rows.artifacts(node.owner) if place.ref == str(node.ref)), None)
+    if isinstance(node, Compile):
+        return rows.compile(node)
+    if isinstance(node, Frame):
+        return rows.frame(node)
+    if isinstance(node, Process):
+        return rows.process(node)
+    return None if node is None else rows.rank(node)
 
 
 def named(names: Names | None, ref: str) -> Iterator[Place]:
@@ -88,6 +198,7 @@ def named(names: Names | None, ref: str) -> Iterator[Place]:
 def symbols(compiles: Iterable[Compile]) -> Iterator[Place]:
     """The symbols of dynamic shapes, each with where it came from."""
     readers: dict[int, Reader] = {}
+    seen: set[tuple[str, str]] = set()
     left = SYMBOLS
     for compile_ in compiles:
         log = compile_.process.log
@@ -100,22 +211,34 @@ def symbols(compiles: Iterable[Compile]) -> Iterator[Place]:
             event = readers.setdefault(id(log), Reader(log)).event(record)
             if isinstance(symbol := event.get("symbol"), str):
                 source = event.get("source")
-                said = f"  {source}" if isinstance(source, str) and source else ""
-                yield Place(f"@shapes:{compile_.ref}", f"{symbol}{said}  symbol of {compile_.ref}")
+                name = _joined(symbol, source if isinstance(source, str) else "")
+                if (ref := f"@shapes:{compile_.ref}", name) not in seen:
+                    seen.add((ref, name))
+                    yield Place(ref, _joined(name, f"symbol of {compile_.ref}"))
 
 
 def everything(
-    run: Run, compiles: list[Compile], current: Compile | None, names: Names | None = None, ref: str = "", ascii_: bool = False
+    run: Run,
+    compiles: list[Compile],
+    current: Compile | None,
+    names: Names | None = None,
+    ref: str = "",
+    ascii_: bool = False,
+    name_of: NameOf = own_name,
 ) -> Iterator[Place]:
-    """All of them, those that are near first. Reads records at its end; may take a while for a large run."""
-    if current is not None:
-        yield from artifacts(current)
-    yield from named(names, ref)
+    """All of them: pages, then what is near, then the rest. Reads records at its end; may take a while for a large run.
+
+    `names` are those of the document at `ref`; `name_of` says what a function is called.
+    """
+    rows = _Rows(run, ascii_, name_of)
     yield from views(run)
-    yield from nodes(run, compiles, ascii_)
+    if current is not None:
+        yield from rows.artifacts(current)
+    yield from named(names, ref)
+    yield from _nodes(run, rows, compiles)
     for compile_ in compiles:
         if compile_ is not current:
-            yield from artifacts(compile_)
+            yield from rows.artifacts(compile_)
     yield from symbols(compiles)
 
 
@@ -140,6 +263,12 @@ class _Block:
     def line(self, offset: int) -> int:
         return bisect_right(self.starts, offset) - 1
 
+    def size(self, line: int) -> int:
+        """Characters of the address or name that the line begins with: what follows says which it is, and makes it no worse."""
+        start, end = self.starts[line], self.end(line)
+        gap = self.text.find(GAP, start, end)
+        return (end if gap < 0 else gap) - start
+
     def end(self, line: int) -> int:
         return self.starts[line + 1] if line + 1 < len(self.starts) else len(self.text) - 1
 
@@ -151,7 +280,9 @@ Scored = tuple[int, int, int, int]
 class Places:
     """Places that can be searched. Grows by `add`, from one thread at a time; `match` may run at the same time."""
 
-    def __init__(self) -> None:
+    def __init__(self, first: Iterable[Place] = ()) -> None:
+        """`first`: what stands first as long as nothing is typed (`recent`); they are searched only where they are added too."""
+        self._first = list(first)
         self._blocks: list[_Block] = []
         self._count = 0
         self._narrowed: tuple[str, int, list[Place]] = ("", 0, [])
@@ -172,7 +303,9 @@ class Places:
         low = " ".join(query.lower().split())
         blocks = list(self._blocks)
         if not low:
-            return [place for block in blocks for place in block.places[:SHOWN]][:SHOWN]
+            near = [place for block in blocks for place in block.places[:SHOWN]]
+            known = {place.ref for place in self._first}
+            return [*self._first, *(place for place in near if place.ref not in known)][:SHOWN]
         typed, count, left = self._narrowed
         if typed and count == len(blocks) and low.startswith(typed) and " " not in low:
             blocks = [_Block.of(left)]
@@ -212,7 +345,7 @@ def _holding(blocks: list[_Block], low: str, found: dict[int, Scored]) -> None:
             while at >= 0 and seen < LOOKED_AT:
                 line = block.line(at + (tier == 0))
                 end = block.end(line)
-                found.setdefault(order + line, (tier, 0, end - block.starts[line], order + line))
+                found.setdefault(order + line, (tier, 0, block.size(line), order + line))
                 seen += 1
                 at = block.text.find(text, end)
 
@@ -229,7 +362,7 @@ def _with_words(blocks: list[_Block], low: str, found: dict[int, Scored]) -> Non
             line = block.line(at)
             start, end = block.starts[line], block.end(line)
             if order + line not in found and all(block.text.find(word, start, end) >= 0 for word in rest):
-                found[order + line] = (3, 0, end - start, order + line)
+                found[order + line] = (3, 0, block.size(line), order + line)
             seen += 1
             at = block.text.find(first, end)
 
@@ -245,8 +378,7 @@ def _with_letters(blocks: list[_Block], low: str, found: dict[int, Scored]) -> b
             continue
         for match in pattern.finditer(block.text):
             line = block.line(match.end() - 1)
-            size = block.end(line) - block.starts[line]
-            found.setdefault(order + line, (4, match.end() - match.start(1), size, order + line))
+            found.setdefault(order + line, (4, match.end() - match.start(1), block.size(line), order + line))
             seen += 1
             if seen >= LOOKED_AT:
                 return False

@@ -97,7 +97,7 @@ class Prompting:
         assert question is not None
         self._stop()
         self._listed = ()
-        if self._bench.is_mounted:
+        if self._bench.is_whole:
             self.asking.close()
         return question
 

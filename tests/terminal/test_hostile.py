@@ -140,7 +140,7 @@ def test_pages_and_prompts(hostile: Path, tmp_path: Path) -> None:
         terminal.press("escape")
         terminal.wait_gone("Marks in the tree")
         terminal.press("ctrl+p")
-        terminal.wait_for("other pane")
+        terminal.wait_for("what it is called")
         terminal.press("[/][s0, 4]")
         terminal.wait_for("nothing like this")
         terminal.press("escape")

@@ -780,7 +780,7 @@ async def test_other_keys() -> None:
 async def test_the_palette_finds_commands_by_name() -> None:
     async with opened(BREAKS) as driver:
         await driver.press("ctrl+p")
-        assert "other pane" in screen_text(driver.app)
+        assert "next graph break" in screen_text(driver.app)
         await driver.type("previous graph break")
         await driver.until(lambda: any(row.startswith("B ") and "previous graph break" in row for row in driver.prompt.rows))
         await driver.press("enter")

@@ -516,6 +516,7 @@ def test_no_name_of_textual_is_taken_by_accident() -> None:
     meant = {
         "ALLOW_SELECT", "COMPONENT_CLASSES", "notify_style_update", "render_line", "watch_scroll_y",
         "can_focus", "can_focus_children", "action_page_down", "action_page_up", "BINDINGS",
+            "action_scroll_left", "action_scroll_right",
     }  # fmt: skip
     own = [cls for cls in DocumentView.__mro__ if cls.__module__.startswith("tltui")]
     made_by_textual = {name for name in vars(type("Plain", (ScrollView,), {})) if name.startswith("_")}

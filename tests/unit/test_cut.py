@@ -56,6 +56,7 @@ def test_nothing_is_wider_than_asked_and_nothing_is_cut_without_need(text: str, 
     ("train/model.py:30", 16, "…/model.py:30"),
     ("triton_poi_fused_addmm_relu_0", 12, "trito…relu_0"),
     ("f32[16, 64][64, 1]cuda:0", 12, "f32[16, 64]…"),
+    ("float32 [s77, 16]", 15, "float32 [s77,…"),
     ("(s0, 64, 1280)", 10, "(s0, 64,…"),
 ])  # fmt: skip
 def test_what_is_kept(text: str, width: int, shown: str) -> None:

@@ -177,9 +177,12 @@ class Page(Builder):
         columns = [[row[n][0] for row in cells] for n in range(count)]
         widths = [max(map(wide, texts)) for texts in columns]
         self._fit(widths, len(indent), [_least(row[n] for row in cells) for n in range(count)])
-        shorts = [
-            cut.apart(texts, widths[n], cut.end if n == count - 1 else cut.name) for n, texts in enumerate(columns)
-        ]
+        shorts = []
+        for n, texts in enumerate(columns):
+            shorts.append(cut.apart(texts, widths[n], cut.end if n == count - 1 else cut.name))
+            needs = max(map(wide, shorts[n]))
+            if n < count - 1 and needs < widths[n]:  # a path is cut at its directories
+                widths[n], widths[-1] = needs, min(widths[-1] + widths[n] - needs, max(map(wide, columns[-1])))
         for number, row in enumerate(cells):
             if number == shown:
                 self.open(more, folded=True)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 from tltui.text.width import ELLIPSIS, cells, crop, crop_left
 
-_SHAPE = re.compile(r"\w*[\[(][su]?\d+[],)* +-].*")
+_SHAPE = re.compile(r"\w* ?[\[(][su]?\d+[],)* +-].*")
 _PATH = re.compile(r"[^\s/]*(?:/[^\s/]+)+")
 AROUND = 2
 """Characters that stay before the part in which texts differ."""
@@ -80,6 +80,13 @@ def name(text: str, width: int) -> str:
     if _PATH.fullmatch(text):
         return path(text, width)
     return end(text, width) if _SHAPE.fullmatch(text) else middle(text, width)
+
+
+def piece(text: str, width: int) -> str:
+    """A part of a row: a name or a place as `name`, of several words the front. Blanks before it count."""
+    body = text.lstrip(" ")
+    lead = len(text) - len(body)
+    return end(text, width) if " " in body.rstrip(" ") or lead >= width else text[:lead] + name(body, width - lead)
 
 
 def apart(texts: Sequence[str], width: int, cut: Callable[[str, int], str] = name) -> list[str]:

@@ -51,9 +51,10 @@ class Marks:
     closed: str = "▸"
     hit: str = "•"
     cut: str = "…"
+    before: str = "‹"
 
 
-ASCII_MARKS = Marks("v", ">", "*", "~")
+ASCII_MARKS = Marks("v", ">", "*", "~", "<")
 
 
 @dataclass(slots=True)

@@ -118,6 +118,8 @@ class DocumentView(RenewingCanvas):
         hits: str
         selected: int
         complete: bool
+        left: int = 0
+        """Cells that are hidden at the left edge."""
 
         @property
         def control(self) -> DocumentView:
@@ -126,8 +128,9 @@ class DocumentView(RenewingCanvas):
 
         @property
         def position(self) -> str:
-            """`1/46`, with `…` while more lines are being found."""
-            return f"{min(self.line + 1, self.lines):,}/{self.lines:,}{'' if self.complete else '…'}"
+            """`1/46`, with `…` while more lines are being found, and the first cell in sight of a page scrolled sideways."""
+            left = f" from {self.left + 1:,}" if self.left else ""
+            return f"{min(self.line + 1, self.lines):,}/{self.lines:,}{'' if self.complete else '…'}{left}"
 
         @property
         def percent(self) -> int:
@@ -241,7 +244,7 @@ class DocumentView(RenewingCanvas):
         selected = self.selected_lines()
         moved = self.Moved(
             self, self._cursor_line, self._caret_column, len(self._document), first, last, self.hits,
-            selected[1] - selected[0] if selected else 0, self._document.complete,
+            selected[1] - selected[0] if selected else 0, self._document.complete, self.scroll_offset.x,
         )  # fmt: skip
         if self.on_position is None:
             self.post_message(moved)

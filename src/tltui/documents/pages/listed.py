@@ -9,7 +9,7 @@ from tltui.documents.page import Page as Written
 from tltui.documents.pages.table import VIEWS
 from tltui.model.run import Run
 from tltui.text import tokens
-from tltui.text.document import Options, TextDocument
+from tltui.text.document import Options, Piece, TextDocument
 
 KEY, TITLE = 4, 12
 """Columns of a page's key and of its name."""
@@ -45,11 +45,12 @@ def pages_document(run: Run, options: Options) -> TextDocument:
     builder.heading("About the run")
     for page in pages(run):
         gap = " " * max(TITLE - len(page.title), 1)
-        first, *further = wrap(page.help, builder.width - KEY - TITLE)
-        builder.add((f"  {page.key or ' '} ", tokens.KEYWORD), (page.title, tokens.LINK, page.ref), gap, first)
-        for line in further:
-            builder.add(" " * (KEY + TITLE), line)
-        builder.add((f"{' ' * (KEY + TITLE)}{page.command}", tokens.DIM))
+        lines: list[tuple[Piece, ...]] = [(line,) for line in wrap(page.help, builder.width - KEY - TITLE)]
+        beside = len(lines) > 1 and KEY + TITLE + len(str(lines[-1][0])) + 2 + len(page.command) <= builder.width
+        lines[-1:] = [(*lines[-1], "  ", (page.command, tokens.DIM))] if beside else [lines[-1], ((page.command, tokens.DIM),)]
+        builder.add((f"  {page.key or ' '} ", tokens.KEYWORD), (page.title, tokens.LINK, page.ref), gap, *lines[0])
+        for line in lines[1:]:
+            builder.add(" " * (KEY + TITLE), *line)
     builder.heading("About a rank")
     for rank in run.ranks:
         ref = str(rank.ref)

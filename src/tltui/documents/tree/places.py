@@ -20,6 +20,7 @@ from tltui.model.artifacts import artifacts_of
 from tltui.model.nodes import Compile, Frame
 from tltui.model.ref import at_line
 from tltui.model.run import Run
+from tltui.text.resume_names import short
 
 SHOWN = 200
 """Hits that are ranked and shown."""
@@ -37,6 +38,8 @@ class Place:
 
     ref: str
     text: str
+    also: str = ""
+    """What else it is found by: torch's name of a function that is called in short."""
 
 
 def nodes(run: Run, compiles: Iterable[Compile], ascii_: bool = False) -> Iterator[Place]:
@@ -49,8 +52,9 @@ def nodes(run: Run, compiles: Iterable[Compile], ascii_: bool = False) -> Iterat
         said = label(compile_node(compile_), ascii_)
         text = "".join(p if isinstance(p, str) else p[0] for p in (*said.left, *said.detail))
         frame = compile_.frame
-        name = "" if len(frame.compiles) == 1 else f"  {frame.code[0] or ''}"
-        yield Place(str(compile_.ref), f"{compile_.ref}  {text}{name}")
+        own = frame.code[0] or ""
+        name = "" if len(frame.compiles) == 1 else f"  {short(own, ascii_)}"
+        yield Place(str(compile_.ref), f"{compile_.ref}  {text}{name}", own if short(own) != own else "")
         if id(frame) not in seen and len(frame.compiles) > 1:
             seen.add(id(frame))
             yield _frame(frame)
@@ -131,7 +135,7 @@ class _Block:
     def of(cls, places: list[Place]) -> _Block:
         starts, parts, at = array("Q"), [], 0
         for place in places:
-            line = "\n" + place.text.replace("\n", " ").lower()
+            line = "\n" + f"{place.text} {place.also}".rstrip().replace("\n", " ").lower()
             starts.append(at)
             parts.append(line)
             at += len(line)

@@ -338,7 +338,7 @@ async def test_wrap() -> None:
         await pilot.press("w")
         assert app.view.text_width == 30
         assert [line.strip() for line in screen_lines(app)[1:8]] == [
-            "short", "0123456789" * 3, "0123456789" * 3, "日本" * 7 + "日", "本" + "日本" * 4, "end", "",
+            "short", "0123456789" * 3, "↳" + "0123456789" * 3, "日本" * 7 + "日", "↳本" + "日本" * 4, "end", "",
         ]  # fmt: skip
         await pilot.press("j", "j")
         assert app.view.cursor == (1, 30)

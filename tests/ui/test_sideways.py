@@ -69,6 +69,23 @@ async def test_wrapped_lines_go_nowhere() -> None:
         await driver.until(lambda: len(driver.browser.document_view.rows) > len(driver.browser.document_view.document))
         await driver.press("a")
         assert "wrapped" in driver.said and driver.browser.document_view.scroll_offset.x == 0
+        rows = [line[driver.browser.document_view.region.x :] for line in screen_lines(driver.app)[2:-1]]
+        assert any(row.strip().startswith("↳ ") or "  ↳" in row[:8] for row in rows), "a row that goes on says so"
+
+
+async def test_a_table_that_is_wrapped_is_told_of() -> None:
+    async with opened(BREAKS, size=(80, 30)) as driver:
+        driver.browser.show_ref("@records")
+        await driver.shown("@records")
+        driver.browser.document_view.focus()
+        await driver.until(lambda: driver.browser.document_view.display and driver.browser.document_view.size.width == 80)
+        await driver.press("a")
+        x = driver.browser.document_view.scroll_offset.x
+        assert x > 0
+        await driver.press("w")
+        assert driver.browser.document_view.scroll_offset.x == 0 and "also in tables" in driver.said
+        await driver.press("w", "a")
+        assert driver.browser.document_view.scroll_offset.x == x
 
 
 async def test_the_wheel_with_shift_scrolls_to_the_side() -> None:

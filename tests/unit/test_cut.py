@@ -12,6 +12,8 @@ import real
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tltui.commands import COMMANDS
+from tltui.config import Config
 from tltui.documents import format as fmt
 from tltui.documents.build import build
 from tltui.documents.page import Page
@@ -22,6 +24,7 @@ from tltui.documents.tree.outline import compile_node, label
 from tltui.documents.tree.rows import Filter
 from tltui.model.ref import BadAddress
 from tltui.model.run import Run
+from tltui.screens.help import help_document
 from tltui.text import cut
 from tltui.text.document import Document, Options
 from tltui.text.pattern import compiled
@@ -194,6 +197,17 @@ def test_pages_fit_into_80_columns(name: str, ascii_: bool) -> None:
     for ref, document in documents(real.trace(name) if name else real.demo(), 80, ascii_):
         if not ref.startswith(AS_WRITTEN):
             assert [line for line in document.text() if cells(line) > 80] == [], ref
+
+
+@pytest.mark.parametrize("ascii_", [False, True])
+@pytest.mark.parametrize("width", [40, 76, 116])
+def test_help_fits_into_its_width(width: int, ascii_: bool) -> None:
+    lines = list(help_document(ascii_, Config(problems=("what was wrong " * 20,)), width).text())
+    code = ("    theme = ", "  [RANK[")
+    assert [line for line in lines if cells(line) > width and not line.startswith(code)] == []
+    assert all(map(str.isascii, lines)) is ascii_
+    said = " ".join(" ".join(lines).split())
+    assert all(" ".join(command.help.split()) in said for command in COMMANDS if width > 100)
 
 
 @pytest.mark.parametrize("name", ["torch-2.13/breaks", ""])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual import on
@@ -11,30 +12,41 @@ from textual.screen import ModalScreen
 
 from tltui.commands import Where, of, shown
 from tltui.config import Config, config_path
+from tltui.documents.format import wrap
+from tltui.documents.page import Page
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, glyph
 from tltui.screens.prompt import Prompt
 from tltui.text import tokens
-from tltui.text.document import Builder, TextDocument
+from tltui.text.document import Options, Piece, TextDocument
 from tltui.widgets.document_view import DocumentView
 
+KEYS, EXAMPLE, MARK = 20, 30, 14
+"""Columns of what is explained, its indent included."""
 
-def help_document(ascii_only: bool, config: Config) -> TextDocument:
-    """Marks, keys, addresses, where settings go."""
-    builder = Builder("@help", "help  (esc closes, / searches)")
-    builder.heading("Marks in the tree")
+
+def help_document(ascii_only: bool, config: Config, width: int = 80) -> TextDocument:
+    """Marks, keys, addresses, where settings go, in lines of at most `width` columns."""
+    page = Page("@help", "help  (esc closes, / searches)", Options(width=width, ascii=ascii_only))
+    page.heading("Marks in the tree")
     for status, row in TABLE.items():
-        builder.add("  ", (glyph(status, ascii_only), row.colour), f"  {status:<8} ", (row.meaning, tokens.DIM))
+        _explain(page, [(glyph(status, ascii_only), row.colour), f"  {status}"], row.meaning, MARK, tokens.DIM)
     again = ASCII_RECOMPILE if ascii_only else RECOMPILE_GLYPH
     why = "compiled again, because a guard of an earlier compile failed"
-    builder.add("  ", (again, tokens.RECOMPILE), "  again    ", (why, tokens.DIM))
+    _explain(page, [(again, tokens.RECOMPILE), "  again"], why, MARK, tokens.DIM)
+    page.heading("What is cut")
+    page.say(
+        "f ↩5 is what is left of f behind the graph break at line 5; torch calls it torch_dynamo_resume_in_f_at_LINE. Searches and "
+        "filters find both names. A row that goes on beyond the edge has … there, one that begins further left ‹, a wrapped one ↳ "
+        "where it goes on: a and A scroll to the sides, w wraps, z gives the pane the whole screen.", "  ",
+    )  # fmt: skip
     for where in Where:
-        builder.heading(f"Keys: {where.value}")
+        page.heading(f"Keys: {where.value}")
         for command in of(where):
             keys = config.keys.get(command.id, command.keys)
-            listed = " ".join(shown(key) for key in keys) or "(palette)"
-            builder.add(("  " + f"{listed:<18}", tokens.KEYWORD), command.help)
-    builder.heading("Addresses")
-    builder.add("  [RANK[.PROCESS]:]ID[_ATTEMPT][:ARTIFACT[#N]]")
+            listed = " ".join(said if (said := shown(key)).isascii() or not ascii_only else key for key in keys) or "(palette)"
+            _explain(page, [(listed, tokens.KEYWORD)], command.help, KEYS)
+    page.heading("Addresses")
+    page.add("  [RANK[.PROCESS]:]ID[_ATTEMPT][:ARTIFACT[#N]]")
     for example, meaning in (
         ("0/1", "compile 1 of frame 0; [0/1] in torch's logs"),
         ("3:0/1_1", "the same on rank 3, attempt 1"),
@@ -43,17 +55,30 @@ def help_document(ascii_only: bool, config: Config) -> TextDocument:
         ("none:torch_version", "an artifact without a compile id"),
         ("0/", "frame 0: all its compiles"),
     ):
-        builder.add(("  " + f"{example:<28}", tokens.LABEL), meaning)
-    builder.heading("Settings")
-    builder.add(f"  {config_path()}")
+        _explain(page, [(example, tokens.LABEL)], meaning, EXAMPLE)
+    page.heading("Settings")
+    page.say(str(config_path()), "  ")
     for line in ('theme = "auto"   # auto, dark, light, ansi-dark, ansi-light, mono', "mouse = true", "ascii = false",
                  "[keys]", '"app.next_error" = ["e", "f8"]'):  # fmt: skip
-        builder.add(("    " + line, tokens.DIM))
+        page.add(("    " + line, tokens.DIM))
     for problem in config.problems:
-        builder.add("  ", (problem, tokens.WARN))
-    builder.blank()
-    builder.add("With the mouse captured, shift and drag selects text as the terminal does; --no-mouse leaves it to the terminal.")
-    return builder.document()
+        page.say(problem, "  ", tokens.WARN)
+    page.blank()
+    page.say("With the mouse captured, shift and drag selects text as the terminal does; --no-mouse leaves it to the terminal.")
+    return page.document()
+
+
+def _explain(page: Page, what: Sequence[Piece], text: str, column: int, style: str = "") -> None:
+    """What is explained, and in a column beside it the explanation; below it where it is wider than its column."""
+    used = 2 + sum(len(piece if isinstance(piece, str) else piece[0]) for piece in what)
+    first, *more = wrap(text, page.width - column)
+    if used + 1 > column:
+        page.add("  ", *what)
+        more = [first, *more]
+    else:
+        page.add("  ", *what, " " * (column - used), (first, style))
+    for line in more:
+        page.add(" " * column, (line, style))
 
 
 class Help(ModalScreen[None]):
@@ -73,7 +98,7 @@ class Help(ModalScreen[None]):
     def on_mount(self) -> None:
         """Show it."""
         view = self.query_one(DocumentView)
-        view.show(help_document(self._ascii, self._config))
+        view.show(help_document(self._ascii, self._config, max(self.size.width - view.gutter_width - 1, 40)))
         view.focus()
 
     def action_leave(self) -> None:

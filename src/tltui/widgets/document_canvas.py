@@ -94,7 +94,7 @@ class DocumentCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=Fals
 
     @property
     def gutter_width(self) -> int:
-        """Cells left of the text: mark, number, fold, and whether the line begins further left."""
+        """Cells left of the text: mark, number, fold, and whether the row begins with its line."""
         return 3 + (max(len(str(self._numbered)), 3) if self.has_numbers else 0)
 
     @property
@@ -160,7 +160,8 @@ class DocumentCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=Fals
     def _gutter_segments(self, row: Row, look: Look, base: Style) -> list[Segment]:
         is_cursor = look.base == "cursor"
         style = base + self._component("gutter-cursor" if is_cursor else "gutter")
-        edge = self.marks.before if self.scroll_offset.x and self._document.length(row.line) else " "
+        is_left = self.scroll_offset.x and self._document.length(row.line)
+        edge = self.marks.onward if row.part else self.marks.before if is_left else " "
         number = ""
         if self.has_numbers:
             number = (str(row.line + 1) if not row.part else "").rjust(self.gutter_width - 3)

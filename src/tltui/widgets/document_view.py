@@ -168,7 +168,7 @@ class DocumentView(RenewingCanvas):
         elif place is not None:
             found = document.where(place.anchor)
             line = place.line if found is None else found
-            column, offset, x = place.column, place.offset, place.x
+            column, offset, x = place.column, place.offset, 0 if self._is_wrapped else place.x
         if is_live(document) and top is None and at is None and (place is None or place.at_end):
             line, offset = len(document) - 1, self.size.height  # one follows what is written, until one moves away from its end
         wanted, line = line, min(max(line, 0), max(len(document) - 1, 0))

@@ -215,3 +215,18 @@ async def test_what_cannot_be_remembered_is_told(state: Path) -> None:
     async with opened(BREAKS) as driver:
         await driver.press("ctrl+right")
         await driver.until(lambda: "could not remember the width" in driver.said)
+
+
+async def test_titles_and_remarks_say_that_they_are_cut() -> None:
+    async with opened(BREAKS, size=(100, 30)) as driver:
+        view = driver.browser.document_view
+        driver.browser.go("1/0:torch_dynamo_resume_in_f_at_5_MODIFIED_BYTECODE")
+        await driver.shown("1/0:torch_dynamo_resume_in_f_at_5_MODIFIED_BYTECODE")
+        for _ in range(10):
+            await driver.press("ctrl+right")
+        await driver.until(lambda: view.size.width == 40)
+        assert "…" in str(view.border_title) and len(str(view.border_title)) <= 40
+        driver.browser.tell("torch_dynamo_resume_in_f_at_5 is what this is about " * 4)
+        await driver.pilot.pause()
+        line = screen_lines(driver.app)[-1]
+        assert line.startswith(" f ↩5 is what") and "… " in line

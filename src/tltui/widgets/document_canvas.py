@@ -17,13 +17,18 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
+from tltui.text import cut
 from tltui.text.document import Document, TextDocument
+from tltui.text.resume_names import short
 from tltui.text.rows import WRAP_CAP, Lines, Row, RowMap
+from tltui.text.width import ELLIPSIS
 from tltui.text.width import cells as cell_len
 from tltui.widgets.document_names import Stop, stops
 from tltui.widgets.document_strips import ASCII_MARKS, STYLES, WHOLE, Fragment, Look, Marks, Painter, key_of
 from tltui.widgets.sideways import Extent, Sideways
 
+TITLE_EDGES = 4
+"""Cells of the border that a title leaves free at both sides."""
 MARGIN = 12
 """Cells that stay free right of the caret when a long line is scrolled."""
 
@@ -276,7 +281,11 @@ class DocumentCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=Fals
         """Title and badge in the upper border. The position is not in it: it changes with each key."""
         document = self._document
         between = " - " if self.marks is ASCII_MARKS else " · "
-        content = Content(f"{document.title}{between}{document.badge}" if document.badge else document.title)
+        badge = f"{between}{document.badge}" if document.badge else ""
+        title = short(document.title, self.marks is ASCII_MARKS)
+        room = self.size.width - TITLE_EDGES - cell_len(badge)
+        shown = cut.piece(title, max(room, 0)) if self.size.width else title
+        content = Content((shown if shown == title else shown.replace(ELLIPSIS, self.marks.cut)) + badge)
         if self.border_title != content.markup:
             self.border_title = content
 
@@ -417,6 +426,7 @@ class DocumentCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=Fals
         offset = self._offset_wanted if was_empty else self._cursor_row() - self.scroll_offset.y
         self._drawn_size, self._offset_wanted = self.size, None
         self._painter.clear()
+        self._set_frame()
         self._width_changed()
         self._reveal_cursor(offset, -1)
         self.refresh()

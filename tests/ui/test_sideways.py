@@ -8,10 +8,14 @@ from pathlib import Path
 import pytest
 from opened import BREAKS, TRACES, Driver, opened
 from screen import screen_lines
+from textual.app import App, ComposeResult
+from textual.containers import Horizontal
 from textual.events import MouseDown, MouseMove, MouseScrollDown, MouseUp
+from textual.widget import Widget
 
 from tltui import layout
 from tltui.screens.compare import CompareScreen
+from tltui.widgets.divider import widen
 
 OUTPUT_CODE = "0/0:inductor_output_code"
 
@@ -230,3 +234,32 @@ async def test_titles_and_remarks_say_that_they_are_cut() -> None:
         await driver.pilot.pause()
         line = screen_lines(driver.app)[-1]
         assert line.startswith(" f ↩5 is what") and "… " in line
+
+
+class Three(App[None]):
+    """Three panes beside each other."""
+
+    CSS = "Widget { width: 1fr; } #hidden { display: none; }"
+
+    def compose(self) -> ComposeResult:
+        """The panes, and one that is not shown."""
+        with Horizontal():
+            yield from (Widget(id=name) for name in ("one", "two", "three", "hidden"))
+
+
+async def test_a_pane_among_several_takes_room_from_all_others() -> None:
+    app = Three()
+    async with app.run_test(size=(120, 10)) as pilot:
+        panes = [app.query_one(f"#{name}") for name in ("one", "two", "three", "hidden")]
+        assert widen(panes, panes[1], 10)
+        await pilot.pause()
+        assert [pane.size.width for pane in panes[:3]] == [35, 50, 35]
+        await pilot.resize_terminal(240, 10)
+        await pilot.pause()
+        assert [pane.size.width for pane in panes[:3]] == [70, 100, 70], "the shares stay"
+        await pilot.resize_terminal(120, 10)
+        await pilot.pause()
+        assert widen(panes, panes[1], -30) and not widen(panes, panes[1], -40) and not widen(panes, panes[0], 80)
+        await pilot.pause()
+        assert [pane.size.width for pane in panes[:3]] == [50, 20, 50]
+        assert not widen(panes, panes[3], 4) and not widen(panes[:1], panes[0], 4)

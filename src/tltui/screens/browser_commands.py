@@ -246,7 +246,7 @@ class BrowserCommands(MainScreen):
     def _help(self, run: Run, options: Options) -> Document:
         from tltui.screens.help import help_document
 
-        return help_document(self.ascii_only, self.config)
+        return help_document(self.ascii_only, self.config, options.width)
 
     def _leave_help(self) -> None:
         self.step_back()

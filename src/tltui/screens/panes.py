@@ -114,7 +114,8 @@ class PanesScreen(Workbench[T]):
 
         view = self.query_one("#help", DocumentView)
         self._before_help = self.focused_pane
-        view.show(help_document(self.ascii_only, self.config))
+        width = max(self.size.width - view.gutter_width - 1, 40)
+        view.show(help_document(self.ascii_only, self.config, width))
         self.add_class("-help")
         view.focus()
 

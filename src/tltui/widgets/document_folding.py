@@ -191,6 +191,8 @@ class FoldingCanvas(BackgroundCanvas):
         self._renew_rows()
         if self._is_wrapped and self._document.width() <= self.text_width:
             self.tell("lines are wrapped; none is longer than the pane")
+        elif self._is_wrapped and not self._document.language:
+            self.tell(f"wrapped: {self.marks.onward} goes on with the row above, also in tables; w ends that")
 
     def action_numbers(self) -> None:
         """Show line numbers, or not."""

@@ -42,7 +42,7 @@ class Frames(App[None]):
         self.picture.forget()
 
     def terminal_changed(self) -> None:
-        """It has another size, or somebody else has done something to it."""
+        """It has another size, which Textual will find out, or somebody else has done something to it."""
         self.picture.forget()
         if self._anew is None:
             self._anew = asyncio.get_running_loop().call_later(SOON, self._draw_anew)
@@ -63,10 +63,11 @@ class Frames(App[None]):
         try:
             if renderable is not None:
                 self._take(renderable)
-            if not self._batch_count:
-                self.draw()
         except Exception as error:
             self._handle_exception(error)
+        else:
+            if not self._batch_count:
+                self.draw()
         finally:
             self.post_display_hook()
 
@@ -77,6 +78,7 @@ class Frames(App[None]):
             left, top, width, height = update.region
             if (width, height) != (picture.width, picture.height):
                 picture.resize(width, height)
+                self._settled()
             for y, strips in enumerate(update.strips, top):
                 x = left
                 for strip in strips:
@@ -91,7 +93,7 @@ class Frames(App[None]):
     def draw(self) -> None:
         """Send what the terminal does not show yet, now or when it is done with the frame before."""
         driver = self._driver
-        if not isinstance(driver, TerminalDriver) or not self._running or self._closed or self._exit:
+        if not isinstance(driver, TerminalDriver) or not self._running or self._closed or self._exit or self._anew is not None:
             return
         if self._later is not None:
             self._later.cancel()
@@ -99,14 +101,17 @@ class Frames(App[None]):
         if seconds := self._flow.wait():
             self._later = asyncio.get_running_loop().call_later(seconds, self.draw)
             return
-        changes = self.picture.changes()
-        if not changes:
+        try:
+            changes = self.picture.changes()
+        except Exception as error:
+            self._handle_exception(error)
             return
-        x, y = self.screen.outer_size.clamp_offset(self.cursor_position)
-        changes += f"\x1b[{y + 1};{x + 1}H"
-        driver.write(f"{SYNC_START}{changes}{SYNC_END}" if self._sync_available else changes)
-        if self._flow.drawn():
-            driver.ask()
+        if changes:
+            x, y = self.cursor_position
+            changes += f"\x1b[{min(y, self.picture.height - 1) + 1};{min(x, self.picture.width - 1) + 1}H"
+            driver.write(f"{SYNC_START}{changes}{SYNC_END}" if self._sync_available else changes)
+            if self._flow.drawn():
+                driver.ask()
 
     def redraw(self) -> None:
         """Have Textual paint everything, and draw it whatever the terminal shows."""
@@ -114,8 +119,14 @@ class Frames(App[None]):
         self.refresh(layout=True)
 
     def _draw_anew(self) -> None:
-        self._anew = None
+        self._settled()
         self.draw()
+
+    def _settled(self) -> None:
+        """What happened to the terminal is over."""
+        if self._anew is not None:
+            self._anew.cancel()
+            self._anew = None
 
 
 def erases_in_color() -> bool:

@@ -24,7 +24,7 @@ from tltui.model.run import Run
 from tltui.running.job import Job
 from tltui.screens.browser import Browser
 from tltui.screens.faults import Surviving
-from tltui.screens.signals import leaving_by_signals
+from tltui.screens.signals import hear_stops, leaving_by_signals
 from tltui.screens.workbench import Surroundings, front
 from tltui.sources.discover import Found
 from tltui.widgets.type_ahead import TypeAhead
@@ -62,6 +62,7 @@ class TltuiApp(Surviving, TypeAhead):
     def on_mount(self) -> None:
         """Everything is in place: show the main screen."""
         self.loop = asyncio.get_running_loop()
+        hear_stops(self)
         self.theme = self._theme_name
         self.set_class(self.browser.ascii_only, "-ascii")
         self.set_keymap({name: ",".join(keys) for name, keys in self._config.keys.items()})
@@ -100,7 +101,7 @@ class TltuiApp(Surviving, TypeAhead):
     def pop_screen(self) -> AwaitComplete:
         """Close the screen in front. A second key that closes what is closed already leaves the main screen where it is."""
         if self.screen is self.browser:
-            return AwaitComplete.nothing()  # type: ignore[no-untyped-call]
+            return AwaitComplete()
         return super().pop_screen()
 
     async def run_action(

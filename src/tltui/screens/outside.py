@@ -19,6 +19,11 @@ _running: set[subprocess.Popen[str]] = set()
 """The program that has the terminal now."""
 
 
+def has_terminal() -> bool:
+    """Whether another program has the terminal."""
+    return bool(_running)
+
+
 def end() -> None:
     """End it: for a program that is told to go while another one has the terminal."""
     for process in tuple(_running):

@@ -115,6 +115,10 @@ class TltuiApp(Surviving, TypeAhead):
             return await super().run_action(action, default_namespace, namespaces)
         except Exception as error:
             self.report(error)
+            if action == "quit" or (action == "leave" and default_namespace is self.browser):
+                self.exit()  # what fails to leave leaves
+            elif action == "leave" and default_namespace is self.screen:
+                self.pop_screen()
             return True
 
     async def action_quit(self) -> None:

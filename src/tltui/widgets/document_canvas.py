@@ -22,6 +22,7 @@ from tltui.text.rows import WRAP_CAP, Lines, Row, RowMap
 from tltui.text.width import cells as cell_len
 from tltui.widgets.document_names import Stop, stops
 from tltui.widgets.document_strips import ASCII_MARKS, STYLES, WHOLE, Fragment, Look, Marks, Painter, key_of
+from tltui.widgets.undrawn import row_by_row
 
 MARGIN = 12
 """Cells that stay free right of the caret when a long line is scrolled."""
@@ -127,6 +128,7 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
 
     # drawing
 
+    @row_by_row
     def render_line(self, y: int) -> Strip:
         """One screen row."""
         strip = self._drawn[y] = self._strip(y)

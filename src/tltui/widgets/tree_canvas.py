@@ -30,6 +30,7 @@ from tltui.text.width import cells as cell_len
 from tltui.text.width import fit
 from tltui.widgets.bars import LINE_STYLES
 from tltui.widgets.standing import stand
+from tltui.widgets.undrawn import row_by_row
 
 INDENT = 2
 SOON = 0.01
@@ -195,6 +196,7 @@ class TreeCanvas(ScrollView, can_focus=True, inherit_bindings=False):
             self._asking = self.set_timer(SOON, self._ask_names)
         return Drawn(row.depth, self._mark(row), place == self._cursor, said)
 
+    @row_by_row
     def render_line(self, y: int) -> Strip:
         """One screen row."""
         width, base = self.size.width, self.rich_style

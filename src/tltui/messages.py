@@ -33,7 +33,7 @@ class Answer(Message, bubble=False):
 
 
 @dataclass
-class Undrawn(Message):
+class Undrawn(Message, bubble=False):
     """A row could not be drawn."""
 
     error: Exception

@@ -16,6 +16,7 @@ from textual.app import App
 from textual.message import Message
 from textual.message_pump import MessagePump
 
+from tltui.crash import LARGEST, crash_log
 from tltui.screens import faults
 from tltui.screens.browser import Browser
 from tltui.screens.live.following import Following
@@ -38,7 +39,7 @@ class Poke(Message):
     """Makes a handler fail."""
 
 
-def fail(*_: object) -> None:
+def fail(*_: object, **__: object) -> None:
     raise ZeroDivisionError("a text of the trace")
 
 
@@ -214,7 +215,7 @@ PRESS = {
     "tltui.screens.main_screen.MainScreen.show": ("2",),
     "tltui.screens.main_screen.MainScreen._ready": ("2",),
     "tltui.screens.main_screen.MainScreen.follow": ("j",),
-    "tltui.screens.browser.Browser._moved": ("tab", "j"),
+    "tltui.widgets.bars.StatusBar.place": ("tab", "j"),
     "tltui.screens.marking.Marking.mark": ("m",),
     "tltui.screens.asking.goto.GoTo.listed": ("o",),
     "tltui.screens.asking.goto.GoTo.entered": ("o", "2", "enter"),
@@ -294,7 +295,8 @@ async def test_in_drawing(name: str) -> None:
                 driver.browser.query_one(f"#{DRAWN[name]}").refresh()
                 await driver.pilot.pause()
             await driver.until(lambda: "could not draw this: ZeroDivisionError" in screen_text(driver.app))
-            assert driver.app.is_running and len(driver.app.faults) == 1
+            await driver.until(lambda: driver.app.faults)
+            assert driver.app.is_running and len(driver.app.faults) == 1, driver.app.faults
         driver.app.screen.refresh(layout=True)
         for widget in driver.browser.query("*"):
             widget.refresh()
@@ -339,3 +341,16 @@ async def test_a_mode_that_cannot_close_itself_is_closed(monkeypatch: pytest.Mon
         await driver.until(lambda: driver.app.screen is driver.browser)
         await driver.press("2")
         await driver.shown("@problems")
+
+
+def test_the_cause_stays_beside_its_consequences(home: Path) -> None:
+    for error in (ZeroDivisionError("a text"), KeyError("another")):
+        path = crash_log(error)
+    assert path.endswith("crash.log")
+    [log] = home.rglob("crash.log")
+    assert [line for line in log.read_text().splitlines() if "Error" in line] == ["ZeroDivisionError", "KeyError"]
+    assert "tltui" in log.read_text() and "a text" not in log.read_text() and log.stat().st_mode & 0o777 == 0o600
+    with log.open("a") as file:
+        file.write("x" * LARGEST)
+    crash_log(ValueError())
+    assert log.read_text().startswith("ValueError\n") and len(log.read_text()) < 200

@@ -128,12 +128,12 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
 
     # drawing
 
-    @row_by_row
     def render_line(self, y: int) -> Strip:
         """One screen row."""
         strip = self._drawn[y] = self._strip(y)
         return strip
 
+    @row_by_row
     def _strip(self, y: int) -> Strip:
         x, top = self.scroll_offset
         row = self._row_at(top + y)

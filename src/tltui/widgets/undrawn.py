@@ -27,7 +27,7 @@ def row_by_row(render_line: Callable[[W, int], Strip]) -> Callable[[W, int], Str
         try:
             return render_line(self, y)
         except Exception as error:
-            self.post_message(Undrawn(error))
+            self.app.post_message(Undrawn(error))  # it would not bubble: the screen draws, and counts as its sender
             width = self.size.width
             return Strip([Segment(crop(f"tltui could not draw this: {type(error).__name__}", width).ljust(width))], width)
 

@@ -20,9 +20,10 @@ import commands
 import following
 import screens
 import searching
+import slow_line
 from rows import Bench, Row, printed
 
-BENCHES: dict[str, Bench] = {**commands.BENCHES, **screens.BENCHES, **searching.BENCHES, **following.BENCHES}
+BENCHES: dict[str, Bench] = {**commands.BENCHES, **screens.BENCHES, **searching.BENCHES, **following.BENCHES, **slow_line.BENCHES}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

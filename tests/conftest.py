@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+
 import real
 
 real.age()
+STATE = tempfile.TemporaryDirectory(prefix="tltui-state-")
+"""What a test leaves behind (the width of a pane, marks) is not for the one who runs it."""
+os.environ["XDG_STATE_HOME"] = STATE.name

@@ -24,9 +24,11 @@ from tltui.model.run import Run
 from tltui.running.job import Job
 from tltui.screens.browser import Browser
 from tltui.screens.faults import Surviving
+from tltui.screens.floor import Floor
 from tltui.screens.signals import hear_stops, leaving_by_signals
 from tltui.screens.workbench import Surroundings, front
 from tltui.sources.discover import Found
+from tltui.terminal.frames import Frames
 from tltui.widgets.type_ahead import TypeAhead
 from tltui.work.gate import Gate
 from tltui.work.scheduler import Scheduler
@@ -40,7 +42,7 @@ TERMINAL_COLORS = ("ansi-dark", "ansi-light", "mono")
 """Themes that keep to what the terminal calls red, green …; only so does NO_COLOR mean no colour, not shades of grey."""
 
 
-class TltuiApp(Surviving, TypeAhead):
+class TltuiApp(Surviving, TypeAhead, Floor, Frames):
     """The program."""
 
     CSS_PATH = "styles.tcss"
@@ -73,16 +75,12 @@ class TltuiApp(Surviving, TypeAhead):
         is_new = isinstance(event, (events.Key, events.MouseDown)) and not event.is_forwarded
         if is_new and self.browser.is_whole:
             self.browser.user_acts()
-        if isinstance(event, events.MouseDown) and is_new and (bench := front(self)) is not None:
-            bench.prompt.pressed(event)
         await super().on_event(event)
 
     def intercepts(self, event: events.Key | events.Paste) -> bool:
-        """What is asked gets the keys, before anything else, but for the one that always quits."""
+        """What is asked gets the keys, before anything else."""
         bench = front(self)
-        if bench is None or (isinstance(event, events.Key) and event.key == "ctrl+q"):
-            return False
-        return bench.prompt.take(event)
+        return bench is not None and bench.prompt.take(event)
 
     def awaits_document(self) -> bool:
         """Whether what the last key asked for is being made for the pane that has the focus."""
@@ -121,9 +119,20 @@ class TltuiApp(Surviving, TypeAhead):
                 self.pop_screen()
             return True
 
+    def leave_for_sure(self) -> None:
+        """ctrl+q: as any key that leaves. Where that asks about a job, pressed again leaves it running."""
+        if not self.browser.is_mounted or self.browser.attending.is_asking:
+            self.exit()
+            return
+        try:
+            self.browser.action_leave()
+        except Exception as error:
+            self.report(error)
+            self.exit()
+
     async def action_quit(self) -> None:
-        """ctrl+q: as any key that leaves."""
-        self.browser.action_leave()
+        """Textual's own command."""
+        self.leave_for_sure()
 
     def action_help_quit(self) -> None:
         """ctrl+c: say how to leave."""

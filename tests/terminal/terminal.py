@@ -38,7 +38,7 @@ KEYS = {
 SEQUENCE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]P_^X][^\x07\x1b]*(?:\x07|\x1b\\)|[^\[\]P_^X])")
 UNFINISHED = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*|[\]P_^X][^\x07\x1b]*\x1b?)?$")
 UNDRAWN = re.compile(rb"\x1b(?:\[[<>=?][0-?]*[ -/]*[@-~]|[\]P_^X].*)", re.DOTALL)
-MODE_ASKED = re.compile(rb"\x1b\[\?(\d+)\$p$")
+ASKED = re.compile(rb"\x1b\[(?:c|5n|6n|\?(\d+)\$p)")
 
 
 def key_bytes(name: str) -> bytes:
@@ -54,6 +54,9 @@ class Gone(Exception):
 
 class Terminal:
     """One program in a pseudo-terminal; a context manager that ends it."""
+
+    most = 1 << 16
+    """Bytes that are read at once."""
 
     def __init__(
         self,
@@ -74,6 +77,7 @@ class Terminal:
         self.screen = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self.screen)
         self._carry = b""
+        self._asking = b""
         clean = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(home), "TERM": term, "LANG": "C.UTF-8"}
         clean["PYTHONPATH"] = str(SOURCES)  # the program under test, whatever is installed
         clean.update(environment or {})
@@ -136,27 +140,36 @@ class Terminal:
     def read(self) -> bytes:
         """Wait for what comes next. Raises `Gone` at the end."""
         try:
-            data = os.read(self.descriptor, 1 << 16)
+            data = os.read(self.descriptor, self.most)
         except OSError:  # how Linux reports that the other end is closed
             data = b""
         if not data:
             raise Gone
         self.raw += data
+        self._answer(data)
         return data
 
+    def _answer(self, data: bytes) -> None:
+        """Answer what a real terminal answers."""
+        data, place = self._asking + data, 0
+        for asked in ASKED.finditer(data):
+            place = asked.end()
+            if (answer := self.answer(asked[0], asked[1])) is not None:
+                os.write(self.descriptor, answer)
+        self._asking = data[max(place, len(data) - 10) :]
+
+    def answer(self, asked: bytes, mode: bytes | None) -> bytes | None:
+        """What is answered to a question, at once; None for nothing."""
+        if mode is not None:
+            return b"\x1b[?" + mode + b";0$y"
+        return {b"\x1b[c": b"\x1b[?62;22c", b"\x1b[5n": b"\x1b[0n", b"\x1b[6n": b"\x1b[1;1R"}[asked]
+
     def draw(self, data: bytes) -> None:
-        """Give to pyte what it knows, and answer what a real terminal answers. A sequence may come in two pieces."""
+        """Give to pyte what it knows. A sequence may come in two pieces."""
         data = self._carry + data
         cut = UNFINISHED.search(data, max(len(data) - 200, 0))
         self._carry = data[cut.start() :] if cut else b""
         data = data[: cut.start()] if cut else data
-        for asked in SEQUENCE.findall(data):
-            if asked == b"\x1b[c":
-                os.write(self.descriptor, b"\x1b[?62;22c")
-            elif asked == b"\x1b[6n":
-                os.write(self.descriptor, b"\x1b[1;1R")
-            elif mode := MODE_ASKED.match(asked):
-                os.write(self.descriptor, b"\x1b[?" + mode[1] + b";0$y")
         self._stream.feed(SEQUENCE.sub(lambda match: b"" if UNDRAWN.match(match[0]) else match[0], data))
 
     def wait(self, condition: Callable[[], object], what: str, timeout: float = TIMEOUT) -> None:

@@ -105,7 +105,7 @@ async def test_damage_is_counted(tmp_path: Path) -> None:
         assert "1 not opened" in bar(driver)
         driver.browser.perform(next(c for c in COMMANDS if c.id == "app.damage"))
         await driver.shown("@damage")
-        assert "not JSON" in "\n".join(driver.browser.current_document.text(0, 20))
+        assert "not JSON" in " ".join(" ".join(driver.browser.current_document.text(0, 20)).split())
 
 
 # walking
@@ -255,7 +255,9 @@ async def test_go_to_by_name() -> None:
     async with opened(BREAKS) as driver:
         await driver.press("o")
         await driver.type("resming_at")
-        assert "torch_dynamo_resume_in_g_at_11" in screen_text(driver.app)
+        assert "g ↩11" in screen_text(driver.app), "found by what torch calls it"
+        await driver.press("escape", "o")
+        await driver.type("g ↩11")
         await driver.press("enter")
         assert driver.at == "4/0"
         await driver.press("o")
@@ -780,7 +782,7 @@ async def test_other_keys() -> None:
 async def test_the_palette_finds_commands_by_name() -> None:
     async with opened(BREAKS) as driver:
         await driver.press("ctrl+p")
-        assert "other pane" in screen_text(driver.app)
+        assert "next graph break" in screen_text(driver.app)
         await driver.type("previous graph break")
         await driver.until(lambda: any(row.startswith("B ") and "previous graph break" in row for row in driver.prompt.rows))
         await driver.press("enter")

@@ -338,7 +338,7 @@ async def test_wrap() -> None:
         await pilot.press("w")
         assert app.view.text_width == 30
         assert [line.strip() for line in screen_lines(app)[1:8]] == [
-            "short", "0123456789" * 3, "0123456789" * 3, "日本" * 7 + "日", "本" + "日本" * 4, "end", "",
+            "short", "0123456789" * 3, "↳" + "0123456789" * 3, "日本" * 7 + "日", "↳本" + "日本" * 4, "end", "",
         ]  # fmt: skip
         await pilot.press("j", "j")
         assert app.view.cursor == (1, 30)
@@ -516,6 +516,7 @@ def test_no_name_of_textual_is_taken_by_accident() -> None:
     meant = {
         "ALLOW_SELECT", "COMPONENT_CLASSES", "notify_style_update", "render_line", "watch_scroll_y",
         "can_focus", "can_focus_children", "action_page_down", "action_page_up", "BINDINGS",
+            "action_scroll_left", "action_scroll_right",
     }  # fmt: skip
     own = [cls for cls in DocumentView.__mro__ if cls.__module__.startswith("tltui")]
     made_by_textual = {name for name in vars(type("Plain", (ScrollView,), {})) if name.startswith("_")}

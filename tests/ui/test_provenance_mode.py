@@ -135,3 +135,20 @@ async def test_a_compile_without_graphs_says_so_and_esc_goes_back() -> None:
         await driver.until(lambda: "nothing became code" in screen_text(driver.app))
         await driver.press("escape")
         await driver.until(lambda: driver.app.screen is driver.browser)
+
+
+async def test_help_takes_the_place_of_the_panes_and_gives_it_back() -> None:
+    async with opened(TRAIN, size=(140, 34)) as driver:
+        screen = await enter(driver)
+        await driver.press("tab")
+        pane, cursor = screen.focused_pane, screen.focused_pane.cursor
+        await driver.press("question_mark")
+        await driver.until(lambda: "Marks in the tree" in screen_text(driver.app))
+        await driver.press("tab", "full_stop", "P", "u")  # what is not in sight does not move
+        assert screen.is_helping and pane.cursor == cursor
+        await driver.press("slash", *"next mapped", "enter")
+        await driver.until(lambda: "mapped" in screen_text(driver.app))
+        await driver.press("escape", "escape")
+        assert not screen.is_helping and screen.focused_pane is pane and pane.has_focus and pane.cursor == cursor
+        await driver.press("escape")
+        await driver.until(lambda: driver.app.screen is driver.browser)

@@ -60,7 +60,7 @@ def test_every_use_reads_from_the_table() -> None:
         marks_ = [getattr(row, attribute) for row in TABLE.values()]
         assert len(set(marks_)) == len(marks_) and all(len(mark) == 1 for mark in marks_)
     assert all(row.ascii.isascii() for row in TABLE.values())
-    text = "\n".join(help_document(False, Config()).text())
+    text = "\n".join(help_document(False, Config(), 200).text())
     assert all(f"{row.glyph}  {status:<8} {row.meaning}" in text for status, row in TABLE.items())
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tltui.text.width import _NARROW, cells, crop, fit, fit_left, fitting, pad
+from tltui.text.width import _NARROW, cells, crop, crop_left, fit, fitting
 
 pure = settings(deadline=None, derandomize=True, max_examples=300)
 texts = st.text(st.sampled_from("ab字é\u0301漢ｗ…🙂\u200d "), max_size=20)
@@ -27,22 +27,19 @@ def test_cells(text: str, width: int) -> None:
 def test_nothing_is_wider_than_asked(text: str, width: int) -> None:
     assert cells(crop(text, width)) <= width
     assert cells(fit(text, width)) <= width
-    assert cells(fit_left(text, width)) <= width
-    assert cells(pad(text, width)) == width
-    assert cells(pad(text, width, right=True)) == width
+    assert cells(crop_left(text, width)) <= width
     assert text.startswith(crop(text, width))
+    assert text.endswith(crop_left(text, width))
     if cells(text) <= width:
-        assert fit(text, width) == fit_left(text, width) == text
+        assert fit(text, width) == text
 
 
 def test_what_is_kept() -> None:
     assert fit("abcdef", 4) == "abc…"
     assert fit("abcdef", 4, "...") == "a..."
     assert fit("abcdef", 1, "...") == "."
-    assert fit_left("/home/user/train.py", 9) == "…train.py"
-    assert fit_left("ae\u0301b", 2) == "…b"
-    assert pad("字", 4) == "字  "
-    assert pad("7", 3, right=True) == "  7"
+    assert crop_left("/home/user/train.py", 8) == "train.py"
+    assert crop_left("ae\u0301b", 1) == "b"
     assert crop("e\u0301x", 1) == "e\u0301"
 
 

@@ -140,7 +140,7 @@ def test_torch_2_4_names_the_function_and_not_its_own_frames() -> None:
     assert [frame.name for frame in callers_of(compile_at(run, "0/0"))] == ["<module>"]
     shown = text(page(run, "@stacks", 100))
     assert "__call__" not in shown and "convert_frame.py" not in shown
-    assert "[3/0]  models/breaks.py:9 g" in shown and "[5/0]  models/breaks.py:13 torch_dynamo_resume_in_inner_break_at_13" in shown
+    assert "[3/0]  models/breaks.py:9 g" in shown and "[5/0]  models/breaks.py:13 inner_break ↩13" in shown
 
 
 def test_a_function_that_torch_2_4_has_not_named_yet(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_threads_of_a_compile_are_named_after_it() -> None:
     (process,) = run.processes()
     first, second = all_inside(process)
     assert first.phases[-1].name == "async_compile.wait" and (second.what, second.trail) == ("outside", "compile_file")
-    assert "Also open, in another thread: work outside of any compile with an id: compile_file" in text(page(run, "@where"))
+    assert "Also open, in another thread: work outside of any compile with an id: compile_file" in text(page(run, "@where", 100))
 
 
 def test_a_backward_of_which_nobody_knows_whose_it_is() -> None:
@@ -263,7 +263,7 @@ def test_what_a_rank_never_compiles_leaves_it_behind_nobody(tmp_path: Path) -> N
     less, turned = Rank(2).compiled("block0", "block2"), Rank(3).compiled("block0", "block2", "block1")
     run = going_on(job(tmp_path, *others(0, 1, names=["block0", "block1", "block2"]), less, turned))
     assert where(run).behind == ""
-    assert "If the job hangs now, then outside of torch.compile" in text(page(run, "@where"))
+    assert "If the job hangs now, then outside of torch.compile" in text(page(run, "@where", 100))
 
 
 def test_a_rank_that_has_not_begun(tmp_path: Path) -> None:
@@ -370,7 +370,7 @@ def test_without_timing_events(tmp_path: Path) -> None:
     (process,) = run.processes()
     found = inside(process)
     assert found is not None and (found.function, found.phases, found.trail) == ("block1", (), "")
-    assert "its log does not tell: that would take timing events" in text(page(run, "@where"))
+    assert "its log does not tell: that would take timing events" in text(page(run, "@where", 100))
     rank.frame += 1
     run = going_on(job(tmp_path, rank.compiled("block2")))
     assert inside(next(run.processes())) is None

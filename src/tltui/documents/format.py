@@ -7,7 +7,9 @@ import os
 import re
 from datetime import datetime
 
-ELLIPSIS = "…"
+from tltui.text import cut
+from tltui.text.resume_names import short
+
 _BLANKS = re.compile(r"[ \t\n]+")
 
 
@@ -114,20 +116,13 @@ def home(path: str) -> str:
 
 
 def clip(text: str, width: int) -> str:
-    """`text`, its end cut off where it is wider than `width`."""
-    if len(text) <= width:
-        return text
-    return text[: max(width - 1, 0)].rstrip() + ELLIPSIS if width > 0 else ""
+    """`text` with functions called in short (`f ↩5`), its end cut off where it is wider than `width`."""
+    return cut.end(short(text), width)
 
 
 def clip_middle(text: str, width: int) -> str:
-    """`text`, its middle cut out where it is wider than `width`: both ends of a path or a name tell most."""
-    if len(text) <= width:
-        return text
-    if width < 2:
-        return ELLIPSIS[:width]
-    right = (width - 1) * 3 // 5
-    return text[: width - 1 - right] + ELLIPSIS + text[len(text) - right :]
+    """A name, path or shape with functions called in short, cut as `tltui.text.cut` says where it is wider than `width`."""
+    return cut.name(short(text), width)
 
 
 def one_line(text: str) -> str:

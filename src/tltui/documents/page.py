@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 
 from tltui.documents import format as fmt
 from tltui.model.status import Status, colour, glyph
-from tltui.text import tokens
+from tltui.text import cut, tokens
 from tltui.text.document import Builder, Options, Piece
+from tltui.text.resume_names import short
 from tltui.text.sanitize import sanitize
+from tltui.text.width import cells as wide
 
 _ASCII = str.maketrans({
     "⋯": "~", "−": "-",
     "…": "~", "·": "-", "→": ">", "↻": "~", "▇": "#", "▏": "|", "–": "-", "×": "x", "⊃": ">", "‹": "<", "›": ">",
+    "↩": "<-", "↳": "`",
     "▸": ">", "≥": ">", "µ": "u", "✗": "x", "✓": "+", "⚑": "!", "∅": "0", "↔": "=", "├": "+", "└": "`", "│": "|",
 })  # fmt: skip
+_WORD = re.compile(r"\s*\S+\s*")
+COLUMN, LAST = 6, 16
+"""Cells that are left of a column, and of the last one while others can give way."""
 BAR, BAR_END = "▇", "▏"
 CLOSING = (",", ":", ";", ".")
 """What no line begins with."""
@@ -24,27 +31,46 @@ def _said(piece: Piece) -> str:
     return piece if isinstance(piece, str) else piece[0]
 
 
-def _in_ascii(piece: Piece) -> Piece:
-    if isinstance(piece, str):
-        return piece.translate(_ASCII)
-    text, *rest = piece
-    return (text.translate(_ASCII), *rest)  # type: ignore[return-value]
+def _said_as(piece: Piece, text: str) -> Piece:
+    """A piece that says another text."""
+    return text if isinstance(piece, str) else (text, *piece[1:])
 
 
 class Page(Builder):
     """A `Builder` for pages that tltui writes itself."""
 
     def __init__(self, ref: str, title: str, options: Options) -> None:
-        super().__init__(ref, title, options)
+        super().__init__(ref, short(title, options.ascii), options)
         self.width = max(options.width, 30)
         self.ascii = options.ascii
         self.goes_on = options.goes_on
+        self._apart = cut.Apart()
 
     def add(self, *pieces: Piece, anchor: str | None = None) -> None:
-        """Append one line, with ASCII signs for ours where those are wanted."""
-        if self.ascii:
-            pieces = tuple(map(_in_ascii, pieces))
-        super().add(*pieces, anchor=anchor)
+        """Append one line, functions called in short, with ASCII signs for ours where those are wanted."""
+        super().add(*map(self._own, pieces), anchor=anchor)
+
+    def open(self, title: str, folded: bool = False, aside: bool = False) -> None:
+        """Start a section whose head is the next line."""
+        super().open(self._own_text(title), folded, aside)
+
+    def _own_text(self, text: str) -> str:
+        """A text as it will stand in a line: as long as it will be."""
+        text = short(text)
+        return text.translate(_ASCII) if self.ascii else text
+
+    def _own(self, piece: Piece) -> Piece:
+        text = _said(piece)
+        own = self._own_text(text)
+        return piece if own is text else _said_as(piece, own)
+
+    def clip(self, text: str, width: int) -> str:
+        """As `format.clip`; what would look like another text that was cut on this page is cut otherwise."""
+        return self._apart.cut(self._own_text(text), width)
+
+    def clip_middle(self, text: str, width: int) -> str:
+        """As `format.clip_middle`; what would look like another text that was cut on this page is cut otherwise."""
+        return self._apart.cut(self._own_text(text), width, cut.name)
 
     def more(self, what: str = "") -> None:
         """Say that more may come, and what of the page that concerns."""
@@ -62,13 +88,13 @@ class Page(Builder):
     def say(self, text: str, indent: str = "", style: str = "", hang: str | None = None) -> None:
         """A text, wrapped. `hang` is the indent of the further lines (the same by default)."""
         rest = indent if hang is None else hang
-        for n, line in enumerate(fmt.wrap(text, self.width - max(len(indent), len(rest)))):
+        for n, line in enumerate(fmt.wrap(self._own_text(text), self.width - max(len(indent), len(rest)))):
             self.add(indent if n == 0 else rest, (line, style))
 
     def labelled(self, label: str, text: str, indent: str = "  ", gap: int = 9, style: str = "") -> None:
         """`label    text`, wrapped beside the label."""
         room = self.width - len(indent) - gap
-        for n, line in enumerate(fmt.wrap(text, room)):
+        for n, line in enumerate(fmt.wrap(self._own_text(text), room)):
             self.add(indent, (label.ljust(gap) if n == 0 else " " * gap, tokens.LABEL), (line, style))
 
     def row(self, pieces: Sequence[Piece], indent: str = "  ") -> None:
@@ -76,6 +102,7 @@ class Page(Builder):
         or a colon, as far as what stands before it fits there too."""
         line: list[Piece] = []
         used = len(indent)
+        pieces = [part for piece in map(self._own, pieces) for part in self._broken(piece)]
         for number, piece in enumerate(pieces):
             text = _said(piece)
             after = pieces[number + 1] if number + 1 < len(pieces) else ""
@@ -93,16 +120,27 @@ class Page(Builder):
         if line:
             self.add(indent, *line)
 
+    def _broken(self, piece: Piece) -> Iterable[Piece]:
+        """A piece that needs more than a line is made of its words."""
+        text = _said(piece)
+        if len(text) <= self.width - len("    ") or " " not in text.strip():
+            return (piece,)
+        return (_said_as(piece, word) for word in _WORD.findall(text))
+
     def joined(self, pieces: Sequence[Piece], indent: str = "") -> None:
         """Pieces with ` · ` between them, wrapped."""
         separator = " · "
         line: list[Piece] = []
         used = len(indent)
-        for piece in pieces:
+        for piece in map(self._own, pieces):
             text = _said(piece)
             if line and used + len(separator) + len(text) > self.width:
                 self.add(indent, *line)
                 line, used = [], len(indent)
+            if len(text) > self.width - len(indent):
+                for n, part in enumerate(fmt.wrap(text, self.width - len(indent) - 2)):
+                    self.add(indent, "  " if n else "", _said_as(piece, part))
+                continue
             if line:
                 line.append((separator, tokens.DIM))
                 used += len(separator)
@@ -135,45 +173,56 @@ class Page(Builder):
         """
         if not rows:
             return
-        columns = max(len(row) for row in rows)
-        cells = [[self._cell(piece) for piece in row] + [("", "", "")] * (columns - len(row)) for row in rows]
-        widths = [max(len(row[n][0]) for row in cells) for n in range(columns)]
-        self._fit(widths, len(indent))
+        count = max(len(row) for row in rows)
+        cells = [[self._cell(piece) for piece in row] + [("", "", "")] * (count - len(row)) for row in rows]
+        columns = [[row[n][0] for row in cells] for n in range(count)]
+        widths = [max(map(wide, texts)) for texts in columns]
+        self._fit(widths, len(indent), [_least(row[n] for row in cells) for n in range(count)])
+        shorts = []
+        for n, texts in enumerate(columns):
+            shorts.append(cut.apart(texts, widths[n], cut.end if n == count - 1 else cut.name))
+            needs = max(map(wide, shorts[n]))
+            if n < count - 1 and needs < widths[n]:  # a path is cut at its directories
+                widths[n], widths[-1] = needs, min(widths[-1] + widths[n] - needs, max(map(wide, columns[-1])))
         for number, row in enumerate(cells):
             if number == shown:
                 self.open(more, folded=True)
                 self.add(indent, (more, tokens.DIM))
             pieces: list[Piece] = [indent]
-            for n, (text, style, target) in enumerate(row):
-                short = fmt.clip(text, widths[n]) if n == columns - 1 else fmt.clip_middle(text, widths[n])
-                pad = " " * (widths[n] - len(short))
+            for n, (_, style, target) in enumerate(row):
+                text = shorts[n][number]
+                pad = " " * (widths[n] - wide(text))
                 if n in right:
-                    pieces += [pad, (short, style, target)]
+                    pieces += [pad, (text, style, target)]
                 else:
-                    pieces += [(short, style, target), pad]
-                if n < columns - 1:
+                    pieces += [(text, style, target), pad]
+                if n < count - 1:
                     pieces.append("  ")
             self.add(*pieces)
         if 0 <= shown < len(cells):
             self.close()
 
-    @staticmethod
-    def _cell(piece: Piece) -> tuple[str, str, str]:
-        if isinstance(piece, str):
-            return sanitize(piece), "", ""
-        text, style, target = (*piece, "")[:3]
-        return sanitize(text), style, target
+    def _cell(self, piece: Piece) -> tuple[str, str, str]:
+        text, style, target = (piece, "", "") if isinstance(piece, str) else (*piece, "")[:3]
+        return self._own_text(sanitize(text)), style, target
 
-    def _fit(self, widths: list[int], indent: int) -> None:
-        """Make the columns fit: the last one first, then the widest."""
+    def _fit(self, widths: list[int], indent: int, least: Sequence[int]) -> None:
+        """Make the columns fit: the last one first, then the widest. None gets narrower than `least`."""
         def over() -> int:
             return indent + sum(widths) + 2 * (len(widths) - 1) - self.width
 
         last = len(widths) - 1
         if (more := over()) > 0:
-            widths[last] -= min(more, max(widths[last] - 16, 0))
+            widths[last] -= min(more, max(widths[last] - max(LAST, least[last]), 0))
         while over() > 0:
-            widest = max(range(len(widths)), key=lambda n: widths[n])
-            if widths[widest] <= 6:
+            loose = [n for n in range(len(widths)) if widths[n] > least[n]]
+            if not loose:
                 break
-            widths[widest] -= min(over(), max(1, widths[widest] - sorted(widths)[-2] if len(widths) > 1 else over()))
+            widest = max(loose, key=lambda n: widths[n])
+            lower = max([least[widest], *(widths[n] for n in loose if widths[n] < widths[widest])])
+            widths[widest] -= min(over(), max(1, widths[widest] - lower))
+
+
+def _least(cells: Iterable[tuple[str, str, str]]) -> int:
+    """Cells that a column must have: its addresses, whole, and a few of whatever else."""
+    return max([COLUMN, *(wide(text) for text, _, target in cells if target and text.strip("[] ") == target)])

@@ -8,12 +8,14 @@ from dataclasses import replace
 from textual import on
 from textual.dom import DOMNode
 
-from tltui.commands import BY_ID, COMMANDS, Command, Where
+from tltui.commands import BY_ID, Command, Where
 from tltui.documents.pages.table import BY_NAME
 from tltui.documents.scope import place_of
 from tltui.export import proposed_name
+from tltui.finding_commands import Situation
 from tltui.model.ref import Ref, parse_ref
 from tltui.model.run import Run
+from tltui.model.walk import has_break, has_error, next_compile
 from tltui.screens.comparing import Comparing
 from tltui.screens.live.attending import Attending
 from tltui.screens.live.processes import Processes
@@ -22,6 +24,7 @@ from tltui.screens.marking import Marking
 from tltui.screens.outside import Outside
 from tltui.screens.walking import Walking
 from tltui.screens.workbench import Output, Surroundings
+from tltui.terminal.frames import Frames
 from tltui.text.document import Document, Options
 from tltui.text.shell import quoted
 from tltui.widgets.document_view import DocumentView
@@ -66,10 +69,13 @@ class BrowserCommands(MainScreen):
 
     def action_close(self) -> None:
         """The innermost of selection, filter, search; then back to the tree."""
-        if self.attending.stays() or (self.document_view.has_focus and self.document_view.close_innermost()):
+        view = self.document_view
+        if self.attending.stays():
             return
-        if self.shown_ref == HELP:
-            self._leave_help()
+        if self.shown_ref == HELP and not view.filter_text and view.selected_lines() is None:
+            self._leave_help()  # a search may have come along from elsewhere
+        elif view.has_focus and view.close_innermost():
+            return
         elif self.tree_view.outline.filter:
             self.tree_view.set_filter("")
         elif self.has_class("-zoomed"):
@@ -180,24 +186,31 @@ class BrowserCommands(MainScreen):
         self.reload()
         self.tell("as it was stored" if self.raw else "laid out")
 
-    def action_command_palette(self) -> None:
-        """All commands."""
-        from tltui.screens.asking.palette import Palette
-
-        keys = self.config.keys
-        shown = [command for command in COMMANDS if command.where in (Where.EVERYWHERE, Where.TREE, Where.DOCUMENT)]
-        self.prompt.open(
-            Palette(shown, lambda command: command.keys_shown(keys.get(command.id, command.keys)), self.perform)
+    def situation(self) -> Situation:
+        """What there is now, as far as commands depend on it."""
+        run, compile_, view = self.trace, self.current_compile, self.document_view
+        page = BY_NAME.get(parse_ref(self.shown_ref).view)
+        return Situation(
+            Where.DOCUMENT if view.has_focus else Where.TREE,
+            shows_both=self.tree_view.display and view.display,
+            has_compile=compile_ is not None and compile_.is_compile,
+            has_recompiles=compile_ is not None and len(compile_.frame.compiles) > 1,
+            has_errors=next_compile(run, None, has_error) is not None,
+            has_breaks=next_compile(run, None, has_break) is not None,
+            has_ranks=len(run.ranks) > 1,
+            has_output=self.around.job is not None or bool(run.found.outputs),
+            is_live=bool(run.goes_on),
+            has_orders=page is not None and bool(page.sorts),
+            has_sections=view.has_sections,
+            has_hits=bool(view.hits),
+            has_past=bool(self._past),
+            has_future=bool(self._future),
         )
 
     def owner(self, command: Command) -> DOMNode:
         """Whose method a command is."""
         owners: dict[Where, DOMNode] = {Where.TREE: self.tree_view, Where.DOCUMENT: self.document_view}
         return owners.get(command.where, self)
-
-    def perform(self, command: Command) -> None:
-        """Run a command where it belongs."""
-        self.app.call_later(self.app.run_action, command.action, self.owner(command))
 
     def action_go_to(self) -> None:
         """Type where to go."""
@@ -209,7 +222,8 @@ class BrowserCommands(MainScreen):
             else:
                 self.go(ref)
 
-        self.prompt.open(GoTo(self.around, chosen, self.current_compile, self.names, self.shown_ref))
+        before = [request.ref for request in reversed(self._past)]
+        self.prompt.open(GoTo(self.around, chosen, self.current_compile, self.names, self.shown_ref, before))
 
     def action_search(self) -> None:
         """Everywhere."""
@@ -232,10 +246,10 @@ class BrowserCommands(MainScreen):
     def _help(self, run: Run, options: Options) -> Document:
         from tltui.screens.help import help_document
 
-        return help_document(self.ascii_only, self.config)
+        return help_document(self.ascii_only, self.config, options.width)
 
     def _leave_help(self) -> None:
-        self.action_back()
+        self.step_back()
         if not self._before_help:
             self.tree_view.focus()
 
@@ -297,6 +311,11 @@ class BrowserCommands(MainScreen):
     def action_suspend(self) -> None:
         """To the shell."""
         self.app.action_suspend_process()
+
+    def action_redraw(self) -> None:
+        """Draw all of the screen again."""
+        if isinstance(self.app, Frames):
+            self.app.redraw()
 
     def action_leave(self) -> None:
         """Leave tltui, or help: who reads it presses q as in a pager."""

@@ -16,6 +16,7 @@ from tltui.analyses.compare.pairing import artifact_difference
 from tltui.commands import FOOTER_COMPARE, Where
 from tltui.documents.compare.artifacts import artifact_page, diff_ref, verdict
 from tltui.documents.compare.sides import Memo, Sides, sides_of
+from tltui.finding_commands import Situation
 from tltui.model.artifacts import Artifact
 from tltui.screens.panes import PanesScreen, fault_document
 from tltui.screens.workbench import Output, Surroundings
@@ -241,6 +242,10 @@ class CompareScreen(PanesScreen[str]):
         """As stored, or without what any two runs differ in."""
         self._raw = not self._raw
         self._load()
+
+    def situation(self) -> Situation:
+        """What there is now, as far as commands depend on it."""
+        return Situation(Where.COMPARE, has_hits=bool(self.focused_side.hits))
 
     # out
 

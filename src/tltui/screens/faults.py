@@ -13,6 +13,7 @@ import time
 from collections import deque
 from typing import Any
 
+from rich.console import RenderableType
 from rich.text import Text
 from textual.app import App
 from textual.message import Message
@@ -91,6 +92,11 @@ class Surviving(App[None]):
         if not self.survives(error):
             super()._handle_exception(error)
             self._return_code = CODE
+
+    def panic(self, *renderables: RenderableType) -> None:
+        """Textual calls this when what it cannot do without has failed: the shell learns that this was no end in order."""
+        super().panic(*renderables)
+        self._return_code = CODE
 
     def _fatal_error(self) -> None:
         """Textual calls this for the exception at hand before it ends the app, and would print it with the values of all variables:

@@ -2,40 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tltui.commands import Where, of, shown
 from tltui.config import Config, config_path
+from tltui.documents.format import wrap
+from tltui.documents.page import Page
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, glyph
 from tltui.text import tokens
-from tltui.text.document import Builder, TextDocument
+from tltui.text.document import Options, Piece, TextDocument
+
+KEYS, EXAMPLE, MARK = 20, 30, 14
+"""Columns of what is explained, its indent included."""
 
 
-def help_document(ascii_only: bool, config: Config) -> TextDocument:
-    """Marks, keys, addresses, where settings go."""
-    builder = Builder("@help", "help  (esc closes, / searches)")
-    builder.heading("Marks in the tree")
+def help_document(ascii_only: bool, config: Config, width: int = 80) -> TextDocument:
+    """Marks, keys, addresses, where settings go, in lines of at most `width` columns."""
+    page = Page("@help", "help  (esc closes, / searches)", Options(width=width, ascii=ascii_only))
+    page.heading("Marks in the tree")
     for status, row in TABLE.items():
-        builder.add("  ", (glyph(status, ascii_only), row.colour), f"  {status:<8} ", (row.meaning, tokens.DIM))
+        _explain(page, [(glyph(status, ascii_only), row.colour), f"  {status}"], row.meaning, MARK, tokens.DIM)
     again = ASCII_RECOMPILE if ascii_only else RECOMPILE_GLYPH
     why = "compiled again, because a guard of an earlier compile failed"
-    builder.add("  ", (again, tokens.RECOMPILE), "  again    ", (why, tokens.DIM))
+    _explain(page, [(again, tokens.RECOMPILE), "  again"], why, MARK, tokens.DIM)
+    page.heading("What is cut")
+    page.say(
+        "f ↩5 is what is left of f behind the graph break at line 5; torch calls it torch_dynamo_resume_in_f_at_LINE. Searches and "
+        "filters find both names. A row that goes on beyond the edge has … there, one that begins further left ‹, a wrapped one ↳ "
+        "where it goes on: a and A scroll to the sides, w wraps, z gives the pane the whole screen.", "  ",
+    )  # fmt: skip
     for where in Where:
-        builder.heading(f"Keys: {where.value}")
+        page.heading(f"Keys: {where.value}")
         for command in of(where):
             keys = config.keys.get(command.id, command.keys)
-            listed = " ".join(shown(key) for key in keys) or "(palette)"
-            builder.add(("  " + f"{listed:<18}", tokens.KEYWORD), command.help)
-    builder.heading("Mouse")
+            listed = " ".join(said if (said := shown(key)).isascii() or not ascii_only else key for key in keys) or "(palette)"
+            _explain(page, [(listed, tokens.KEYWORD)], command.help, KEYS)
+    page.heading("Mouse")
     for what, does in (
         ("click", "puts the cursor there; on a link it follows it, in another pane it goes there"),
         ("on ▸ ▾" if not ascii_only else "on > v", "opens or closes; so does a second click on a row of the tree"),
-        ("drag", "selects lines"),
-        ("wheel", "scrolls what is under the pointer; the focus stays where it is"),
+        ("drag", "selects lines; the line between the panes is moved"),
+        ("wheel", "scrolls what is under the pointer, with shift sideways; the focus stays where it is"),
         ("hover", "in provenance mode: lights up what the line became; nothing moves"),
         ("shift + drag", "selects text as the terminal does; --no-mouse leaves the mouse to the terminal"),
     ):
-        builder.add(("  " + f"{what:<18}", tokens.KEYWORD), does)
-    builder.heading("Addresses")
-    builder.add("  [RANK[.PROCESS]:]ID[_ATTEMPT][:ARTIFACT[#N]]")
+        _explain(page, [(what, tokens.KEYWORD)], does, KEYS)
+    page.heading("Addresses")
+    page.add("  [RANK[.PROCESS]:]ID[_ATTEMPT][:ARTIFACT[#N]]")
     for example, meaning in (
         ("0/1", "compile 1 of frame 0; [0/1] in torch's logs"),
         ("3:0/1_1", "the same on rank 3, attempt 1"),
@@ -44,13 +57,26 @@ def help_document(ascii_only: bool, config: Config) -> TextDocument:
         ("none:torch_version", "an artifact without a compile id"),
         ("0/", "frame 0: all its compiles"),
     ):
-        builder.add(("  " + f"{example:<28}", tokens.LABEL), meaning)
-    builder.heading("Settings")
-    builder.add(f"  {config_path()}")
+        _explain(page, [(example, tokens.LABEL)], meaning, EXAMPLE)
+    page.heading("Settings")
+    page.say(str(config_path()), "  ")
     for line in ('theme = "auto"   # auto, dark, light, ansi-dark, ansi-light, mono', "mouse = true", "ascii = false",
                  "[keys]", '"app.next_error" = ["e", "f8"]'):  # fmt: skip
-        builder.add(("    " + line, tokens.DIM))
+        page.add(("    " + line, tokens.DIM))
     for problem in config.problems:
-        builder.add("  ", (problem, tokens.WARN))
-    return builder.document()
+        page.say(problem, "  ", tokens.WARN)
+    return page.document()
+
+
+def _explain(page: Page, what: Sequence[Piece], text: str, column: int, style: str = "") -> None:
+    """What is explained, and in a column beside it the explanation; below it where it is wider than its column."""
+    used = 2 + sum(len(piece if isinstance(piece, str) else piece[0]) for piece in what)
+    first, *more = wrap(text, page.width - column)
+    if used + 1 > column:
+        page.add("  ", *what)
+        more = [first, *more]
+    else:
+        page.add("  ", *what, " " * (column - used), (first, style))
+    for line in more:
+        page.add(" " * column, (line, style))
 

@@ -15,6 +15,7 @@ from textual.timer import Timer
 from tltui.commands import FOOTER, Where
 from tltui.documents.tree.outline import Node, path_to, root
 from tltui.documents.tree.rows import OutlineRows
+from tltui.layout import read_width, write_width
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, parse_ref, split_line
@@ -26,6 +27,7 @@ from tltui.text import tokens
 from tltui.text.document import Document, Options
 from tltui.text.growing import GrowingDocument
 from tltui.widgets.bars import RunBar, StatusBar
+from tltui.widgets.divider import STEP, Divider
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.prompt_line import Asking
 from tltui.widgets.trace_tree import TraceTree
@@ -41,6 +43,10 @@ SETTLE = 0.04
 HELP = "@help"
 MADE_ONCE = ("@grep", "@output", HELP)
 """Pages that are not made again when the run has grown: what was found stays, and what a job prints grows by itself."""
+TREE = "tree"
+"""What the width of the tree is remembered as."""
+LEAST = (20, 40)
+"""Columns of the tree and of the document, at least, while both are shown."""
 PAST = 200
 """Places that one can go back to."""
 
@@ -75,6 +81,7 @@ class MainScreen(Workbench[None]):
         yield RunBar(ascii_only=self.ascii_only, id="run-bar")
         with Horizontal(id="panes"):
             yield TraceTree(OutlineRows(root(self.trace)), mouse=self.mouse, ascii_only=self.ascii_only, id="tree")
+            yield Divider(least=LEAST, width=read_width(TREE), mouse=self.mouse, ascii_only=self.ascii_only, id="divider")
             yield DocumentView(mouse=self.mouse, ascii_only=self.ascii_only, id="document")
         has_output = self.around.job is not None or bool(self.trace.found.outputs)
         hints = self.hints(Where.EVERYWHERE, ("app.output",) * has_output + FOOTER)
@@ -105,6 +112,42 @@ class MainScreen(Workbench[None]):
     def awaits_document(self) -> bool:
         """Whether keys are meant for a document that is still being made."""
         return self._is_making and self._is_awaited and self.document_view.has_focus
+
+    # layout
+
+    @property
+    def divider(self) -> Divider:
+        """The line between the panes."""
+        return self.query_one(Divider)
+
+    def on_resize(self) -> None:
+        """Textual calls this when the size changed."""
+        if self.is_mounted:
+            self.divider.fit()
+
+    def action_narrower(self) -> None:
+        """A narrower tree."""
+        self._move_divider(-STEP)
+
+    def action_wider(self) -> None:
+        """A wider tree."""
+        self._move_divider(STEP)
+
+    def _move_divider(self, cells: int) -> None:
+        if self.divider.display:
+            self.divider.move(cells)
+        else:
+            self.tell("one pane has the whole screen")
+
+    @on(Divider.Rested)
+    def _divided(self, message: Divider.Rested) -> None:
+        """The line between the panes was moved: what is laid out to a width is made again, and the place is remembered."""
+        if not self.document_view.document.language:
+            self.reload()
+        try:
+            write_width(TREE, message.width)
+        except OSError as error:
+            self.tell(f"could not remember the width: {error.strerror or error}", tokens.WARN)
 
     # selection
 
@@ -277,6 +320,11 @@ class MainScreen(Workbench[None]):
     def action_back(self) -> None:
         """To where one was."""
         self._travel(self._past, self._future, "nothing to go back to")
+
+    def step_back(self) -> None:
+        """To what was shown before; the tree stays as it is."""
+        if self._past:
+            self.show(self._past.pop(), by_user=False)
 
     def action_forward(self) -> None:
         """Forward again."""

@@ -56,7 +56,9 @@ class Outside:
         """In $PAGER."""
         pager = self._command("PAGER", os.environ.get("PAGER", ""), "less -R")
         if pager:
-            style = "ansi" if "less" in pager[0] else "text"
+            is_less = Path(pager[0]).name == "less"
+            pager += ["-R"] * (is_less and "-R" not in pager)  # without it less shows the escapes of colours
+            style = "ansi" if is_less else "text"
             self._when_whole(lambda: self._run(pager, lines_of(self._bench.current_document, style)))
 
     def editor(self) -> None:

@@ -9,8 +9,9 @@ from typing import ClassVar, TypeVar
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal
+from textual.dom import DOMNode
 
-from tltui.commands import Where
+from tltui.commands import Command, Where
 from tltui.screens.workbench import Surroundings, Workbench
 from tltui.text import tokens
 from tltui.text.document import Document, Piece, error_document
@@ -19,6 +20,8 @@ from tltui.widgets.document_view import DocumentView
 from tltui.widgets.prompt_line import Asking
 
 T = TypeVar("T")
+WHILE_HELPING = ("help", "leave", "copy")
+"""Actions that help does not keep from anybody."""
 
 
 class PanesScreen(Workbench[T]):
@@ -89,6 +92,12 @@ class PanesScreen(Workbench[T]):
         hits = f"{moved.hits}  " if moved.hits else ""
         self.status.place([(hits, tokens.BREAK), (f"{where}{moved.position} ", tokens.DIM)])
 
+    # commands
+
+    def owner(self, command: Command) -> DOMNode:
+        """Whose method a command is."""
+        return self.focused_pane if command.where is Where.DOCUMENT else self
+
     # help
 
     @property
@@ -105,13 +114,18 @@ class PanesScreen(Workbench[T]):
 
         view = self.query_one("#help", DocumentView)
         self._before_help = self.focused_pane
-        view.show(help_document(self.ascii_only, self.config))
+        width = max(self.size.width - view.gutter_width - 1, 40)
+        view.show(help_document(self.ascii_only, self.config, width))
         self.add_class("-help")
         view.focus()
 
     def _leave_help(self) -> None:
         self.remove_class("-help")
         self._before_help.focus()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Textual asks whether an action is possible now: of panes that are not in sight none is."""
+        return not self.is_helping or action in WHILE_HELPING
 
     # out
 

@@ -34,6 +34,7 @@ from tltui.documents.build import build
 from tltui.documents.names import Names, names_of
 from tltui.documents.parts.provenance import coverage_line, selection_document
 from tltui.documents.parts.source_lines import source_lines
+from tltui.finding_commands import Situation
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile
 from tltui.screens.panes import PanesScreen, fault_document
@@ -325,6 +326,14 @@ class ProvenanceScreen(PanesScreen[None]):
             self.tell("this compile has one unit only")
         else:
             self._load((self._number + 1) % len(self._found.units))
+
+    def situation(self) -> Situation:
+        """What there is now, as far as commands depend on it."""
+        view = self.focused_pane
+        has_units = self._found is not None and len(self._found.units) > 1
+        return Situation(
+            Where.PROVENANCE, has_compile=True, has_sections=view.has_sections, has_hits=bool(view.hits), has_units=has_units
+        )
 
     # what the bars say
 

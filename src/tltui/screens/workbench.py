@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
 from textual import on
+from textual.dom import DOMNode
+from textual.events import MouseDown
 from textual.screen import Screen
 
-from tltui.commands import Where, of
+from tltui.commands import Command, Where, of
 from tltui.config import Config, cache_path
 from tltui.export import WouldOverwrite, write
+from tltui.finding_commands import Situation
 from tltui.messages import Answer
 from tltui.model.run import Run
 from tltui.running.job import Job
@@ -76,6 +80,10 @@ class Workbench(Screen[T]):
         """The screen goes: nothing is asked any more."""
         self.prompt.leave()
 
+    def on_mouse_down(self, event: MouseDown) -> None:
+        """The mouse was pressed somewhere."""
+        self.prompt.pressed(event)
+
     @property
     def is_whole(self) -> bool:
         """Whether its parts are there: not before it is laid out, and no more while it goes."""
@@ -122,6 +130,24 @@ class Workbench(Screen[T]):
         """Ask for a text; nothing happens after esc. `history`: under which name the answers are kept."""
         self.prompt.open(Question(question, answered, value, hint, history=history))
 
+    def situation(self) -> Situation:
+        """What there is now, as far as commands depend on it."""
+        raise NotImplementedError
+
+    def owner(self, command: Command) -> DOMNode:
+        """Whose method a command is."""
+        return self
+
+    def perform(self, command: Command) -> None:
+        """Run a command where it belongs."""
+        self.app.call_later(self.app.run_action, command.action, self.owner(command))
+
+    def action_command_palette(self) -> None:
+        """The commands that work here and now."""
+        from tltui.screens.asking.palette import Palette
+
+        self.prompt.open(Palette(self.situation(), self.config.keys, self.perform))
+
     @on(DocumentView.Told)
     def _told(self, message: DocumentView.Told) -> None:
         self.tell(message.text)
@@ -159,10 +185,16 @@ class Workbench(Screen[T]):
         """Ask for a path, `name` being proposed, and write."""
 
         def named(path: str) -> None:
-            if path.strip():
-                self.write(output, path.strip())
+            path = path.strip()
+            if path and os.path.isdir(os.path.expanduser(path)):
+                asks(f"{path} is a directory, {question}", os.path.join(path, os.path.basename(name)))
+            elif path:
+                self.write(output, path)
 
-        self.prompt.open(TargetQuestion(question, named, name, self.around.typed.get(TargetQuestion.HISTORY, ())))
+        def asks(asked: str, proposed: str) -> None:
+            self.prompt.open(TargetQuestion(asked, named, proposed, self.around.typed.get(TargetQuestion.HISTORY, ())))
+
+        asks(question, name)
 
     def write(self, output: Output, path: str, force: bool = False) -> None:
         """Write a file off the UI thread: 100 MB take seconds, and a key always answers at once."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from tltui.text.resume_names import either
+
 _SYNTAX = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|N\{[^}]*\}|.)|\(\?P[<=>][^<=>()]*[>)]", re.DOTALL)
 
 
@@ -30,8 +32,10 @@ def flags_of(pattern: str) -> int:
 
 @lru_cache(maxsize=64)
 def compiled(text: str) -> re.Pattern[str]:
-    """The regular expression that `text` is; text that is none is looked for as it stands."""
+    """The regular expression that `text` is; text that is none is looked for as it stands. What names the rest of a function behind
+    a graph break finds both of its names."""
     try:
-        return re.compile(text, flags_of(text))
+        re.compile(text)  # as it was typed: what is wrong in it is not mended
+        return re.compile(either(text), flags_of(text))
     except (re.error, OverflowError, RecursionError):
         return re.compile(re.escape(text), 0 if any(letter.isupper() for letter in text) else re.IGNORECASE)

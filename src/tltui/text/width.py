@@ -72,26 +72,16 @@ def fit(text: str, width: int, ellipsis: str = ELLIPSIS) -> str:
     return crop(text, room) + ellipsis if room >= 0 else crop(ellipsis, width)
 
 
-def fit_left(text: str, width: int, ellipsis: str = ELLIPSIS) -> str:
-    """As `fit`, but keeps the end: for paths, whose end says most."""
-    if cells(text) <= width:
-        return text
-    room = width - cells(ellipsis)
-    if room < 0:
-        return crop(ellipsis, width)
+def crop_left(text: str, width: int) -> str:
+    """The longest end of `text` that takes at most `width` cells. No accent is left without its letter."""
+    if text.isascii():
+        return text[max(len(text) - max(width, 0), 0) :]
     first, used = len(text), 0
     while first:
         used += _cells(text[first - 1]) + (_widened(text[first - 1]) if text[first : first + 1] == "\ufe0f" else 0)
-        if used > room:
+        if used > width:
             break
         first -= 1
-    while first < len(text) and _cells(text[first]) == 0:  # an accent without its letter
+    while first < len(text) and _cells(text[first]) == 0:
         first += 1
-    return ellipsis + text[first:]
-
-
-def pad(text: str, width: int, right: bool = False, ellipsis: str = ELLIPSIS) -> str:
-    """`text` in exactly `width` cells: cut with `ellipsis` or filled with blanks (`right`: the text stands right)."""
-    text = fit(text, width, ellipsis)
-    blanks = " " * max(width - cells(text), 0)
-    return blanks + text if right else text + blanks
+    return text[first:]

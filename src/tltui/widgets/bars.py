@@ -16,11 +16,11 @@ from textual.containers import Horizontal
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tltui.text import tokens
+from tltui.text import cut, tokens
 from tltui.text.document import Piece
+from tltui.text.resume_names import short
 from tltui.text.sanitize import sanitize
 from tltui.text.width import cells as cell_len
-from tltui.text.width import crop
 from tltui.widgets.undrawn import row_by_row
 
 LINE_STYLES = (
@@ -87,8 +87,9 @@ class Bar(Widget, can_focus=False):
         for piece in on_left:
             segment = self._segment(piece)
             if segment.cell_length > room:
-                segments.append(Segment(crop(segment.text, room), segment.style))
-                room = 0
+                shown = cut.end(segment.text, room)
+                segments.append(Segment(shown.translate(PLAIN) if self._ascii else shown, segment.style))
+                room -= cell_len(shown)
                 break
             segments.append(segment)
             room -= segment.cell_length
@@ -97,7 +98,7 @@ class Bar(Widget, can_focus=False):
 
     def _segment(self, piece: Piece) -> Segment:
         style = "" if isinstance(piece, str) else piece[1]
-        text = sanitize(_text(piece))
+        text = short(sanitize(_text(piece)), self._ascii)
         return Segment(text.translate(PLAIN) if self._ascii else text, self._style(style) if style else None)
 
 

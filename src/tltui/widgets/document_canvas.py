@@ -17,18 +17,24 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
+from tltui.text import cut
 from tltui.text.document import Document, TextDocument
+from tltui.text.resume_names import short
 from tltui.text.rows import WRAP_CAP, Lines, Row, RowMap
+from tltui.text.width import ELLIPSIS
 from tltui.text.width import cells as cell_len
 from tltui.widgets.document_names import Stop, stops
 from tltui.widgets.document_strips import ASCII_MARKS, STYLES, WHOLE, Fragment, Look, Marks, Painter, key_of
+from tltui.widgets.sideways import Extent, Sideways
 from tltui.widgets.undrawn import row_by_row
 
+TITLE_EDGES = 4
+"""Cells of the border that a title leaves free at both sides."""
 MARGIN = 12
 """Cells that stay free right of the caret when a long line is scrolled."""
 
 
-class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
+class DocumentCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
     """Shows a document with a cursor. Knows rows, but not why they are as they are."""
 
     ALLOW_SELECT = False
@@ -44,7 +50,7 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
         classes: str | None = None,
     ) -> None:
         super().__init__(name=name, id=id, classes=classes)
-        self.mouse = mouse
+        self.mouse = self.mouse_scrolls = mouse
         self.marks = ASCII_MARKS if ascii_only else Marks()
         self.numbers: bool | None = None
         """Line numbers: True, False, or None for those documents that have a language."""
@@ -94,7 +100,7 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def gutter_width(self) -> int:
-        """Cells left of the text: mark, number, fold, blank."""
+        """Cells left of the text: mark, number, fold, and whether the row begins with its line."""
         return 3 + (max(len(str(self._numbered)), 3) if self.has_numbers else 0)
 
     @property
@@ -161,13 +167,15 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
     def _gutter_segments(self, row: Row, look: Look, base: Style) -> list[Segment]:
         is_cursor = look.base == "cursor"
         style = base + self._component("gutter-cursor" if is_cursor else "gutter")
+        is_left = self.scroll_offset.x and self._document.length(row.line)
+        edge = self.marks.onward if row.part else self.marks.before if is_left else " "
         number = ""
         if self.has_numbers:
             number = (str(row.line + 1) if not row.part else "").rjust(self.gutter_width - 3)
         if look.is_hit or look.sign:
             sign, name = (self.marks.hit, "hit-mark") if look.is_hit else (look.sign, look.sign_style)
-            return [Segment(sign, base + self._component(name)), Segment(f"{number}{look.fold} ", style)]
-        return [Segment(f" {number}{look.fold} ", style)]
+            return [Segment(sign, base + self._component(name)), Segment(f"{number}{look.fold}{edge}", style)]
+        return [Segment(f" {number}{look.fold}{edge}", style)]
 
     def _look(self, row: Row) -> Look:
         """What lies over a row; `DocumentView` adds hits, selection and folds."""
@@ -275,7 +283,11 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
         """Title and badge in the upper border. The position is not in it: it changes with each key."""
         document = self._document
         between = " - " if self.marks is ASCII_MARKS else " · "
-        content = Content(f"{document.title}{between}{document.badge}" if document.badge else document.title)
+        badge = f"{between}{document.badge}" if document.badge else ""
+        title = short(document.title, self.marks is ASCII_MARKS)
+        room = self.size.width - TITLE_EDGES - cell_len(badge)
+        shown = cut.piece(title, max(room, 0)) if self.size.width else title
+        content = Content((shown if shown == title else shown.replace(ELLIPSIS, self.marks.cut)) + badge)
         if self.border_title != content.markup:
             self.border_title = content
 
@@ -358,6 +370,30 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
             return x
         return max(start - width // 3, 0)
 
+    def extent(self) -> Extent:
+        """How much of the lines in sight is shown."""
+        lines = {row.line for row in self._rows_in_sight()}
+        return Extent(self.scroll_offset.x, self.text_width, max(map(self._cells_of, lines), default=0))
+
+    def _cells_of(self, line: int) -> int:
+        length = self._document.length(line)
+        return cell_len(self._document.line(line).text) if length <= WHOLE else length
+
+    def shift_to(self, left: int) -> None:
+        """Show the lines from cell `left` on."""
+        self._wide = max(self._wide, left + self.text_width)
+        self._scroll(left, self.scroll_offset.y)
+        self.refresh()
+        self._moved()
+
+    def why_not_sideways(self) -> str:
+        """Rows of wrapped lines go on below."""
+        return "the lines are wrapped: w cuts them again" if any(row.hi is not None for row in self._rows_in_sight()) else ""
+
+    def _rows_in_sight(self) -> list[Row]:
+        top = self.scroll_offset.y
+        return [row for row in map(self._row_at, range(top, top + self.size.height)) if row.line >= 0]
+
     def _scroll(self, x: int | None, y: int) -> bool:
         """Scroll without animation; True when anything moved."""
         before = self.scroll_offset
@@ -392,6 +428,7 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
         offset = self._offset_wanted if was_empty else self._cursor_row() - self.scroll_offset.y
         self._drawn_size, self._offset_wanted = self.size, None
         self._painter.clear()
+        self._set_frame()
         self._width_changed()
         self._reveal_cursor(offset, -1)
         self.refresh()

@@ -193,6 +193,8 @@ class FoldingCanvas(BackgroundCanvas):
         self._renew_rows()
         if self._is_wrapped and self._document.width() <= self.text_width:
             self.tell("lines are wrapped; none is longer than the pane")
+        elif self._is_wrapped and not self._document.language:
+            self.tell(f"wrapped: {self.marks.onward} goes on with the row above, also in tables; w ends that")
 
     def action_numbers(self) -> None:
         """Show line numbers, or not."""
@@ -214,6 +216,11 @@ class FoldingCanvas(BackgroundCanvas):
 
     def _is_closed(self, section: Section) -> bool:
         return self._filtered is None and self._fixed is None and section.first in self._folded
+
+    @property
+    def has_sections(self) -> bool:
+        """Whether it can be folded."""
+        return bool(len(self._sections))
 
     def reveal(self, line: int) -> None:
         """Open the folds that hide a line; end a filter that does."""

@@ -12,6 +12,7 @@ from tltui.widgets.document_live import LiveCanvas
 from tltui.widgets.document_names import Stop
 from tltui.widgets.document_strips import Look
 from tltui.widgets.pointer import cell_under, is_inside
+from tltui.widgets.sideways import WHEEL
 
 
 class SelectingCanvas(LiveCanvas):
@@ -85,12 +86,14 @@ class SelectingCanvas(LiveCanvas):
             self.scroll_to(None, self.scroll_offset.y + rows, animate=False, force=True)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Three rows down."""
-        self.wheel(event, 3)
+        """Three rows down; with shift to the right."""
+        if not self.is_sideways(event, WHEEL):
+            self.wheel(event, 3)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Three rows up."""
-        self.wheel(event, -3)
+        """Three rows up; with shift to the left."""
+        if not self.is_sideways(event, -WHEEL):
+            self.wheel(event, -3)
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Put the cursor where the mouse is."""

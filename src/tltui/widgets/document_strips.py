@@ -51,9 +51,13 @@ class Marks:
     closed: str = "▸"
     hit: str = "•"
     cut: str = "…"
+    before: str = "‹"
+    """The line begins further left."""
+    onward: str = "↳"
+    """The row goes on with the line of the one above."""
 
 
-ASCII_MARKS = Marks("v", ">", "*", "~")
+ASCII_MARKS = Marks("v", ">", "*", "~", "<", "`")
 
 
 @dataclass(slots=True)

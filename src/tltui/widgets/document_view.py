@@ -118,6 +118,8 @@ class DocumentView(RenewingCanvas):
         hits: str
         selected: int
         complete: bool
+        left: int = 0
+        """Cells that are hidden at the left edge."""
 
         @property
         def control(self) -> DocumentView:
@@ -126,8 +128,9 @@ class DocumentView(RenewingCanvas):
 
         @property
         def position(self) -> str:
-            """`1/46`, with `…` while more lines are being found."""
-            return f"{min(self.line + 1, self.lines):,}/{self.lines:,}{'' if self.complete else '…'}"
+            """`1/46`, with `…` while more lines are being found, and the first cell in sight of a page scrolled sideways."""
+            left = f" from {self.left + 1:,}" if self.left else ""
+            return f"{min(self.line + 1, self.lines):,}/{self.lines:,}{'' if self.complete else '…'}{left}"
 
         @property
         def percent(self) -> int:
@@ -165,7 +168,7 @@ class DocumentView(RenewingCanvas):
         elif place is not None:
             found = document.where(place.anchor)
             line = place.line if found is None else found
-            column, offset, x = place.column, place.offset, place.x
+            column, offset, x = place.column, place.offset, 0 if self._is_wrapped else place.x
         if is_live(document) and top is None and at is None and (place is None or place.at_end):
             line, offset = len(document) - 1, self.size.height  # one follows what is written, until one moves away from its end
         wanted, line = line, min(max(line, 0), max(len(document) - 1, 0))
@@ -241,7 +244,7 @@ class DocumentView(RenewingCanvas):
         selected = self.selected_lines()
         moved = self.Moved(
             self, self._cursor_line, self._caret_column, len(self._document), first, last, self.hits,
-            selected[1] - selected[0] if selected else 0, self._document.complete,
+            selected[1] - selected[0] if selected else 0, self._document.complete, self.scroll_offset.x,
         )  # fmt: skip
         if self.on_position is None:
             self.post_message(moved)

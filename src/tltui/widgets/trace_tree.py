@@ -111,6 +111,9 @@ class TraceTree(TreeCanvas, inherit_bindings=False):
         super()._ask_names()
         self.post_message(self.Unnamed(self))
 
+    def tell(self, text: str) -> None:
+        self.post_message(self.Told(self, text))
+
     # the cursor
 
     def move_to(self, place: int, by_user: bool = True) -> None:
@@ -237,7 +240,7 @@ class TraceTree(TreeCanvas, inherit_bindings=False):
         """Open all nodes."""
         key = self.node.key
         if not self.outline.expand_all():
-            self.post_message(self.Told(self, "too many nodes to open all of them: filter first (f)"))
+            self.tell("too many nodes to open all of them: filter first (f)")
         self._cursor = self.outline.row_of(key) or 0
         self._changed()
 
@@ -253,7 +256,7 @@ class TraceTree(TreeCanvas, inherit_bindings=False):
             self.outline.set_order(None)
             self._cursor = 0
             self.reveal(keys)
-            self.post_message(self.Told(self, "by frames"))
+            self.tell("by frames")
 
     def _read_stacks(self, order: StackOrder) -> None:
         """Read stacks for a moment, and again soon, until they are all there."""
@@ -261,7 +264,7 @@ class TraceTree(TreeCanvas, inherit_bindings=False):
         if not isinstance(run, Run) or self.outline.order is not None:
             return
         if not order.advance():
-            self.post_message(self.Told(self, "reading the stacks…"))
+            self.tell("reading the stacks…")
             self.set_timer(SOON, lambda: self._read_stacks(order))
             return
         if self._stacks is None:
@@ -271,7 +274,7 @@ class TraceTree(TreeCanvas, inherit_bindings=False):
         self.outline.set_order(order)
         self._cursor = 0
         self.reveal(keys)
-        self.post_message(self.Told(self, "by stacks: callers first, what they compiled below"))
+        self.tell("by stacks: callers first, what they compiled below")
 
     def action_enter(self) -> None:
         """Go to the document."""
@@ -287,10 +290,10 @@ class TraceTree(TreeCanvas, inherit_bindings=False):
         self.outline.set_filter(text)
         place = self.outline.row_of(key)
         if text and len(self.outline) == 1:
-            self.post_message(self.Told(self, f"nothing in the tree has {text!r}"))
+            self.tell(f"nothing in the tree has {text!r}")
         elif self.outline.filter:
             left, seen = self.outline.filter_counts
-            self.post_message(self.Told(self, f"{left:,} of {seen:,} compiles: {text} (esc shows all)"))
+            self.tell(f"{left:,} of {seen:,} compiles: {text} (esc shows all)")
         self._cursor = place if place is not None else min(self._cursor, len(self.outline) - 1)
         self._changed()
         self.move_to(self._cursor)

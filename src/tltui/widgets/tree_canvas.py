@@ -23,18 +23,21 @@ from tltui.documents.tree.stacks import keys_by_frames
 from tltui.model.nodes import Compile
 from tltui.model.ref import NO_ID
 from tltui.model.run import Run
-from tltui.text import tokens
+from tltui.text import cut, tokens
 from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
+from tltui.text.width import ELLIPSIS
 from tltui.text.width import cells as cell_len
-from tltui.text.width import fit
 from tltui.widgets.bars import LINE_STYLES
+from tltui.widgets.sideways import Extent, Sideways
 from tltui.widgets.standing import stand
 from tltui.widgets.undrawn import row_by_row
 
 INDENT = 2
 SOON = 0.01
 """Seconds until the next slice of stacks is read: keys come first."""
+PLACE = 10
+"""Cells below which what is told of a place is no help."""
 ENOUGH = 24
 """Cells in which a name can be recognised."""
 
@@ -49,7 +52,7 @@ class Drawn:
     said: Label
 
 
-class TreeCanvas(ScrollView, can_focus=True, inherit_bindings=False):
+class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
     """Draws an `OutlineRows` with a cursor."""
 
     ALLOW_SELECT = False
@@ -69,7 +72,7 @@ class TreeCanvas(ScrollView, can_focus=True, inherit_bindings=False):
         super().__init__(id=id)
         self.outline = rows
         self.names = FunctionNames()
-        self._mouse = mouse
+        self._mouse = self.mouse_scrolls = mouse
         self._ascii = ascii_only
         self._cursor = 0
         self.is_held = False
@@ -81,6 +84,8 @@ class TreeCanvas(ScrollView, can_focus=True, inherit_bindings=False):
         """Rows that there are at least: of a tree that stood still while it grew above the cursor the end may be in sight."""
         self._asking: Timer | None = None
         self._styles: dict[str, Style] = {}
+        self._left = 0
+        """Cells that are hidden at the left edge."""
         self._drawn: dict[int, Drawn | None] = {}
         """Screen row → what was drawn there last."""
 
@@ -205,8 +210,20 @@ class TreeCanvas(ScrollView, can_focus=True, inherit_bindings=False):
             return Strip.blank(width, base)
         if drawn.is_cursor:
             base += self._style("cursor")
-        # the last cell stays free: the document begins beside it
-        return Strip([*self._segments(drawn, width - 1), Segment(" ")]).apply_style(base)
+        if not self._left:
+            return Strip(self._segments(drawn, width)).apply_style(base)
+        rest = Strip(self._segments(drawn, width + self._left)).crop(self._left + 1, width + self._left)
+        return Strip([Segment("<" if self._ascii else "‹", self._style("fold")), *rest]).apply_style(base)
+
+    def extent(self) -> Extent:
+        """How much of the rows in sight is shown."""
+        said = [drawn for y in range(self.size.height) if (drawn := self._said(y)) is not None]
+        return Extent(self._left, self.size.width, max(map(_wanted, said), default=0))
+
+    def shift_to(self, left: int) -> None:
+        """Show the rows from cell `left` on."""
+        self._left = left
+        self.refresh()
 
     def _segments(self, drawn: Drawn, width: int) -> list[Segment]:
         """The label in `width` cells: indentation and mark, left, as much of the detail as fits, right."""
@@ -226,8 +243,12 @@ class TreeCanvas(ScrollView, can_focus=True, inherit_bindings=False):
         segments = [Segment(lead), Segment(drawn.mark + " ", self._style("fold"))]
         detail = [(sanitize(_text(piece)), _style_of(piece)) for piece in said.detail]
         left = room - right_width - (1 if right else 0)
-        for text, style in (*left_pieces, *detail):
-            shown = fit(text, max(left, 0), "~" if self._ascii else "…")
+        for number, (text, style) in enumerate((*left_pieces, *detail)):
+            if number >= len(left_pieces) and left < min(PLACE, cell_len(text)):
+                break
+            shown = cut.piece(text, max(left, 0))
+            if self._ascii and shown != text:
+                shown = shown.replace(ELLIPSIS, "~")
             left -= cell_len(shown)
             segments.append(Segment(shown, self._style(f"tok-{style}") if style else None))
             if left <= 0:
@@ -245,6 +266,13 @@ class TreeCanvas(ScrollView, can_focus=True, inherit_bindings=False):
     def _ask_names(self) -> None:
         """Names of functions are wanted."""
         self._asking = None
+
+def _wanted(drawn: Drawn) -> int:
+    """Cells that a row needs for all that it says."""
+    said = drawn.said
+    texts = [_text(piece) for piece in (*said.left, *said.detail, *said.right)]
+    return INDENT * max(drawn.depth - 1, 0) + 2 + sum(cell_len(sanitize(text)) for text in texts) + bool(said.right)
+
 
 def _text(piece: Piece) -> str:
     return piece if isinstance(piece, str) else piece[0]

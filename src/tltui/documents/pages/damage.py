@@ -15,7 +15,7 @@ from tltui.model.artifacts import artifact_name
 from tltui.model.log_model import LogModel
 from tltui.model.run import Run
 from tltui.text import tokens
-from tltui.text.document import Document, Options
+from tltui.text.document import Document, Options, Piece
 from tltui.text.growing import GrowingDocument
 from tltui.trace.batch import Damage
 from tltui.trace.log import Check, Log
@@ -155,7 +155,7 @@ def _fill(page: Page, run: Run, report: DamageReport) -> Generator[None, None, N
         page.add(("Every payload was read and compared with its md5.", tokens.DIM))
     else:
         unread = f"The payloads ({size_of(run.size)}) were not compared with their md5s: tltui damage PATH does that."
-        page.add((unread, tokens.DIM))
+        page.say(unread, "", tokens.DIM)
     by_file: dict[str, list[DamagedRecord]] = {}
     for item in report.damaged:
         by_file.setdefault(item.file, []).append(item)
@@ -171,7 +171,7 @@ def _fill(page: Page, run: Run, report: DamageReport) -> Generator[None, None, N
     if report.skipped or report.others:
         page.heading("Not opened")
         for skipped in report.skipped:
-            page.add("  ", f"{skipped.file}  " if skipped.file else "", (skipped.reason, tokens.WARN))
+            page.row([f"{skipped.file}  " if skipped.file else "", (skipped.reason, tokens.WARN)])
         if report.others:
             are = "file is" if report.others == 1 else "files are"
             page.add((f"  {report.others} further {are} no log", tokens.DIM))
@@ -190,12 +190,8 @@ def _incomplete(page: Page, run: Run) -> None:
 
 def _row(page: Page, item: DamagedRecord, indent: str = "  ") -> None:
     number = f"record {item.record}" if item.record else "—"
-    page.add(
-        (f"{indent}byte {item.offset:>12,}  ", tokens.DIM),
-        (f"{number:<14}", tokens.LINK, item.ref) if item.ref else f"{number:<14}",
-        f"{item.name}  ",
-        (item.reason, tokens.WARN),
-    )
+    where: Piece = (f"{number:<14}", tokens.LINK, item.ref) if item.ref else f"{number:<14}"
+    page.row([(f"byte {item.offset:>12,}  ", tokens.DIM), where, f"{item.name}  ", (item.reason, tokens.WARN)], indent)
 
 
 def _by_reason(page: Page, items: list[DamagedRecord]) -> Generator[None, None, None]:

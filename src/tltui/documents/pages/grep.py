@@ -29,6 +29,7 @@ from tltui.text.clean import decode
 from tltui.text.document import Builder, Document, Options, Piece
 from tltui.text.growing import GrowingDocument
 from tltui.text.pattern import compiled
+from tltui.text.resume_names import in_payloads
 from tltui.text.search.byte_search import BadPattern, Finder, child_for, finder, first_hits
 from tltui.text.search.child import Child
 from tltui.trace.batch import ORPHAN
@@ -96,7 +97,7 @@ class GrepResult:
 def hits(run: Run, query: Query) -> Iterator[GrepHit | None]:
     """The hits in file order, log by log, at most one for each line; None after each piece without one, so that the search can
     be left. Raises `BadPattern`, OSError."""
-    found = finder(query.pattern)
+    found = finder(in_payloads(query.pattern))
     with child_for(found) or nullcontext() as child:
         for model in run.models:
             yield from _in_log(model, query, found, child)

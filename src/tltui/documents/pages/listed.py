@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tltui.documents.format import plural
+from tltui.documents.format import plural, wrap
+from tltui.documents.page import Page as Written
 from tltui.documents.pages.table import VIEWS
 from tltui.model.run import Run
 from tltui.text import tokens
-from tltui.text.document import Builder, Options, TextDocument
+from tltui.text.document import Options, Piece, TextDocument
+
+KEY, TITLE = 4, 12
+"""Columns of a page's key and of its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +41,16 @@ def pages(run: Run | None = None) -> tuple[Page, ...]:
 
 def pages_document(run: Run, options: Options) -> TextDocument:
     """Every page with a link and the command that prints it."""
-    builder = Builder("@pages", "all pages", options)
+    builder = Written("@pages", "all pages", options)
     builder.heading("About the run")
     for page in pages(run):
-        gap = " " * max(12 - len(page.title), 1)
-        builder.add((f"  {page.key or ' '} ", tokens.KEYWORD), (page.title, tokens.LINK, page.ref), gap, page.help)
-        builder.add((f"                {page.command}", tokens.DIM))
+        gap = " " * max(TITLE - len(page.title), 1)
+        lines: list[tuple[Piece, ...]] = [(line,) for line in wrap(page.help, builder.width - KEY - TITLE)]
+        beside = len(lines) > 1 and KEY + TITLE + len(str(lines[-1][0])) + 2 + len(page.command) <= builder.width
+        lines[-1:] = [(*lines[-1], "  ", (page.command, tokens.DIM))] if beside else [lines[-1], ((page.command, tokens.DIM),)]
+        builder.add((f"  {page.key or ' '} ", tokens.KEYWORD), (page.title, tokens.LINK, page.ref), gap, *lines[0])
+        for line in lines[1:]:
+            builder.add(" " * (KEY + TITLE), *line)
     builder.heading("About a rank")
     for rank in run.ranks:
         ref = str(rank.ref)
@@ -50,5 +58,5 @@ def pages_document(run: Run, options: Options) -> TextDocument:
         builder.add("  ", (f"{rank.title:<10}", tokens.LINK, ref), said, ("records", tokens.LINK, f"@records:{ref}"))
     builder.blank()
     rest = "A compile, a frame or an artifact has its own page: go to it in the tree, or press o and type its name."
-    builder.add((rest, tokens.DIM))
+    builder.say(rest, "", tokens.DIM)
     return builder.document(pages(run))

@@ -20,7 +20,7 @@ from tltui.analyses.compare.passes import (
 )
 from tltui.documents import format as fmt
 from tltui.documents.compare.artifacts import diff_ref
-from tltui.documents.format import clip, plural
+from tltui.documents.format import plural
 from tltui.documents.page import Page
 from tltui.documents.parts.alike import add_alike
 from tltui.documents.scope import Scope
@@ -187,14 +187,14 @@ def _node(page: Page, change: NodeChange, step: Step) -> None:
     room = page.width - 8
     if change.before:
         target = f"{step.before_ref}@L{change.left_line}"
-        page.add("      ", ("- ", tokens.REMOVED), *_text(change.before, change.name, room, tokens.REMOVED, target))
+        page.add("      ", ("- ", tokens.REMOVED), *_text(page, change.before, change.name, room, tokens.REMOVED, target))
     if change.after:
         target = f"{step.ref}@L{change.right_line}"
-        page.add("      ", ("+ ", tokens.ADDED), *_text(change.after, change.name, room, tokens.ADDED, target))
+        page.add("      ", ("+ ", tokens.ADDED), *_text(page, change.after, change.name, room, tokens.ADDED, target))
 
 
-def _text(text: str, name: str, room: int, style: str, target: str) -> list[Piece]:
+def _text(page: Page, text: str, name: str, room: int, style: str, target: str) -> list[Piece]:
     """The node; its name leads to its line."""
-    text = clip(text, room)
+    text = page.clip(text, room)
     head = text[: len(name)] if text.startswith(name) else text[:12]
     return [(head, style, target), (text[len(head) :], style)]

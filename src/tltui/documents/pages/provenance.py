@@ -97,7 +97,8 @@ def _compile(page: Page, found: Provenance, unit: str, way: Way) -> Provenance:
     if not units:
         page.say(page.so_far(NOTHING), "", tokens.DIM)
     if len(units) > 1:
-        page.row([("units: ", tokens.LABEL), ", ".join(known.unit for known in units)], "")
+        *others, last = (known.unit for known in units)
+        page.row([("units: ", tokens.LABEL), *(f"{name}, " for name in others), last], "")
     for known in units:
         _unit(page, known, way)
     return Provenance(found.schema, found.ref, units)

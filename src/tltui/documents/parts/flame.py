@@ -53,7 +53,8 @@ class _Drawing:
         self.step = 2 if page.width >= 100 else 1
         longest = max((min(bar.depth, DEEPEST) * self.step + len(bar.name) for bar in self.bars), default=0)
         self.label = min(longest, max(page.width * 2 // 5, 20), 60)
-        self.room = max(min(page.width - 2 - self.label - TIME - SHARE - 3, 100), 8)
+        self.time = max([TIME, *(len(_seconds(bar)) for bar in self.bars)])
+        self.room = max(min(page.width - 2 - self.label - self.time - SHARE - 3, 100), 8)
 
     def draw(self) -> None:
         self._siblings(self.children[-1])
@@ -102,11 +103,9 @@ class _Drawing:
 
     def _line(self, bar: Bar) -> None:
         indent = " " * min(self.step * min(bar.depth, DEEPEST), self.label * 2 // 3)
-        name = fmt.clip_middle(sanitize(bar.name), self.label - len(indent))
+        name = self.page.clip_middle(sanitize(bar.name), self.label - len(indent))
         pad = " " * (self.label - len(indent) - len(name))
-        seconds = (("≥" if bar.open else "") + fmt.seconds(bar.seconds)).rjust(TIME)
-        if bar.open and bar.seconds < TOLD:  # the log ends where it began
-            seconds = "open".rjust(TIME)
+        seconds = _seconds(bar).rjust(self.time)
         share = fmt.percent(bar.seconds, self.whole).rjust(SHARE)
         cells = max(round(self.room * bar.seconds / self.whole), 1)
         lead = min(int(self.room * bar.start_s / self.whole), self.room - 1)
@@ -122,6 +121,12 @@ class _Drawing:
         if phase == AUTOGRAD and AUTOGRAD not in self.styles:
             phase = BACKEND
         return self.styles.get(phase, tokens.DIM)
+
+
+def _seconds(bar: Bar) -> str:
+    if bar.open and bar.seconds < TOLD:  # the log ends where it began
+        return "open"
+    return ("≥" if bar.open else "") + fmt.seconds(bar.seconds)
 
 
 def _children(bars: Sequence[Bar]) -> dict[int, list[int]]:

@@ -126,7 +126,7 @@ class TreeWriter:
         indent = self._indent(node.depth)
         kind = class_name(node.type_name)
         room = self._page.width - len(indent)
-        head = fmt.clip_middle(sanitize(short), max(room - min(len(kind) + 2, room // 2), 8))
+        head = self._page.clip_middle(sanitize(short), max(room - min(len(kind) + 2, room // 2), 8))
         target = at_line(self._artifact, node.line + 1) if node.line >= 0 else self._artifact
         left = room - len(head) - 2
         type_: list[Piece] = [("  " + fmt.clip_middle(sanitize(kind), left), tokens.TYPE)] if kind and left >= 8 else []
@@ -163,7 +163,7 @@ class TreeWriter:
         )  # fmt: skip
         place = f"{fmt.file_name(file)}:{node.place}" if file else ""
         said = sanitize(shown(node, source))
-        name = kind or fmt.clip(said, page.width - len(indent) - len(place) - 2)  # in a fold of one kind that goes without saying
+        name = kind or page.clip(said, page.width - len(indent) - len(place) - 2)  # in a fold of one kind that goes without saying
         said = said if kind else ""
         room = page.width - len(indent) - len(name) - 2
         where: list[Piece] = []
@@ -172,7 +172,7 @@ class TreeWriter:
             where = ["  ", (place, tokens.DIM, fmt.place_target(file, node.place))]
         target = at_line(self._artifact, line) if line is not None else self._artifact
         style = tokens.ERROR if failed else tokens.KEYWORD if kind else tokens.VALUE
-        page.add(indent, (name, style, target), *([("  " + fmt.clip(said, room), tokens.VALUE)] if said else []), *where)
+        page.add(indent, (name, style, target), *([("  " + page.clip(said, room), tokens.VALUE)] if said else []), *where)
         if place and not where:
             page.add(indent, "  ", (place, tokens.DIM, fmt.place_target(file, node.place)))
         if failed:

@@ -20,6 +20,7 @@ from tltui.model.nodes import Compile, Process
 from tltui.model.outcome import Eager
 from tltui.model.run import Run
 from tltui.model.status import BREAK, Status, status_of
+from tltui.text import cut
 from tltui.trace.envelope import is_entry
 
 LONGEST = 400
@@ -48,7 +49,7 @@ def told(run: Run, news: News) -> Told:
         found = _of_log(run, news) if compile_ is None else _of_compile(compile_, news)
     except OSError:
         found = Told(news.text, status=news.status)
-    return replace(found, text=fmt.clip(fmt.one_line(found.text[: 4 * LONGEST]), LONGEST))
+    return replace(found, text=cut.end(fmt.one_line(found.text[: 4 * LONGEST]), LONGEST)[:LONGEST])
 
 
 def time_of(run: Run, news: News) -> str | None:

@@ -98,7 +98,7 @@ def _error(page: Page, error: ErrorLine, indent: str) -> None:
         page.say(NO_BREAKS, indent + "  ", tokens.WARN)
     reason = sanitize(fmt.one_line(error.reason))
     if reason and not error.recompile_limit:
-        page.add(indent, "  ", (fmt.clip(reason, page.width - len(indent) - 2), tokens.DIM))
+        page.add(indent, "  ", (page.clip(reason, page.width - len(indent) - 2), tokens.DIM))
 
 
 def add_unfinished(page: Page, summary: Summary, finished: bool) -> None:

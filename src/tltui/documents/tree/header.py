@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tltui.documents.format import clip, plural, seconds, size_of
+from tltui.documents.format import clip, clip_middle, plural, seconds, size_of
 from tltui.documents.tree.outline import marks
 from tltui.model.run import Run
 from tltui.text import tokens
@@ -114,7 +114,7 @@ def header(
         pieces = [item for item in pieces if item is not least]
         right = [item for item in right if item is not least]
         if least[0] == TITLE:
-            pieces.insert(0, (0, (f" {clip(run.title, TITLE_SHORT)}", tokens.TITLE)))
+            pieces.insert(0, (0, (f" {clip_middle(run.title, TITLE_SHORT)}", tokens.TITLE)))
     said = [piece for _, piece in right]
     between: list[Piece] = [each for piece in said for each in ((BETWEEN, tokens.DIM), piece)][1:]
     return [piece for _, piece in pieces], [*between, " "] if between else []
@@ -126,7 +126,7 @@ Ranked = tuple[int, Piece]
 
 def _left(run: Run, version: str, ascii_only: bool, words: bool = True) -> list[Ranked]:
     tally = run.tally
-    pieces: list[Ranked] = [(TITLE, (f" {clip(run.title, TITLE)}", tokens.TITLE))]
+    pieces: list[Ranked] = [(TITLE, (f" {clip_middle(run.title, TITLE)}", tokens.TITLE))]
     if version:
         pieces.append((2, (f"  torch {clip(version, 24)}", tokens.DIM)))
     if len(run.ranks) > 1:

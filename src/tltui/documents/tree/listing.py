@@ -16,9 +16,9 @@ from tltui.model.artifacts import Artifact, artifacts_of, units_of
 from tltui.model.nodes import Compile, Process
 from tltui.model.run import Run
 from tltui.model.status import TABLE, Facts, glyph, tlparse_status
-from tltui.text import tokens
+from tltui.text import cut, tokens
 from tltui.text.document import Builder, Options, Piece, TextDocument
-from tltui.text.width import cells, fit
+from tltui.text.width import cells
 from tltui.trace.log import Check
 
 SCHEMA = 1
@@ -64,7 +64,7 @@ def _fitted(pieces: list[Piece], width: int) -> Iterator[Piece]:
     """The pieces, cut or padded to `width` columns."""
     left = width
     for piece in pieces:
-        text = fit(_text(piece), left)
+        text = cut.piece(_text(piece), left)
         left -= cells(text)
         yield text if isinstance(piece, str) else (text, *piece[1:])
         if left <= 0:

@@ -25,6 +25,7 @@ from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Tally, c
 from tltui.model.vllm import compile_calls, prefix_of
 from tltui.text import tokens
 from tltui.text.document import Piece
+from tltui.text.resume_names import short
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,14 +307,14 @@ def _process_label(process: Process, ascii_: bool) -> Label:
     )
 
 
-def _where(frame: Frame, name_of: NameOf) -> tuple[str, str]:
-    """Function name, and `file.py:12`."""
+def _where(frame: Frame, ascii_: bool, name_of: NameOf) -> tuple[str, str]:
+    """Function name in short, and `file.py:12`."""
     _, file, line = frame.code
-    return name_of(frame) or "", f"{os.path.basename(file)}:{line}" if file else ""
+    return short(name_of(frame) or "", ascii_), f"{os.path.basename(file)}:{line}" if file else ""
 
 
 def _frame_label(frame: Frame, ascii_: bool, name_of: NameOf) -> Label:
-    name, place = _where(frame, name_of)
+    name, place = _where(frame, ascii_, name_of)
     tally = frame.tally
     epoch = f"~{frame.key.epoch}" if frame.process.epochs > 1 else ""
     pieces: list[Piece] = [(f"{frame.key.frame}{epoch} ", tokens.DIM), (name or "(no name)", tokens.DEFINITION)]
@@ -336,7 +337,7 @@ def _compile_label(compile_: Compile, ascii_: bool, name_of: NameOf) -> Label:
     detail: tuple[Piece, ...] = ()
     facts = compile_.facts
     if len(compile_.frame.compiles) == 1:
-        name, place = _where(compile_.frame, name_of)
+        name, place = _where(compile_.frame, ascii_, name_of)
         pieces.append((f" {name}", tokens.DEFINITION))
         detail = ((f"  {place}", tokens.DIM),)
     elif facts.recompile_limit:
@@ -366,7 +367,8 @@ def _stack_label(part: StackPart, ascii_: bool) -> Label:
     where = f"  {os.path.basename(frame.file)}:{frame.line}" if frame.line is not None else f"  {os.path.basename(frame.file)}"
     more = f"  +{plural(len(part.frames) - 1, 'frame')}" if len(part.frames) > 1 else ""
     # without the number of compiles: they stand below
-    return Label(((frame.name, style),), _tally_pieces(part.tally, ascii_)[1:], ((where, tokens.DIM), (more, tokens.DIM)))
+    name = short(frame.name, ascii_)
+    return Label(((name, style),), _tally_pieces(part.tally, ascii_)[1:], ((where, tokens.DIM), (more, tokens.DIM)))
 
 
 def _artifact_label(artifact: Artifact, numbered: bool) -> Label:

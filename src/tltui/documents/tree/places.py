@@ -25,6 +25,7 @@ from tltui.model.run import Run
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, colour, glyph
 from tltui.text import tokens
 from tltui.text.document import Piece
+from tltui.text.resume_names import short
 
 SHOWN = 200
 """Hits that are ranked and shown."""
@@ -51,6 +52,8 @@ class Place:
     """The mark of its status, '' for what has none."""
     style: str = ""
     """The style of the mark."""
+    also: str = ""
+    """What else it is found by: torch's name of a function that is called in short."""
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
@@ -81,7 +84,12 @@ class _Rows:
         where = f"{os.path.basename(file)}:{line}" if file and line else os.path.basename(file or "")
         rank = frame.process.rank
         said = ("no rank" if rank is None else f"rank {rank}") if self._has_ranks else ""
-        return self._name_of(frame) or "", where, said
+        return short(self._name_of(frame) or "", self._ascii), where, said
+
+    def _also(self, frame: Frame) -> str:
+        """Torch's name of a function, where it is called in short."""
+        name = self._name_of(frame) or ""
+        return name if short(name, self._ascii) != name else ""
 
     def rank(self, rank: Rank) -> Place:
         return Place(str(rank.ref), _joined(str(rank.ref), rank.title, plural(rank.tally.compiles, "compile")))
@@ -93,7 +101,7 @@ class _Rows:
     def frame(self, frame: Frame) -> Place:
         name, where, rank = self._code(frame)
         count = f"frame of {plural(len(frame.compiles), 'compile')}"
-        return Place(str(frame.ref), _joined(str(frame.ref), name, where, rank, count))
+        return Place(str(frame.ref), _joined(str(frame.ref), name, where, rank, count), also=self._also(frame))
 
     def compile(self, compile_: Compile) -> Place:
         status, ref = compile_.status, str(compile_.ref)
@@ -105,13 +113,14 @@ class _Rows:
         again = (ASCII_RECOMPILE if self._ascii else RECOMPILE_GLYPH) if compile_.is_recompile else ""
         why = "".join(_text(piece) for piece in said.detail).strip() if len(compile_.frame.compiles) > 1 else ""
         why = f"{again} {why}".strip()
-        return Place(ref, _joined(ref, name, where, rank, why), glyph(status, self._ascii), colour(status))
+        also = self._also(compile_.frame)
+        return Place(ref, _joined(ref, name, where, rank, why), glyph(status, self._ascii), colour(status), also)
 
     def artifact(self, artifact: Artifact, units: Mapping[int, str]) -> Place:
         name, where, rank = self._code(artifact.owner.frame)
         ref, unit = str(artifact.ref), "" if artifact.unit is None else units.get(artifact.unit, "")
         title = "" if artifact.kind.title == artifact.name else artifact.kind.title
-        return Place(ref, _joined(ref, title, unit, name, where, rank))
+        return Place(ref, _joined(ref, title, unit, name, where, rank), also=self._also(artifact.owner.frame))
 
     def artifacts(self, compile_: Compile) -> list[Place]:
         found = artifacts_of(compile_)
@@ -254,7 +263,7 @@ class _Block:
     def of(cls, places: list[Place]) -> _Block:
         starts, parts, at = array("Q"), [], 0
         for place in places:
-            line = "\n" + place.text.replace("\n", " ").lower()
+            line = "\n" + f"{place.text} {place.also}".rstrip().replace("\n", " ").lower()
             starts.append(at)
             parts.append(line)
             at += len(line)

@@ -16,6 +16,7 @@ from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile, Frame
 from tltui.model.status import Status
 from tltui.text.pattern import compiled
+from tltui.text.resume_names import short
 
 if TYPE_CHECKING:
     from tltui.documents.tree.stacks import StackOrder
@@ -257,11 +258,19 @@ class OutlineRows:
 
 
 def text_of(node: Node) -> str:
-    """What the line of a node says, and its address: what a filter looks at."""
+    """What the line of a node says, torch's name of its function, and its address: what a filter looks at."""
     said: Label = label(node)
     pieces = (*said.left, *said.detail, *said.right)
     status = str(node.target.status) if isinstance(node.target, Compile) else ""
-    return "".join(piece if isinstance(piece, str) else piece[0] for piece in pieces) + f" {node.ref} {status}"
+    said_ = "".join(piece if isinstance(piece, str) else piece[0] for piece in pieces)
+    return f"{said_} {_own_name(node)} {node.ref} {status}"
+
+
+def _own_name(node: Node) -> str:
+    """What torch calls a function that the tree calls in short."""
+    target = node.target.frame if isinstance(node.target, Compile) else node.target
+    name = target.code[0] if isinstance(target, Frame) else None
+    return name if name and short(name) != name else ""
 
 
 __all__ = ["Filter", "OutlineRow", "OutlineRows", "Target", "text_of"]

@@ -4,12 +4,12 @@ what is named in the document that is shown. Or type an address."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 from tltui.commands import COMMANDS, Where
 from tltui.documents.names import Names
-from tltui.documents.tree.places import BLOCK, Place, Places, everything
+from tltui.documents.tree.places import BLOCK, Place, Places, everything, recent
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, parse_ref
 from tltui.model.walk import in_order
@@ -46,12 +46,13 @@ class GoTo(Question):
         current: Compile | None,
         names: Names | None = None,
         ref: str = "",
+        before: Iterable[str] = (),
     ) -> None:
-        """`names` are those of the document at `ref`, which is shown."""
-        super().__init__("go to", answered, hint="a name, a file, an artifact, or an address such as 0/1")
+        """`names` are those of the document at `ref`, which is shown; `before`: where one was, the latest first."""
+        super().__init__("go to", answered, hint="name, file, artifact or address")
         self._run = run = around.run
         self._scheduler = around.scheduler
-        self._places = Places()
+        self._places = Places(recent(run, before, around.ascii_only))
         self._matches: list[Place] = []
         self._more: Iterator[Place] | None = everything(run, list(in_order(run)), current, names, ref, around.ascii_only)
         end = time.monotonic() + AT_ONCE
@@ -90,7 +91,7 @@ class GoTo(Question):
     def listed(self, text: str) -> Sequence[Row]:
         """The places that fit what was typed, the best first."""
         self._matches = self._places.match(text.strip())
-        return [[place.text] for place in self._matches]
+        return [place.pieces for place in self._matches]
 
     def _typed_ref(self, text: str) -> str:
         """The address that was typed; '' for none."""

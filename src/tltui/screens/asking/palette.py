@@ -1,10 +1,11 @@
-"""`ctrl+p`: the commands, by name."""
+"""`ctrl+p`: the commands that work here and now, by name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tltui.commands import Command
+from tltui.finding_commands import Situation, commands_for, keys_said, match_commands
 from tltui.screens.asking.goto import ROWS
 from tltui.screens.asking.question import Question, Row
 from tltui.text import tokens
@@ -19,21 +20,26 @@ class Palette(Question):
     rows = ROWS
     picks_first = True
 
-    def __init__(
-        self, commands: Sequence[Command], keys: Callable[[Command], str], chosen: Callable[[Command], object]
-    ) -> None:
-        """`commands` are those that work here; `keys` says theirs."""
+    def __init__(self, now: Situation, keys: Mapping[str, Sequence[str]], chosen: Callable[[Command], object]) -> None:
+        """`keys`: the id of a command → other keys than its own."""
         super().__init__("command", hint="what it is called, or what it does")
-        self._commands = commands
-        self._keys = keys
+        self._now = now
+        self._all_keys = keys
         self._chosen = chosen
-        self._matches: Sequence[Command] = commands
+        self._commands = self._matches = commands_for(now)
+
+    def _keys(self, command: Command) -> Sequence[str]:
+        return self._all_keys.get(command.id, command.keys)
 
     def listed(self, text: str) -> Sequence[Row]:
         """The commands that fit what was typed, the best first."""
-        self._matches = matching(text, self._commands) if text.strip() else self._commands
+        self._matches = match_commands(text, self._commands, self._keys) if text.strip() else self._commands
         return [
-            [(f"{self._keys(command):<{KEYS}}", "key"), (f"{command.title:<24} ", tokens.STRONG), (command.help, tokens.DIM)]
+            [
+                (f"{keys_said(command, self._now, self._keys(command)):<{KEYS}} ", "key"),
+                (f"{command.title:<24} ", tokens.STRONG),
+                (command.help, tokens.DIM),
+            ]
             for command in self._matches
         ]
 
@@ -44,14 +50,3 @@ class Palette(Question):
     def entered(self, text: str, place: int | None) -> None:
         """The one under the cursor."""
         self._chosen(self._matches[place or 0])
-
-
-def matching(text: str, commands: Sequence[Command]) -> list[Command]:
-    """Those with all words in the title, then those in which words of the help begin so."""
-    words = text.lower().split()
-    named = [command for command in commands if all(word in command.title.lower() for word in words)]
-    helped = [
-        command for command in commands
-        if command not in named and all(f" {word}" in f" {command.title} {command.help}".lower() for word in words)
-    ]
-    return [*named, *helped]

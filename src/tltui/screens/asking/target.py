@@ -10,8 +10,8 @@ from typing import ClassVar
 from tltui.screens.asking.question import Question, Row
 from tltui.text import tokens
 
-FORMS = {".txt": "text", ".ansi": "text with colours", ".md": "markdown"}
-"""Suffixes of files that a document can be written to, and what they hold."""
+FORMS = {".ansi": "with colours", ".md": "markdown"}
+"""Suffixes that make of a document something else than its text."""
 DIRECTORIES = 3
 """Directories written to before that are proposed."""
 
@@ -20,7 +20,7 @@ class TargetQuestion(Question):
     """Asks for a path; its list proposes some."""
 
     HISTORY: ClassVar[str] = "target"
-    rows = len(FORMS) + DIRECTORIES
+    rows = 1 + len(FORMS) + DIRECTORIES
 
     def __init__(self, label: str, answered: Callable[[str], object], name: str, before: Sequence[str]) -> None:
         """`name` is proposed; `before`: what was answered before, the latest last."""
@@ -42,9 +42,8 @@ class TargetQuestion(Question):
 
 def proposals(name: str, before: Sequence[str]) -> list[tuple[str, str]]:
     """Paths to write to, each with what is said of it."""
-    stem, suffix = os.path.splitext(name)
-    forms = dict.fromkeys((suffix, *FORMS)) if suffix in FORMS else {suffix: None}
-    found = [(stem + form, FORMS.get(form, "a patch")) for form in forms]
+    stem, _ = os.path.splitext(name)
+    found = [(name, "text"), *((stem + form, said) for form, said in FORMS.items())]
     directories = dict.fromkeys(os.path.dirname(path) for path in reversed(before))
     for directory in [directory for directory in directories if directory][:DIRECTORIES]:
         found.append((os.path.join(directory, name), "where you wrote before"))

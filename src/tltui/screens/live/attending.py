@@ -173,6 +173,11 @@ class Attending:
 
     # leaving
 
+    @property
+    def is_asking(self) -> bool:
+        """Whether the question what becomes of the job is open."""
+        return self._is_asking
+
     def leave(self) -> None:
         """Leave tltui; a job that runs is not ended by the way."""
         job = self._job

@@ -1,0 +1,48 @@
+"""Where the user has put the lines between panes: kept in the state directory, for all traces."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+from tltui.config import state_path
+from tltui.text.atomic import replacing
+
+NAME = "layout.json"
+LARGEST = 4096
+"""Bytes of the file; one that is larger is none of ours."""
+WIDEST = 10_000
+
+
+def layout_path() -> Path:
+    """Where it is kept."""
+    return state_path() / NAME
+
+
+def read_width(pane: str) -> int | None:
+    """The width of a pane in cells, as it was left; None where none was, or the file is unreadable or broken."""
+    return _read().get(pane)
+
+
+def write_width(pane: str, width: int) -> None:
+    """Remember a width. What another tltui wrote of other panes stays. Raises OSError."""
+    path = layout_path()
+    kept = {**_read(), pane: width}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path, private=True) as file:
+        file.write(json.dumps(kept).encode())
+
+
+def _read() -> dict[str, int]:
+    try:
+        handle = os.open(layout_path(), os.O_RDONLY | os.O_NONBLOCK)
+        with os.fdopen(handle, "rb") as file:
+            data = file.read(LARGEST + 1) if stat.S_ISREG(os.fstat(handle).st_mode) else b""
+        found = json.loads(data) if len(data) <= LARGEST else None
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {name: width for name, width in found.items() if type(width) is int and 0 < width <= WIDEST}

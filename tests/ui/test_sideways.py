@@ -1,0 +1,265 @@
+"""What is beyond the edges: scrolling to the sides, the line between the panes, and what tells that there is more."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from opened import BREAKS, TRACES, Driver, opened
+from screen import screen_lines
+from textual.app import App, ComposeResult
+from textual.containers import Horizontal
+from textual.events import MouseDown, MouseMove, MouseScrollDown, MouseUp
+from textual.widget import Widget
+
+from tltui import layout
+from tltui.screens.compare import CompareScreen
+from tltui.widgets.divider import widen
+
+OUTPUT_CODE = "0/0:inductor_output_code"
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A state directory of one's own."""
+    monkeypatch.setattr(layout, "state_path", lambda: tmp_path / "state")
+    return tmp_path / "state"
+
+
+def position(driver: Driver) -> str:
+    """Where one is in the document, in the line below."""
+    return driver.browser.status.position.said().strip()
+
+
+async def code(driver: Driver) -> None:
+    """Go to a payload with long lines."""
+    driver.browser.go(OUTPUT_CODE)
+    await driver.shown(OUTPUT_CODE)
+    driver.browser.document_view.focus()
+    await driver.pilot.pause()
+
+
+@pytest.mark.parametrize(("right", "left", "ascii_only"), [("a", "A", False), ("shift+right", "shift+left", True)])
+async def test_a_page_scrolls_to_both_sides_and_says_so(right: str, left: str, ascii_only: bool) -> None:
+    async with opened(BREAKS, ascii_only=ascii_only) as driver:
+        await code(driver)
+        view = driver.browser.document_view
+        cursor, cut, before = view.cursor, "~" if ascii_only else "…", "<" if ascii_only else "‹"
+        beside = view.region.x + view.gutter_width
+        first = [line[beside:] for line in screen_lines(driver.app)[2:-1]]
+        assert any(line.endswith(cut) for line in first) and "from" not in position(driver)
+        await driver.press(right)
+        x = view.scroll_offset.x
+        assert 0 < x <= view.text_width // 2 and view.cursor == cursor and f"from {x + 1}" in position(driver)
+        rows = screen_lines(driver.app)[2:-1]
+        at = next(n for n, line in enumerate(first) if len(line) > x + 20)
+        assert rows[at][beside - 1] == before and rows[at][beside:].startswith(first[at][x : x + 20])
+        await driver.press("j", "j")
+        assert view.scroll_offset.x == x, "another line, and the same part of it"
+        for _ in range(40):
+            await driver.press(right)
+        assert not any(line.rstrip().endswith(cut) for line in screen_lines(driver.app)[2:-1])
+        assert "nothing in sight goes on to the right" in driver.said
+        for _ in range(40):
+            await driver.press(left)
+        assert view.scroll_offset.x == 0 and "this is the left edge" in driver.said and "from" not in position(driver)
+
+
+async def test_wrapped_lines_go_nowhere() -> None:
+    async with opened(BREAKS) as driver:
+        await code(driver)
+        await driver.press("w")
+        await driver.until(lambda: len(driver.browser.document_view.rows) > len(driver.browser.document_view.document))
+        await driver.press("a")
+        assert "wrapped" in driver.said and driver.browser.document_view.scroll_offset.x == 0
+        rows = [line[driver.browser.document_view.region.x :] for line in screen_lines(driver.app)[2:-1]]
+        assert any(row.strip().startswith("↳ ") or "  ↳" in row[:8] for row in rows), "a row that goes on says so"
+
+
+async def test_a_table_that_is_wrapped_is_told_of() -> None:
+    async with opened(BREAKS, size=(80, 30)) as driver:
+        driver.browser.show_ref("@records")
+        await driver.shown("@records")
+        driver.browser.document_view.focus()
+        await driver.until(lambda: driver.browser.document_view.display and driver.browser.document_view.size.width == 80)
+        await driver.press("a")
+        x = driver.browser.document_view.scroll_offset.x
+        assert x > 0
+        await driver.press("w")
+        assert driver.browser.document_view.scroll_offset.x == 0 and "also in tables" in driver.said
+        await driver.press("w", "a")
+        assert driver.browser.document_view.scroll_offset.x == x
+
+
+async def test_the_wheel_with_shift_scrolls_to_the_side() -> None:
+    async with opened(BREAKS) as driver:
+        await code(driver)
+        for view in (driver.browser.document_view, driver.browser.tree_view):
+            wheel = MouseScrollDown(view, 5, 5, 0, 1, 0, True, False, False, view.region.x + 5, view.region.y + 5)
+            view.post_message(wheel)
+            await driver.pilot.pause()
+        assert driver.browser.document_view.scroll_offset.x > 0 == driver.browser.document_view.scroll_offset.y
+        assert driver.browser.tree_view.scroll_offset.y == 0
+
+
+async def test_the_tree_scrolls_to_the_end_of_its_rows() -> None:
+    async with opened(BREAKS, size=(100, 30)) as driver:
+        driver.browser.go("1/0:torch_dynamo_resume_in_f_at_5_MODIFIED_BYTECODE")
+        await driver.pilot.pause()
+        tree = driver.browser.tree_view
+        tree.focus()
+        name = "torch_dynamo_resume_in_f_at_5_MODIFIED_BYTECODE"
+        rows = [line[: tree.region.right] for line in screen_lines(driver.app)]
+        assert not any(name in row for row in rows)
+        assert all(sum(end in row for row in rows) == 1 for end in ("INAL_BYTECODE", "FIED_BYTECODE")), "both can be told"
+        await driver.press("a", "a", "a")
+        rows = [line[: tree.region.right] for line in screen_lines(driver.app)]
+        row = next(row for row in rows if "MODIFIED_BYTECODE" in row)
+        assert row.startswith("‹") and "1.9 KB" in row
+        assert "nothing in sight goes on" in driver.said
+        await driver.press("A", "A", "A")
+        assert not any(line.startswith("‹") for line in screen_lines(driver.app))
+
+
+async def test_both_halves_of_a_comparison_scroll_together() -> None:
+    async with opened(TRACES / "torch-2.13" / "recompiles", size=(160, 30)) as driver:
+        driver.browser.go("0/1:inductor_output_code")
+        await driver.shown("0/1:inductor_output_code")
+        await driver.press("D")
+        await driver.until(lambda: isinstance(driver.app.screen, CompareScreen) and driver.app.screen.sides is not None)
+        screen = driver.app.screen
+        assert isinstance(screen, CompareScreen)
+        await driver.press("a")
+        assert screen.view(True).scroll_offset.x == screen.view(False).scroll_offset.x > 0
+        await driver.press("A")
+        assert screen.view(True).scroll_offset.x == screen.view(False).scroll_offset.x == 0
+
+
+# the line between the panes
+
+
+def kept() -> dict[str, int]:
+    """What is remembered."""
+    path = layout.layout_path()
+    found: dict[str, int] = json.loads(path.read_bytes()) if path.exists() else {}
+    return found
+
+
+async def test_keys_move_the_line_between_the_panes() -> None:
+    async with opened(BREAKS) as driver:
+        tree, document = driver.browser.tree_view, driver.browser.document_view
+        before = tree.size.width
+        assert 36 <= before <= 44 and tree.size.width + document.outer_size.width + 1 == 120
+        await driver.press("ctrl+right")
+        assert tree.size.width == before + 4 and tree.size.width + document.outer_size.width + 1 == 120
+        await driver.until(lambda: kept() == {"tree": before + 4})
+        await driver.until(lambda: driver.browser.is_at_rest)
+        assert max(map(len, document.document.text())) <= document.text_width, "the page is laid out to its width"
+        for _ in range(30):
+            await driver.press("ctrl+left")
+        assert tree.size.width == 20
+        for _ in range(30):
+            await driver.press("ctrl+right")
+        assert document.outer_size.width == 40
+        await driver.until(lambda: kept() == {"tree": 79})
+    async with opened(BREAKS) as driver:
+        assert driver.browser.tree_view.size.width == 79
+        await driver.pilot.resize_terminal(104, 40)
+        await driver.until(lambda: driver.browser.tree_view.size.width == 63)
+        await driver.pilot.resize_terminal(80, 24)
+        await driver.until(lambda: driver.browser.tree_view.size.width == 80)
+        await driver.press("ctrl+left")
+        assert "one pane has the whole screen" in driver.said and kept() == {"tree": 79}
+        await driver.pilot.resize_terminal(120, 40)
+        await driver.until(lambda: driver.browser.tree_view.size.width == 79)
+        await driver.press("z")
+        assert driver.browser.tree_view.size.width == 120
+        await driver.press("z")
+        assert driver.browser.tree_view.size.width == 79
+
+
+async def test_the_line_is_dragged_by_the_mouse() -> None:
+    async with opened(BREAKS) as driver:
+        divider, tree = driver.browser.divider, driver.browser.tree_view
+        made: list[int] = []
+        reload = driver.browser.reload
+        driver.browser.reload = lambda: (made.append(1), reload())[1]  # type: ignore[method-assign]
+
+        def mouse(kind: type[MouseDown] | type[MouseMove] | type[MouseUp], x: int) -> None:
+            divider.post_message(kind(divider, x - divider.region.x, 5, 1, 0, 1, False, False, False, x, 5))
+
+        mouse(MouseDown, divider.region.x)
+        for x in (50, 56, 60):
+            mouse(MouseMove, x)
+        await driver.until(lambda: tree.size.width == 60)
+        assert made == [] and kept() == {}
+        mouse(MouseUp, 60)
+        await driver.until(lambda: kept() == {"tree": 60})
+        assert made == [1]
+        mouse(MouseMove, 30)
+        await driver.pilot.pause()
+        assert tree.size.width == 60
+
+
+BROKEN = ["", "{", "[1]", '{"tree": "wide"}', '{"tree": true}', '{"tree": -3}', "[" * 3000, '"' + "x" * 9000]
+
+
+@pytest.mark.parametrize("said", BROKEN)
+async def test_a_broken_file_is_none(said: str, state: Path) -> None:
+    state.mkdir()
+    layout.layout_path().write_text(said)
+    assert layout.read_width("tree") is None
+    layout.write_width("tree", 50)
+    assert kept() == {"tree": 50} and layout.layout_path().stat().st_mode & 0o77 == 0
+
+
+async def test_what_cannot_be_remembered_is_told(state: Path) -> None:
+    state.write_text("no directory")
+    async with opened(BREAKS) as driver:
+        await driver.press("ctrl+right")
+        await driver.until(lambda: "could not remember the width" in driver.said)
+
+
+async def test_titles_and_remarks_say_that_they_are_cut() -> None:
+    async with opened(BREAKS, size=(100, 30)) as driver:
+        view = driver.browser.document_view
+        driver.browser.go("1/0:torch_dynamo_resume_in_f_at_5_MODIFIED_BYTECODE")
+        await driver.shown("1/0:torch_dynamo_resume_in_f_at_5_MODIFIED_BYTECODE")
+        for _ in range(10):
+            await driver.press("ctrl+right")
+        await driver.until(lambda: view.size.width == 40)
+        assert "…" in str(view.border_title) and len(str(view.border_title)) <= 40
+        driver.browser.tell("torch_dynamo_resume_in_f_at_5 is what this is about " * 4)
+        await driver.pilot.pause()
+        line = screen_lines(driver.app)[-1]
+        assert line.startswith(" f ↩5 is what") and "… " in line
+
+
+class Three(App[None]):
+    """Three panes beside each other."""
+
+    CSS = "Widget { width: 1fr; } #hidden { display: none; }"
+
+    def compose(self) -> ComposeResult:
+        """The panes, and one that is not shown."""
+        with Horizontal():
+            yield from (Widget(id=name) for name in ("one", "two", "three", "hidden"))
+
+
+async def test_a_pane_among_several_takes_room_from_all_others() -> None:
+    app = Three()
+    async with app.run_test(size=(120, 10)) as pilot:
+        panes = [app.query_one(f"#{name}") for name in ("one", "two", "three", "hidden")]
+        assert widen(panes, panes[1], 10)
+        await pilot.pause()
+        assert [pane.size.width for pane in panes[:3]] == [35, 50, 35]
+        await pilot.resize_terminal(240, 10)
+        await pilot.pause()
+        assert [pane.size.width for pane in panes[:3]] == [70, 100, 70], "the shares stay"
+        await pilot.resize_terminal(120, 10)
+        await pilot.pause()
+        assert widen(panes, panes[1], -30) and not widen(panes, panes[1], -40) and not widen(panes, panes[0], 80)
+        await pilot.pause()
+        assert [pane.size.width for pane in panes[:3]] == [50, 20, 50]
+        assert not widen(panes, panes[3], 4) and not widen(panes[:1], panes[0], 4)

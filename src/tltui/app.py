@@ -25,7 +25,7 @@ from tltui.running.job import Job
 from tltui.screens.browser import Browser
 from tltui.screens.faults import Surviving
 from tltui.screens.floor import Floor
-from tltui.screens.signals import leaving_by_signals
+from tltui.screens.signals import hear_stops, leaving_by_signals
 from tltui.screens.workbench import Surroundings, front
 from tltui.sources.discover import Found
 from tltui.terminal.frames import Frames
@@ -64,6 +64,7 @@ class TltuiApp(Surviving, TypeAhead, Floor, Frames):
     def on_mount(self) -> None:
         """Everything is in place: show the main screen."""
         self.loop = asyncio.get_running_loop()
+        hear_stops(self)
         self.theme = self._theme_name
         self.set_class(self.browser.ascii_only, "-ascii")
         self.set_keymap({name: ",".join(keys) for name, keys in self._config.keys.items()})
@@ -98,8 +99,7 @@ class TltuiApp(Surviving, TypeAhead, Floor, Frames):
     def pop_screen(self) -> AwaitComplete:
         """Close the screen in front. A second key that closes what is closed already leaves the main screen where it is."""
         if self.screen is self.browser:
-            nothing: AwaitComplete = AwaitComplete.nothing()  # type: ignore[no-untyped-call]
-            return nothing
+            return AwaitComplete()
         return super().pop_screen()
 
     async def run_action(
@@ -113,14 +113,22 @@ class TltuiApp(Surviving, TypeAhead, Floor, Frames):
             return await super().run_action(action, default_namespace, namespaces)
         except Exception as error:
             self.report(error)
+            if action == "quit" or (action == "leave" and default_namespace is self.browser):
+                self.exit()  # what fails to leave leaves
+            elif action == "leave" and default_namespace is self.screen:
+                self.pop_screen()
             return True
 
     def leave_for_sure(self) -> None:
         """ctrl+q: as any key that leaves. Where that asks about a job, pressed again leaves it running."""
         if not self.browser.is_mounted or self.browser.attending.is_asking:
             self.exit()
-        else:
+            return
+        try:
             self.browser.action_leave()
+        except Exception as error:
+            self.report(error)
+            self.exit()
 
     async def action_quit(self) -> None:
         """Textual's own command."""

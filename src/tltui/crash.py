@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import time
 import traceback
 
+from tltui import __version__
 from tltui.config import cache_path
 from tltui.documents.format import home
 
 CODE = 70
 """Exit code of a program that ends by a fault of its own (`EX_SOFTWARE` of sysexits.h)."""
+LARGEST = 1 << 16
+"""Bytes of the file after which it begins anew."""
 DEBUG = "TLTUI_DEBUG"
 """Environment variable: 1 prints where a fault that ends the program happened."""
 
@@ -39,14 +43,17 @@ def last_words(error: BaseException) -> str:
 
 
 def crash_log(error: BaseException) -> str:
-    """Write where it happened, without the texts of the trace (the log may be sent to us); the path, '' where that failed."""
+    """Write where it happened, without the texts of the trace (the log may be sent to us); the path, '' where that failed. The
+    faults before it stay, up to a size: what comes after one is often its consequence."""
     path = cache_path() / "crash.log"
     frames = "".join(f"{f.filename}:{f.lineno} in {f.name}\n" for f in traceback.extract_tb(error.__traceback__))
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         # never waits: the name may be that of a pipe
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK, 0o600), "w") as file:
-            file.write(f"{type(error).__name__}\n{frames}")
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o600), "a") as file:
+            if os.fstat(file.fileno()).st_size > LARGEST:
+                file.truncate(0)
+            file.write(f"{type(error).__name__}\ntltui {__version__}, {time.strftime('%Y-%m-%d %H:%M:%S')}\n{frames}\n")
     except OSError:
         return ""
     return home(str(path))

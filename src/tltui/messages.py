@@ -30,3 +30,10 @@ class Answer(Message, bubble=False):
     """Something that was asked for is there: `apply` shows it, on the UI thread."""
 
     apply: Callable[[], object]
+
+
+@dataclass
+class Undrawn(Message, bubble=False):
+    """A row could not be drawn."""
+
+    error: Exception

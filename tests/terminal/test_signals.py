@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +82,161 @@ def test_while_another_program_has_the_terminal(opened: tuple[Opened, list[Any]]
     terminal.wait_for("code 143")
     assert_given_back(terminal, before)
     assert not Path(f"/proc/{pager}").exists()
+
+
+def modes(terminal: Terminal) -> dict[int, bool]:
+    """Which modes are on now."""
+    found = {}
+    for number, letter in re.findall(rb"\x1b\[\?(\d+)([hl])", bytes(terminal.raw)):
+        found[int(number)] = letter == b"h"
+    return found
+
+
+def assert_nothing_left(terminal: Terminal, before: list[Any]) -> None:
+    """As `assert_given_back`, whether or not it had come so far as to ask for anything."""
+    assert attributes(terminal) == before
+    left = {mode for mode, is_on in modes(terminal).items() if is_on} - {7, 25}
+    assert not left, left
+    assert modes(terminal).get(25, True), "the cursor"
+    pushed, popped = terminal.raw.rfind(b"\x1b[>1u"), terminal.raw.rfind(b"\x1b[<u")
+    assert pushed <= popped, "the keyboard"
+    assert b"Traceback" not in terminal.raw
+
+
+def first_byte(terminal: Opened) -> None:
+    terminal.wait(lambda: b"\x1b[?1049h" in terminal.raw, "the alternate screen")
+
+
+def loading(terminal: Opened) -> None:
+    terminal.wait_for("reading")
+
+
+def in_a_prompt(terminal: Opened) -> None:
+    terminal.wait_for("1 graph break")
+    terminal.press("o", "inner")
+    terminal.wait_for("inner_break")
+
+
+def in_provenance(terminal: Opened) -> None:
+    terminal.wait_for("1 graph break")
+    terminal.press("p")
+    terminal.wait_for("mapped")
+
+
+def while_help_is_open(terminal: Opened) -> None:
+    terminal.wait_for("1 graph break")
+    terminal.press("?")
+    terminal.wait_for("Marks in the tree")
+
+
+MOMENTS = [first_byte, in_a_prompt, in_provenance, while_help_is_open]
+
+
+@pytest.fixture
+def starting(tmp_path: Path) -> Iterator[tuple[Opened, list[Any]]]:
+    """The UI, about to start."""
+    line = f"read go; {sys.executable} -m tltui {TRACES / 'breaks'}; echo code $?; read end"
+    with Opened(["/bin/sh", "-c", line], home=tmp_path) as terminal:
+        before = attributes(terminal)
+        terminal.press("enter")
+        yield terminal, before
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("twice", [False, True])
+def test_at_any_moment(moment: Callable[[Opened], None], twice: bool, starting: tuple[Opened, list[Any]]) -> None:
+    terminal, before = starting
+    moment(terminal)
+    program = terminal.program
+    os.kill(program, signal.SIGTERM)
+    if twice:
+        with suppress(ProcessLookupError):
+            os.kill(program, signal.SIGHUP)
+    terminal.wait(lambda: "code 143" in terminal.text() or (twice and "code 129" in terminal.text()), "the end")
+    assert_nothing_left(terminal, before)
+
+
+@pytest.mark.parametrize("wait", [0.0, 0.05, 0.15, 0.25])
+def test_before_there_is_anything_to_see(wait: float, starting: tuple[Opened, list[Any]]) -> None:
+    terminal, before = starting
+    until(lambda: children(terminal.pid))
+    time.sleep(wait)
+    os.kill(terminal.program, signal.SIGTERM)
+    terminal.wait(lambda: "code 143" in terminal.text(), "the end")
+    assert_nothing_left(terminal, before)
+
+
+def test_while_it_reads(tmp_path: Path) -> None:
+    log = mt.write(tmp_path, b"".join(mt.artifact(f"a{n}", "x" * 200, frame=n, compile=0) for n in range(60_000)))
+    line = f"read go; {sys.executable} -m tltui {log}; echo code $?; read end"
+    with Opened(["/bin/sh", "-c", line], home=tmp_path) as terminal:
+        before = attributes(terminal)
+        terminal.press("enter")
+        loading(terminal)
+        os.kill(terminal.program, signal.SIGHUP)
+        terminal.wait_for("code 129")
+        assert_nothing_left(terminal, before)
+
+
+def state(pid: int) -> str:
+    """`T`: stopped."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def shows(terminal: Opened, text: str) -> None:
+    """A key works, and what it leads to is drawn."""
+    terminal.press("0")
+    terminal.wait_for("About the run")
+    terminal.press("backspace")
+    terminal.wait_for(text)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTSTP, signal.SIGSTOP])
+def test_stopped_and_continued(how: signal.Signals, opened: tuple[Opened, list[Any]]) -> None:
+    """After SIGSTOP, which nobody hears, the terminal is what the program needs again; and the shell's in the end."""
+    terminal, before = opened
+    program = terminal.program
+    running = attributes(terminal)
+    for _ in range(2):
+        os.kill(program, how)
+        until(lambda: state(program) == "T")
+        if how is signal.SIGTSTP:
+            while terminal.pump(0.2):
+                """All that was written before it stopped."""
+            assert_given_back(terminal, before)
+        else:
+            termios.tcsetattr(terminal.descriptor, termios.TCSANOW, before)  # as a shell does for itself
+        os.kill(program, signal.SIGCONT)
+        until(lambda: attributes(terminal) == running)
+        terminal.wait(lambda: modes(terminal).get(1049) and modes(terminal).get(1000), "the alternate screen and the mouse")
+        shows(terminal, "1 graph break")
+    terminal.press("q")
+    terminal.wait_for("code 0")
+    assert_given_back(terminal, before)
+
+
+def test_continued_without_having_been_stopped(opened: tuple[Opened, list[Any]]) -> None:
+    terminal, before = opened
+    program = terminal.program
+    for _ in range(2):
+        begun = terminal.raw.count(b"\x1b[?1049h")
+        os.kill(program, signal.SIGCONT)
+        terminal.wait(lambda then=begun: terminal.raw.count(b"\x1b[?1049h") > then, "the alternate screen")
+    shows(terminal, "1 graph break")
+    terminal.press("q")  # no timer helps here
+    terminal.wait_for("code 0")
+    assert_given_back(terminal, before)
+
+
+def test_a_stopped_program_is_told_to_end(opened: tuple[Opened, list[Any]]) -> None:
+    terminal, before = opened
+    program = terminal.program
+    os.kill(program, signal.SIGTSTP)
+    until(lambda: state(program) == "T")
+    os.kill(program, signal.SIGTERM)
+    os.kill(program, signal.SIGCONT)
+    terminal.wait_for("code 143")
+    assert_given_back(terminal, before)
 
 
 def test_a_fault_that_ends_the_program(tmp_path: Path) -> None:

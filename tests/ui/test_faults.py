@@ -6,16 +6,21 @@ import asyncio
 import inspect
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from opened import BREAKS, Driver, opened
+from screen import screen_text
 from textual import events
 from textual.app import App
 from textual.message import Message
 from textual.message_pump import MessagePump
 
+from tltui.crash import LARGEST, crash_log
 from tltui.screens import faults
 from tltui.screens.browser import Browser
+from tltui.screens.live.following import Following
+from tltui.screens.provenance import ProvenanceScreen
 from tltui.text.document import Builder, Options
 from tltui.text.growing import GrowingDocument
 from tltui.widgets.document_view import DocumentView
@@ -34,7 +39,7 @@ class Poke(Message):
     """Makes a handler fail."""
 
 
-def fail(*_: object) -> None:
+def fail(*_: object, **__: object) -> None:
     raise ZeroDivisionError("a text of the trace")
 
 
@@ -198,3 +203,154 @@ async def test_what_fails_before_it_has_begun_ends_it(monkeypatch: pytest.Monkey
     with pytest.raises(ZeroDivisionError):
         async with opened(BREAKS, wait=False, faults=True):
             pass
+
+
+# planted in our own code, wherever it runs
+
+PRESS = {
+    "tltui.screens.walking.Walking.error": ("e",),
+    "tltui.screens.browser_commands.BrowserCommands.action_view": ("2",),
+    "tltui.widgets.document_view.DocumentView.action_cursor_down": ("tab", "j"),
+    "tltui.widgets.trace_tree.TraceTree.move_to": ("j",),
+    "tltui.screens.main_screen.MainScreen.show": ("2",),
+    "tltui.screens.main_screen.MainScreen._ready": ("2",),
+    "tltui.screens.main_screen.MainScreen.follow": ("j",),
+    "tltui.widgets.bars.StatusBar.place": ("tab", "j"),
+    "tltui.screens.marking.Marking.mark": ("m",),
+    "tltui.screens.asking.goto.GoTo.listed": ("o",),
+    "tltui.screens.asking.goto.GoTo.entered": ("o", "2", "enter"),
+    "tltui.screens.asking.palette.Palette.listed": ("ctrl+p",),
+    "tltui.screens.asking.palette.Palette.entered": ("ctrl+p", "enter"),
+    "tltui.screens.asking.question.Question.typed": ("f", "x"),
+    "tltui.widgets.trace_tree.TraceTree.set_filter": ("f", "x", "enter"),
+    "tltui.screens.workbench.copy": ("y",),
+    "tltui.screens.provenance.ProvenanceScreen.compose": ("p",),
+    "tltui.screens.provenance.ProvenanceScreen.on_mount": ("p",),
+    "tltui.screens.provenance.ProvenanceScreen._show": ("p",),
+    "tltui.screens.provenance.ProvenanceScreen._follow": ("p",),
+    "tltui.screens.help.help_document": ("question_mark",),
+}  # fmt: skip
+"""What fails → the keys that lead there."""
+
+
+@pytest.mark.parametrize("name", PRESS)
+async def test_in_what_a_key_does(name: str, home: Path) -> None:
+    async with opened(BREAKS, faults=True) as driver:
+        with pytest.MonkeyPatch.context() as planted:
+            planted.setattr(name, fail)
+            await driver.press(*PRESS[name])
+            await driver.until(lambda: driver.app.faults or "could not show" in driver.browser.current_document.line(0).text)
+            await driver.press("escape", "escape", "escape")
+            await driver.until(lambda: driver.app.screen is driver.browser)
+        await driver.press("g", "1", "b")
+        assert driver.at == "2/0" or driver.at == "0/0"
+        await driver.rest()
+        await driver.press("2")
+        await driver.shown("@problems")
+        [log] = home.rglob("crash.log")
+        assert "ZeroDivisionError" in log.read_text() and "a text of the trace" not in log.read_text()
+
+
+MOUSE = {
+    "tltui.widgets.trace_tree.TraceTree.on_click": [events.MouseDown, events.MouseUp, events.Click],
+    "tltui.widgets.document_selecting.SelectingCanvas.on_mouse_down": [events.MouseDown, events.MouseUp],
+    "tltui.widgets.document_selecting.SelectingCanvas.on_mouse_up": [events.MouseDown, events.MouseUp],
+    "tltui.widgets.document_selecting.SelectingCanvas.on_mouse_move": [events.MouseMove],
+    "tltui.widgets.document_selecting.SelectingCanvas.wheel": [events.MouseScrollDown],
+    "tltui.widgets.document_canvas.DocumentCanvas.watch_scroll_y": [events.MouseScrollDown],
+}
+
+
+@pytest.mark.parametrize("name", MOUSE)
+async def test_in_what_the_mouse_does(name: str) -> None:
+    async with opened(BREAKS, faults=True) as driver:
+        pane = driver.browser.tree_view if "tree" in name else driver.browser.document_view
+        x, y = pane.content_region.x + 8, pane.content_region.y + 3
+        with pytest.MonkeyPatch.context() as planted:
+            planted.setattr(name, fail)
+            for kind in MOUSE[name]:
+                await driver.pilot._post_mouse_events([kind], offset=(x, y), button=1)
+            await driver.until(lambda: driver.app.faults)
+        await driver.pilot._post_mouse_events([events.MouseUp], offset=(x, y), button=1)
+        assert driver.app.mouse_captured is None
+        await driver.press("g", "b", "2")
+        await driver.shown("@problems")
+
+
+DRAWN = {
+    "tltui.widgets.document_canvas.DocumentCanvas._fragment": "document",
+    "tltui.widgets.tree_canvas.TreeCanvas._segments": "tree",
+    "tltui.widgets.bars.Bar._segment": "run-bar",
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+async def test_in_drawing(name: str) -> None:
+    """The rows say it, however often they are drawn; it is told once, and the rest of the screen goes on."""
+    async with opened(BREAKS, faults=True) as driver:
+        with pytest.MonkeyPatch.context() as planted:
+            planted.setattr(name, fail)
+            for key in ("2", "tab", "j", "k", "g", "0"):
+                await driver.press(key)
+                driver.browser.query_one(f"#{DRAWN[name]}").refresh()
+                await driver.pilot.pause()
+            await driver.until(lambda: "could not draw this: ZeroDivisionError" in screen_text(driver.app))
+            await driver.until(lambda: driver.app.faults)
+            assert driver.app.is_running and len(driver.app.faults) == 1, driver.app.faults
+        driver.app.screen.refresh(layout=True)
+        for widget in driver.browser.query("*"):
+            widget.refresh()
+        await driver.pilot.pause()
+        assert "could not draw" not in screen_text(driver.app)
+        await driver.press("2")
+        await driver.shown("@problems")
+
+
+async def test_in_taking_over_what_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It costs the batch: reading goes on, to its end."""
+    plain, calls = Following._apply, []
+
+    def now_and_then(self: Following, event: Any) -> None:
+        calls.append(event)
+        if len(calls) < 7:
+            fail()
+        plain(self, event)
+
+    monkeypatch.setattr(Following, "_apply", now_and_then)
+    paths = [BREAKS, BREAKS.parent / "train", BREAKS.parent / "recompiles", BREAKS.parent / "shapes", BREAKS.parent / "errors"]
+    async with opened(*paths, wait=False, faults=True) as driver:
+        await driver.until(lambda: driver.app.faults and driver.browser.following._is_read)
+        await driver.press("0")
+        await driver.shown("@pages")
+
+
+async def test_what_cannot_leave_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tltui.screens.live.attending.Attending.leave", fail)
+    for key in ("q", "ctrl+q"):
+        async with opened(BREAKS, faults=True) as driver:
+            await driver.press(key)
+            await driver.until(lambda: not driver.app.is_running)
+
+
+async def test_a_mode_that_cannot_close_itself_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tltui.screens.provenance.ProvenanceScreen.action_leave", fail)
+    async with opened(BREAKS, faults=True) as driver:
+        await driver.press("p")
+        await driver.until(lambda: isinstance(driver.app.screen, ProvenanceScreen))
+        await driver.press("escape")
+        await driver.until(lambda: driver.app.screen is driver.browser)
+        await driver.press("2")
+        await driver.shown("@problems")
+
+
+def test_the_cause_stays_beside_its_consequences(home: Path) -> None:
+    for error in (ZeroDivisionError("a text"), KeyError("another")):
+        path = crash_log(error)
+    assert path.endswith("crash.log")
+    [log] = home.rglob("crash.log")
+    assert [line for line in log.read_text().splitlines() if "Error" in line] == ["ZeroDivisionError", "KeyError"]
+    assert "tltui" in log.read_text() and "a text" not in log.read_text() and log.stat().st_mode & 0o777 == 0o600
+    with log.open("a") as file:
+        file.write("x" * LARGEST)
+    crash_log(ValueError())
+    assert log.read_text().startswith("ValueError\n") and len(log.read_text()) < 200

@@ -41,6 +41,38 @@ async def test_a_variable_of_blanks_is_as_none(key: str, name: str, default: str
     assert " ".join(ran[0]).startswith(default)
 
 
+@pytest.mark.parametrize(("pager", "runs", "has_colours"), [
+    ("less", ["less", "-R"], True), ("/usr/bin/less -FX", ["/usr/bin/less", "-FX", "-R"], True), ("less -R", ["less", "-R"], True),
+    ("more", ["more"], False), ("/opt/lesson/cat", ["/opt/lesson/cat"], False),
+])  # fmt: skip
+async def test_a_pager_gets_colours_if_it_shows_them(
+    pager: str, runs: list[str], has_colours: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[tuple[list[str], str]] = []
+    monkeypatch.setattr("tltui.screens.outside.Outside._run", lambda self, command, lines: ran.append((command, "".join(lines))))
+    monkeypatch.setenv("PAGER", pager)
+    async with opened(BREAKS) as driver:
+        await driver.press("v")
+        await driver.until(lambda: ran)
+    assert ran[0][0] == runs and ("\x1b[" in ran[0][1]) == has_colours
+
+
+async def test_a_directory_is_written_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "out").mkdir()
+    async with opened(BREAKS) as driver:
+        await driver.press("x", "ctrl+u")
+        await driver.type("out")
+        await driver.press("enter")
+        prompt = driver.browser.prompt
+        await driver.until(lambda: prompt.is_open and "out is a directory" in prompt.question)
+        name = prompt.text
+        assert name.startswith("out/") and name.endswith(".txt")
+        await driver.press("enter")
+        await driver.until(lambda: "wrote" in driver.said)
+    assert (tmp_path / name).read_text()
+
+
 async def test_the_path_that_is_copied_is_a_word_for_a_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A directory name with a line end would run what follows when it is pasted."""
     log = mt.write(tmp_path / "a b\nrm -rf x\x1b]0;owned\x07", mt.compiled())

@@ -20,7 +20,7 @@ from textual.message import Message
 from textual.message_pump import MessagePump
 
 from tltui.crash import CODE, fault_line, last_words, place_of, wants_traceback
-from tltui.messages import Answer
+from tltui.messages import Answer, Undrawn
 from tltui.screens.workbench import Workbench, say
 from tltui.text import tokens
 
@@ -40,6 +40,7 @@ class Surviving(App[None]):
         self.faults: list[BaseException] = []
         """What went wrong, the last few."""
         self._seen: dict[tuple[str, int], deque[float]] = {}
+        self._undrawn: set[tuple[str, int]] = set()
         self.loop: asyncio.AbstractEventLoop | None = None
         """Where it runs, once it does."""
         self._is_leaving = False
@@ -63,6 +64,13 @@ class Surviving(App[None]):
     def on_answer(self, message: Answer) -> None:
         """What another thread has to say, whatever screen is in front."""
         message.apply()
+
+    def on_undrawn(self, message: Undrawn) -> None:
+        """A row could not be drawn: it will be tried whenever the row is looked at, and is told once."""
+        place = place_of(message.error)
+        if place not in self._undrawn:
+            self._undrawn.add(place)
+            self.report(message.error)
 
     def survives(self, error: BaseException) -> bool:
         """Whether a fault is one to live with: told, and not the same again and again."""

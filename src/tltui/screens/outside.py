@@ -19,6 +19,11 @@ _running: set[subprocess.Popen[str]] = set()
 """The program that has the terminal now."""
 
 
+def has_terminal() -> bool:
+    """Whether another program has the terminal."""
+    return bool(_running)
+
+
 def end() -> None:
     """End it: for a program that is told to go while another one has the terminal."""
     for process in tuple(_running):
@@ -51,7 +56,9 @@ class Outside:
         """In $PAGER."""
         pager = self._command("PAGER", os.environ.get("PAGER", ""), "less -R")
         if pager:
-            style = "ansi" if "less" in pager[0] else "text"
+            is_less = Path(pager[0]).name == "less"
+            pager += ["-R"] * (is_less and "-R" not in pager)  # without it less shows the escapes of colours
+            style = "ansi" if is_less else "text"
             self._when_whole(lambda: self._run(pager, lines_of(self._bench.current_document, style)))
 
     def editor(self) -> None:

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP end the UI as `q` does, and the shell learns which it was.
+"""SIGTERM and SIGHUP end the UI as `q` does, and the shell learns which it was. SIGCONT has it draw again, however it was stopped.
 
 The terminal gets back what it was in any case: where the program does not get round to leaving, or a second signal comes, by hand.
 """
@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import termios
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NoReturn
@@ -18,6 +18,7 @@ from tltui.screens import outside
 from tltui.screens.faults import Surviving
 from tltui.text.search.child import end_all
 
+Heard = Callable[[int, "FrameType | None"], Any]
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 PATIENCE = 2.0
 """Seconds that leaving may take."""
@@ -57,6 +58,46 @@ class _Leaving:
         except (OSError, termios.error):  # the terminal is gone: nothing is left to be given back
             pass
         os._exit(code)
+
+
+class _Stops:
+    """What SIGTSTP and SIGCONT do beside what Textual does at them.
+
+    Textual takes every SIGCONT for the end of an orderly stop. Behind SIGSTOP, which nobody hears, and where nothing was stopped,
+    it would begin to read keys a second time, and keep the terminal as it is now for what it was before.
+    """
+
+    def __init__(self, app: Surviving, stopped: Heard, continued: Heard) -> None:
+        self._app = app
+        self._textual_stopped = stopped
+        self._textual_continued = continued
+        self._is_stopped = False
+
+    def stopped(self, number: int, frame: FrameType | None) -> None:
+        """ctrl+z, or a signal of its name."""
+        self._is_stopped = True
+        self._textual_stopped(number, frame)
+
+    def continued(self, number: int, frame: FrameType | None) -> None:
+        """It goes on."""
+        if self._is_stopped:
+            self._is_stopped = False
+            self._textual_continued(number, frame)
+        elif self._app.loop is not None and self._app.is_running and not outside.has_terminal():
+            self._app.loop.call_soon_threadsafe(self._app.call_later, self._again)
+
+    def _again(self) -> None:
+        with self._app.suspend():
+            """Given back and taken again: whoever had the terminal meanwhile has left it as he liked."""
+
+
+def hear_stops(app: Surviving) -> None:
+    """Once the app has the terminal."""
+    stopped, continued = signal.getsignal(signal.SIGTSTP), signal.getsignal(signal.SIGCONT)
+    if callable(stopped) and callable(continued):  # not where there is no terminal
+        stops = _Stops(app, stopped, continued)
+        signal.signal(signal.SIGTSTP, stops.stopped)
+        signal.signal(signal.SIGCONT, stops.continued)
 
 
 def _attributes(terminal: int) -> list[Any] | None:

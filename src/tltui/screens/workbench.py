@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -184,10 +185,16 @@ class Workbench(Screen[T]):
         """Ask for a path, `name` being proposed, and write."""
 
         def named(path: str) -> None:
-            if path.strip():
-                self.write(output, path.strip())
+            path = path.strip()
+            if path and os.path.isdir(os.path.expanduser(path)):
+                asks(f"{path} is a directory, {question}", os.path.join(path, os.path.basename(name)))
+            elif path:
+                self.write(output, path)
 
-        self.prompt.open(TargetQuestion(question, named, name, self.around.typed.get(TargetQuestion.HISTORY, ())))
+        def asks(asked: str, proposed: str) -> None:
+            self.prompt.open(TargetQuestion(asked, named, proposed, self.around.typed.get(TargetQuestion.HISTORY, ())))
+
+        asks(question, name)
 
     def write(self, output: Output, path: str, force: bool = False) -> None:
         """Write a file off the UI thread: 100 MB take seconds, and a key always answers at once."""

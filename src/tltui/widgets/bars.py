@@ -21,6 +21,7 @@ from tltui.text.document import Piece
 from tltui.text.resume_names import short
 from tltui.text.sanitize import sanitize
 from tltui.text.width import cells as cell_len
+from tltui.widgets.undrawn import row_by_row
 
 LINE_STYLES = (
     tokens.OK, tokens.BREAK, tokens.ERROR, tokens.EAGER, tokens.EMPTY, tokens.MISSING, tokens.RUNNING,
@@ -69,6 +70,7 @@ class Bar(Widget, can_focus=False):
             self._styles[name] = self.get_component_rich_style(component, partial=True, default=Style.null())
         return self._styles[name]
 
+    @row_by_row
     def render_line(self, y: int) -> Strip:
         """The line."""
         return self.strip(self._left, self._right, self.size.width).apply_style(self.rich_style)
@@ -129,6 +131,7 @@ class Remark(Bar):
             self._told = False
             self.set([])
 
+    @row_by_row
     def render_line(self, y: int) -> Strip:
         """The line; without a remark as many hints as there is room for."""
         if not self._told:

@@ -26,6 +26,7 @@ from tltui.text.width import cells as cell_len
 from tltui.widgets.document_names import Stop, stops
 from tltui.widgets.document_strips import ASCII_MARKS, STYLES, WHOLE, Fragment, Look, Marks, Painter, key_of
 from tltui.widgets.sideways import Extent, Sideways
+from tltui.widgets.undrawn import row_by_row
 
 TITLE_EDGES = 4
 """Cells of the border that a title leaves free at both sides."""
@@ -138,6 +139,7 @@ class DocumentCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=Fals
         strip = self._drawn[y] = self._strip(y)
         return strip
 
+    @row_by_row
     def _strip(self, y: int) -> Strip:
         x, top = self.scroll_offset
         row = self._row_at(top + y)

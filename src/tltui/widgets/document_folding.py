@@ -92,7 +92,7 @@ class FoldingCanvas(BackgroundCanvas):
         if self._known == (len(document), document.version):
             return
         self._known = (len(document), document.version)
-        gutter, rows = self.gutter_width, len(self._rows)
+        gutter, rows, sections = self.gutter_width, len(self._rows), self._sections
         self._numbered = len(document)
         if self._is_quick(document):
             self._take_sections(SectionIndex(document.sections()))
@@ -107,6 +107,8 @@ class FoldingCanvas(BackgroundCanvas):
             self.refresh()
         elif len(self._rows) > rows:
             self._repaint(max(rows - 1, 0), len(self._rows))
+        if self._sections is not sections:
+            self._repaint_changed()  # lines in sight turn out to be the heads of sections
         self._moved()
 
     # rows

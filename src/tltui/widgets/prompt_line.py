@@ -23,6 +23,7 @@ from tltui.text.width import cells as cell_len
 from tltui.text.width import crop, fit
 from tltui.widgets.bars import PLAIN, Bar
 from tltui.widgets.line_edit import LineEdit
+from tltui.widgets.undrawn import row_by_row
 
 LEAST = 20
 """Cells that the text which is typed has at least; the question gives way."""
@@ -60,6 +61,7 @@ class PromptLine(Bar):
         room = width if self.edit is None else max(width - LEAST, width // 2)
         return fit(f" {sanitize(text)} ", room, end)
 
+    @row_by_row
     def render_line(self, y: int) -> Strip:
         """The line."""
         width = self.size.width
@@ -129,6 +131,7 @@ class Choices(Bar):
         """The rows, as text."""
         return "\n".join("".join(p if isinstance(p, str) else p[0] for p in row) for row in self.rows)
 
+    @row_by_row
     def render_line(self, y: int) -> Strip:
         """One row."""
         row, is_chosen = self._drawn[y] = self._row(y)

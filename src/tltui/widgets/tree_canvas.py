@@ -31,6 +31,7 @@ from tltui.text.width import cells as cell_len
 from tltui.widgets.bars import LINE_STYLES
 from tltui.widgets.sideways import Extent, Sideways
 from tltui.widgets.standing import stand
+from tltui.widgets.undrawn import row_by_row
 
 INDENT = 2
 SOON = 0.01
@@ -200,6 +201,7 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
             self._asking = self.set_timer(SOON, self._ask_names)
         return Drawn(row.depth, self._mark(row), place == self._cursor, said)
 
+    @row_by_row
     def render_line(self, y: int) -> Strip:
         """One screen row."""
         width, base = self.size.width, self.rich_style

@@ -46,6 +46,7 @@ class Following:
     ) -> None:
         """`before`: what followed this run until all was to be read again; it goes on as that did."""
         self._bench = bench
+        self._faulted = faulted
         self._run = bench.trace
         self._clock = clock
         self._waiting: deque[Event | None] = deque()
@@ -109,8 +110,11 @@ class Following:
             with self._bench.scheduler.gate.at_once() as may:
                 if may:
                     event = self._waiting.popleft()
-                    if event is not None:
-                        self._apply(event)
+                    try:
+                        if event is not None:
+                            self._apply(event)
+                    except Exception as error:  # it costs this batch: those behind it are waited for
+                        self._faulted(error)
             if not may:
                 self._bench.set_timer(AGAIN, self._go_on)
                 return

@@ -9,12 +9,8 @@ from tltui.model.status import Status, colour, glyph
 from tltui.text import tokens
 from tltui.text.document import Builder, Options, Piece
 from tltui.text.sanitize import sanitize
+from tltui.text.script import OWN
 
-_ASCII = str.maketrans({
-    "⋯": "~", "−": "-",
-    "…": "~", "·": "-", "→": ">", "↻": "~", "▇": "#", "▏": "|", "–": "-", "×": "x", "⊃": ">", "‹": "<", "›": ">",
-    "▸": ">", "≥": ">", "µ": "u", "✗": "x", "✓": "+", "⚑": "!", "∅": "0", "↔": "=", "├": "+", "└": "`", "│": "|",
-})  # fmt: skip
 BAR, BAR_END = "▇", "▏"
 CLOSING = (",", ":", ";", ".")
 """What no line begins with."""
@@ -26,9 +22,9 @@ def _said(piece: Piece) -> str:
 
 def _in_ascii(piece: Piece) -> Piece:
     if isinstance(piece, str):
-        return piece.translate(_ASCII)
+        return piece.translate(OWN)
     text, *rest = piece
-    return (text.translate(_ASCII), *rest)  # type: ignore[return-value]
+    return (text.translate(OWN), *rest)  # type: ignore[return-value]
 
 
 class Page(Builder):

@@ -56,7 +56,7 @@ class CompareScreen(Workbench[str]):
 
     def compose(self) -> ComposeResult:
         """A line above, two halves, a line below."""
-        yield RunBar(id="compare-bar")
+        yield RunBar(ascii_only=self.ascii_only, id="compare-bar")
         with Horizontal(id="compare-panes"):
             for is_left, name in ((True, "left"), (False, "right")):
                 view = CompareSide(is_left=is_left, mouse=self.mouse, ascii_only=self.ascii_only, id=f"side-{name}")
@@ -64,7 +64,7 @@ class CompareScreen(Workbench[str]):
                 view.on_position = partial(self._moved, view)
                 view.asked = self._asked
                 yield view
-        yield StatusBar(self.hints(Where.COMPARE, FOOTER_COMPARE), id="compare-status")
+        yield StatusBar(self.hints(Where.COMPARE, FOOTER_COMPARE), ascii_only=self.ascii_only, id="compare-status")
 
     def on_mount(self) -> None:
         """Compare off the UI thread."""
@@ -104,7 +104,7 @@ class CompareScreen(Workbench[str]):
         for as_stored in (True, False) if is_large and not raw else (raw,):
             found = artifact_difference(*self.artifacts, raw=as_stored)
             memo: Memo = {}
-            sides = sides_of(found, self._refs, set(), memo, self.ascii_only)
+            sides = sides_of(found, self._refs, set(), memo)
             self.answer(partial(self._compared, found, sides, memo, as_stored != raw))
             yield None
 
@@ -143,7 +143,7 @@ class CompareScreen(Workbench[str]):
     def _lay_out(self, sides: Sides | None = None) -> None:
         """Show both halves, made anew where they are not given."""
         assert self._found is not None
-        self.sides = sides = sides or sides_of(self._found, self._refs, self._opened, self._memo, self.ascii_only)
+        self.sides = sides = sides or sides_of(self._found, self._refs, self._opened, self._memo)
         changed = _changed_lines(sides)
         self._is_following = True
         try:
@@ -252,7 +252,7 @@ class CompareScreen(Workbench[str]):
     def action_export(self) -> None:
         """To a file: the page, or the patch."""
         left, right = self.artifacts
-        options = Options(raw=self._raw, ascii=self.ascii_only)
+        options = Options(raw=self._raw)
         output = Output(partial(artifact_page, self.ref, f"{left.ref} ↔ {right.ref}", left, right, options))
         name = safe_name(f"{left.ref}_{right.ref}", ".patch" if self._raw else ".txt")
         self.ask_where("write the patch to" if self._raw else "write the comparison to", output, name)

@@ -46,8 +46,8 @@ def help_document(ascii_only: bool, config: Config) -> TextDocument:
         builder.add(("  " + f"{example:<28}", tokens.LABEL), meaning)
     builder.heading("Settings")
     builder.add(f"  {config_path()}")
-    for line in ('theme = "auto"   # auto, dark, light, ansi-dark, ansi-light, mono', "mouse = true", "ascii = false",
-                 "[keys]", '"app.next_error" = ["e", "f8"]'):  # fmt: skip
+    for line in ('theme = "auto"   # auto, dark, light, high-contrast, ansi-dark, ansi-light, mono', "mouse = true",
+                 "ascii = false", "[keys]", '"app.next_error" = ["e", "f8"]'):  # fmt: skip
         builder.add(("    " + line, tokens.DIM))
     for problem in config.problems:
         builder.add("  ", (problem, tokens.WARN))

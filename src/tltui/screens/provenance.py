@@ -87,7 +87,7 @@ class ProvenanceScreen(Workbench[None]):
 
     def compose(self) -> ComposeResult:
         """A line above, the panes, a line below."""
-        yield RunBar(id="provenance-bar")
+        yield RunBar(ascii_only=self.ascii_only, id="provenance-bar")
         with Horizontal(id="provenance-panes"):
             for pane, name in enumerate(PANES):
                 view = MarkedView(mouse=self.mouse, ascii_only=self.ascii_only, id=f"pane-{name}")
@@ -95,7 +95,7 @@ class ProvenanceScreen(Workbench[None]):
                 view.on_position = partial(self._moved, pane)
                 view.on_hover = partial(self._hovered, pane)
                 yield view
-        yield StatusBar(self.hints(Where.PROVENANCE, FOOTER_PROVENANCE), id="provenance-status")
+        yield StatusBar(self.hints(Where.PROVENANCE, FOOTER_PROVENANCE), ascii_only=self.ascii_only, id="provenance-status")
 
     def on_mount(self) -> None:
         """Read the compile off the UI thread."""
@@ -123,7 +123,7 @@ class ProvenanceScreen(Workbench[None]):
     # loading
 
     def _load(self, number: int, wanted: int | None = None) -> None:
-        options = Options(width=max(self.size.width // max(self._count(), 1) - 8, 40), ascii=self.ascii_only)
+        options = Options(width=max(self.size.width // max(self._count(), 1) - 8, 40))
         self.scheduler.drop(self)
         self.scheduler.do(self._read(number, wanted, self._found, options), owner=self, fault=self._failed)
 

@@ -19,6 +19,7 @@ from textual.widget import Widget
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
+from tltui.text.script import script_for
 from tltui.text.width import cells as cell_len
 from tltui.text.width import crop
 
@@ -29,8 +30,6 @@ LINE_STYLES = (
 )  # fmt: skip
 """The styles of bars and of the tree. Others look like plain text there: each style of each widget costs a part of a millisecond
 at the start."""
-PLAIN = str.maketrans({"✓": "+", "✗": "x", "·": ".", "…": "~", "→": ">", "←": "<", "↑": "^", "↓": "v", "›": ">"})
-"""What our own words use, for --ascii."""
 
 
 class Bar(Widget, can_focus=False):
@@ -42,7 +41,7 @@ class Bar(Widget, can_focus=False):
 
     def __init__(self, *, ascii_only: bool = False, id: str | None = None) -> None:  # noqa: A002  (Textual's name for it)
         super().__init__(id=id)
-        self._ascii = ascii_only
+        self._script = script_for(ascii_only)
         self._left: Sequence[Piece] = ()
         self._right: Sequence[Piece] = ()
         self._styles: dict[str, Style] = {}
@@ -75,7 +74,7 @@ class Bar(Widget, can_focus=False):
         right = [self._segment(piece) for piece in self._right]
         right_width = sum(segment.cell_length for segment in right)
         room = width - right_width - (1 if right else 0)
-        wanted = sum(cell_len(_text(piece)) for piece in self._left)
+        wanted = sum(self._segment(piece).cell_length for piece in self._left)
         if wanted and (room < width // 3 or (self.LEFT_FIRST and wanted > room)):
             right, right_width, room = [], 0, width
         segments: list[Segment] = []
@@ -92,8 +91,10 @@ class Bar(Widget, can_focus=False):
 
     def _segment(self, piece: Piece) -> Segment:
         style = "" if isinstance(piece, str) else piece[1]
-        text = sanitize(_text(piece))
-        return Segment(text.translate(PLAIN) if self._ascii else text, self._style(style) if style else None)
+        known = self._style(style) if style else Style.null()
+        if self.rich_style.reverse:  # in reverse video a colour would be a ground: patches
+            known = Style(bold=known.bold)
+        return Segment(self._script.drawn(sanitize(_text(piece))), known)
 
 
 def _text(piece: Piece) -> str:

@@ -26,7 +26,8 @@ from tltui.model.ref import BadAddress, parse_ref
 from tltui.model.walk import in_order
 from tltui.screens.workbench import Surroundings
 from tltui.text.sanitize import sanitize
-from tltui.text.width import fit
+from tltui.text.script import script_for
+from tltui.text.width import ELLIPSIS, fit
 from tltui.work.scheduler import Lane, Steps
 
 AT_ONCE = 0.03
@@ -126,8 +127,9 @@ class GoTo(ModalScreen[str | None]):
         listing = self.query_one("#goto-list", OptionList)
         listing.clear_options()
         width = max(listing.size.width - 4, 20)
-        end = "~" if self._ascii else "…"
-        listing.add_options([Option(Content(fit(sanitize(place.text), width, end))) for place in self._matches])
+        script = script_for(self._ascii)
+        texts = (fit(script.drawn(sanitize(place.text)), width, script.drawn(ELLIPSIS)) for place in self._matches)
+        listing.add_options([Option(Content(text)) for text in texts])
         if self._matches:
             listing.highlighted = 0
         elif query:

@@ -20,9 +20,12 @@ from textual.widget import Widget
 from tltui.text.document import Document, TextDocument
 from tltui.text.rows import WRAP_CAP, Lines, Row, RowMap
 from tltui.text.script import Script, script_for
+from tltui.text.width import fit
 from tltui.widgets.document_names import Stop, stops
 from tltui.widgets.document_strips import ASCII_MARKS, STYLES, WHOLE, Fragment, Look, Marks, Painter, key_of
 
+BESIDE_TITLE = 4
+"""Cells of the upper border that its title never takes."""
 MARGIN = 12
 """Cells that stay free right of the caret when a long line is scrolled."""
 
@@ -287,7 +290,9 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
         document = self._document
         between = " - " if self.marks is ASCII_MARKS else " · "
         said = f"{document.title}{between}{document.badge}" if document.badge else document.title
-        content = Content(script_for(self.marks is ASCII_MARKS).drawn(said))
+        said = script_for(self.marks is ASCII_MARKS).drawn(said)
+        room = self.outer_size.width - BESIDE_TITLE
+        content = Content(fit(said, room, self.marks.cut) if room > 0 else said)
         if self.border_title != content.markup:
             self.border_title = content
 
@@ -403,6 +408,7 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
         was_empty = not self._drawn_size.height
         offset = self._offset_wanted if was_empty else self._cursor_row() - self.scroll_offset.y
         self._drawn_size, self._offset_wanted = self.size, None
+        self._set_frame()
         self._painter.clear()
         self._width_changed()
         self._reveal_cursor(offset, -1)

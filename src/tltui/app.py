@@ -26,7 +26,7 @@ from tltui.screens.faults import Surviving
 from tltui.screens.signals import leaving_by_signals
 from tltui.screens.workbench import Surroundings
 from tltui.sources.discover import Found
-from tltui.themes import wear
+from tltui.themes import TRUE, wear
 from tltui.widgets.type_ahead import TypeAhead
 from tltui.work.gate import Gate
 from tltui.work.scheduler import Scheduler
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 SWITCH_INTERVAL = 0.0005
 """Seconds that the scan thread may hold the interpreter before the UI gets it (measured: worst key 20 ms)."""
-WITHOUT_COLOURS = ("dumb", "vt")
+WITHOUT_COLOURS = "vt"
 """How the TERM of a terminal begins that has none."""
 
 
@@ -60,7 +60,7 @@ class TltuiApp(Surviving, TypeAhead):
         self, run: Run, config: Config, *, theme: str, ascii_only: bool, mouse: bool, job: Job | None = None
     ) -> None:
         no_colour = os.environ.pop("NO_COLOR", None)  # Textual would turn everything grey; ours is a theme, `mono`
-        super().__init__()
+        super().__init__(ansi_color=theme not in TRUE or None)
         if no_colour is not None:
             os.environ["NO_COLOR"] = no_colour
         wear(self, theme)

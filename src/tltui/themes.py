@@ -81,7 +81,7 @@ COLOURS: dict[str, tuple[str, str, str, str, str]] = {
     "phase-inductor": ("#5fafff", "#005faf", "#87afff", "ansi_blue", "ansi_blue"),
     "phase-cache": ("#5fd7d7", "#005f5f", "#5fffff", "ansi_cyan", "ansi_cyan"),
     "phase-kernels": ("#d787ff", "#8700af", "#ff87ff", "ansi_magenta", "ansi_magenta"),
-    "phase-guards": ("#ffaf5f", "#af005f", "#ffaf5f", "ansi_red", "ansi_red"),
+    "phase-guards": ("#ffaf5f", "#af005f", "#ffaf5f", "ansi_bright_yellow", "ansi_red"),
     "phase-other": ("#a8a8a8", "#626262", "#c6c6c6", PLAIN, PLAIN),
 }
 """Name → the colour in `dark`, `light`, `high-contrast`, `ansi-dark`, `ansi-light`; in `mono` all are the terminal's own."""
@@ -91,7 +91,6 @@ LOOKS: dict[str, tuple[str, str, str]] = {
     "cursor-look": ("none", "reverse", "reverse"),
     "cursor-away-look": ("none", "underline", "underline"),
     "number-cursor-look": ("bold", "bold", "bold"),
-    "caret-look": ("reverse", "not reverse bold", "not reverse bold"),
     "dim-look": ("none", "dim", "dim"),
     "focus-look": ("bold", "bold reverse", "bold reverse"),
     "selection-look": ("none", "none", "bold reverse"),
@@ -100,6 +99,7 @@ LOOKS: dict[str, tuple[str, str, str]] = {
     "match-look": ("none", "bold", "bold"),
     "pinned-look": ("none", "bold underline", "bold underline"),
     "band-look": ("none", "none", "bold"),
+    "match-mark-look": ("bold", "bold", "reverse"),
     "keyword-look": ("none", "none", "bold"),
     "function-look": ("none", "bold", "none"),
     "other-look": ("none", "dim", "dim"),

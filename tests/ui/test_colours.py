@@ -19,6 +19,7 @@ from tltui.screens.browser import Browser
 from tltui.text import tokens
 from tltui.themes import COLOURS, LOOKS, NAMES, TRUE, variables
 from tltui.widgets.bars import Bar, RunBar
+from tltui.widgets.document_canvas import IN_REVERSE
 from tltui.widgets.document_strips import BANDS
 
 STYLES = Path(__file__).parents[2] / "src" / "tltui" / "styles.tcss"
@@ -157,10 +158,11 @@ async def test_what_is_where_can_be_told_apart(theme: str) -> None:
         for name in ("hit", "hit-current", "caret"):
             for ground in ("", "cursor", "selection"):
                 base = looks.ground(ground)[0]
-                assert base + looks.part(name) != base, (name, ground)
+                over = IN_REVERSE.get(name, name) if base.reverse else name
+                assert base + looks.part(over) != base, (name, ground)
         assert plain + looks.part("hit") != plain + looks.part("hit-current")
         if theme not in TRUE:
             assert cursor[0].reverse and not looks.ground("cursor-away")[0].reverse
-            assert (cursor[0] + looks.part("caret")).reverse is False
+            assert (cursor[0] + looks.part(IN_REVERSE["caret"])).reverse is False
         tree = Looks(driver.browser.tree_view, "tree")
         assert len({tree.ground(name)[0] for name in ("", "cursor", "cursor-away")}) == 3

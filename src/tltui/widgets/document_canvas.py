@@ -24,6 +24,9 @@ from tltui.text.width import fit
 from tltui.widgets.document_names import Stop, stops
 from tltui.widgets.document_strips import ASCII_MARKS, STYLES, WHOLE, Fragment, Look, Marks, Painter, key_of
 
+CARET_IN_REVERSE = "caret-in-reverse"
+IN_REVERSE = {"caret": CARET_IN_REVERSE}
+"""What lies over a row in reverse video instead."""
 BESIDE_TITLE = 4
 """Cells of the upper border that its title never takes."""
 MARGIN = 12
@@ -148,6 +151,9 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
         look = self._look(row)
         fragment = self._fragment(row, x)
         base, flat = self._base_style(look.base), self._is_flat(look.base)
+        if base.reverse:
+            overlays = [(start, end, IN_REVERSE.get(name, name)) for start, end, name in look.overlays]
+            look.overlays = sorted(overlays, key=lambda overlay: overlay[2] == CARET_IN_REVERSE)  # on top
         if look.overlays or look.tail:
             body = self._painter.covered(fragment, base, look.overlays, look.tail, flat)
         else:
@@ -179,7 +185,10 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
             name = look.edge
         if flat or not (look.is_hit or look.sign or look.edge):
             return [Segment(f"{sign}{number}{look.fold} ", style)]
-        return [Segment(sign, base + self._component(name)), Segment(f"{number}{look.fold} ", style)]
+        mark = base + self._component(name)
+        if look.base == "match":
+            mark += self._component("match-mark")
+        return [Segment(sign, mark), Segment(f"{number}{look.fold} ", style)]
 
     def _look(self, row: Row) -> Look:
         """What lies over a row; `DocumentView` adds hits, selection and folds."""

@@ -25,9 +25,9 @@ BANDS = 6
 
 STYLES: tuple[str, ...] = (
     *(f"tok-{name}" for name in tokens.ALL),
-    "cursor", "cursor-away", "edge", "edge-away", "caret", "selection", "gutter", "gutter-cursor",
-    "fold", "mark", "hit", "hit-current", "hit-mark",
-    "match", "pinned", *(f"band-{number}" for number in range(BANDS)),
+    "cursor", "cursor-away", "edge", "edge-away", "caret", "caret-in-reverse", "selection",
+    "gutter", "gutter-cursor", "fold", "mark", "hit", "hit-current", "hit-mark",
+    "match", "match-mark", "pinned", *(f"band-{number}" for number in range(BANDS)),
 )  # fmt: skip
 """Names of the component classes `document--NAME` that `styles.tcss` gives a look."""
 

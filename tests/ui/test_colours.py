@@ -8,8 +8,9 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from opened import BREAKS, DEMO, opened
+from opened import BREAKS, DEMO, TRACES, opened
 from rich.style import Style
+from screen import screen_lines
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES
 from textual.widget import Widget
@@ -21,6 +22,7 @@ from tltui.themes import COLOURS, LOOKS, NAMES, TRUE, variables
 from tltui.widgets.bars import Bar, RunBar
 from tltui.widgets.document_canvas import IN_REVERSE
 from tltui.widgets.document_strips import BANDS
+from tltui.widgets.marked_view import MarkedView
 
 STYLES = Path(__file__).parents[2] / "src" / "tltui" / "styles.tcss"
 TEXT, MARKS = 4.5, 3.0
@@ -166,3 +168,24 @@ async def test_what_is_where_can_be_told_apart(theme: str) -> None:
             assert (cursor[0] + looks.part(IN_REVERSE["caret"])).reverse is False
         tree = Looks(driver.browser.tree_view, "tree")
         assert len({tree.ground(name)[0] for name in ("", "cursor", "cursor-away")}) == 3
+
+
+async def test_a_rule_fills_the_row_of_a_rank_and_stands_for_no_compile() -> None:
+    for ascii_only, sign in ((False, "─"), (True, "-")):
+        async with opened(DEMO, ascii_only=ascii_only) as driver:
+            rank, compiled = screen_lines(driver.app)[3:5]
+            assert f"rank 0 {sign * 4}" in rank and sign * 2 not in compiled
+
+
+async def test_provenance_colours_the_gutter_and_leaves_the_text_its_ground() -> None:
+    async with opened(TRACES / "torch-2.13" / "train", size=(160, 40)) as driver:
+        driver.browser.go("0/0")
+        await driver.shown("0/0")
+        await driver.press("p")
+        await driver.until(lambda: "nodes mapped" in screen_lines(driver.app)[0])
+        view = next(view for view in driver.app.screen.query(MarkedView) if view.display and not view.has_focus)
+        ground = view.rich_style.bgcolor
+        rows = [row for row in map(view.render_line, range(view.size.height)) if row.text[:1].isalpha()]
+        kinds = {tuple(segment.style.bgcolor == ground for segment in row if segment.style)[:2] for row in rows}
+        assert (False, True) in kinds, "a group that the cursor's line is not in: only the first cell has a ground"
+        assert all(not is_plain for is_plain, *_ in kinds)

@@ -189,3 +189,13 @@ async def test_provenance_colours_the_gutter_and_leaves_the_text_its_ground() ->
         kinds = {tuple(segment.style.bgcolor == ground for segment in row if segment.style)[:2] for row in rows}
         assert (False, True) in kinds, "a group that the cursor's line is not in: only the first cell has a ground"
         assert all(not is_plain for is_plain, *_ in kinds)
+
+
+@pytest.mark.parametrize("theme", TRUE)
+def test_what_prompts_and_lists_are_drawn_with(theme: str) -> None:
+    known = variables(theme)
+    pairs = [(text, "bar") for text in ("ink", "dim", "accent", "tok-break", "tok-error", "tok-link")]
+    pairs += [("cursor-ink", "cursor"), ("selection-ink", "selection"), ("edge-ink", "edge"), ("page", "edge-away")]
+    pairs += [("block-cursor-foreground", "block-cursor-background"), ("input-cursor-foreground", "input-cursor-background")]
+    told = [(one, other, contrast(Color.parse(known[one]), Color.parse(known[other]))) for one, other in pairs]
+    assert [each for each in told if each[2] < (MARKS if each[1] == "edge-away" else TEXT)] == []

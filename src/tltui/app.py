@@ -24,7 +24,7 @@ from tltui.model.run import Run
 from tltui.running.job import Job
 from tltui.screens.browser import Browser
 from tltui.screens.faults import Surviving
-from tltui.screens.floor import Floor
+from tltui.screens.floor import KEY, Floor
 from tltui.screens.signals import hear_stops, leaving_by_signals
 from tltui.screens.workbench import Surroundings, front
 from tltui.sources.discover import Found
@@ -78,9 +78,10 @@ class TltuiApp(Surviving, TypeAhead, Floor, Frames):
         await super().on_event(event)
 
     def intercepts(self, event: events.Key | events.Paste) -> bool:
-        """What is asked gets the keys, before anything else."""
+        """What is asked gets the keys before anything else, but for the one that always quits."""
         bench = front(self)
-        return bench is not None and bench.prompt.take(event)
+        is_floor = isinstance(event, events.Key) and event.key == KEY
+        return bench is not None and not is_floor and bench.prompt.take(event)
 
     def awaits_document(self) -> bool:
         """Whether what the last key asked for is being made for the pane that has the focus."""

@@ -174,7 +174,7 @@ async def test_a_rule_fills_the_row_of_a_rank_and_stands_for_no_compile() -> Non
     for ascii_only, sign in ((False, "─"), (True, "-")):
         async with opened(DEMO, ascii_only=ascii_only) as driver:
             rank, compiled = screen_lines(driver.app)[3:5]
-            assert f"rank 0 {sign * 4}" in rank and sign * 2 not in compiled
+            assert f"rank 0 {sign * 2} " in rank and sign * 2 not in compiled
 
 
 async def test_provenance_colours_the_gutter_and_leaves_the_text_its_ground() -> None:

@@ -206,3 +206,9 @@ async def test_the_mouse_beside_a_question_ends_it_without_losing_the_click() ->
         assert driver.prompt.is_open
         await driver.pilot._post_mouse_events([MouseDown], button=1, offset=(3, 5))
         assert not driver.prompt.is_open
+
+
+async def test_the_key_that_always_quits_does_so_while_something_is_asked() -> None:
+    async with opened(BREAKS) as driver:
+        await driver.press("o", "ctrl+q")
+        await driver.until(lambda: not driver.app.is_running)

@@ -24,7 +24,6 @@ from tltui.screens.marking import Marking
 from tltui.screens.outside import Outside
 from tltui.screens.walking import Walking
 from tltui.screens.workbench import Output, Surroundings
-from tltui.terminal.frames import Frames
 from tltui.text.document import Document, Options
 from tltui.text.shell import quoted
 from tltui.widgets.document_view import DocumentView
@@ -311,11 +310,6 @@ class BrowserCommands(MainScreen):
     def action_suspend(self) -> None:
         """To the shell."""
         self.app.action_suspend_process()
-
-    def action_redraw(self) -> None:
-        """Draw all of the screen again."""
-        if isinstance(self.app, Frames):
-            self.app.redraw()
 
     def action_leave(self) -> None:
         """Leave tltui, or help: who reads it presses q as in a pager."""

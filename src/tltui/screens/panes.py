@@ -20,7 +20,7 @@ from tltui.widgets.document_view import DocumentView
 from tltui.widgets.prompt_line import Asking
 
 T = TypeVar("T")
-WHILE_HELPING = ("help", "leave", "copy")
+WHILE_HELPING = ("help", "leave", "copy", "redraw")
 """Actions that help does not keep from anybody."""
 
 

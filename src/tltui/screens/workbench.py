@@ -25,6 +25,7 @@ from tltui.screens.asking.question import Question, confirm
 from tltui.screens.asking.searching import SearchQuestion
 from tltui.screens.asking.target import TargetQuestion
 from tltui.screens.clipboard import copy
+from tltui.terminal.frames import Frames
 from tltui.text import tokens
 from tltui.text.document import Document
 from tltui.text.growing import GrowingDocument
@@ -147,6 +148,11 @@ class Workbench(Screen[T]):
         from tltui.screens.asking.palette import Palette
 
         self.prompt.open(Palette(self.situation(), self.config.keys, self.perform))
+
+    def action_redraw(self) -> None:
+        """Draw all of the screen again."""
+        if isinstance(self.app, Frames):
+            self.app.redraw()
 
     @on(DocumentView.Told)
     def _told(self, message: DocumentView.Told) -> None:

@@ -29,17 +29,15 @@ from tltui.screens.signals import hear_stops, leaving_by_signals
 from tltui.screens.workbench import Surroundings, front
 from tltui.sources.discover import Found
 from tltui.terminal.frames import Frames
+from tltui.themes import TRUE, wear
 from tltui.widgets.type_ahead import TypeAhead
 from tltui.work.gate import Gate
 from tltui.work.scheduler import Scheduler
 
 SWITCH_INTERVAL = 0.0005
 """Seconds that the scan thread may hold the interpreter before the UI gets it (measured: worst key 20 ms)."""
-TEXTUAL_THEMES = {
-    "dark": "textual-dark", "light": "textual-light", "ansi-dark": "ansi-dark", "ansi-light": "ansi-light", "mono": "ansi-dark",
-}  # fmt: skip
-TERMINAL_COLORS = ("ansi-dark", "ansi-light", "mono")
-"""Themes that keep to what the terminal calls red, green …; only so does NO_COLOR mean no colour, not shades of grey."""
+WITHOUT_COLOURS = "vt"
+"""How the TERM of a terminal begins that has none."""
 
 
 class TltuiApp(Surviving, TypeAhead, Floor, Frames):
@@ -53,19 +51,21 @@ class TltuiApp(Surviving, TypeAhead, Floor, Frames):
     def __init__(
         self, run: Run, config: Config, *, theme: str, ascii_only: bool, mouse: bool, job: Job | None = None
     ) -> None:
-        super().__init__(ansi_color=theme in TERMINAL_COLORS or None)
+        no_colour = os.environ.pop("NO_COLOR", None)  # Textual would turn everything grey; ours is a theme, `mono`
+        super().__init__(ansi_color=theme not in TRUE or None)
+        if no_colour is not None:
+            os.environ["NO_COLOR"] = no_colour
+        wear(self, theme)
         self.animation_level = "none"
         self.scheduler = Scheduler(Gate(run.reading), self.report)
         """Does what no key waits for."""
         self.browser = Browser(Surroundings(run, config, self.scheduler, ascii_only, mouse, job=job), self.report)
-        self._theme_name = TEXTUAL_THEMES.get(theme, "textual-dark")
         self._config = config
 
     def on_mount(self) -> None:
         """Everything is in place: show the main screen."""
         self.loop = asyncio.get_running_loop()
         hear_stops(self)
-        self.theme = self._theme_name
         self.set_class(self.browser.ascii_only, "-ascii")
         self.set_keymap({name: ",".join(keys) for name, keys in self._config.keys.items()})
         self.push_screen(self.browser)
@@ -147,6 +147,8 @@ def chosen_theme(asked: str | None, config: Config) -> str:
     if name != "auto":
         return name
     term, colors = os.environ.get("TERM", ""), os.environ.get("COLORTERM", "")
+    if term.startswith(WITHOUT_COLOURS) and not colors:
+        return "mono"
     background = os.environ.get("COLORFGBG", "").rpartition(";")[2]
     is_light = background.isdigit() and int(background) in (7, 15)
     if "256" in term or colors in ("truecolor", "24bit"):
@@ -159,8 +161,6 @@ def start(found: Found, options: argparse.Namespace, job: Job | None = None) -> 
     config = read_config(BY_ID)
     config = replace(config, problems=(*config.problems, *clashes(config.keys)))
     theme = chosen_theme(options.theme, config)
-    if theme == "mono":
-        os.environ["NO_COLOR"] = "1"
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
     ascii_only = config.ascii if options.ascii is None and config.ascii is not None else bool(options.ascii)
     ascii_only = ascii_only or not encoding.startswith("utf")

@@ -2,7 +2,7 @@
 
 `~/.config/tltui/config.toml` (or `$TLTUI_CONFIG`):
 
-    theme = "auto"          # auto, dark, light, ansi-dark, ansi-light, mono
+    theme = "auto"          # auto, dark, light, high-contrast, ansi-dark, ansi-light, mono
     mouse = true
     ascii = false
 
@@ -32,7 +32,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-THEMES = ("auto", "dark", "light", "ansi-dark", "ansi-light", "mono")
+THEMES = ("auto", "dark", "light", "high-contrast", "ansi-dark", "ansi-light", "mono")
 _TYPES: dict[str, type] = {"theme": str, "mouse": bool, "ascii": bool, "keys": dict}
 LARGEST = 1 << 20
 """Bytes of a config file."""

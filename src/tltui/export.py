@@ -30,6 +30,8 @@ SGR: dict[str, str] = {
     tokens.NUMBER: "33", tokens.COMMENT: "2", tokens.ORIGIN: "1;33", tokens.DECORATOR: "35", tokens.KEY: "34",
     tokens.CONSTANT: "35", tokens.EXCEPTION: "31",
     tokens.ADDED: "32", tokens.REMOVED: "31", tokens.CHANGED: "33",
+    tokens.PHASE_DYNAMO: "33", tokens.PHASE_AUTOGRAD: "32", tokens.PHASE_INDUCTOR: "34", tokens.PHASE_CACHE: "36",
+    tokens.PHASE_KERNELS: "35", tokens.PHASE_GUARDS: "31", tokens.PHASE_OTHER: "2",
 }  # fmt: skip
 """Style → ANSI code of the 16 colours that every terminal has."""
 

@@ -198,6 +198,22 @@ def test_no_color(tmp_path: Path) -> None:
         terminal.wait_for("6 compiles", "⚑ [0/0]", "1 graph break")
         leave(terminal)
         assert not colours(bytes(terminal.raw))
+        assert b"\x1b[7" in terminal.raw or b";7" in terminal.raw, "the cursor's row is in reverse video"
+
+
+def test_a_theme_that_was_asked_for_has_its_colours(tmp_path: Path) -> None:
+    with Terminal.tltui(TRACE, "--theme", "dark", home=tmp_path, environment={"NO_COLOR": "1"}) as terminal:
+        terminal.wait_for("6 compiles", "⚑ [0/0]", "1 graph break")
+        leave(terminal)
+        assert colours(bytes(terminal.raw))
+
+
+@pytest.mark.parametrize("term", ["vt100", "vt220"])
+def test_a_terminal_without_colours(term: str, tmp_path: Path) -> None:
+    with Terminal.tltui(TRACE, home=tmp_path, term=term) as terminal:
+        terminal.wait_for("6 compiles", "⚑ [0/0]", "1 graph break")
+        leave(terminal)
+        assert not colours(bytes(terminal.raw))
 
 
 def test_nothing_is_written_beside_the_trace_or_at_home(tmp_path: Path) -> None:

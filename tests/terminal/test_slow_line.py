@@ -170,3 +170,28 @@ def test_tmux_answers(tmp_path: Path) -> None:
             time.sleep(0.05)
     finally:
         subprocess.run([*own, "kill-server"], check=False)
+
+
+def test_ctrl_z_and_back(tmp_path: Path) -> None:
+    """The shell gets no answer, and the screen is all there again."""
+    with Owing(["/bin/bash", "--norc", "-i"], home=tmp_path, environment={"PS1": "shell> ", "HISTFILE": ""}) as terminal:
+        terminal.wait_for("shell>")
+        terminal.press(f"{sys.executable} -m tltui {TRACE}\r")
+        for turn in range(2):
+            terminal.wait_for("6 compiles", "⚑ [0/0] f")
+            terminal.wait(lambda: terminal.pump(1.0) == 0, "silence")
+            asked, before = terminal.frames, terminal.lines()
+            terminal.press(str(turn + 1))
+            terminal.wait(lambda asked=asked: terminal.frames > asked, "a frame")  # type: ignore[misc]
+            terminal.press("ctrl+z")
+            terminal.wait(lambda turn=turn: terminal.raw.count(b"Stopped") == turn + 1, "the shell")  # type: ignore[misc]
+            for _ in range(20):  # longer than an answer takes
+                terminal.pump(0.05)
+            assert b"0n" not in terminal.raw.rpartition(b"Stopped")[2]
+            terminal.screen.reset()
+            terminal.press("fg\r")
+            terminal.wait(lambda before=before: terminal.lines()[0] == before[0], "the screen")  # type: ignore[misc]
+        terminal.press("q")
+        terminal.wait(lambda: terminal.raw.endswith(b"shell> "), "the shell")
+        terminal.press("echo code $?\r")
+        terminal.wait_for("code 0")

@@ -18,6 +18,7 @@ from tltui.text.bytes_document import BytesDocument
 from tltui.text.document import Builder, Document, Hit, Line, Section, Span, TextDocument
 from tltui.text.payload import Payload
 from tltui.text.rows import Aligned
+from tltui.themes import ANSI, TRUE, wear
 from tltui.widgets.document_view import DocumentView
 from tltui.work.gate import Gate
 from tltui.work.scheduler import Scheduler
@@ -31,6 +32,7 @@ class Probe(App[None]):
 
     def __init__(self, document: Document, **options: Any) -> None:
         super().__init__()
+        wear(self, "dark")
         self.animation_level = "none"
         self.scheduler = Scheduler(Gate(threading.RLock()), lambda error: self.told.append(repr(error)))
         self.view = DocumentView(**options)
@@ -525,13 +527,13 @@ def test_no_name_of_textual_is_taken_by_accident() -> None:
     assert {name for name in taken if not name.startswith("__")} <= meant
 
 
-@pytest.mark.parametrize("theme", ["textual-dark", "textual-light", "ansi-dark", "ansi-light"])
+@pytest.mark.parametrize("theme", [*TRUE, *ANSI])
 async def test_every_style_has_a_look_in_every_theme(theme: str) -> None:
     builder = Builder("t", "t")
     for name in tokens.ALL:
         builder.add((f"as {name}", name))
     app = Probe(builder.document())
-    async with app.run_test(size=(60, 50)) as pilot:
+    async with app.run_test(size=(60, 60)) as pilot:
         app.theme = theme
         await pilot.pause()
         app.view.search("as")
@@ -562,6 +564,10 @@ async def test_shown_before_it_is_mounted_at_a_line_that_is_not_indexed_yet() ->
         CSS_PATH = Probe.CSS_PATH
         scheduler = Scheduler(Gate(threading.RLock()), print)
 
+        def __init__(self) -> None:
+            super().__init__()
+            wear(self, "dark")
+
         def compose(self) -> ComposeResult:
             self.view = DocumentView()
             self.view.show(document, at=150_000)
@@ -586,3 +592,13 @@ async def test_a_new_badge_is_shown() -> None:
         app.view.document_grown()
         await pilot.pause()
         assert "a [red]page[/red] · md5 ✓" in screen_lines(app)[0] and app.view.current_line() == 1
+
+
+async def test_what_a_link_is_padded_with_is_not_underlined() -> None:
+    builder = Builder("t", "t")
+    builder.add("x ", ("  one two   ", "link", "0/0"), ("three  ", "link", "0/1"), "y")
+    app = Probe(builder.document())
+    async with app.run_test(size=(60, 5)) as pilot:
+        await pilot.press("escape")
+        lined = [segment.text for segment in app.view.render_line(0) if segment.style and segment.style.underline]
+        assert lined == ["one two", "three"]

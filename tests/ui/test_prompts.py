@@ -152,7 +152,7 @@ async def test_the_list_scrolls_with_its_cursor() -> None:
 async def test_a_click_in_the_list_chooses_and_beside_it_leaves() -> None:
     async with opened(BREAKS) as driver:
         await driver.press("o", *"resume_in_g")
-        await driver.until(lambda: driver.prompt.rows and "resume_in_g" in driver.prompt.rows[0])
+        await driver.until(lambda: driver.prompt.rows and "g ↩11" in driver.prompt.rows[0])
         asking = driver.browser.query_one(Asking)
         await driver.until(lambda: asking.region.height == 11)
         await driver.pilot.click(offset=(5, asking.region.y))

@@ -1,13 +1,20 @@
-"""How the screens look. Everything here is also tested as text elsewhere; a change of looks must only be meant."""
+"""How the screens look. Everything here is also tested as text elsewhere; a change of looks must only be meant.
+
+Three sizes, and the themes in turn: with colours of our own, with those of the terminal, with none.
+"""
 
 from __future__ import annotations
 
 import time
 
 import pytest
-from opened import BREAKS, DEMO, Driver, opened
+from opened import DEMO, TRACES, Driver, opened
 from screen import screen_text
 from snap import snap
+
+from tltui.widgets.marked_view import MarkedView
+
+GRAPH = "0:0/0:dynamo_output_graph"
 
 
 @pytest.fixture(autouse=True)
@@ -18,44 +25,70 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def named(driver: Driver) -> None:
     """Wait until the functions in the tree are called what they are known by."""
-    await driver.until(lambda: "Model.forward" in screen_text(driver.app))
+    await driver.until(lambda: "Model.forward" in screen_text(driver.app) or driver.app.size.width < 100)
 
 
-async def test_compile_with_a_graph_break() -> None:
-    async with opened(DEMO) as driver:
+async def graph(driver: Driver) -> None:
+    """A graph with the cursor in it."""
+    driver.browser.go(GRAPH)
+    await driver.shown(GRAPH)
+    await driver.press("tab")
+    await driver.until(lambda: driver.browser.document_view.has_focus)
+    await driver.until(lambda: "md5 ✓" in driver.browser.document_view.document.badge)
+    await named(driver)
+
+
+@pytest.mark.parametrize("theme", ["dark", "high-contrast"])
+async def test_compile_with_a_graph_break(theme: str) -> None:
+    async with opened(DEMO, theme=theme) as driver:
         await driver.press("g", "b")
         await driver.rest()
         await named(driver)
-        snap(driver.app, "break-120x40")
+        snap(driver.app, f"break-120x40-{theme}")
 
 
-async def test_graph() -> None:
-    async with opened(DEMO) as driver:
-        driver.browser.go("0:0/0:dynamo_output_graph")
-        await driver.shown("0:0/0:dynamo_output_graph")
-        await driver.press("tab", "j", "j", "j", "l", "l")
-        await driver.until(lambda: "md5 ✓" in driver.browser.document_view.document.badge)
-        await named(driver)
-        snap(driver.app, "graph-120x40")
-
-
-async def test_tree_on_a_narrow_screen() -> None:
-    async with opened(DEMO, size=(80, 24)) as driver:
+@pytest.mark.parametrize("theme", ["dark", "mono"])
+async def test_tree_on_a_narrow_screen(theme: str) -> None:
+    async with opened(DEMO, size=(80, 24), theme=theme) as driver:
         await driver.press("j")
-        await named(driver)
-        snap(driver.app, "tree-80x24")
+        await driver.until(lambda: "Model.forward" in screen_text(driver.app))
+        snap(driver.app, f"tree-80x24-{theme}")
 
 
-async def test_help() -> None:
-    async with opened(BREAKS) as driver:
-        await driver.press("question_mark")
-        snap(driver.app, "help-120x40")
+async def test_selected_lines() -> None:
+    async with opened(DEMO, size=(80, 24), theme="ansi-dark") as driver:
+        await graph(driver)
+        await driver.press("j", "j", "V", "j", "j", "j")
+        snap(driver.app, "selection-80x24-ansi-dark")
 
 
-async def test_colours_of_the_terminal() -> None:
+@pytest.mark.parametrize("theme", ["light", "mono"])
+async def test_search(theme: str) -> None:
+    async with opened(DEMO, theme=theme) as driver:
+        await graph(driver)
+        await driver.press("slash")
+        await driver.type("linear")
+        await driver.press("enter")
+        await driver.until(lambda: driver.browser.document_view.hits == "1/11")
+        snap(driver.app, f"search-120x40-{theme}")
+
+
+async def test_timing() -> None:
     async with opened(DEMO, theme="ansi-dark") as driver:
-        await driver.press("g")
-        await driver.press("e")
-        await driver.rest()
+        await driver.press("8")
+        await driver.until(lambda: "By function" in screen_text(driver.app))
         await named(driver)
-        snap(driver.app, "ansi-dark-120x40")
+        snap(driver.app, "timing-120x40-ansi-dark")
+
+
+async def test_provenance() -> None:
+    async with opened(TRACES / "torch-2.13" / "train", size=(200, 60)) as driver:
+        driver.browser.go("0/0")
+        await driver.shown("0/0")
+        await driver.press("p")
+        await driver.until(lambda: "nodes mapped" in screen_text(driver.app) and "inductor_output_code" in screen_text(driver.app))
+        await driver.press("full_stop")
+        views = [view for view in driver.app.screen.query(MarkedView) if view.display]
+        await driver.until(lambda: any(view.matches for view in views) and all(view.document.complete for view in views))
+        await driver.pilot.pause()
+        snap(driver.app, "provenance-200x60-dark")

@@ -35,7 +35,7 @@ def test_what_is_wrong_is_told_and_the_rest_counts(tmp_path: Path) -> None:
     config = read(path, 'theme = "pink"\nmouse = 3\ncolour = 1\nascii = true\n[keys]\n"app.fly" = "f"\n"app.help" = 7\n')
     assert config.ascii is True and config.theme == "auto" and config.mouse is True and config.keys == {}
     assert [problem.removeprefix(str(path)) for problem in config.problems] == [
-        ", line 1: theme: must be one of auto, dark, light, ansi-dark, ansi-light, mono, not 'pink'; ignored",
+        ", line 1: theme: must be one of auto, dark, light, high-contrast, ansi-dark, ansi-light, mono, not 'pink'; ignored",
         ", line 2: mouse: must be a bool, not 3; ignored",
         ", line 3: colour: no such setting (there are theme, mouse, ascii, keys); ignored",
         ", line 6: app.fly: no such command (tltui's help lists them); ignored",

@@ -72,6 +72,8 @@ CASES = [
     (b"\x1b[" + b"1;" * 2000 + b"\x1b[Aj", ["up", "j"]),
     (b"\x1b[99x\x1b[?5;5;5;5w\x1b[=1!zj", ["j"]),
     (b"\x1b[12\x18j\x1b[12\xe9k", ["j", "k"]),
+    (b"\x1b[48;30;100;0;0t\x1b[<0;5;6Mj", ["Resize", "MouseDown 1 4,5", "j"]),
+    (b"\x1b[48;30;100;300;1000t\x1b[<0;51;66Mj", ["Resize", "MouseDown 1 5,6", "j"]),
     (b"\x1b[48;0;0;0;0t\x1b[48;99999999;99999999;1;1tj", ["j"]),
     # pastes
     (b"\x1b[200~one\rtwo\x1b[201~j", ["paste one\rtwo", "j"]),

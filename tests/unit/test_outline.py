@@ -220,3 +220,9 @@ def test_back_over_the_artifacts_and_from_another_compile() -> None:
         back.append(at)
     assert back == forth[::-1]
     assert next_artifact(compile_, next_artifact(other, None)) == forth[0], "one of another compile: begin"
+
+
+def test_ranks_are_set_off_from_their_compiles() -> None:
+    ranks = children(root(demo()))
+    assert [label(node).rule for node in ranks] == ["─"] * len(ranks)
+    assert {label(node).rule for node in children(ranks[0])} == {""}

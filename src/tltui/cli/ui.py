@@ -34,7 +34,7 @@ def ui_parser() -> Parser:
     what = "The terminal workbench for torch.compile. PATH is a directory of TORCH_TRACE logs, or such logs."
     parser = Parser("", what, f"commands (tltui COMMAND --help):\n{listed}\n\n{EXAMPLES}")
     add_paths(parser)
-    parser.add_argument("--theme", metavar="NAME", help="auto, dark, light, ansi-dark, ansi-light or mono")
+    parser.add_argument("--theme", metavar="NAME", help="auto, dark, light, high-contrast, ansi-dark, ansi-light or mono")
     parser.add_argument("--no-mouse", action="store_true", default=None, help="leave the mouse to the terminal")
     parser.add_argument("--version", action="version", version=f"tltui {__version__}")
     return parser

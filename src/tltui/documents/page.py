@@ -11,14 +11,10 @@ from tltui.text import cut, tokens
 from tltui.text.document import Builder, Options, Piece
 from tltui.text.resume_names import short
 from tltui.text.sanitize import sanitize
+from tltui.text.script import OWN
 from tltui.text.width import cells as wide
 
-_ASCII = str.maketrans({
-    "⋯": "~", "−": "-",
-    "…": "~", "·": "-", "→": ">", "↻": "~", "▇": "#", "▏": "|", "–": "-", "×": "x", "⊃": ">", "‹": "<", "›": ">",
-    "↩": "<-", "↳": "`",
-    "▸": ">", "≥": ">", "µ": "u", "✗": "x", "✓": "+", "⚑": "!", "∅": "0", "↔": "=", "├": "+", "└": "`", "│": "|",
-})  # fmt: skip
+_ASCII = OWN | {ord("↩"): "<-"}
 _WORD = re.compile(r"\s*\S+\s*")
 COLUMN, LAST = 6, 16
 """Cells that are left of a column, and of the last one while others can give way."""

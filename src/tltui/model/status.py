@@ -80,7 +80,7 @@ TABLE: dict[Status, Row] = {
 }  # fmt: skip
 DEFAULT_LIMIT = 8
 """Compiles of a function that torch keeps unless the limit is set (`cache_size_limit`, since torch 2.7 `recompile_limit`)."""
-RECOMPILE_GLYPH, ASCII_RECOMPILE = "↻", "~"
+RECOMPILE_GLYPH, ASCII_RECOMPILE = "↻", "r"
 
 
 def glyph(status: Status | None, ascii_: bool = False) -> str:

@@ -107,7 +107,7 @@ class CompareScreen(PanesScreen[str]):
         for as_stored in (True, False) if is_large and not raw else (raw,):
             found = artifact_difference(*self.artifacts, raw=as_stored)
             memo: Memo = {}
-            sides = sides_of(found, self._refs, set(), memo, self.ascii_only)
+            sides = sides_of(found, self._refs, set(), memo)
             self.answer(partial(self._compared, found, sides, memo, as_stored != raw))
             yield None
 
@@ -145,7 +145,7 @@ class CompareScreen(PanesScreen[str]):
     def _lay_out(self, sides: Sides | None = None) -> None:
         """Show both halves, made anew where they are not given."""
         assert self._found is not None
-        self.sides = sides = sides or sides_of(self._found, self._refs, self._opened, self._memo, self.ascii_only)
+        self.sides = sides = sides or sides_of(self._found, self._refs, self._opened, self._memo)
         changed = _changed_lines(sides)
         with self.following():
             for place, view in enumerate((self.view(True), self.view(False))):
@@ -252,7 +252,7 @@ class CompareScreen(PanesScreen[str]):
     def action_export(self) -> None:
         """To a file: the page, or the patch."""
         left, right = self.artifacts
-        options = Options(raw=self._raw, ascii=self.ascii_only)
+        options = Options(raw=self._raw)
         output = Output(partial(artifact_page, self.ref, f"{left.ref} ↔ {right.ref}", left, right, options))
         name = safe_name(f"{left.ref}_{right.ref}", ".patch" if self._raw else ".txt")
         self.ask_where("write the patch to" if self._raw else "write the comparison to", output, name)

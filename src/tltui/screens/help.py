@@ -60,8 +60,9 @@ def help_document(ascii_only: bool, config: Config, width: int = 80) -> TextDocu
         _explain(page, [(example, tokens.LABEL)], meaning, EXAMPLE)
     page.heading("Settings")
     page.say(str(config_path()), "  ")
-    for line in ('theme = "auto"   # auto, dark, light, ansi-dark, ansi-light, mono', "mouse = true", "ascii = false",
-                 "[keys]", '"app.next_error" = ["e", "f8"]'):  # fmt: skip
+    page.add(('    theme = "auto"', tokens.DIM))
+    page.say("auto, dark, light, high-contrast, ansi-dark, ansi-light, mono", "    # ", tokens.DIM)
+    for line in ("mouse = true", "ascii = false", "[keys]", '"app.next_error" = ["e", "f8"]'):
         page.add(("    " + line, tokens.DIM))
     for problem in config.problems:
         page.say(problem, "  ", tokens.WARN)

@@ -157,7 +157,7 @@ class MainScreen(Workbench[None]):
         view = self.document_view
         # a hidden pane has no width yet: what it will have is the screen's without gutter and scroll bar
         width = view.text_width if view.size.width else self.size.width - 4
-        return Options(width=max(width, 40), sort=self.sort, raw=self.raw, ascii=self.ascii_only)
+        return Options(width=max(width, 40), sort=self.sort, raw=self.raw)
 
     def request(self, ref: str) -> Request:
         """What is to be shown at an address."""

@@ -122,7 +122,7 @@ class ProvenanceScreen(PanesScreen[None]):
     # loading
 
     def _load(self, number: int, wanted: int | None = None) -> None:
-        options = Options(width=max(self.size.width // max(self._count(), 1) - 8, 40), ascii=self.ascii_only)
+        options = Options(width=max(self.size.width // max(self._count(), 1) - 8, 40))
         self.scheduler.drop(self)
         self.scheduler.do(self._read(number, wanted, self._found, options), owner=self, fault=self._failed)
 

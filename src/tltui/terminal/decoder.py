@@ -271,10 +271,17 @@ class Decoder:
             is_good = getattr(self._parser._awaiting, "timeout", None) is None
         except Exception:
             is_good = False
+        self._check_pixels()
         if not is_good:
             old, self._parser = self._parser, XTermParser()
             for name in ("last_x", "last_y", "mouse_pixels", "terminal_size", "terminal_pixel_size"):
                 setattr(self._parser, name, getattr(old, name))
+
+    def _check_pixels(self) -> None:
+        """A terminal that does not know how many pixels it has tells the mouse in cells."""
+        size, pixels = self._parser.terminal_size, self._parser.terminal_pixel_size
+        if size is not None and pixels is not None and not (0 < size[0] <= pixels[0] and 0 < size[1] <= pixels[1]):
+            self._parser.terminal_pixel_size = None
 
     def _add(self, messages: Iterable[Message], found: list[Message]) -> None:
         found += [message for message in messages if _is_sane(message)]
@@ -288,7 +295,5 @@ def _is_sane(message: Message) -> bool:
     if isinstance(message, events.MouseEvent):
         return 0 <= message.x < FARTHEST and 0 <= message.y < FARTHEST
     if isinstance(message, events.Resize):
-        pixels = message.pixel_size
-        is_real = 0 < message.size.width <= FARTHEST and 0 < message.size.height <= FARTHEST
-        return is_real and (pixels is None or (pixels.width >= message.size.width and pixels.height >= message.size.height))
+        return 0 < message.size.width <= FARTHEST and 0 < message.size.height <= FARTHEST
     return True

@@ -79,22 +79,28 @@ class TerminalDriver(LinuxDriver):
         decoder = Decoder()
         heard = time.monotonic()
         while not self.exit_event.is_set():
+            data = None
             if select.select([self.fileno], [], [], TICK)[0]:
-                try:
-                    data = os.read(self.fileno, 1 << 16)
-                except OSError:
-                    data = b""
+                heard = time.monotonic()
+                data = self._read()
                 if not data:
                     self._gone()
                     return
-                heard = time.monotonic()
-                try:
+            try:
+                if data is not None:
                     self._take(decoder.feed(data))
-                except Exception as error:  # a fault of ours costs these bytes
-                    decoder = Decoder()
-                    self._tell(partial(self._app._handle_exception, error))
-            elif decoder.is_waiting:
-                self._take(decoder.silence(time.monotonic() - heard))
+                elif decoder.is_waiting:
+                    self._take(decoder.silence(time.monotonic() - heard))
+            except Exception as error:  # a fault of ours costs these bytes
+                decoder = Decoder()
+                self._tell(partial(self._app._handle_exception, error))
+
+    def _read(self) -> bytes:
+        """What has come; nothing where the terminal is not there any more."""
+        try:
+            return os.read(self.fileno, 1 << 16)
+        except OSError:
+            return b""
 
     def _take(self, messages: list[Message]) -> None:
         for message in messages:

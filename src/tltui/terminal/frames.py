@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from typing import Any
 
 from rich.console import RenderableType
@@ -23,6 +24,11 @@ from tltui.terminal.picture import Picture
 SOON = 0.1
 """Seconds after which a terminal of the same size is drawn anew when something has happened to it."""
 
+TOGETHER = 0.25
+"""Seconds for which keys that are waiting hold up a frame at most."""
+NEXT_KEY = 0.01
+"""Seconds until it is asked again whether some are."""
+
 
 class Frames(App[None]):
     """Draws what differs, one frame at a time."""
@@ -31,6 +37,7 @@ class Frames(App[None]):
         super().__init__(driver_class=TerminalDriver, **options)
         self.picture = Picture(self.console._color_system, erases_in_color=erases_in_color())
         self._flow = Flow()
+        self._drawn = 0.0
         self._later: asyncio.TimerHandle | None = None
         self._anew: asyncio.TimerHandle | None = None
 
@@ -42,7 +49,7 @@ class Frames(App[None]):
         self.picture.forget()
 
     def terminal_changed(self) -> None:
-        """It has another size, or somebody else has done something to it."""
+        """It has another size, which Textual will find out, or somebody else has done something to it."""
         self.picture.forget()
         if self._anew is None:
             self._anew = asyncio.get_running_loop().call_later(SOON, self._draw_anew)
@@ -63,10 +70,13 @@ class Frames(App[None]):
         try:
             if renderable is not None:
                 self._take(renderable)
-            if not self._batch_count:
-                self.draw()
         except Exception as error:
             self._handle_exception(error)
+        else:
+            if not self._batch_count:
+                self.draw()
+            elif self._later is None:  # the batch may end without another frame
+                self._later = asyncio.get_running_loop().call_later(SOON, self.draw)
         finally:
             self.post_display_hook()
 
@@ -77,6 +87,7 @@ class Frames(App[None]):
             left, top, width, height = update.region
             if (width, height) != (picture.width, picture.height):
                 picture.resize(width, height)
+                self._settled()
             for y, strips in enumerate(update.strips, top):
                 x = left
                 for strip in strips:
@@ -91,22 +102,35 @@ class Frames(App[None]):
     def draw(self) -> None:
         """Send what the terminal does not show yet, now or when it is done with the frame before."""
         driver = self._driver
-        if not isinstance(driver, TerminalDriver) or not self._running or self._closed or self._exit:
+        if not isinstance(driver, TerminalDriver) or not self._running or self._closed or self._exit or self._anew is not None:
             return
         if self._later is not None:
             self._later.cancel()
             self._later = None
-        if seconds := self._flow.wait():
+        if seconds := self._flow.wait() or self._for_keys():
             self._later = asyncio.get_running_loop().call_later(seconds, self.draw)
             return
-        changes = self.picture.changes()
-        if not changes:
+        try:
+            changes = self.picture.changes()
+        except Exception as error:
+            self._handle_exception(error)
             return
-        x, y = self.screen.outer_size.clamp_offset(self.cursor_position)
-        changes += f"\x1b[{y + 1};{x + 1}H"
-        driver.write(f"{SYNC_START}{changes}{SYNC_END}" if self._sync_available else changes)
-        if self._flow.drawn():
-            driver.ask()
+        if changes:
+            x, y = self.cursor_position
+            changes += f"\x1b[{min(y, self.picture.height - 1) + 1};{min(x, self.picture.width - 1) + 1}H"
+            self._drawn = time.monotonic()
+            driver.write(f"{SYNC_START}{changes}{SYNC_END}" if self._sync_available else changes)
+            if self._flow.drawn():
+                driver.ask()
+
+    @property
+    def keys_wait(self) -> bool:
+        """Whether keys have come that were not taken yet."""
+        return False
+
+    def _for_keys(self) -> float:
+        """Seconds to wait because the frame would be an old one before it is drawn: what is typed at once is drawn together."""
+        return NEXT_KEY if self.keys_wait and time.monotonic() - self._drawn < TOGETHER else 0.0
 
     def redraw(self) -> None:
         """Have Textual paint everything, and draw it whatever the terminal shows."""
@@ -114,8 +138,14 @@ class Frames(App[None]):
         self.refresh(layout=True)
 
     def _draw_anew(self) -> None:
-        self._anew = None
+        self._settled()
         self.draw()
+
+    def _settled(self) -> None:
+        """What happened to the terminal is over."""
+        if self._anew is not None:
+            self._anew.cancel()
+            self._anew = None
 
 
 def erases_in_color() -> bool:

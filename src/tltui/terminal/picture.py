@@ -228,7 +228,7 @@ def _cut(row: list[str], x: int) -> None:
 
 def _is_odd(texts: Sequence[str]) -> bool:
     """Whether not each text of a row is one character in one cell."""
-    return "" in texts or max(map(len, texts)) > 1
+    return "" in texts or max(map(len, texts), default=1) > 1
 
 
 def _spans(row: Row, before: Row) -> list[tuple[int, int]]:

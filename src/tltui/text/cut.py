@@ -12,12 +12,13 @@ Widths are cells of the terminal. The mark of what is left out, `…`, counts.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tltui.text.width import ELLIPSIS, cells, crop, crop_left
 
 _SHAPE = re.compile(r"\w* ?[\[(][su]?\d+[],)* +-].*")
 _PATH = re.compile(r"[^\s/]*(?:/[^\s/]+)+")
+ROUNDS = 3
 AROUND = 2
 """Characters that stay before the part in which texts differ."""
 
@@ -91,22 +92,37 @@ def piece(text: str, width: int) -> str:
 
 def apart(texts: Sequence[str], width: int, cut: Callable[[str, int], str] = name) -> list[str]:
     """Texts that stand below each other, cut by `cut`; those that would look alike and are not, by what tells most apart."""
-    shown = [cut(text, width) for text in texts]
-    alike: dict[str, dict[str, None]] = {}
-    for text, said in zip(texts, shown, strict=True):
-        alike.setdefault(said, {})[text] = None
-    told: dict[str, str] = {}
-    for same in alike.values():
-        if len(same) > 1:
-            told.update(_told_apart(list(same), width))
-    return [told.get(text, said) for text, said in zip(texts, shown, strict=True)] if told else shown
+    shown = {text: cut(text, width) for text in texts}
+    for _ in range(ROUNDS):  # told from its like a text may come to look like another one
+        for same in _alike(shown):
+            shown.update(_told_apart(same, width))
+    taken = set(shown.values())
+    for same in _alike(shown):
+        first = _first(same)
+        for text in same[1:]:  # each by itself
+            ways = (way(text, width, first) for way in WAYS)
+            shown[text] = next((way for way in ways if way not in taken), shown[text])
+            taken.add(shown[text])
+    return [shown[text] for text in texts]
+
+
+def _alike(shown: Mapping[str, str]) -> list[list[str]]:
+    """The texts of which several look the same."""
+    found: dict[str, list[str]] = {}
+    for text, said in shown.items():
+        found.setdefault(said, []).append(text)
+    return [texts for texts in found.values() if len(texts) > 1]
 
 
 def _told_apart(texts: list[str], width: int) -> dict[str, str]:
-    """The same texts, cut in that way of which most of them differ."""
+    """The same texts, cut in that way of which most of them differ; those of which it does not tell are looked at by themselves."""
     first = _first(texts)
-    ways = [dict(zip(texts, (way(text, width, first) for text in texts), strict=True)) for way in WAYS]
-    return max(ways, key=lambda way: len(set(way.values())))
+    ways = [{text: way(text, width, first) for text in texts} for way in WAYS]
+    told = max(ways, key=lambda way: len(set(way.values())))
+    for same in _alike(told):
+        if len(same) < len(texts):
+            told.update(_told_apart(same, width))
+    return told
 
 
 def _first(texts: Sequence[str]) -> int:

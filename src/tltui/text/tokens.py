@@ -49,10 +49,25 @@ ADDED = "added"
 REMOVED = "removed"
 CHANGED = "changed"
 
+# In which phase time went: on every page a phase has the same colour.
+PHASE_DYNAMO = "phase-dynamo"
+PHASE_AUTOGRAD = "phase-autograd"
+PHASE_BACKEND = "phase-backend"
+PHASE_INDUCTOR = "phase-inductor"
+PHASE_CACHE = "phase-cache"
+PHASE_KERNELS = "phase-kernels"
+PHASE_GUARDS = "phase-guards"
+PHASE_OTHER = "phase-other"
+
+PHASES: tuple[str, ...] = (
+    PHASE_DYNAMO, PHASE_AUTOGRAD, PHASE_BACKEND, PHASE_INDUCTOR, PHASE_CACHE, PHASE_KERNELS, PHASE_GUARDS, PHASE_OTHER,
+)  # fmt: skip
+
 ALL: tuple[str, ...] = (
     OK, BREAK, ERROR, EAGER, EMPTY, MISSING, RUNNING, SEEN, WARN, RECOMPILE,
     TITLE, HEADING, LABEL, VALUE, DIM, STRONG, LINK, CONTROL,
     KEYWORD, NAME, DEFINITION, FUNCTION, TYPE, STRING, NUMBER, OPERATOR, COMMENT, ORIGIN, DECORATOR,
     KEY, CONSTANT, EXCEPTION,
     ADDED, REMOVED, CHANGED,
+    *PHASES,
 )  # fmt: skip

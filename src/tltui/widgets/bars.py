@@ -20,6 +20,7 @@ from tltui.text import cut, tokens
 from tltui.text.document import Piece
 from tltui.text.resume_names import short
 from tltui.text.sanitize import sanitize
+from tltui.text.script import script_for
 from tltui.text.width import cells as cell_len
 from tltui.widgets.undrawn import row_by_row
 
@@ -30,8 +31,6 @@ LINE_STYLES = (
 )  # fmt: skip
 """The styles of bars and of the tree. Others look like plain text there: each style of each widget costs a part of a millisecond
 at the start."""
-PLAIN = str.maketrans({"✓": "+", "✗": "x", "·": ".", "…": "~", "→": ">", "←": "<", "↑": "^", "↓": "v", "›": ">"})
-"""What our own words use, for --ascii."""
 
 
 class Bar(Widget, can_focus=False):
@@ -44,6 +43,7 @@ class Bar(Widget, can_focus=False):
     def __init__(self, *, ascii_only: bool = False, id: str | None = None) -> None:  # noqa: A002  (Textual's name for it)
         super().__init__(id=id)
         self._ascii = ascii_only
+        self._script = script_for(ascii_only)
         self._left: Sequence[Piece] = ()
         self._right: Sequence[Piece] = ()
         self._styles: dict[str, Style] = {}
@@ -80,7 +80,7 @@ class Bar(Widget, can_focus=False):
         right = [self._segment(piece) for piece in on_right]
         right_width = sum(segment.cell_length for segment in right)
         room = width - right_width - (1 if right else 0)
-        wanted = sum(cell_len(_text(piece)) for piece in on_left)
+        wanted = sum(self._segment(piece).cell_length for piece in on_left)
         if wanted and (room < width // 3 or (self.LEFT_FIRST and wanted > room)):
             right, right_width, room = [], 0, width
         segments: list[Segment] = []
@@ -88,7 +88,7 @@ class Bar(Widget, can_focus=False):
             segment = self._segment(piece)
             if segment.cell_length > room:
                 shown = cut.end(segment.text, room)
-                segments.append(Segment(shown.translate(PLAIN) if self._ascii else shown, segment.style))
+                segments.append(Segment(self._script.drawn(shown), segment.style))
                 room -= cell_len(shown)
                 break
             segments.append(segment)
@@ -98,8 +98,10 @@ class Bar(Widget, can_focus=False):
 
     def _segment(self, piece: Piece) -> Segment:
         style = "" if isinstance(piece, str) else piece[1]
-        text = short(sanitize(_text(piece)), self._ascii)
-        return Segment(text.translate(PLAIN) if self._ascii else text, self._style(style) if style else None)
+        known = self._style(style) if style else Style.null()
+        if self.rich_style.reverse:  # in reverse video a colour would be a ground: patches
+            known = Style(bold=known.bold)
+        return Segment(self._script.drawn(short(sanitize(_text(piece)), self._ascii)), known)
 
 
 def _text(piece: Piece) -> str:

@@ -21,6 +21,7 @@ from tltui.text import cut
 from tltui.text.document import Document, TextDocument
 from tltui.text.resume_names import short
 from tltui.text.rows import WRAP_CAP, Lines, Row, RowMap
+from tltui.text.script import Script, script_for
 from tltui.text.width import ELLIPSIS
 from tltui.text.width import cells as cell_len
 from tltui.widgets.document_names import Stop, stops
@@ -28,6 +29,9 @@ from tltui.widgets.document_strips import ASCII_MARKS, STYLES, WHOLE, Fragment, 
 from tltui.widgets.sideways import Extent, Sideways
 from tltui.widgets.undrawn import row_by_row
 
+CARET_IN_REVERSE = "caret-in-reverse"
+IN_REVERSE = {"caret": CARET_IN_REVERSE}
+"""What lies over a row in reverse video instead."""
 TITLE_EDGES = 4
 """Cells of the border that a title leaves free at both sides."""
 MARGIN = 12
@@ -89,6 +93,11 @@ class DocumentCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=Fals
         """Line and column of the caret, from 0."""
         return self._cursor_line, self._cursor_column
 
+    @property
+    def script(self) -> Script:
+        """With which characters the document is drawn."""
+        return script_for(self.marks is ASCII_MARKS, self._document.language)
+
     def current_line(self) -> int:
         """The line that the cursor is on, from 0."""
         return self._cursor_line
@@ -147,12 +156,20 @@ class DocumentCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=Fals
             return Strip.blank(self.size.width, self._base_style(""))
         look = self._look(row)
         fragment = self._fragment(row, x)
-        base = self._base_style(look.base)
+        base, flat = self._base_style(look.base), self._is_flat(look.base)
+        if base.reverse:
+            overlays = [(start, end, IN_REVERSE.get(name, name)) for start, end, name in look.overlays]
+            look.overlays = sorted(overlays, key=lambda overlay: overlay[2] == CARET_IN_REVERSE)  # on top
         if look.overlays or look.tail:
-            body = self._painter.covered(fragment, base, look.overlays, look.tail)
+            body = self._painter.covered(fragment, base, look.overlays, look.tail, flat)
         else:
-            body = self._painter.strip(key_of(row, x), fragment, base)
-        return Strip([*self._gutter_segments(row, look, base), *body])
+            body = self._painter.strip(key_of(row, x), fragment, base, flat)
+        return Strip([*self._gutter_segments(row, look, base, flat), *body])
+
+    def _is_flat(self, name: str) -> bool:
+        """Whether a row of this look is drawn in one colour: its ground brings its own, or it is in reverse video."""
+        base = self._base_style(name)
+        return bool(base.reverse) or base.color != self.rich_style.color
 
     def _row_at(self, row: int) -> Row:
         found = self._rows.at(row)
@@ -164,24 +181,29 @@ class DocumentCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=Fals
     def _fragment(self, row: Row, x: int) -> Fragment:
         return self._painter.fragment(self._document, row, x, self.text_width)
 
-    def _gutter_segments(self, row: Row, look: Look, base: Style) -> list[Segment]:
-        is_cursor = look.base == "cursor"
-        style = base + self._component("gutter-cursor" if is_cursor else "gutter")
+    def _gutter_segments(self, row: Row, look: Look, base: Style, flat: bool) -> list[Segment]:
+        style = base if flat else base + self._component("gutter-cursor" if look.base == "cursor" else "gutter")
         is_left = self.scroll_offset.x and self._document.length(row.line)
-        edge = self.marks.onward if row.part else self.marks.before if is_left else " "
+        before = self.marks.onward if row.part else self.marks.before if is_left else " "
         number = ""
         if self.has_numbers:
             number = (str(row.line + 1) if not row.part else "").rjust(self.gutter_width - 3)
-        if look.is_hit or look.sign:
-            sign, name = (self.marks.hit, "hit-mark") if look.is_hit else (look.sign, look.sign_style)
-            return [Segment(sign, base + self._component(name)), Segment(f"{number}{look.fold}{edge}", style)]
-        return [Segment(f" {number}{look.fold}{edge}", style)]
+        sign, name = (self.marks.hit, "hit-mark") if look.is_hit else (look.sign or " ", look.sign_style)
+        if name == "hit-mark" and look.edge:
+            name = look.edge
+        if flat or not (look.is_hit or look.sign or look.edge):
+            return [Segment(f"{sign}{number}{look.fold}{before}", style)]
+        mark = base + self._component(name)
+        if look.base == "match":
+            mark += self._component("match-mark")
+        return [Segment(sign, mark), Segment(f"{number}{look.fold}{before}", style)]
 
     def _look(self, row: Row) -> Look:
         """What lies over a row; `DocumentView` adds hits, selection and folds."""
         look = Look()
         if self._is_cursor(row):
-            look.base = "cursor"
+            look.base = "cursor" if self.has_focus else "cursor-away"
+            look.edge = "edge" if self.has_focus else "edge-away"
             if self.has_focus:
                 stop = self.stop_at_caret()
                 start, end = (stop.start, stop.end) if stop else (self._caret_column, self._caret_column + 1)
@@ -271,6 +293,7 @@ class DocumentCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=Fals
     def _show_document(self, document: Document, rows: RowMap, line: int, column: int, offset: int, x: int) -> None:
         """Replace what is shown; the cursor is on `line`, `offset` rows below the upper edge."""
         self._document, self._rows, self._numbered = document, rows, len(document)
+        self._painter.script = self.script
         self._painter.clear()
         self._wide = self._floor = 0
         self._cursor_line, self._cursor_column = line, column
@@ -283,8 +306,10 @@ class DocumentCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=Fals
         """Title and badge in the upper border. The position is not in it: it changes with each key."""
         document = self._document
         between = " - " if self.marks is ASCII_MARKS else " · "
-        badge = f"{between}{document.badge}" if document.badge else ""
-        title = short(document.title, self.marks is ASCII_MARKS)
+        is_ascii = self.marks is ASCII_MARKS
+        script = script_for(is_ascii)
+        badge = script.drawn(f"{between}{document.badge}") if document.badge else ""
+        title = script.drawn(short(document.title, is_ascii))
         room = self.size.width - TITLE_EDGES - cell_len(badge)
         shown = cut.piece(title, max(room, 0)) if self.size.width else title
         content = Content((shown if shown == title else shown.replace(ELLIPSIS, self.marks.cut)) + badge)
@@ -362,7 +387,7 @@ class DocumentCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=Fals
         start, end = (stop.start, stop.end) if stop else (column, column + 1)
         if self._document.length(self._cursor_line) <= WHOLE:
             text = self._document.line(self._cursor_line).text
-            start, end = cell_len(text[:start]), cell_len(text[:end])
+            start, end = self.script.cells(text[:start]), self.script.cells(text[:end])
         self._wide = max(self._wide, end)
         if end <= width - MARGIN:
             return 0
@@ -427,6 +452,7 @@ class DocumentCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=Fals
         was_empty = not self._drawn_size.height
         offset = self._offset_wanted if was_empty else self._cursor_row() - self.scroll_offset.y
         self._drawn_size, self._offset_wanted = self.size, None
+        self._set_frame()
         self._painter.clear()
         self._set_frame()
         self._width_changed()

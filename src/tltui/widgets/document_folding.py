@@ -151,7 +151,7 @@ class FoldingCanvas(BackgroundCanvas):
         return Wrapped(lines, self.text_width, self._lengths.__getitem__, parts)
 
     def _parts(self, document: Document, width: int, line: int) -> Any:
-        return wrapped(document.line(line, 0, WRAP_CAP).text[:WRAP_CAP], width)
+        return wrapped(document.line(line, 0, WRAP_CAP).text[:WRAP_CAP], width, self.script)
 
     def _measuring(self, document: Document, lines: Sequence[int]) -> Steps:
         """Ask for the lengths of many lines."""

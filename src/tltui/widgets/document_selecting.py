@@ -7,7 +7,6 @@ from typing import Any
 from textual import events
 
 from tltui.text.rows import Row
-from tltui.text.width import fitting
 from tltui.widgets.document_live import LiveCanvas
 from tltui.widgets.document_names import Stop
 from tltui.widgets.document_strips import Look
@@ -76,7 +75,7 @@ class SelectingCanvas(LiveCanvas):
         if row.line < 0:
             return None
         fragment = self._fragment(row, self.scroll_offset.x)
-        return row.line, fragment.first + min(fitting(fragment.text, x - self.gutter_width), fragment.columns)
+        return row.line, fragment.first + min(self.script.fitting(fragment.text, x - self.gutter_width), fragment.columns)
 
     def wheel(self, event: events.MouseEvent, rows: int) -> None:
         """Scroll by the wheel, or leave it to the terminal's owner when the mouse is off."""

@@ -18,16 +18,16 @@ from tltui.text import tokens
 from tltui.text.document import Document, Line
 from tltui.text.rows import WRAP_CAP, Row
 from tltui.text.sanitize import sanitize
-from tltui.text.width import cells as cell_len
-from tltui.text.width import fitting
+from tltui.text.script import REAL, Script
 
 BANDS = 6
 """Colours of bands of lines that belong together (see `MarkedView`)."""
 
 STYLES: tuple[str, ...] = (
     *(f"tok-{name}" for name in tokens.ALL),
-    "cursor", "caret", "selection", "gutter", "gutter-cursor", "fold", "mark", "hit", "hit-current", "hit-mark",
-    "match", "pinned", *(f"band-{number}" for number in range(BANDS)),
+    "cursor", "cursor-away", "edge", "edge-away", "caret", "caret-in-reverse", "selection",
+    "gutter", "gutter-cursor", "fold", "mark", "hit", "hit-current", "hit-mark",
+    "match", "match-mark", "pinned", *(f"band-{number}" for number in range(BANDS)),
 )  # fmt: skip
 """Names of the component classes `document--NAME` that `styles.tcss` gives a look."""
 
@@ -65,6 +65,8 @@ class Look:
     """What lies over a row."""
 
     base: str = ""
+    edge: str = ""
+    """The style of the first cell of the gutter in the row of the cursor."""
     overlays: list[Overlay] = field(default_factory=list)
     fold: str = " "
     is_hit: bool = False
@@ -74,13 +76,13 @@ class Look:
     tail: str = ""
 
 
-def wrapped(text: str, width: int) -> Sequence[int]:
+def wrapped(text: str, width: int, script: Script = REAL) -> Sequence[int]:
     """The columns at which the rows of a text begin when each has `width` cells."""
     if text.isascii():
         return range(0, max(len(text), 1), width)
     starts, at = [0], 0
     while True:
-        step = fitting(text[at : at + 2 * width], width)
+        step = script.fitting(text[at : at + 2 * width], width)
         at += max(step, 1)
         if at >= len(text):
             return starts
@@ -111,6 +113,8 @@ class Painter:
     def __init__(self, style: Callable[[str], Style], mark: str = "…") -> None:
         self._style = style
         self._mark = mark
+        self.script = REAL
+        """How the document is drawn; `clear` when it changes."""
         self._fragments: LRUCache[Key, Fragment] = LRUCache(2048)
         self._strips: LRUCache[Key, Strip] = LRUCache(2048)
         self._styles: dict[tuple[str, ...], Style] = {}
@@ -143,14 +147,14 @@ class Painter:
             first = row.lo
             text = line.text[first : row.hi]
             if x:
-                skipped = min(x, len(text)) if text.isascii() else _columns_to(text, x)
+                skipped = min(x, len(text)) if text.isascii() else self._columns_to(text, x)
                 first, text = first + skipped, text[skipped:]
         else:
             first = row.lo + x
             end = first + width if row.hi is None else min(first + width, row.hi)
             line = document.line(row.line, first, end)
             text = line.text
-        shown = text[: fitting(text, width)]
+        shown = text[: self.script.fitting(text, width)]
         is_inner = row.hi is not None and row.hi < WRAP_CAP  # the line goes on in the next row
         rest = 0 if is_inner else (len(text) if length <= WHOLE else length - first) - len(shown)
         return self._made(line, shown, first, rest, width)
@@ -163,15 +167,19 @@ class Painter:
             if lo < hi:
                 names[lo:hi] = [f"tok-{span.style}"] * (hi - lo)
         for link in line.links:
-            for place in range(max(link.start - first, 0), min(link.end - first, columns)):
-                names[place] = "tok-link"
+            start = max(link.start - first, 0)
+            end = max(min(link.end - first, columns), start)
+            inner = text[start:end]
+            names[start:end] = [""] * (end - start)  # what it is padded with is not underlined
+            start += len(inner) - len(inner.lstrip())
+            names[start : start + len(inner.strip())] = ["tok-link"] * len(inner.strip())
         if rest > 0:
             mark = f"{self._mark} +{rest // 1000} KB" if rest > WHOLE else self._mark
-            columns = fitting(text, max(width - cell_len(mark), 0))
+            columns = self.script.fitting(text, max(width - len(mark), 0))
             text = text[:columns] + mark
             names[columns:] = ["mark"] * len(mark)
         self._spread(text, names)
-        pad = max(width - cell_len(text), 0)
+        pad = max(width - self.script.cells(text), 0)
         last = names[-1] if names and self._spreading(names[-1]) else ""
         each = {name: (name,) for name in {*names, last}}
         return Fragment(line, first, text + " " * pad, tuple(each[name] for name in names + [last] * pad), columns)
@@ -191,25 +199,30 @@ class Painter:
             if names[place] == before:
                 continue
             if (text[place] == " " and self._spreading(before) and self._spreading(names[place])) or (
-                wide and not cell_len(text[place])
+                wide and not self.script.cells(text[place])
             ):
                 names[place] = before
 
-    def strip(self, key: Key, fragment: Fragment, base: Style) -> Strip:
-        """The strip of the fragment that was got with `key`, with nothing over it."""
+    def strip(self, key: Key, fragment: Fragment, base: Style, flat: bool = False) -> Strip:
+        """The strip of the fragment that was got with `key`, with nothing over it; `flat`: in one colour."""
+        if flat:
+            return Strip([Segment(self.script.drawn(fragment.text), base)])
         strip = self._strips.get(key)
         if strip is None:
             strip = self._strips[key] = self._joined(fragment.text, list(fragment.names))
         return strip.apply_style(base)
 
-    def covered(self, fragment: Fragment, base: Style, overlays: Sequence[Overlay], tail: str = "") -> Strip:
+    def covered(
+        self, fragment: Fragment, base: Style, overlays: Sequence[Overlay], tail: str = "", flat: bool = False
+    ) -> Strip:
         """The strip of a fragment with `overlays` on it, later ones on top, and a remark after the text."""
         text = fragment.text
-        names: list[tuple[str, ...]] = list(fragment.names)
+        names: list[tuple[str, ...]] = [()] * len(text) if flat else list(fragment.names)
         if tail and fragment.columns + len(tail) <= len(text) and text[fragment.columns :].isspace():
             end = fragment.columns + len(tail)
             text = text[: fragment.columns] + tail + text[end:]
-            names[fragment.columns : end] = [_FOLD] * len(tail)
+            if not flat:
+                names[fragment.columns : end] = [_FOLD] * len(tail)
         for start, stop, name in overlays:
             for place in range(max(start - fragment.first, 0), min(stop - fragment.first, len(names))):
                 names[place] = (*names[place], name)
@@ -218,7 +231,7 @@ class Painter:
     def _joined(self, text: str, names: list[tuple[str, ...]]) -> Strip:
         if not text.isascii():
             for place in range(1, len(names)):
-                if names[place] != names[place - 1] and not cell_len(text[place]):
+                if names[place] != names[place - 1] and not self.script.cells(text[place]):
                     names[place] = names[place - 1]
         segments: list[Segment] = []
         start, before, style = 0, names[0] if names else (), Style.null()
@@ -227,10 +240,10 @@ class Painter:
                 continue
             before, combined = name, self._combined(name)
             if combined != style and place:  # by look, not by name: one escape sequence for all of it
-                segments.append(Segment(text[start:place], style))
+                segments.append(Segment(self.script.drawn(text[start:place]), style))
                 start = place
             style = combined
-        segments.append(Segment(text[start:], style))
+        segments.append(Segment(self.script.drawn(text[start:]), style))
         return Strip(segments)
 
     def _combined(self, names: tuple[str, ...]) -> Style:
@@ -240,8 +253,7 @@ class Painter:
             self._styles[names] = style
         return style
 
-
-def _columns_to(text: str, cells: int) -> int:
-    """The first column of `text` that is at or right of a number of cells."""
-    column = fitting(text, cells)
-    return column + (cell_len(text[:column]) < cells and column < len(text))
+    def _columns_to(self, text: str, cells: int) -> int:
+        """The first column of `text` that is at or right of a number of cells."""
+        column = self.script.fitting(text, cells)
+        return column + (self.script.cells(text[:column]) < cells and column < len(text))

@@ -1,7 +1,7 @@
 """A document view whose lines carry marks from outside: which lines of other panes they belong to.
 
-Provenance and compare show several documents side by side. What belongs together has a colour and, so that it works
-without colour too, a letter in the gutter.
+Provenance and compare show several documents side by side. What belongs together has a cell of one colour in the gutter and, so
+that it works without colour too, a letter in it. The text keeps its own colours.
 """
 
 from __future__ import annotations
@@ -79,12 +79,8 @@ class MarkedView(DocumentView):
     def _look(self, row: Row) -> Look:
         look = super()._look(row)
         group = self.group_of(row.line)
-        if row.line in self._matches:
-            look.base = "match"
-        elif row.line in self._pinned:
-            look.base = "pinned"
-        elif group is not None and not look.base:
-            look.base = f"band-{group % BANDS}"
-        if group is not None and not row.part:
-            look.sign, look.sign_style = LETTERS[group % len(LETTERS)], "gutter-cursor"
+        if look.base in ("", "cursor-away"):
+            look.base = "match" if row.line in self._matches else "pinned" if row.line in self._pinned else look.base
+        if group is not None:
+            look.sign, look.sign_style = " " if row.part else LETTERS[group % len(LETTERS)], f"band-{group % BANDS}"
         return look

@@ -19,9 +19,10 @@ from textual.strip import Strip
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
+from tltui.text.script import script_for
 from tltui.text.width import cells as cell_len
 from tltui.text.width import crop, fit
-from tltui.widgets.bars import PLAIN, Bar
+from tltui.widgets.bars import Bar
 from tltui.widgets.line_edit import LineEdit
 from tltui.widgets.undrawn import row_by_row
 
@@ -56,16 +57,14 @@ class PromptLine(Bar):
         self.refresh(Region(start, 0, self.size.width - start, 1))
 
     def _question(self, width: int) -> str:
-        end = "~" if self._ascii else "…"
-        text = self.question.translate(PLAIN) if self._ascii else self.question
         room = width if self.edit is None else max(width - LEAST, width // 2)
-        return fit(f" {sanitize(text)} ", room, end)
+        return fit(self._script.drawn(f" {sanitize(self.question)} "), room, self._script.drawn("…"))
 
     @row_by_row
     def render_line(self, y: int) -> Strip:
         """The line."""
         width = self.size.width
-        question, hint = self._question(width), sanitize(f" {self.hint} ") if self.hint else ""
+        question, hint = self._question(width), self._script.drawn(sanitize(f" {self.hint} ")) if self.hint else ""
         segments = [Segment(question, self._component("question"))]
         room = width - cell_len(question)
         if cell_len(hint) > room - (LEAST if self.edit is not None else 0):
@@ -77,14 +76,19 @@ class PromptLine(Bar):
     def _field(self, edit: LineEdit, room: int) -> list[Segment]:
         """The part of the text around the place where one types, in `room` cells."""
         self._first = min(self._first, edit.at)
-        while cell_len(sanitize(edit.text[self._first : edit.at])) >= room and self._first < edit.at:
+        while cell_len(self._typed(self._first, edit.at)) >= room and self._first < edit.at:
             self._first += 1
-        before = crop(sanitize(edit.text[self._first : edit.at]), room - 1)
-        under = sanitize(edit.text[edit.at : edit.at + 1]) or " "
+        before = crop(self._typed(self._first, edit.at), room - 1)
+        under = self._typed(edit.at, edit.at + 1) or " "
         left = room - cell_len(before) - cell_len(under)
-        behind = crop(sanitize(edit.text[edit.at + 1 :]), left)
+        behind = crop(self._typed(edit.at + 1, edit.at + 1 + left), left)
         blank = " " * max(left - cell_len(behind), 0)
         return [Segment(before), Segment(under, self._component("cursor")), Segment(behind + blank)]
+
+    def _typed(self, lo: int, hi: int) -> str:
+        """How characters `lo` to `hi` of what is typed are drawn."""
+        assert self.edit is not None
+        return script_for(self._ascii, "typed").drawn(sanitize(self.edit.text[lo:hi]))
 
     def _component(self, name: str) -> Style:
         return self.get_component_rich_style(f"prompt--{name}", partial=True, default=Style.null())

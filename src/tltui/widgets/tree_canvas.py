@@ -26,7 +26,7 @@ from tltui.model.run import Run
 from tltui.text import cut, tokens
 from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
-from tltui.text.width import ELLIPSIS
+from tltui.text.script import script_for
 from tltui.text.width import cells as cell_len
 from tltui.widgets.bars import LINE_STYLES
 from tltui.widgets.sideways import Extent, Sideways
@@ -58,7 +58,11 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
     ALLOW_SELECT = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"tree--tok-{name}" for name in LINE_STYLES} | {
         "tree--cursor",
+        "tree--cursor-away",
+        "tree--edge",
+        "tree--edge-away",
         "tree--fold",
+        "tree--rule",
     }
 
     def __init__(
@@ -74,6 +78,7 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
         self.names = FunctionNames()
         self._mouse = self.mouse_scrolls = mouse
         self._ascii = ascii_only
+        self._script = script_for(ascii_only)
         self._cursor = 0
         self.is_held = False
         """Whether somebody has used it: until then the tree fills from its first row on, and nothing is held."""
@@ -208,12 +213,19 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
         drawn = self._drawn[y] = self._said(y)
         if drawn is None:
             return Strip.blank(width, base)
+        away = "" if self.has_focus else "-away"
         if drawn.is_cursor:
-            base += self._style("cursor")
-        if not self._left:
-            return Strip(self._segments(drawn, width)).apply_style(base)
-        rest = Strip(self._segments(drawn, width + self._left)).crop(self._left + 1, width + self._left)
-        return Strip([Segment("<" if self._ascii else "‹", self._style("fold")), *rest]).apply_style(base)
+            base += self._style(f"cursor{away}")
+        segments = self._segments(drawn, width + self._left)
+        if self._left:
+            rest = Strip(segments).crop(self._left + 1, width + self._left)
+            segments = [Segment(self._script.drawn("‹"), self._style("fold")), *rest]
+        if base.reverse or base.color != self.rich_style.color:  # such a ground brings its own ink
+            return Strip([Segment("".join(segment.text for segment in segments), base)])
+        if drawn.is_cursor:
+            first, *others = (segment for segment in segments if segment.text)
+            segments = [Segment(first.text[:1], self._style(f"edge{away}")), Segment(first.text[1:], first.style), *others]
+        return Strip(segments).apply_style(base)
 
     def extent(self) -> Extent:
         """How much of the rows in sight is shown."""
@@ -228,9 +240,9 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
     def _segments(self, drawn: Drawn, width: int) -> list[Segment]:
         """The label in `width` cells: indentation and mark, left, as much of the detail as fits, right."""
         said = drawn.said
-        right = [(sanitize(_text(piece)), _style_of(piece)) for piece in said.right]
+        right = [(self._drawn_text(piece), _style_of(piece)) for piece in said.right]
         right_width = sum(cell_len(text) for text, _ in right)
-        left_pieces = [(sanitize(_text(piece)), _style_of(piece)) for piece in said.left]
+        left_pieces = [(self._drawn_text(piece), _style_of(piece)) for piece in said.left]
         left_width = sum(cell_len(text) for text, _ in left_pieces)
         lead = " " * (INDENT * max(drawn.depth - 1, 0))
         room = width - len(lead) - 2
@@ -241,27 +253,31 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
             if min(left_width, room // 2) + right_width + 1 > room:
                 right, right_width = [], 0
         segments = [Segment(lead), Segment(drawn.mark + " ", self._style("fold"))]
-        detail = [(sanitize(_text(piece)), _style_of(piece)) for piece in said.detail]
+        detail = [(self._drawn_text(piece), _style_of(piece)) for piece in said.detail]
         left = room - right_width - (1 if right else 0)
         for number, (text, style) in enumerate((*left_pieces, *detail)):
             if number >= len(left_pieces) and left < min(PLACE, cell_len(text)):
                 break
-            shown = cut.piece(text, max(left, 0))
-            if self._ascii and shown != text:
-                shown = shown.replace(ELLIPSIS, "~")
+            shown = self._script.drawn(cut.piece(text, max(left, 0)))
             left -= cell_len(shown)
             segments.append(Segment(shown, self._style(f"tok-{style}") if style else None))
             if left <= 0:
                 break
-        segments.append(Segment(" " * (max(left, 0) + (1 if right else 0))))
+        blanks = max(left, 0) + (1 if right else 0)
+        if said.rule and blanks > 2:
+            segments += [Segment(" "), Segment(self._script.drawn(said.rule) * (blanks - 2), self._style("rule")), Segment(" ")]
+        else:
+            segments.append(Segment(" " * blanks))
         segments += [Segment(text, self._style(f"tok-{style}") if style else None) for text, style in right]
         return segments
+
+    def _drawn_text(self, piece: Piece) -> str:
+        return self._script.drawn(sanitize(_text(piece)))
 
     def _mark(self, row: OutlineRow) -> str:
         if not row.node.expandable:
             return " "
-        is_open = row.node.key in self.outline.open
-        return ("v" if is_open else ">") if self._ascii else ("▾" if is_open else "▸")
+        return self._script.drawn("▾" if row.node.key in self.outline.open else "▸")
 
     def _ask_names(self) -> None:
         """Names of functions are wanted."""

@@ -34,6 +34,11 @@ class TypeAhead(App[None]):
         self._key_at_work = 0  # number of the key that is being handled, 0 for none
         self._keys_taken = 0
 
+    @property
+    def keys_wait(self) -> bool:
+        """Whether keys have come that were not taken yet."""
+        return bool(self._typed)
+
     async def on_event(self, event: events.Event) -> None:
         """Every event comes through here, a key once more after the widgets had it."""
         if not isinstance(event, (events.Key, events.Paste)) or event.is_forwarded:

@@ -123,6 +123,6 @@ def _rung(page: Page, compile_: Compile, reasons: list[str]) -> None:
     page.add(*pieces)
     for n, reason in enumerate(reasons[:REASONS_SHOWN]):
         lead = "because " if n == 0 else "    and "
-        page.add("      ", (lead, tokens.LABEL), fmt.clip(sanitize(fmt.one_line(reason)), page.width - 14))
+        page.add("      ", (lead, tokens.LABEL), page.clip(sanitize(fmt.one_line(reason)), page.width - 14))
     if (more := len(reasons) - REASONS_SHOWN) > 0:
         page.add("          ", (f"and {fmt.plural(more, 'earlier compile')} more did not fit either", tokens.DIM))

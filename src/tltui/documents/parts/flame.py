@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 
-from tltui.analyses.timing.phases import AUTOGRAD, BACKEND, Phase, group_of
+from tltui.analyses.timing.phases import AUTOGRAD, BACKEND, group_of
 from tltui.analyses.timing.results import Bar, Flame, Timing
 from tltui.documents import format as fmt
 from tltui.documents.page import BAR, Page
@@ -25,7 +25,7 @@ TIME, SHARE = 8, 5
 
 def add_flames(page: Page, timing: Timing) -> None:
     """One section for each time in which something was compiled."""
-    styles = phase_styles(timing.phases)
+    phases = {phase.name for phase in timing.phases}
     before: Flame | None = None
     for flame in timing.flames:
         what = "Backward" if flame.title == "backward" else "Flame" if before is None else f"Then {flame.title}"
@@ -33,21 +33,16 @@ def add_flames(page: Page, timing: Timing) -> None:
         if before is not None:
             gap = (flame.start - before.start) / 1e6 - before.seconds
             page.say(f"began {fmt.seconds(max(gap, 0.0))} after the end of the one before", "  ", tokens.DIM)
-        _Drawing(page, flame, styles).draw()
+        _Drawing(page, flame, phases).draw()
         before = flame
 
 
-def phase_styles(phases: Sequence[Phase]) -> dict[str, str]:
-    """Phase → style, the same as in the bar above."""
-    return {phase.name: PHASE_STYLES[n % len(PHASE_STYLES)] for n, phase in enumerate(phases)}
-
-
 class _Drawing:
-    def __init__(self, page: Page, flame: Flame, styles: Mapping[str, str]) -> None:
+    def __init__(self, page: Page, flame: Flame, phases: Collection[str]) -> None:
         self.page = page
         self.flame = flame
         self.bars = flame.bars[:LEFT_OUT]
-        self.styles = styles
+        self.phases = phases
         self.whole = max(flame.seconds, 1e-9)
         self.children = _children(self.bars)
         self.step = 2 if page.width >= 100 else 1
@@ -118,9 +113,9 @@ class _Drawing:
 
     def _style(self, name: str) -> str:
         phase = group_of(name)
-        if phase == AUTOGRAD and AUTOGRAD not in self.styles:
+        if phase == AUTOGRAD and AUTOGRAD not in self.phases:
             phase = BACKEND
-        return self.styles.get(phase, tokens.DIM)
+        return PHASE_STYLES.get(phase, tokens.PHASE_OTHER)
 
 
 def _seconds(bar: Bar) -> str:

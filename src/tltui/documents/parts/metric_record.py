@@ -90,7 +90,7 @@ def add_names(page: Page, names: Sequence[str], what: str) -> None:
 
 
 def _field(page: Page, field: Field, ref: str, width: int, found: CompileMetrics) -> None:
-    name = fmt.clip_middle(sanitize(field.name), width)
+    name = page.clip_middle(sanitize(field.name), width)
     head: list[Piece] = ["    ", (name, tokens.NAME), " " * (width - len(name)), "  "]
     room = page.width - width - 6
     if isinstance(field.value, (dict, list)) and field.value:
@@ -201,7 +201,7 @@ def add_entries(page: Page, entries: Sequence[tuple[str, Any]], indent: str) -> 
         elif not key:
             page.say(sanitize(item if isinstance(item, str) else as_json(item)), indent)
         else:
-            name = fmt.clip_middle(sanitize(key), width)
+            name = page.clip_middle(sanitize(key), width)
             lines = fmt.wrap(sanitize(as_json(item)), page.width - len(indent) - width - 2) or [""]
             for n, line in enumerate(lines):
                 page.add(indent, (name.ljust(width) if n == 0 else " " * width, tokens.KEY if n == 0 else ""), "  ", line)

@@ -108,7 +108,7 @@ class RecompileLines:
             link += ["  ", (f"{fmt.count(more)} more", tokens.LINK, str(parse_ref(found.ref).at("recompiles")))]
         used = sum(len(piece if isinstance(piece, str) else piece[0]) for piece in (*head, *link))
         said = change_of(reason) or said_of(reason)
-        self.page.add(*head, (fmt.clip(fmt.one_line(sanitize(said)), max(self.page.width - used, 8)), tokens.VALUE), *link)
+        self.page.add(*head, (self.page.clip(fmt.one_line(sanitize(said)), max(self.page.width - used, 8)), tokens.VALUE), *link)
 
     def add(self, found: Explained) -> None:
         """`[0/0] → [0/1]   1.42 s   tensor size   x dim 0   3 → 5   guard`, and what else there is."""

@@ -9,7 +9,7 @@ from tltui.analyses.problems.failures import Failure
 from tltui.analyses.prose.break_reason import Reason, own_hints
 from tltui.analyses.recompiles.reasons import Became, Recompile, RecompileReason
 from tltui.analyses.stacks.stacks import StackFrame
-from tltui.analyses.timing.phases import Phase
+from tltui.analyses.timing.phases import ORDER, Phase
 from tltui.documents import format as fmt
 from tltui.documents.page import BAR, BAR_END, Page
 from tltui.documents.parts.stacks import add_stack, inside, whose_line
@@ -230,7 +230,8 @@ def became(change: Became) -> str:
     return f"torch marked {what} as dynamic: it was {change.before}, then {change.now}"
 
 
-PHASE_STYLES = (tokens.FUNCTION, tokens.STRING, tokens.NUMBER, tokens.KEYWORD, tokens.TYPE, tokens.NAME)
+PHASE_STYLES = dict(zip(ORDER, tokens.PHASES, strict=True))
+"""Phase → its style, the same on every page."""
 
 
 def add_time(page: Page, phases: Sequence[Phase], indent: str = "  ") -> None:
@@ -239,15 +240,14 @@ def add_time(page: Page, phases: Sequence[Phase], indent: str = "  ") -> None:
     if not phases or total <= 0:
         return
     shown = [phase for phase in phases if phase.seconds >= 0.0005] or list(phases)
-    styles = {phase.name: PHASE_STYLES[n % len(PHASE_STYLES)] for n, phase in enumerate(phases)}
     pieces: list[Piece] = []
     for n, phase in enumerate(shown):
         gap = "   " if n + 1 < len(shown) else ""
-        pieces += [(phase.name, styles[phase.name]), f" {fmt.seconds(phase.seconds)}{gap}"]
+        pieces += [(phase.name, PHASE_STYLES[phase.name]), f" {fmt.seconds(phase.seconds)}{gap}"]
     _add_pairs(page, pieces, indent)
     bar: list[Piece] = [indent]
     for phase, cells in zip(shown, shares([p.seconds for p in shown], min(page.width, 102) - len(indent)), strict=True):
-        bar += [(BAR_END, tokens.DIM), (BAR * cells, styles[phase.name])]
+        bar += [(BAR_END, tokens.DIM), (BAR * cells, PHASE_STYLES[phase.name])]
     page.add(*bar, (BAR_END, tokens.DIM))
 
 

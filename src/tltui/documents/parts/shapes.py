@@ -171,7 +171,7 @@ def _asked(page: Page, why: str, by: StackFrame | None, indent: str, verb: str =
     if why:
         page.say(why, indent, tokens.DIM)
     if by is not None and not why.endswith(("your code", "by it")):
-        page.add(indent, (fmt.clip(f"{verb} {by.name}  {_inside(by.file)}:{by.line}", page.width - len(indent)), tokens.DIM))
+        page.add(indent, (page.clip(f"{verb} {by.name}  {_inside(by.file)}:{by.line}", page.width - len(indent)), tokens.DIM))
 
 
 def _inside(path: str) -> str:

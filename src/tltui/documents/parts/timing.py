@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tltui.analyses.timing.phases import MEANING, Phase
+from tltui.analyses.timing.phases import MEANING, Phase, group_of
 from tltui.analyses.timing.results import (
     CompileTime,
     FunctionTime,
@@ -17,6 +17,7 @@ from tltui.analyses.timing.results import (
 )
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.documents.parts.reports import PHASE_STYLES
 from tltui.documents.parts.summary import at_least
 from tltui.model.ref import parse_ref
 from tltui.text import tokens
@@ -120,7 +121,7 @@ def _name(row: NameTime, whole: float) -> list[Piece]:
         (fmt.percent(row.self_s, whole), tokens.DIM),
         told(row.total_s),
         (fmt.count(row.count), tokens.NUMBER, record),
-        (row.name, tokens.FUNCTION),
+        (row.name, PHASE_STYLES[group_of(row.name)]),
         told(row.longest_s),
         (f"[{row.longest}]", tokens.LINK, _timing(row.longest)) if row.longest else "",
     ]
@@ -132,7 +133,7 @@ def _mostly(phases: Sequence[Phase]) -> Piece:
     if total <= 0:
         return ""
     most = max(phases, key=lambda phase: phase.seconds)
-    return (f"{most.name} {fmt.percent(most.seconds, total)}", tokens.DIM)
+    return (f"{most.name} {fmt.percent(most.seconds, total)}", PHASE_STYLES[most.name])
 
 
 def add_functions(page: Page, functions: Sequence[FunctionTime], total: float, sort: str, count: int = 0) -> None:

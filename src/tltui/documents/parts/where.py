@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from tltui.analyses.hang.clocks import Clock
 from tltui.analyses.hang.open_work import AGAIN, BACKWARD_OF, CAPTURE, INTERRUPTED, OUTSIDE, RUNTIME, Inside
 from tltui.analyses.hang.results import EMPTY, INSIDE, Group, Older, Where
+from tltui.analyses.timing.phases import group_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.documents.parts.reports import PHASE_STYLES
 from tltui.model.status import Status
 from tltui.text import tokens
 from tltui.text.document import Piece
@@ -195,7 +197,8 @@ def _phases(page: Page, group: Group) -> None:
     if group.state == INSIDE and not group.phases:
         page.say("How far it is, its log does not tell: that would take timing events.", "    ", tokens.DIM)
     for depth, phase in enumerate(group.phases):
-        page.add("    ", (fmt.clock(phase.since), tokens.DIM), "  " * (depth + 1), (sanitize(phase.name), tokens.WARN))
+        name = (sanitize(phase.name), PHASE_STYLES[group_of(phase.name)])
+        page.add("    ", (fmt.clock(phase.since), tokens.DIM), "  " * (depth + 1), name)
 
 
 def _written(page: Page, group: Group, trail: bool, whole: bool) -> None:

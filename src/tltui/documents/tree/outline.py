@@ -107,6 +107,8 @@ class Label:
     right: tuple[Piece, ...] = ()
     detail: tuple[Piece, ...] = ()
     """Shown after `left` as far as there is room."""
+    rule: str = ""
+    """What fills the gap before `right`, '' for blanks: a rule sets a rank off from its compiles."""
 
 
 def root(run: Run) -> Node:
@@ -253,7 +255,7 @@ def label(node: Node, ascii_: bool = False, name_of: NameOf = own_name) -> Label
     if isinstance(target, Run):
         return Label(((target.title, tokens.TITLE),), _tally_pieces(target.tally, ascii_))
     if isinstance(target, Rank):
-        return Label(((target.title, tokens.HEADING),), _tally_pieces(target.tally, ascii_))
+        return Label(((target.title, tokens.HEADING),), _tally_pieces(target.tally, ascii_), rule="─")
     if isinstance(target, Process):
         return _process_label(target, ascii_)
     if isinstance(target, Frame):
@@ -301,9 +303,10 @@ def _tally_pieces(tally: Tally, ascii_: bool) -> tuple[Piece, ...]:
 def _process_label(process: Process, ascii_: bool) -> Label:
     launch = f"{process.launch} " if process.launch else ""
     return Label(
-        ((f"{launch}process {process.number}", tokens.HEADING), (f"  pid {process.pid}", tokens.DIM)),
+        ((f"{launch}process {process.number}", tokens.STRONG), (f"  pid {process.pid}", tokens.DIM)),
         _tally_pieces(process.tally, ascii_),
         ((f"  {os.path.basename(process.log.path)}", tokens.DIM),),
+        rule="╌",
     )
 
 

@@ -30,6 +30,13 @@ class Owing(SlowTerminal):
     late = 0.8
 
 
+class Placing(SlowTerminal):
+    """Does not say how it is, only where the cursor is."""
+
+    def answer(self, asked: bytes, mode: bytes | None) -> bytes | None:
+        return None if asked == b"\x1b[5n" else super().answer(asked, mode)
+
+
 @pytest.fixture
 def opening(tmp_path: Path) -> Iterator[Opening]:
     """Opens a page of hundreds of lines, and goes to its first one."""
@@ -87,6 +94,15 @@ def test_a_held_key(opening: Opening) -> None:
     terminal.wait(lambda: terminal.pump(0.5) == 0, "silence")
     assert terminal.frames - before <= 3
     assert line(terminal) == 91
+    leave(terminal)
+
+
+def test_one_that_tells_only_where_the_cursor_is(opening: Opening) -> None:
+    terminal = opening(Placing)
+    before = terminal.raw.count(b"\x1b[6n")
+    terminal.press("j" * 30)
+    terminal.wait(lambda: line(terminal) == 31, "line 31")
+    assert terminal.frames == 1 and terminal.raw.count(b"\x1b[6n") > before
     leave(terminal)
 
 

@@ -311,7 +311,7 @@ class DocumentCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=Fals
         badge = script.drawn(f"{between}{document.badge}") if document.badge else ""
         title = script.drawn(short(document.title, is_ascii))
         room = self.size.width - TITLE_EDGES - cell_len(badge)
-        shown = cut.piece(title, max(room, 0)) if self.size.width else title
+        shown = cut.middle(title, max(room, 0)) if self.size.width else title
         content = Content((shown if shown == title else shown.replace(ELLIPSIS, self.marks.cut)) + badge)
         if self.border_title != content.markup:
             self.border_title = content

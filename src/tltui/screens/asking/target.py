@@ -45,8 +45,9 @@ def proposals(name: str, before: Sequence[str]) -> list[tuple[str, str]]:
     stem, _ = os.path.splitext(name)
     found = [(name, "text"), *((stem + form, said) for form, said in FORMS.items())]
     directories = dict.fromkeys(os.path.dirname(path) for path in reversed(before))
-    for directory in [directory for directory in directories if directory][:DIRECTORIES]:
-        found.append((os.path.join(directory, name), "where you wrote before"))
+    own = os.path.dirname(name)
+    for directory in [directory for directory in directories if directory not in ("", own)][:DIRECTORIES]:
+        found.append((os.path.join(directory, os.path.basename(name)), "where you wrote before"))
     return found
 
 

@@ -19,6 +19,7 @@ from textual.widget import Widget
 
 from tltui.app import TltuiApp
 from tltui.commands import COMMANDS
+from tltui.screens.asking.prompting import REST
 from tltui.screens.workbench import Workbench
 from tltui.widgets.bars import Bar
 from tltui.widgets.document_view import DocumentView
@@ -164,7 +165,8 @@ class Acts:
         await self._until(lambda: all(not view.is_at_work for view in self._shown(DocumentView)), "a page is never whole")
         if self.app.screen is self.app.browser:
             await self._until(lambda: self.app.screen is not self.app.browser or self.app.browser.is_at_rest, "it never rests")
-        await self.pilot.pause()
+        front = self.app.screen
+        await self.pilot.pause(REST if isinstance(front, Workbench) and front.prompt.is_open else None)
 
     async def _until(self, condition: Callable[[], bool], what: str) -> None:
         try:
@@ -202,7 +204,9 @@ class Acts:
     def _now(self, widgets: list[Widget]) -> list[object]:
         """What the screen is drawn from, as far as it changes without a key."""
         bench = self.app.screen
-        found: list[object] = [bench.prompt.rows, bench.prompt.text] if isinstance(bench, Workbench) else []
+        found: list[object] = [str(self.app.browser.trace.tally)]
+        if isinstance(bench, Workbench):
+            found += [bench.prompt.rows, bench.prompt.text, bench.prompt.asking.choices.place]
         for widget in widgets:
             if isinstance(widget, DocumentView):
                 found.append((id(widget.document), len(widget.document), widget.cursor, widget.scroll_offset, len(widget.rows)))

@@ -294,7 +294,7 @@ async def test_in_drawing(name: str) -> None:
                 await driver.press(key)
                 driver.browser.query_one(f"#{DRAWN[name]}").refresh()
                 await driver.pilot.pause()
-            await driver.until(lambda: "could not draw this: ZeroDivisionError" in screen_text(driver.app))
+            await driver.until(lambda: "could not draw this: ZeroDiv" in screen_text(driver.app))
             await driver.until(lambda: driver.app.faults)
             assert driver.app.is_running and len(driver.app.faults) == 1, driver.app.faults
         driver.app.screen.refresh(layout=True)

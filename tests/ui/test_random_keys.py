@@ -16,9 +16,13 @@ from pathlib import Path
 import pytest
 from opened import BREAKS, DEMO, TRACES, log_of, opened
 from random_acts import SIZES, Acts
+from screen import screen_lines, screen_text
 
 from tltui.app import TltuiApp
 from tltui.screens.browser import Browser
+from tltui.text.document import Builder, Options
+from tltui.text.growing import GrowingDocument
+from tltui.work.scheduler import Steps
 
 SEED, COUNT = 1, 1000
 
@@ -130,7 +134,32 @@ async def test_random_keys(name: str, size: tuple[int, int], tmp_path: Path) -> 
 
 async def test_random_keys_while_it_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tltui.work.scanning.TICK", 0.05)
+    monkeypatch.setattr("tltui.screens.live.following.REDRAW", 0.0)  # what is taken over is drawn at once
     directory = tmp_path / "trace"
     directory.mkdir()
     async with growing(directory):
         await play("grows", directory, size=(80, 24))
+
+
+async def test_a_head_that_was_drawn_before_it_was_one() -> None:
+    """Found by chance: the sections of a page that grows are known at its end, and the lines in sight were drawn by then."""
+
+    def fill(builder: Builder) -> Steps:
+        builder.open("head")
+        for number in range(60):
+            builder.add(f"line {number}")
+        builder.close()
+        while not go:
+            yield None
+        builder.add("the end")
+
+    go: list[bool] = []
+    async with opened(BREAKS) as driver:
+        view = driver.browser.document_view
+        view.show(GrowingDocument("@x", "x", Options(), fill))
+        await driver.until(lambda: "line 3" in screen_text(driver.app))
+        go.append(True)
+        await driver.until(lambda: view.document.complete and not view.is_at_work)
+        await driver.pilot.pause()
+        row = screen_lines(driver.app)[view.content_region.y]
+        assert "▾ line 0" in row[view.content_region.x :]

@@ -12,7 +12,7 @@ from real import demo
 from tltui.cli import main
 from tltui.documents.build import build
 from tltui.documents.pages.grep import BadPattern, GrepHit, Query, grep_document, hits
-from tltui.model.ref import CompileId, parse_ref
+from tltui.model.ref import CompileId, Ref, parse_ref
 from tltui.model.run import Run
 from tltui.text.document import Options
 from tltui.text.search.needles import needles
@@ -195,3 +195,14 @@ def test_the_command_takes_context(capsys: pytest.CaptureFixture[str]) -> None:
     plain = capsys.readouterr().out
     assert main(["grep", "graph_break", source, "--artifact", "dynamo_graph_break_reason"]) == 0
     assert len(plain) > len(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("pattern", ["(V*", "[", "a**", "(?P<", "*"])
+def test_the_page_of_a_bad_pattern_says_why_and_offers_its_text(pattern: str) -> None:
+    run = trace("torch-2.13/breaks")
+    document = build(run, str(Ref(view="grep", artifact=pattern)), Options())
+    assert "is no regular expression: " in document.line(0).text and repr(pattern) in document.line(0).text
+    [(line, link)] = [(line, link) for n in range(len(document)) for line in [document.line(n)] for link in line.links]
+    literal = parse_ref(link.target).artifact or ""
+    assert re.fullmatch(literal, pattern) and line.text.endswith(literal)
+    assert build(run, link.target, Options()).title == f"search: {literal}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import orjson
 
 from tltui.documents.format import plural, size_of
+from tltui.documents.hints import key_hint
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
 from tltui.model.kind import Kind
 from tltui.model.kinds import kind_of
@@ -33,17 +34,21 @@ def artifact_document(artifact: Artifact, options: Options) -> Document:
             return _value(artifact.log, artifact.record, ref, title, options)
         return _payload(artifact.log, artifact.record, artifact.kind, ref, title, options)
     except Gone as gone:
-        return gone_document(ref, title, gone)
+        return gone_document(ref, title, gone, options)
 
 
-def gone_document(ref: str, title: str, gone: Gone) -> Document:
+def gone_document(ref: str, title: str, gone: Gone, options: Options) -> Document:
     """What can be said of bytes that are not there any more."""
     builder = Builder(ref, title)
     builder.add((f"This is {gone.strerror}.", tokens.WARN))
     builder.add(("file  ", tokens.LABEL), str(gone.filename))
     builder.blank()
     builder.add("The tree and the pages say what was read before that. What the file holds now is another process in the tree,")
-    builder.add("where the run is followed (F); ctrl+r reads all again.")
+    builder.add("where the run is followed.")
+    follow, again = (key_hint(options, command, "{}") for command in ("app.follow", "app.read_again"))
+    if follow[0] and again[0]:
+        builder.add("  ", follow, "  follows the run, or stops")
+        builder.add("  ", again, "  reads all logs again")
     return builder.document()
 
 
@@ -116,7 +121,7 @@ def record_document(log: Log, record: int, ref: Ref, options: Options) -> Docume
     try:
         return _record(log, record, ref, options)
     except Gone as gone:
-        return gone_document(str(ref), f"record {record + 1}", gone)
+        return gone_document(str(ref), f"record {record + 1}", gone, options)
 
 
 def _record(log: Log, record: int, ref: Ref, options: Options) -> Document:

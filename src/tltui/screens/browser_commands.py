@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from textual import on
 
 from tltui.commands import BY_ID
+from tltui.documents.hints import DOES
 from tltui.documents.pages.table import BY_NAME
 from tltui.documents.scope import place_of
 from tltui.export import proposed_name
@@ -60,7 +61,11 @@ class BrowserCommands(MainScreen):
 
     def action_zoom(self) -> None:
         """One pane over the whole screen."""
+        if self.has_class("-narrow"):
+            self.tell(f"one pane has the whole screen already: {self.key_of('app.other_pane')} shows the other one")
+            return
         self.toggle_class("-zoomed")
+        self.name_panes()
 
     def action_close(self) -> None:
         """The innermost of selection, filter, search; then back to the tree."""
@@ -70,6 +75,7 @@ class BrowserCommands(MainScreen):
             self.tree_view.set_filter("")
         elif self.has_class("-zoomed"):
             self.remove_class("-zoomed")
+            self.name_panes()
         elif self.document_view.has_focus:
             self.tree_view.focus()
 
@@ -129,14 +135,13 @@ class BrowserCommands(MainScreen):
         else:
             self._open(f"@{name}")
             if part:
-                key = BY_ID[f"app.view_{name}"].keys_shown()
+                key = self.key_of(f"app.view_{name}")
                 self.tell(f"{key} again: {name} of {part} only" if key else "")
 
     def _open(self, ref: str) -> None:
-        """Show a page. Where the tree has the whole screen, the document gets it: else the key would seem to do nothing."""
+        """Show a page."""
         self.show_ref(ref)
-        if not self.document_view.display:
-            self.document_view.focus()
+        self.bring_document()
 
     def action_sort(self) -> None:
         """The next order of the tables of this page."""
@@ -268,8 +273,10 @@ class BrowserCommands(MainScreen):
     # what the panes ask
 
     @on(TraceTree.Entered)
-    def _entered(self) -> None:
+    def _entered(self, message: TraceTree.Entered) -> None:
         self.follow()
+        if message.node.ref != self.shown_ref:  # a page is shown that was called by name
+            self.show_ref(message.node.ref)
         self.document_view.focus()
 
     @on(TraceTree.Told)
@@ -290,6 +297,8 @@ class BrowserCommands(MainScreen):
             self.go(str(Ref(view="source", artifact=target.removeprefix("file:"))))
         elif target.startswith("@diff:"):
             self.comparing.open(target)
+        elif target.startswith(DOES):
+            cast("Performer", self.app).perform(BY_ID[target.removeprefix(DOES)])
         else:
             self.go(target)
 

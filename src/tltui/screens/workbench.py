@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from textual import on
 from textual.screen import Screen
 
-from tltui.commands import Where, of
+from tltui.commands import BY_ID, Where, of, shown
 from tltui.config import Config, cache_path
 from tltui.export import WouldOverwrite, write
 from tltui.messages import Answer
@@ -82,6 +82,11 @@ class Workbench(Screen[T]):
         by_id = {command.id: command for command in of(where)}
         keys = self.config.keys
         return [(by_id[name].keys_shown(keys.get(name, by_id[name].keys)[:1]), by_id[name].hint) for name in names]
+
+    def key_of(self, name: str) -> str:
+        """The key of a command as people read it, '' for one without."""
+        keys = self.config.keys.get(name, BY_ID[name].keys)
+        return shown(keys[0]) if keys else ""
 
     # what comes from elsewhere
 

@@ -54,6 +54,7 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
         self._row_count = 0
         self._cursor_line = 0
         self._cursor_column = 0
+        self._lead = ""
         self._wide = 0
         self._drawn_size = Size(0, 0)
         self._rich_styles: dict[str, Style] = {}
@@ -272,10 +273,19 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
     def _set_frame(self) -> None:
         """Title and badge in the upper border. The position is not in it: it changes with each key."""
         document = self._document
-        between = " - " if self.marks is ASCII_MARKS else " · "
-        content = Content(f"{document.title}{between}{document.badge}" if document.badge else document.title)
+        content = Content(self.joined(self._lead, document.title, document.badge))
         if self.border_title != content.markup:
             self.border_title = content
+
+    def joined(self, *parts: str) -> str:
+        """Parts of a title, those that are not empty."""
+        return (" - " if self.marks is ASCII_MARKS else " · ").join(part for part in parts if part)
+
+    def set_lead(self, text: str) -> None:
+        """What stands in the upper border before the title."""
+        if text != self._lead:
+            self._lead = text
+            self._set_frame()
 
     # the cursor
 

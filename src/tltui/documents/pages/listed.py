@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tltui.documents.format import plural
-from tltui.documents.pages.table import VIEWS
+from tltui.documents.hints import key_hint
+from tltui.documents.pages.table import BY_NAME, VIEWS
 from tltui.model.run import Run
 from tltui.text import tokens
-from tltui.text.document import Builder, Options, TextDocument
+from tltui.text.document import Builder, Options, Piece, TextDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,11 @@ def pages_document(run: Run, options: Options) -> TextDocument:
     builder.heading("About the run")
     for page in pages(run):
         gap = " " * max(12 - len(page.title), 1)
-        builder.add((f"  {page.key or ' '} ", tokens.KEYWORD), (page.title, tokens.LINK, page.ref), gap, page.help)
+        pieces: list[Piece] = [(page.title, tokens.LINK, page.ref), gap, page.help]
+        if options.key_of is not None:
+            key = key_hint(options, f"app.view_{page.title}" if page.title in BY_NAME else f"app.{page.title}", "{}")
+            pieces = [key, " " * max(2 - len(key[0]), 1), *pieces]
+        builder.add("  ", *pieces)
         builder.add((f"                {page.command}", tokens.DIM))
     builder.heading("About a rank")
     for rank in run.ranks:
@@ -49,6 +54,6 @@ def pages_document(run: Run, options: Options) -> TextDocument:
         said = f" {plural(rank.tally.compiles, 'compile')}  "
         builder.add("  ", (f"{rank.title:<10}", tokens.LINK, ref), said, ("records", tokens.LINK, f"@records:{ref}"))
     builder.blank()
-    rest = "A compile, a frame or an artifact has its own page: go to it in the tree, or press o and type its name."
-    builder.add((rest, tokens.DIM))
+    builder.add(("A compile, a frame or an artifact has its own page: go to it in the tree, or type its name:", tokens.DIM),
+                " ", key_hint(options, "app.go_to", instead="tltui show PATH 0/1"))  # fmt: skip
     return builder.document(pages(run))

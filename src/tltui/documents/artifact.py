@@ -6,6 +6,7 @@ import orjson
 
 from tltui.documents.format import plural, size_of
 from tltui.documents.hints import key_hint
+from tltui.documents.titles import called
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
 from tltui.model.kind import Kind
 from tltui.model.kinds import kind_of
@@ -54,7 +55,7 @@ def gone_document(ref: str, title: str, gone: Gone, options: Options) -> Documen
 
 def artifact_title(artifact: Artifact) -> str:
     """`[0/1] inductor_output_code · backward`"""
-    parts = [f"{artifact.owner.label} {artifact.name}"]
+    parts = [f"{called(artifact.owner)} {artifact.name}"]
     if artifact.unit is not None:
         units = units_of(artifacts_of(artifact.owner))
         if len(units) > 1:
@@ -116,18 +117,19 @@ def _json(value: object) -> bytes:
         return json.dumps(value, indent=2, default=repr).encode("utf-8", "backslashreplace")
 
 
-def record_document(log: Log, record: int, ref: Ref, options: Options) -> Document:
-    """Envelope and payload of one record: what people open `raw.jsonl` for."""
+def record_document(log: Log, record: int, ref: Ref, options: Options, whose: str = "") -> Document:
+    """Envelope and payload of one record: what people open `raw.jsonl` for. `whose`: rank and process, where there are several."""
+    lead = f"{whose} · " if whose else ""
     try:
-        return _record(log, record, ref, options)
+        return _record(log, record, ref, options, lead)
     except Gone as gone:
-        return gone_document(str(ref), f"record {record + 1}", gone, options)
+        return gone_document(str(ref), f"{lead}record {record + 1}", gone, options)
 
 
-def _record(log: Log, record: int, ref: Ref, options: Options) -> Document:
+def _record(log: Log, record: int, ref: Ref, options: Options, lead: str) -> Document:
     kind, context = log.kind(record), log.context(record)
     name = kind.name or kind.event
-    head = Builder(str(ref), f"record {record + 1} · {name}")
+    head = Builder(str(ref), f"{lead}record {record + 1} · {name}")
     prefix = log.prefix(record)
     if prefix is not None:
         head.add(("time     ", tokens.LABEL), f"{prefix.month:02}-{prefix.day:02} {prefix.time}  local time of the job")
@@ -162,5 +164,5 @@ def _record(log: Log, record: int, ref: Ref, options: Options) -> Document:
         none.add()
         none.add(("No payload.", tokens.DIM))
         parts.append(none.document())
-    title = sanitize(f"record {record + 1} of {plural(len(log), 'record')} · {name}")
-    return Chain(str(ref), title if context else name, parts, badge)
+    title = sanitize(f"{lead}record {record + 1} of {plural(len(log), 'record')} · {name}")
+    return Chain(str(ref), title if context else f"{lead}{name}", parts, badge)

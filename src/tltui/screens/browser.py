@@ -18,7 +18,7 @@ from tltui.messages import Again, Scanned
 from tltui.screens.browser_commands import BrowserCommands
 from tltui.screens.live.following import Following
 from tltui.screens.main_screen import NARROW
-from tltui.screens.workbench import Surroundings
+from tltui.screens.workbench import Surroundings, Workbench
 from tltui.sources.discover import Discovery, NothingFound
 from tltui.text import tokens
 from tltui.text.document import Piece
@@ -114,7 +114,10 @@ class Browser(BrowserCommands):
     def user_acts(self) -> None:
         """A key was pressed or the mouse was used."""
         self._steered = self.tree_view.is_held = True
-        self.status.quiet()
+        for screen in self.app.screen_stack:
+            if isinstance(screen, Workbench):
+                screen.status.quiet()
+        self.following.noticing.read()
 
     def job_changed(self, remark: str) -> None:
         """What is known of the job that was started changed."""

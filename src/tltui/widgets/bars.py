@@ -20,7 +20,7 @@ from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
 from tltui.text.width import cells as cell_len
-from tltui.text.width import crop
+from tltui.text.width import fit
 
 LINE_STYLES = (
     tokens.OK, tokens.BREAK, tokens.ERROR, tokens.EAGER, tokens.EMPTY, tokens.MISSING, tokens.RUNNING,
@@ -29,6 +29,8 @@ LINE_STYLES = (
 )  # fmt: skip
 """The styles of bars and of the tree. Others look like plain text there: each style of each widget costs a part of a millisecond
 at the start."""
+WEIGHTS = {tokens.WARN: 1, tokens.BREAK: 1, tokens.EAGER: 2, tokens.ERROR: 3}
+"""How much a remark of a style matters."""
 PLAIN = str.maketrans({"✓": "+", "✗": "x", "·": ".", "…": "~", "→": ">", "←": "<", "↑": "^", "↓": "v", "›": ">"})
 """What our own words use, for --ascii."""
 
@@ -82,7 +84,7 @@ class Bar(Widget, can_focus=False):
         for piece in self._left:
             segment = self._segment(piece)
             if segment.cell_length > room:
-                segments.append(Segment(crop(segment.text, room), segment.style))
+                segments.append(Segment(fit(segment.text, room, "~" if self._ascii else "…"), segment.style))
                 room = 0
                 break
             segments.append(segment)
@@ -113,10 +115,14 @@ class Remark(Bar):
         super().__init__(ascii_only=ascii_only)
         self._hints = hints
         self._told = False
+        self._weight = 0
 
     def tell(self, text: str, style: str = "") -> None:
-        """Show a remark until the next key."""
-        self._told = True
+        """Show a remark until the next key. One that weighs less does not take the place of one that nobody can have read."""
+        weight = WEIGHTS.get(style, 0)
+        if self._told and weight < self._weight:
+            return
+        self._told, self._weight = True, weight
         self.set([(text, style)] if style else [text])
 
     def quiet(self) -> None:
@@ -147,7 +153,7 @@ class Position(Bar):
 
     def on_mount(self) -> None:
         """Textual calls this when the widget is in its place."""
-        self._room = 2 * self.STEP
+        self._room = self.STEP
         self.styles.width = self._room
 
     def place(self, pieces: Sequence[Piece]) -> None:

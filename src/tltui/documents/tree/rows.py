@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tltui.documents.tree.kept import KeptNodes
-from tltui.documents.tree.outline import Label, Node, Target, label
+from tltui.documents.tree.outline import Label, Node, StackPart, Target, label
 from tltui.model.artifacts import Artifact
-from tltui.model.nodes import Compile, Frame
+from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.status import Status
 from tltui.text.pattern import compiled
 
@@ -168,8 +168,10 @@ class OutlineRows:
         if wanted.inverse and names_it and child.key != self._held:
             return False
         kept = self._add(rows, child, depth + 1)
-        if names_it and not kept and is_open:
-            self._add_all(rows, child, depth + 1)
+        if names_it and not kept:
+            wanted.left += child.target.tally.compiles if isinstance(child.target, (Frame, Process, Rank, StackPart)) else 0
+            if is_open:
+                self._add_all(rows, child, depth + 1)
         return kept or names_it
 
     def _add_all(self, rows: list[OutlineRow], node: Node, depth: int) -> None:

@@ -383,7 +383,8 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
         super().watch_scroll_y(old_value, new_value)
         if self._floor:
             self.call_later(self._resized_rows)
-        if self._is_following or not self.size.height or round(old_value) == round(new_value):
+        is_placed = self._offset_wanted is None  # else a document came while the pane was hidden, and on_resize places it
+        if self._is_following or not (self.size.height and is_placed) or round(old_value) == round(new_value):
             return
         top, row = self.scroll_offset.y, self._cursor_row()
         inside = min(max(row, top), top + self.size.height - 1)
@@ -394,9 +395,9 @@ class DocumentCanvas(ScrollView, can_focus=True, inherit_bindings=False):
 
     def on_resize(self, event: events.Resize) -> None:
         """Rows are cut to the new width; the cursor stays in sight."""
-        if self.size == self._drawn_size:
+        if self.size == self._drawn_size and self._offset_wanted is None:
             return
-        was_empty = not self._drawn_size.height
+        was_empty = not self._drawn_size.height or self._offset_wanted is not None
         offset = self._offset_wanted if was_empty else self._cursor_row() - self.scroll_offset.y
         self._drawn_size, self._offset_wanted = self.size, None
         self._painter.clear()

@@ -265,6 +265,8 @@ class MainScreen(Workbench[None]):
         """Put the cursor of the tree on a node, None for the run. A filter that hides it gives way."""
         keys = ["@run"] if node is None else path_to(self.trace, node)
         tree = self.tree_view
+        if isinstance(compile_ := node.owner if isinstance(node, Artifact) else node, Compile):
+            tree.outline.keep_in_sight(compile_)
         if not tree.reveal(keys, by_user=False) and tree.outline.filter:
             tree.set_filter("")
             tree.reveal(keys, by_user=False)

@@ -102,6 +102,13 @@ def shown(text: str) -> tuple[list[str], tuple[int, int]]:
     return [row.node.ref for row in rows.rows], rows.filter_counts
 
 
+def test_compiles_of_a_frame_that_matches_are_counted() -> None:
+    """Also where it is closed, and the lines of its compiles do not say its name."""
+    left, (count, seen) = shown("sample")
+    assert "0:4/" in left and "0:4/0" not in left
+    assert (count, seen) == (9, 25)
+
+
 def test_a_filter_by_status() -> None:
     run = demo()
     compiles = [c for c in run.compiles() if c.is_compile]

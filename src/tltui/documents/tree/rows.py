@@ -180,14 +180,15 @@ class OutlineRows:
             if kept and is_open:
                 self._add_all(rows, child, depth + 1)
             return kept
-        names_it = wanted.names(child) or child.key == self._held
+        matches = wanted.names(child)
+        names_it = matches or child.key == self._held
         if wanted.inverse and names_it and child.key != self._held:
             return False
         kept = self._add(rows, child, depth + 1)
-        if names_it and not kept:
-            wanted.left += child.target.tally.compiles if isinstance(child.target, (Frame, Process, Rank, StackPart)) else 0
-            if is_open:
-                self._add_all(rows, child, depth + 1)
+        if matches and not kept and isinstance(child.target, (Frame, Process, Rank, StackPart)):
+            wanted.left += child.target.tally.compiles
+        if names_it and not kept and is_open:
+            self._add_all(rows, child, depth + 1)
         return kept or names_it
 
     def _add_all(self, rows: list[OutlineRow], node: Node, depth: int) -> None:

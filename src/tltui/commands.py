@@ -68,7 +68,7 @@ E_, T_, D_, P_ = Where.EVERYWHERE, Where.TREE, Where.DOCUMENT, Where.PROVENANCE
 C_ = Where.COMPARE
 
 COMMANDS: tuple[Command, ...] = (
-    Command("app.other_pane", ("tab", "shift+tab"), "other pane", "Move between the tree and the document.", E_),
+    Command("app.other_pane", ("tab", "shift+tab"), "other pane", "Move between the tree and the document.", E_, "pane"),
     Command("app.next_error", ("e",), "next error",
             "Go to the next compile that failed, or whose function runs in eager mode.", E_, "error"),
     Command("app.previous_error", ("E",), "previous error", "The same, before this one.", E_),
@@ -223,8 +223,8 @@ COMMANDS: tuple[Command, ...] = (
 BY_ID = {command.id: command for command in COMMANDS}
 
 FOOTER = (
-    "app.next_error", "app.next_break", "app.next_recompile", "app.view_summary", "app.help", "app.go_to", "app.search",
-    "app.export",
+    "app.next_error", "app.other_pane", "app.help", "app.next_break", "app.next_recompile", "app.view_summary", "app.go_to",
+    "app.search", "app.export",
     "app.provenance", "app.command_palette", "app.next_rank", "app.copy",
 )  # fmt: skip
 """What the line below names, the most useful first: a narrow screen has room for some only."""

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from tltui.documents.hints import key_hint
 from tltui.model.ref import at_line
 from tltui.text import tokens
 from tltui.text.atomic import replacing
-from tltui.text.document import Builder, TextDocument
+from tltui.text.document import Builder, Options, TextDocument
 
 VERSION = 1
 
@@ -62,11 +63,13 @@ def write_marks(file: Path, marks: Sequence[Mark]) -> None:
         out.write(text.encode("utf-8", "backslashreplace"))
 
 
-def marks_document(marks: Sequence[Mark], gone: Callable[[Mark], str] = lambda mark: "") -> TextDocument:
+def marks_document(
+    marks: Sequence[Mark], gone: Callable[[Mark], str] = lambda mark: "", options: Options | None = None
+) -> TextDocument:
     """All marked places with their origin: what goes into a bug report. `gone` says why a mark leads nowhere, '' if it does."""
-    builder = Builder("@marks", "marks")
+    builder = Builder("@marks", "marks", options)
     if not marks:
-        builder.add("Nothing is marked: m marks a line or a node.")
+        builder.add("Nothing is marked yet: lines and nodes of the tree can be.  ", key_hint(builder.options, "app.mark"))
     for mark in marks:
         builder.blank()
         place = f", line {mark.line}" if mark.line else ""

@@ -119,9 +119,14 @@ def _note_repaints(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def growing(
-    directory: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int] = (120, 40), paths: Iterable[Path] = ()
+    directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    size: tuple[int, int] = (120, 40),
+    paths: Iterable[Path] = (),
+    as_found: bool = False,
 ) -> AsyncIterator[Live]:
-    """tltui on a directory in which somebody writes, read as far as it is written, its cursor in the user's hand."""
+    """tltui on a directory in which somebody writes, read as far as it is written, its cursor in the user's hand and where `opened`
+    has it; `as_found`: no key was pressed yet."""
     monkeypatch.setattr("tltui.screens.live.following.Scan", HeldScan)
     monkeypatch.setattr("tltui.screens.live.following.REDRAW", 0.0)
     discovery, writers = Discovery([str(path) for path in paths or (directory,)]), Written()
@@ -134,6 +139,8 @@ async def growing(
         await live.look()
         app.browser.post_message(Scanned(None))
         await live.look()
-        app.browser.user_acts()
+        if not as_found:
+            await live.to_trouble()
+            app.browser.user_acts()
         yield live
     assert app.faults == []

@@ -14,6 +14,8 @@ from textual.pilot import Pilot
 from tltui.app import TltuiApp
 from tltui.config import Config
 from tltui.model.run import Run
+from tltui.model.status import Status
+from tltui.model.walk import in_order
 from tltui.screens.asking.prompting import Prompting
 from tltui.screens.browser import Browser
 from tltui.screens.workbench import front
@@ -83,6 +85,18 @@ class Driver:
         """Wait for the document at an address."""
         await self.until(lambda: self.browser.document_view.document.ref == ref and self.browser.shown_ref == ref)
 
+    async def to_trouble(self) -> None:
+        """To the tree, and in it to what a test of the keys begins with."""
+        run, browser = self.browser.trace, self.browser
+        for status in (Status.ERROR, Status.EAGER, Status.BREAK, None):
+            found = next((c for c in in_order(run) if status in (c.status, None)), None)
+            if found is not None:
+                browser.show_ref(str(found.ref), by_user=False)
+                browser.reveal(found)
+                break
+        browser.tree_view.focus()
+        await self.rest()
+
     async def rest(self) -> None:
         """Wait until the document has followed the tree."""
         await self.until(lambda: self.browser.document_view.document.ref == self.browser.shown_ref == self.at)
@@ -98,8 +112,10 @@ async def opened(
     mouse: bool = True,
     wait: bool = True,
     faults: bool = False,
+    as_found: bool = False,
 ) -> AsyncIterator[Driver]:
-    """tltui on these paths. `faults`: a fault of ours is what the test is about; else there must be none."""
+    """tltui on these paths, in the tree, on the first compile that failed, else in eager mode, with a break, else the first one.
+    `as_found`: as a person finds it. `faults`: a fault of ours is what the test is about; else there must be none."""
     found = discover([str(path) for path in paths or (BREAKS,)])
     app = TltuiApp(Run(found), config or Config(), theme=theme, ascii_only=ascii_only, mouse=mouse)
     async with app.run_test(size=size) as pilot:
@@ -107,7 +123,11 @@ async def opened(
         if wait:
             await driver.until(lambda: app.browser.is_mounted and app.browser.trace.finished)
             await driver.until(lambda: not _is_reading(driver))
+            await driver.until(lambda: app.browser.is_at_rest)
             await driver.rest()
+            await pilot.pause()
+            if not as_found:
+                await driver.to_trouble()
         yield driver
     if not faults:
         assert app.faults == []

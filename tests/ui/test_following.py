@@ -160,7 +160,8 @@ async def test_what_happens_to_a_file_is_one_line_with_the_key_that_helps(job: J
         assert "[0/0]" in screen_text(driver.app), "what was read stays"
         await driver.press("ctrl+r")
         await driver.until(lambda: "read again" in driver.said and "changed" not in bar(driver))
-        assert "[0/0]" not in screen_text(driver.app) and "[5/0]" in screen_text(driver.app)
+        await driver.press("tab" if driver.browser.document_view.has_focus and size[0] < 100 else "g")
+        await driver.until(lambda: "[0/0]" not in screen_text(driver.app) and "[5/0]" in screen_text(driver.app))
 
 
 async def test_reading_again_goes_back_to_where_one_was(job: Job) -> None:

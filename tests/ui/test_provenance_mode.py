@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from opened import DEMO, TRACES, Driver, opened
+from opened import BREAKS, TRACES, Driver, opened
 from screen import screen_lines, screen_text
 
 from tltui.analyses.provenance.provenance import POST, PRE, PY, SOURCE
@@ -128,13 +128,45 @@ async def test_export_of_one_line_and_all_that_it_maps_to(tmp_path: Path) -> Non
         assert screen.is_current
 
 
-async def test_a_compile_without_graphs_says_so_and_esc_goes_back() -> None:
-    async with opened(DEMO, size=(120, 30)) as driver:
-        await to(driver, "0:4/8")
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
+async def test_where_there_is_no_code_the_nearest_is_offered(size: tuple[int, int]) -> None:
+    async with opened(BREAKS, size=size) as driver:
+        await to(driver, "2/0")
         await driver.press("p")
-        await driver.until(lambda: "nothing became code" in screen_text(driver.app))
+        await driver.until(lambda: driver.said.startswith("p again goes to [1/0], the nearest compile with code"))
+        assert "[2/0] has no generated code, no operations were captured before the graph break" in driver.said
+        assert driver.at == "2/0" and driver.browser.shown_ref == "2/0"
+        screen = await enter(driver)
+        assert str(screen.compile_.ref) == "1/0"
         await driver.press("escape")
-        await driver.until(lambda: driver.app.screen is driver.browser)
+        await driver.shown("1/0")
+        assert driver.at == "1/0"
+        await driver.press("backspace")
+        await driver.shown("2/0")
+
+
+async def test_what_was_offered_for_one_compile_is_not_for_another() -> None:
+    async with opened(BREAKS) as driver:
+        await to(driver, "2/0")
+        await driver.press("p")
+        await driver.until(lambda: driver.said.startswith("p again goes to"))
+        await to(driver, "none")
+        await driver.press("p")
+        await driver.until(lambda: "these records belong to no compile" in driver.said)
+        assert driver.browser.is_current
+
+
+async def test_from_the_first_screen_it_leads_to_the_first_code() -> None:
+    async with opened(BREAKS, as_found=True) as driver:
+        await driver.press("p")
+        await driver.until(lambda: driver.said.startswith("p again goes to [0/0], the first compile with code"))
+        screen = await enter(driver)
+        assert str(screen.compile_.ref) == "0/0"
+    async with opened(TRACES / "torch-2.13" / "errors", as_found=True) as driver:
+        await driver.press("p")
+        await driver.until(lambda: "nothing in this run has any" in driver.said)
+        await driver.press("e", "p")
+        await driver.until(lambda: "it failed in Dynamo: nothing in this run has any" in driver.said)
 
 
 async def test_help_takes_the_place_of_the_panes_and_gives_it_back() -> None:

@@ -14,7 +14,6 @@ from tltui.model.walk import (
     has_break,
     has_error,
     in_order,
-    interesting,
     next_artifact,
     next_compile,
     next_in_frame,
@@ -103,6 +102,13 @@ def shown(text: str) -> tuple[list[str], tuple[int, int]]:
     return [row.node.ref for row in rows.rows], rows.filter_counts
 
 
+def test_compiles_of_a_frame_that_matches_are_counted() -> None:
+    """Also where it is closed, and the lines of its compiles do not say its name."""
+    left, (count, seen) = shown("sample")
+    assert "0:4/" in left and "0:4/0" not in left
+    assert (count, seen) == (9, 25)
+
+
 def test_a_filter_by_status() -> None:
     run = demo()
     compiles = [c for c in run.compiles() if c.is_compile]
@@ -161,8 +167,8 @@ def test_every_node_can_be_revealed() -> None:
 
 def test_walking() -> None:
     run = demo()
-    first = interesting(run)
-    assert first is not None and str(first.ref) == "0:9/0", "an error comes before a function in eager mode"
+    first = run.resolve("0:9/0")
+    assert isinstance(first, Compile)
     errors: list[str] = []
     at: Compile | None = None
     while (at := next_compile(run, at, has_error)) is not None:

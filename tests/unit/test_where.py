@@ -353,7 +353,7 @@ def test_one_process(tmp_path: Path) -> None:
 
 def test_the_summary_leads_there_while_compiles_run(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, *others(0), stuck(1, ["block0"], "block1")))
-    assert "[@where]  1 compile is running: in which phase, since when, on which ranks  press W" in text(page(run, "", 100))
+    assert "[@where]  1 compile is running: in which phase, since when, on which ranks  tltui where" in text(page(run, "", 100))
     assert "@where" not in text(page(ended(tmp_path), ""))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import orjson
 
 from tltui.documents.format import plural, size_of
+from tltui.documents.hints import key_hint
+from tltui.documents.titles import called
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
 from tltui.model.kind import Kind
 from tltui.model.kinds import kind_of
@@ -33,23 +35,27 @@ def artifact_document(artifact: Artifact, options: Options) -> Document:
             return _value(artifact.log, artifact.record, ref, title, options)
         return _payload(artifact.log, artifact.record, artifact.kind, ref, title, options)
     except Gone as gone:
-        return gone_document(ref, title, gone)
+        return gone_document(ref, title, gone, options)
 
 
-def gone_document(ref: str, title: str, gone: Gone) -> Document:
+def gone_document(ref: str, title: str, gone: Gone, options: Options) -> Document:
     """What can be said of bytes that are not there any more."""
     builder = Builder(ref, title)
     builder.add((f"This is {gone.strerror}.", tokens.WARN))
     builder.add(("file  ", tokens.LABEL), str(gone.filename))
     builder.blank()
     builder.add("The tree and the pages say what was read before that. What the file holds now is another process in the tree,")
-    builder.add("where the run is followed (F); ctrl+r reads all again.")
+    builder.add("where the run is followed.")
+    follow, again = (key_hint(options, command, "{}") for command in ("app.follow", "app.read_again"))
+    if follow[0] and again[0]:
+        builder.add("  ", follow, "  follows the run, or stops")
+        builder.add("  ", again, "  reads all logs again")
     return builder.document()
 
 
 def artifact_title(artifact: Artifact) -> str:
     """`[0/1] inductor_output_code · backward`"""
-    parts = [f"{artifact.owner.label} {artifact.name}"]
+    parts = [f"{called(artifact.owner)} {artifact.name}"]
     if artifact.unit is not None:
         units = units_of(artifacts_of(artifact.owner))
         if len(units) > 1:
@@ -111,18 +117,19 @@ def _json(value: object) -> bytes:
         return json.dumps(value, indent=2, default=repr).encode("utf-8", "backslashreplace")
 
 
-def record_document(log: Log, record: int, ref: Ref, options: Options) -> Document:
-    """Envelope and payload of one record: what people open `raw.jsonl` for."""
+def record_document(log: Log, record: int, ref: Ref, options: Options, whose: str = "") -> Document:
+    """Envelope and payload of one record: what people open `raw.jsonl` for. `whose`: rank and process, where there are several."""
+    lead = f"{whose} · " if whose else ""
     try:
-        return _record(log, record, ref, options)
+        return _record(log, record, ref, options, lead)
     except Gone as gone:
-        return gone_document(str(ref), f"record {record + 1}", gone)
+        return gone_document(str(ref), f"{lead}record {record + 1}", gone, options)
 
 
-def _record(log: Log, record: int, ref: Ref, options: Options) -> Document:
+def _record(log: Log, record: int, ref: Ref, options: Options, lead: str) -> Document:
     kind, context = log.kind(record), log.context(record)
     name = kind.name or kind.event
-    head = Builder(str(ref), f"record {record + 1} · {name}")
+    head = Builder(str(ref), f"{lead}record {record + 1} · {name}")
     prefix = log.prefix(record)
     if prefix is not None:
         head.add(("time     ", tokens.LABEL), f"{prefix.month:02}-{prefix.day:02} {prefix.time}  local time of the job")
@@ -157,5 +164,5 @@ def _record(log: Log, record: int, ref: Ref, options: Options) -> Document:
         none.add()
         none.add(("No payload.", tokens.DIM))
         parts.append(none.document())
-    title = sanitize(f"record {record + 1} of {plural(len(log), 'record')} · {name}")
-    return Chain(str(ref), title if context else name, parts, badge)
+    title = sanitize(f"{lead}record {record + 1} of {plural(len(log), 'record')} · {name}")
+    return Chain(str(ref), title if context else f"{lead}{name}", parts, badge)

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import cast
 
 from tltui.documents.pages.table import View
+from tltui.documents.titles import part_title
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import CompileId, Ref, parse_ref
@@ -23,13 +24,15 @@ class Scope:
     """The address of the part; empty for the whole run."""
     processes: tuple[Process, ...]
     compiles: tuple[Compile, ...]
+    called: str = ""
+    """What is named by it, as `part_title` has it."""
     n: int | None = None
     """The number that the address of the page ends with, for a view that numbers what it shows: `@stacks:#4`."""
 
     @property
     def title(self) -> str:
-        """` of 0/1`, '' for the whole run."""
-        return f" of {self.ref}" if str(self.ref) else ""
+        """` of [0/1]`, ` of rank 3`, '' for the whole run."""
+        return f" of {self.called}" if str(self.ref) and self.called else ""
 
     def page(self, view: str) -> str:
         """The address of a view about this part."""
@@ -53,16 +56,16 @@ def scope_of(run: Run, ref: Ref | str = "") -> Scope:
     if isinstance(node, Artifact):
         node = node.owner
     if isinstance(node, Compile):
-        return Scope(_named(place, node.process, node.id), (node.process,), (node,))
+        return Scope(_named(place, node.process, node.id), (node.process,), (node,), part_title(node))
     if isinstance(node, Frame):
-        return Scope(_named(place, node.process, node.key), (node.process,), tuple(node.compiles))
+        return Scope(_named(place, node.process, node.key), (node.process,), tuple(node.compiles), part_title(node))
     if isinstance(node, Process):
         processes: tuple[Process, ...] = (node,)
     elif isinstance(node, Rank):
         processes = tuple(node.processes)
     else:
         processes = tuple(run.processes())
-    return Scope(place, processes, tuple(c for process in processes for c in _in_order(process)))
+    return Scope(place, processes, tuple(c for process in processes for c in _in_order(process)), part_title(node))
 
 
 def _named(place: Ref, process: Process, compile_id: CompileId) -> Ref:

@@ -9,7 +9,7 @@ from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.nodes import Compile, Process
 from tltui.model.ref import NO_ID
 from tltui.model.run import Run
-from tltui.model.status import TABLE, Status, is_visited
+from tltui.model.status import is_visited
 
 T = TypeVar("T")
 
@@ -20,18 +20,6 @@ def in_order(run: Run) -> Iterator[Compile]:
         for frame in process.frames.values():
             if frame.key != NO_ID:
                 yield from frame.compiles
-
-
-def interesting(run: Run) -> Compile | None:
-    """Where somebody wants to look first: the first error, else the first function in eager mode, else the first break, else the
-    first compile."""
-    found: dict[Status | None, Compile] = {}
-    for compile_ in in_order(run):
-        status = compile_.status
-        if status is Status.ERROR:
-            return compile_
-        found.setdefault(status if status is not None and TABLE[status].keys else None, compile_)
-    return next((found[status] for status in (*TABLE, None) if status in found), None)
 
 
 def has_error(compile_: Compile) -> bool:

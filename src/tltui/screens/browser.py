@@ -11,16 +11,14 @@ from typing import ClassVar
 from textual.binding import BindingType
 
 from tltui.analyses.torch_version import torch_version
-from tltui.commands import BY_ID, Where, shown
+from tltui.commands import Where
 from tltui.documents.format import plural
 from tltui.documents.tree.header import header
-from tltui.documents.tree.outline import path_to
 from tltui.messages import Again, Scanned
-from tltui.model.walk import interesting
 from tltui.screens.browser_commands import BrowserCommands
 from tltui.screens.live.following import Following
 from tltui.screens.main_screen import NARROW
-from tltui.screens.workbench import Surroundings
+from tltui.screens.workbench import Surroundings, Workbench
 from tltui.sources.discover import Discovery, NothingFound
 from tltui.text import tokens
 from tltui.text.document import Piece
@@ -29,7 +27,6 @@ from tltui.widgets.bindings import bindings
 from tltui.widgets.document_view import DocumentView
 from tltui.work.scheduler import Place, Steps
 
-FOLLOW = BY_ID["app.follow"]
 LAST_SLICE = 0.3
 """Seconds that leaving waits for what is being read at that moment."""
 LAST_WRITE = 10.0
@@ -47,11 +44,9 @@ class Browser(BrowserCommands):
         super().__init__(around, faulted)
         self.following: Following = Following(self, faulted, before=None if before is None else before.following)
         self._version = ""
-        self._is_settled = False  # the cursor was put where it belongs: from then on only the user moves it
-        self._opened: set[str] = set()
-        """Keys of nodes that were opened for the most interesting place, as long as it may be another one."""
         self._back_to = before.shown_ref if before is not None else None
-        self._is_on_document = before is not None and before.document_view.has_focus
+        self._is_on_document = before is None or before.document_view.has_focus
+        self.set_class(self._is_on_document, "-on-document")
         self.is_replaced = False
 
     def on_mount(self) -> None:
@@ -95,33 +90,23 @@ class Browser(BrowserCommands):
         self.following.take_over(message.event)
 
     def run_changed(self, is_new: bool, is_read: bool) -> None:
-        """The run has grown: counts, new nodes. Until the first key, and until all that was there has been read (`is_read`), the
-        cursor goes to the most interesting place; then nothing moves by itself."""
+        """The run has grown: counts, new nodes. `is_read`: all that was there has been read."""
         self.tree_view.run_changed(is_new)
         self.say_run()
-        if not (self._steered or self._is_settled):
-            self._go_to_interesting(is_read)
-        else:
-            self.renew()
-        self._is_settled |= is_read and bool(self.trace.models)
+        self.renew()
         if is_read and self._back_to is not None:
             self.keep_cursor()
             if self._back_to in self.own_pages:
                 self.show_ref(self._back_to)
             else:
-                self.go(self._back_to)
+                self.arrive(self._back_to)
             self.tell("read again")
 
-    def _go_to_interesting(self, is_read: bool) -> None:
-        best = interesting(self.trace)
-        if best is None:
-            return
-        keys = path_to(self.trace, best)
-        opened = self.tree_view.outline.open
-        opened -= self._opened - set(keys)  # what was of interest while less had been read
-        self._opened = (set(keys) - opened) | (self._opened & set(keys))
-        if self.tree_view.node.key != keys[-1] or is_read:
-            self.tree_view.reveal(keys, by_user=False)
+    def _rested(self) -> None:
+        """The page is whole. Until the first key the caret is where the summary begins: on the worst problem that is known."""
+        if not (self._steered or self.shown_ref):
+            self.document_view.to_start()
+        super()._rested()
 
     def _is_overview(self) -> bool:
         return not self.document_view.document.language
@@ -129,7 +114,10 @@ class Browser(BrowserCommands):
     def user_acts(self) -> None:
         """A key was pressed or the mouse was used."""
         self._steered = self.tree_view.is_held = True
-        self.status.quiet()
+        for screen in self.app.screen_stack:
+            if isinstance(screen, Workbench):
+                screen.status.quiet()
+        self.following.noticing.read()
 
     def job_changed(self, remark: str) -> None:
         """What is known of the job that was started changed."""
@@ -168,8 +156,8 @@ class Browser(BrowserCommands):
         run = self.trace
         if not self._version:
             self._version = next((v for process in run.processes() if (v := torch_version(process))), "")
-        key = self.config.keys.get(FOLLOW.id, FOLLOW.keys)[0]
-        left, right = header(run, self._version, self.following.live(), self.size.width, self.ascii_only, shown(key))
+        key = self.key_of("app.follow")
+        left, right = header(run, self._version, self.following.live(), self.size.width, self.ascii_only, key)
         self.query_one(RunBar).set(left, right)
 
     def _moved(self, moved: DocumentView.Moved) -> None:
@@ -201,6 +189,7 @@ class Browser(BrowserCommands):
         """One pane at a time on a narrow screen."""
         self.set_class(self.size.width < NARROW, "-narrow")
         if self.is_mounted:
+            self.name_panes()
             self.call_after_refresh(self.attending.resized)
             self.say_run()
             if self._is_overview():

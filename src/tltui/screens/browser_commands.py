@@ -9,6 +9,7 @@ from textual import on
 from textual.dom import DOMNode
 
 from tltui.commands import BY_ID, Command, Where
+from tltui.documents.hints import DOES
 from tltui.documents.pages.table import BY_NAME
 from tltui.documents.scope import place_of
 from tltui.export import proposed_name
@@ -64,7 +65,11 @@ class BrowserCommands(MainScreen):
 
     def action_zoom(self) -> None:
         """One pane over the whole screen."""
+        if self.has_class("-narrow"):
+            self.tell(f"one pane has the whole screen already: {self.key_of('app.other_pane')} shows the other one")
+            return
         self.toggle_class("-zoomed")
+        self.name_panes()
 
     def action_close(self) -> None:
         """The innermost of selection, filter, search; then back to the tree."""
@@ -79,6 +84,7 @@ class BrowserCommands(MainScreen):
             self.tree_view.set_filter("")
         elif self.has_class("-zoomed"):
             self.remove_class("-zoomed")
+            self.name_panes()
         elif self.document_view.has_focus:
             self.tree_view.focus()
 
@@ -138,14 +144,13 @@ class BrowserCommands(MainScreen):
         else:
             self._open(f"@{name}")
             if part:
-                key = BY_ID[f"app.view_{name}"].keys_shown()
+                key = self.key_of(f"app.view_{name}")
                 self.tell(f"{key} again: {name} of {part} only" if key else "")
 
     def _open(self, ref: str) -> None:
-        """Show a page. Where the tree has the whole screen, the document gets it: else the key would seem to do nothing."""
+        """Show a page."""
         self.show_ref(ref)
-        if not self.document_view.display:
-            self.document_view.focus()
+        self.bring_document()
 
     def action_sort(self) -> None:
         """The next order of the tables of this page."""
@@ -321,8 +326,10 @@ class BrowserCommands(MainScreen):
     # what the panes ask
 
     @on(TraceTree.Entered)
-    def _entered(self) -> None:
+    def _entered(self, message: TraceTree.Entered) -> None:
         self.follow()
+        if message.node.ref != self.shown_ref:  # a page is shown that was called by name
+            self.show_ref(message.node.ref)
         self.document_view.focus()
 
     @on(TraceTree.Told)
@@ -343,6 +350,8 @@ class BrowserCommands(MainScreen):
             self.go(str(Ref(view="source", artifact=target.removeprefix("file:"))))
         elif target.startswith("@diff:"):
             self.comparing.open(target)
+        elif target.startswith(DOES):
+            self.perform(BY_ID[target.removeprefix(DOES)])
         else:
             self.go(target)
 

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 
+from tltui.documents.titles import called
 from tltui.model.artifacts import Artifact
+from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, parse_ref
 from tltui.model.walk import next_in_frame
 from tltui.screens.main_screen import MainScreen
+from tltui.work.scheduler import Steps
+
+if TYPE_CHECKING:
+    from tltui.analyses.provenance.nearest import NoCode
 
 WIDE = 140
 """Columns from which two artifacts are compared side by side."""
@@ -19,17 +27,52 @@ class Comparing:
     def __init__(self, bench: MainScreen) -> None:
         self._bench = bench
         self._compared: str | None = None
+        self._offered: tuple[Compile | None, str] | None = None
+        """The compile without code that provenance was asked for last, and the address of the one that was offered instead."""
 
     def provenance(self) -> None:
         """Graphs and code side by side."""
+        from tltui.analyses.provenance.nearest import has_lowered
+
         own = self._bench
         compile_ = own.current_compile
-        if compile_ is None:
-            own.tell("go to a compile first: provenance shows what its source became")
-            return
+        if compile_ is not None and has_lowered(compile_):
+            self._offered = None
+            self._side_by_side(compile_, own.current_artifact)
+        elif self._offered is not None and self._offered[0] is compile_:
+            (_, ref), self._offered = self._offered, None
+            self._to_offered(ref)
+        else:
+            own.scheduler.do(self._offering(compile_), owner=self)
+
+    def _side_by_side(self, compile_: Compile, start: Artifact | None) -> None:
         from tltui.screens.provenance import ProvenanceScreen
 
-        own.app.push_screen(ProvenanceScreen(own.around, compile_, own.current_artifact))
+        own = self._bench
+        own.app.push_screen(ProvenanceScreen(own.around, compile_, start))
+
+    def _to_offered(self, ref: str) -> None:
+        own = self._bench
+        if own.arrive(ref) and (found := own.current_compile) is not None:
+            self._side_by_side(found, None)
+
+    def _offering(self, compile_: Compile | None) -> Steps:
+        """Find out why a compile has no code, and which one near it has."""
+        from tltui.analyses.provenance.nearest import no_code
+
+        found = yield from no_code(self._bench.trace, compile_)
+        self._bench.answer(partial(self._offer, compile_, found))
+
+    def _offer(self, compile_: Compile | None, found: NoCode) -> None:
+        own = self._bench
+        if own.current_compile is not compile_:
+            return  # somebody went on
+        why = f"{called(compile_)} has no generated code, {found.why}" if compile_ is not None else "go to a compile first"
+        if found.nearest is None:
+            own.tell(f"{why}: nothing in this run has any")
+            return
+        self._offered = compile_, found.nearest.ref
+        own.tell(f"{own.key_of('app.provenance')} again goes to [{found.nearest.ref}], {found.nearest.what} · {why}")
 
     def mark_or_compare(self) -> None:
         """Mark what is shown, or compare it with what was marked."""
@@ -41,7 +84,8 @@ class Comparing:
             own.tell("artifacts, compiles, ranks and runs can be compared: go to one in the tree")
         elif self._compared is None or self._compared == ref:
             self._compared = ref
-            own.tell(f"marked {ref or 'the run'}: go to another one and press d to compare, D compares with the previous compile")
+            again, before = own.key_of("app.compare"), own.key_of("app.compare_previous")
+            own.tell(f"marked {ref or 'the run'}: go to another one, {again} compares them; {before}: with the previous compile")
         else:
             left, self._compared = self._compared, None
             self.open(diff_ref(left, ref))

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
+from textual.content import Content
 from textual.timer import Timer
 
 from tltui.commands import FOOTER, Where
+from tltui.documents.hints import FOLLOW
 from tltui.documents.tree.outline import Node, path_to, root
 from tltui.documents.tree.rows import OutlineRows
 from tltui.layout import read_width, write_width
@@ -41,6 +43,8 @@ NARROW = 100
 SETTLE = 0.04
 """Seconds that the cursor of the tree must rest before the document follows: flicking through stays cheap."""
 HELP = "@help"
+OF_RUN = ("", "@run", "@summary")
+"""Addresses of the overview of the run."""
 MADE_ONCE = ("@grep", "@output", HELP)
 """Pages that are not made again when the run has grown: what was found stays, and what a job prints grows by itself."""
 TREE = "tree"
@@ -85,6 +89,8 @@ class MainScreen(Workbench[None]):
             yield DocumentView(mouse=self.mouse, ascii_only=self.ascii_only, id="document")
         has_output = self.around.job is not None or bool(self.trace.found.outputs)
         hints = self.hints(Where.EVERYWHERE, ("app.output",) * has_output + FOOTER)
+        down, up = (self.key_of(f"document.cursor_{way}") for way in ("down", "up"))
+        hints[1:1] = [(self.key_of(FOLLOW), "open"), (f"{down} {up}", "move")]
         yield StatusBar(hints, ascii_only=self.ascii_only, id="status-bar")
         yield Asking(ascii_only=self.ascii_only)
 
@@ -148,6 +154,18 @@ class MainScreen(Workbench[None]):
             write_width(TREE, message.width)
         except OSError as error:
             self.tell(f"could not remember the width: {error.strerror or error}", tokens.WARN)
+    @property
+    def has_one_pane(self) -> bool:
+        """Whether tree and document share the screen one at a time."""
+        return self.has_class("-narrow") or self.has_class("-zoomed")
+
+    def name_panes(self) -> None:
+        """Where one pane has the screen its title says which it is, and the key that leads to the other."""
+        key = self.key_of("app.other_pane") if self.has_one_pane else ""
+        self.document_view.set_lead(f"{key}: tree" if key else "")
+        title = Content(self.document_view.joined("tree", f"{key}: document") if key else "")
+        if self.tree_view.border_title != title.markup:
+            self.tree_view.border_title = title
 
     # selection
 
@@ -157,7 +175,7 @@ class MainScreen(Workbench[None]):
         view = self.document_view
         # a hidden pane has no width yet: what it will have is the screen's without gutter and scroll bar
         width = view.text_width if view.size.width else self.size.width - 4
-        return Options(width=max(width, 40), sort=self.sort, raw=self.raw)
+        return Options(width=max(width, 40), sort=self.sort, raw=self.raw, key_of=self.key_of)
 
     def request(self, ref: str) -> Request:
         """What is to be shown at an address."""
@@ -174,13 +192,17 @@ class MainScreen(Workbench[None]):
             self._rest.stop()
             self._rest = None
         if by_user and request != self.shown:
-            self._past.append(self.shown)
+            self._past.append(self._left())
             self._future.clear()
             del self._past[:-PAST]
             self.raw = False
         self.shown = request
         self._addresses.note(request.ref)
         self._wish(at, top)
+
+    def _left(self) -> Request:
+        """What is shown, as something to come back to."""
+        return replace(self.shown, is_in_front=self.document_view.has_focus)
 
     def reload(self) -> None:
         """Make what is shown again, for another width or order."""
@@ -200,7 +222,7 @@ class MainScreen(Workbench[None]):
         """What is shown, and what was, is called by the addresses that it has now."""
         def again(request: Request) -> Request:
             ref = self._addresses.now(request.ref)
-            return request if ref == request.ref else self.request(ref)
+            return request if ref == request.ref else replace(self.request(ref), is_in_front=request.is_in_front)
 
         self.shown = again(self.shown)
         self._past[:], self._future[:] = map(again, self._past), map(again, self._future)
@@ -247,7 +269,7 @@ class MainScreen(Workbench[None]):
             self.document_view.document_grown()
 
     def keep_cursor(self) -> None:
-        """The cursor of the tree is the user's from now on: nothing moves it to what is interesting."""
+        """The cursor is the user's from now on: nothing moves it to what is worst."""
         self._steered = True
 
     def run_changed(self, is_new: bool, is_read: bool) -> None:
@@ -260,7 +282,18 @@ class MainScreen(Workbench[None]):
         """What is known of the job that was started changed."""
 
     def go(self, ref: str, *, at: int | None = None) -> None:
-        """Go to an address: tree and document, and the line that it names. A wrong one is told."""
+        """Go to an address: tree and document, and the line that it names. A wrong one is told. Where one pane has the screen, the
+        document gets it: else what was asked for would not be seen."""
+        if self.arrive(ref, at=at):
+            self.bring_document()
+
+    def bring_document(self) -> None:
+        """Show the document, if the tree has the whole screen."""
+        if not self.document_view.display:
+            self.document_view.focus()
+
+    def arrive(self, ref: str, *, at: int | None = None) -> bool:
+        """As `go`, but the panes stay as they are. Whether there is such an address."""
         ref, line = split_line(ref)
         if line is not None:
             at = line - 1
@@ -269,17 +302,22 @@ class MainScreen(Workbench[None]):
             node = None if parsed.view else self.trace.resolve(replace(parsed, attempt=None) if parsed.id else parsed)
         except BadAddress as bad:
             self.tell(str(bad), tokens.WARN)
-            return
+            return False
+        if str(parsed) in OF_RUN:
+            ref = ""
         self.show_ref(ref, at=at)
-        if node is not None:
+        if node is not None or not ref:
             self.reveal(node)
         if note := self.trace.other_epochs(parsed):
             self.tell(note, tokens.WARN)
+        return True
 
     def reveal(self, node: TreeNode | None) -> None:
         """Put the cursor of the tree on a node, None for the run. A filter that hides it gives way."""
         keys = ["@run"] if node is None else path_to(self.trace, node)
         tree = self.tree_view
+        if isinstance(compile_ := node.owner if isinstance(node, Artifact) else node, Compile):
+            tree.outline.keep_in_sight(compile_)
         if not tree.reveal(keys, by_user=False) and tree.outline.filter:
             tree.set_filter("")
             tree.reveal(keys, by_user=False)
@@ -334,9 +372,11 @@ class MainScreen(Workbench[None]):
         if not source:
             self.tell(none)
             return
-        target.append(self.shown)
+        target.append(self._left())
         request = source.pop()
         self.show(request, by_user=False)
+        if self.has_one_pane:
+            (self.document_view if request.is_in_front else self.tree_view).focus()
         try:
             parsed = parse_ref(request.ref)
             if not parsed.view:

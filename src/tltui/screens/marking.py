@@ -62,7 +62,7 @@ class Marking:
         self._bench.document_view.focus()
 
     def _page(self, run: Run, options: Options) -> TextDocument:
-        return marks_document(read_marks(self.file), lambda mark: _why_gone(run, mark))
+        return marks_document(read_marks(self.file), lambda mark: _why_gone(run, mark), options)
 
 
 def _why_gone(run: Run, mark: Mark) -> str:

@@ -41,6 +41,8 @@ class Request:
     """Runs off the UI thread, under the gate. What it raises becomes an error document."""
     is_of_run: bool = field(default=True, compare=False)
     """Whether it is made from the run and nothing else: then it stays as it is for as long as the run does."""
+    is_in_front: bool = field(default=False, compare=False)
+    """Of what one can go back to: whether the document had the focus when it was left."""
 
 
 def at(ref: str) -> Request:

@@ -39,6 +39,14 @@ class Walking:
         own = self._bench
         own.show_ref(str(compile_.ref))
         own.reveal(compile_)
+        self._say()
+
+    def _say(self, remark: str = "") -> None:
+        """A remark; and where the tree has the whole screen, in which the cursor moved, how to see the document."""
+        own = self._bench
+        hidden = "" if own.document_view.display else f"{own.key_of('tree.enter')} shows it"
+        if said := " · ".join(filter(None, (remark, hidden))):
+            own.tell(said)
 
     def recompile(self, back: bool) -> None:
         """To the next compile of the frame."""
@@ -72,7 +80,7 @@ class Walking:
         if found is not None:
             self._go_compile(found)
         if remark:
-            own.tell(remark)
+            self._say(remark)
 
     def artifact(self, back: bool) -> None:
         """To the next artifact of the compile."""
@@ -84,5 +92,5 @@ class Walking:
         found = next_artifact(compile_, own.current_artifact, back)
         if found is None:
             own.tell(f"no {'earlier' if back else 'further'} artifact in {compile_.label}")
-        else:
-            own.go(str(found.ref))
+        elif own.arrive(str(found.ref)):
+            self._say()

@@ -13,7 +13,7 @@ from textual.dom import DOMNode
 from textual.events import MouseDown
 from textual.screen import Screen
 
-from tltui.commands import Command, Where, of
+from tltui.commands import BY_ID, Command, Where, of, shown
 from tltui.config import Config, cache_path
 from tltui.export import WouldOverwrite, write
 from tltui.finding_commands import Situation
@@ -111,6 +111,10 @@ class Workbench(Screen[T]):
     def awaits_document(self) -> bool:
         """Whether keys are meant for a document that is still being made."""
         return False
+    def key_of(self, name: str) -> str:
+        """The key of a command as people read it, '' for one without."""
+        keys = self.config.keys.get(name, BY_ID[name].keys)
+        return shown(keys[0]) if keys else ""
 
     # what comes from elsewhere
 

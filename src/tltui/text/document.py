@@ -85,6 +85,9 @@ class Options:
     ascii: bool = False
     goes_on: str = ""
     """Why more may come, '' when not: what is not there is then said to be so for now only."""
+    key_of: Callable[[str], str] | None = field(default=None, compare=False, repr=False)
+    """The key of a command (`app.next_error`), '' for one without. None where there is no screen: a page then names commands of the
+    shell, and no keys."""
 
 
 @runtime_checkable
@@ -172,6 +175,8 @@ class TextDocument:
     anchors: dict[str, int] = field(default_factory=dict)
     section_list: list[Section] = field(default_factory=list)
     result: object | None = None
+    start: int = 0
+    """The line that the caret is on at first."""
     _measured: int = 0
     """Lines that `_widest` is about."""
     _widest: int = 0
@@ -251,6 +256,10 @@ class Builder:
         if anchor is not None:
             self._document.anchors[anchor] = len(self._document.lines)
         self._document.lines.append(Line(text.rstrip(), tuple(spans), tuple(links)))
+
+    def begin_here(self) -> None:
+        """The caret is at first on the line that comes next."""
+        self._document.start = len(self._document.lines)
 
     def text(self, block: str, indent: str = "", style: str = "") -> None:
         """Append a text of several lines."""

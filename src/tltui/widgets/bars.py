@@ -31,6 +31,8 @@ LINE_STYLES = (
 )  # fmt: skip
 """The styles of bars and of the tree. Others look like plain text there: each style of each widget costs a part of a millisecond
 at the start."""
+WEIGHTS = {tokens.WARN: 1, tokens.BREAK: 1, tokens.EAGER: 2, tokens.ERROR: 3}
+"""How much a remark of a style matters."""
 
 
 class Bar(Widget, can_focus=False):
@@ -121,10 +123,14 @@ class Remark(Bar):
         super().__init__(ascii_only=ascii_only)
         self._hints = hints
         self._told = False
+        self._weight = 0
 
     def tell(self, text: str, style: str = "") -> None:
-        """Show a remark until the next key."""
-        self._told = True
+        """Show a remark until the next key. One that weighs less does not take the place of one that nobody can have read."""
+        weight = WEIGHTS.get(style, 0)
+        if self._told and weight < self._weight:
+            return
+        self._told, self._weight = True, weight
         self.set([(text, style)] if style else [text])
 
     def quiet(self) -> None:
@@ -156,7 +162,7 @@ class Position(Bar):
 
     def on_mount(self) -> None:
         """Textual calls this when the widget is in its place."""
-        self._room = 2 * self.STEP
+        self._room = self.STEP
         self.styles.width = self._room
 
     def place(self, pieces: Sequence[Piece]) -> None:

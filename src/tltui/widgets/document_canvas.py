@@ -32,6 +32,8 @@ from tltui.widgets.undrawn import row_by_row
 CARET_IN_REVERSE = "caret-in-reverse"
 IN_REVERSE = {"caret": CARET_IN_REVERSE}
 """What lies over a row in reverse video instead."""
+BETWEEN = " · "
+"""Between the parts of a title."""
 TITLE_EDGES = 4
 """Cells of the border that a title leaves free at both sides."""
 MARGIN = 12
@@ -65,6 +67,7 @@ class DocumentCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=Fals
         self._row_count = 0
         self._cursor_line = 0
         self._cursor_column = 0
+        self._lead = ""
         self._wide = 0
         self._drawn_size = Size(0, 0)
         self._rich_styles: dict[str, Style] = {}
@@ -305,16 +308,27 @@ class DocumentCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=Fals
     def _set_frame(self) -> None:
         """Title and badge in the upper border. The position is not in it: it changes with each key."""
         document = self._document
-        between = " - " if self.marks is ASCII_MARKS else " · "
         is_ascii = self.marks is ASCII_MARKS
         script = script_for(is_ascii)
-        badge = script.drawn(f"{between}{document.badge}") if document.badge else ""
+        lead = f"{self._lead}{BETWEEN}" if self._lead else ""
+        badge = f"{BETWEEN}{document.badge}" if document.badge else ""
         title = script.drawn(short(document.title, is_ascii))
-        room = self.size.width - TITLE_EDGES - cell_len(badge)
+        lead, badge = script.drawn(lead), script.drawn(badge)
+        room = self.size.width - TITLE_EDGES - cell_len(lead) - cell_len(badge)
         shown = cut.middle(title, max(room, 0)) if self.size.width else title
-        content = Content((shown if shown == title else shown.replace(ELLIPSIS, self.marks.cut)) + badge)
+        content = Content(lead + (shown if shown == title else shown.replace(ELLIPSIS, self.marks.cut)) + badge)
         if self.border_title != content.markup:
             self.border_title = content
+
+    def joined(self, *parts: str) -> str:
+        """Parts of a title, those that are not empty."""
+        return script_for(self.marks is ASCII_MARKS).drawn(BETWEEN).join(part for part in parts if part)
+
+    def set_lead(self, text: str) -> None:
+        """What stands in the upper border before the title."""
+        if text != self._lead:
+            self._lead = text
+            self._set_frame()
 
     # the cursor
 
@@ -436,7 +450,8 @@ class DocumentCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=Fals
         super().watch_scroll_y(old_value, new_value)
         if self._floor:
             self.call_later(self._resized_rows)
-        if self._is_following or not self.size.height or round(old_value) == round(new_value):
+        is_placed = self._offset_wanted is None  # else a document came while the pane was hidden, and on_resize places it
+        if self._is_following or not (self.size.height and is_placed) or round(old_value) == round(new_value):
             return
         top, row = self.scroll_offset.y, self._cursor_row()
         inside = min(max(row, top), top + self.size.height - 1)
@@ -447,9 +462,9 @@ class DocumentCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=Fals
 
     def on_resize(self, event: events.Resize) -> None:
         """Rows are cut to the new width; the cursor stays in sight."""
-        if self.size == self._drawn_size:
+        if self.size == self._drawn_size and self._offset_wanted is None:
             return
-        was_empty = not self._drawn_size.height
+        was_empty = not self._drawn_size.height or self._offset_wanted is not None
         offset = self._offset_wanted if was_empty else self._cursor_row() - self.scroll_offset.y
         self._drawn_size, self._offset_wanted = self.size, None
         self._set_frame()

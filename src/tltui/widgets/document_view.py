@@ -15,7 +15,7 @@ from textual.binding import BindingType
 from textual.message import Message
 
 from tltui.commands import Where
-from tltui.text.document import Document
+from tltui.text.document import Document, TextDocument
 from tltui.widgets.bindings import bindings
 from tltui.widgets.document_live import is_live
 from tltui.widgets.document_names import Stop
@@ -169,6 +169,8 @@ class DocumentView(RenewingCanvas):
             found = document.where(place.anchor)
             line = place.line if found is None else found
             column, offset, x = place.column, place.offset, 0 if self._is_wrapped else place.x
+        else:
+            line = offset = _start_of(document)
         if is_live(document) and top is None and at is None and (place is None or place.at_end):
             line, offset = len(document) - 1, self.size.height  # one follows what is written, until one moves away from its end
         wanted, line = line, min(max(line, 0), max(len(document) - 1, 0))
@@ -223,6 +225,11 @@ class DocumentView(RenewingCanvas):
         self.reveal(line)
         self.move_to(line, 0)
         self._await_line(None, n - 1)
+
+    def to_start(self) -> None:
+        """The caret to where it is at first."""
+        if (line := _start_of(self._document)) != self._cursor_line:
+            self.move_to(line, 0)
 
     def goto_anchor(self, anchor: str) -> bool:
         """Go to the line of an anchor; False when there is none."""
@@ -360,3 +367,7 @@ class DocumentView(RenewingCanvas):
         else:
             return False
         return True
+
+
+def _start_of(document: Document) -> int:
+    return document.start if isinstance(document, TextDocument) else 0

@@ -10,6 +10,7 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts import reports
 from tltui.documents.parts.compiles import add_artifacts, add_inputs, add_symbols
+from tltui.documents.titles import called
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress
 from tltui.model.run import Run
@@ -24,7 +25,7 @@ def attempt_document(run: Run, node: Compile, attempt: int, options: Options) ->
         raise BadAddress(f"{node.ref} has no attempt {attempt}. It has: {known}")
     name = node.frame.code[0] or ""
     ref = str(node.ref) + (f"_{attempt}" if attempt else "")
-    page = Page(f"@attempt:{ref}", f"{node.label} attempt {attempt} {name}".strip(), options)
+    page = Page(f"@attempt:{ref}", f"{called(node)} attempt {attempt} {name}".strip(), options)
     last = max(node.attempts, default=0)
     total = max(len(node.attempts), 1)
     page.add((f"attempt {attempt}", tokens.STRONG), f", one of {total}, of " if total > 1 else " of ",

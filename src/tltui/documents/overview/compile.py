@@ -11,6 +11,7 @@ from tltui.documents.parts.compiles import add_absent, add_artifacts, add_caches
 from tltui.documents.parts.stacks import add_called_from
 from tltui.documents.parts.summary import TOLD, at_least, standing
 from tltui.documents.parts.words import GIVEN_UP, INTERRUPTED, LIMIT_EAGER, LIMIT_RAISES, NO_BREAKS, NO_RECOMPILES, SKIPS, UNSURE
+from tltui.documents.titles import called
 from tltui.model.nodes import Compile
 from tltui.model.outcome import SOFT, error_name
 from tltui.model.ref import NO_ID
@@ -56,7 +57,7 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
 
 def title_of(node: Compile, known: Study) -> str:
     """`[0/1] forward`"""
-    return f"{node.label} {known.known_as or known.function}" if known.function else node.label
+    return f"{called(node)} {known.known_as or known.function or ''}".rstrip()
 
 
 def _status(page: Page, run: Run, node: Compile, known: Study) -> None:

@@ -9,6 +9,7 @@ from tltui.documents.page import Page
 from tltui.documents.parts.reports import no_reason
 from tltui.documents.parts.summary import add_counts
 from tltui.documents.parts.words import LIMIT_EAGER, LIMIT_RAISES, SKIPS
+from tltui.documents.titles import called
 from tltui.model.nodes import Compile, Frame
 from tltui.model.outcome import Eager, error_name
 from tltui.model.run import Run
@@ -27,7 +28,7 @@ UNLIMITED = 1 << 20
 def frame_document(run: Run, node: Frame, options: Options) -> TextDocument:
     """All compiles of one code object."""
     name, file, line = node.code
-    page = Page(str(node.ref), f"{node.label} {name or ''}".strip(), options)
+    page = Page(str(node.ref), f"{called(node)} {name or ''}".strip(), options)
     title = fmt.clip_middle(sanitize(name or f"frame {node.key.frame}"), page.width - 20)
     pieces: list[Piece] = [(title, tokens.FUNCTION)]
     if file is not None:

@@ -6,6 +6,7 @@ from tltui.analyses.study import Part, parts_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.compiles import part_name
+from tltui.documents.titles import called
 from tltui.model.artifacts import artifacts_of, units_of
 from tltui.model.kind import Phase
 from tltui.model.nodes import Compile
@@ -26,7 +27,7 @@ def phase_document(run: Run, node: Compile, phase: str, unit: int | None, option
         if name is None:
             raise BadAddress(f"{node.ref} has no unit {unit}")
     parts = [part for part in parts_of(node) if part.phase == found.title and (unit is None or part.unit == name)]
-    title = f"{node.label} {found.title}" + (f" {name}" if name else "")
+    title = f"{called(node)} {found.title}" + (f" {name}" if name else "")
     page = Page(f"@phase:{node.ref}:{phase}" + (f"#{unit}" if unit else ""), title, options)
     page.add((found.title, tokens.TITLE), (f" of the {name}" if name else "", tokens.DIM), " of ",
              (f"[{node.ref}]", tokens.LINK, str(node.ref)))  # fmt: skip
@@ -42,7 +43,7 @@ def unit_document(run: Run, node: Compile, n: int, options: Options) -> TextDocu
         names = ", ".join(f"{u.number + 1} {u.name}" for u in units) or "none"
         raise BadAddress(f"{node.ref} has no unit {n}. It has: {names}")
     parts = [part for part in parts_of(node) if part.unit == unit.name]
-    page = Page(f"@unit:{node.ref}#{n}", f"{node.label} {unit.name}", options)
+    page = Page(f"@unit:{node.ref}#{n}", f"{called(node)} {unit.name}", options)
     owner = (f"[{node.ref}]", tokens.LINK, str(node.ref))
     page.add((unit.name, tokens.TITLE), f", unit {n} of {len(units)} of ", owner)
     page.say("A unit is one lowering: a graph that Inductor turned into code by itself.", "", tokens.DIM)

@@ -17,6 +17,7 @@ from tltui.documents.parts.summary import (
     add_unfinished,
     place_piece,
 )  # fmt: skip
+from tltui.documents.titles import process_title
 from tltui.model.nodes import Process, Rank
 from tltui.model.ref import Ref
 from tltui.model.run import Run
@@ -44,7 +45,7 @@ def rank_document(run: Run, node: Rank, options: Options) -> TextDocument:
 def process_document(run: Run, node: Process, options: Options) -> TextDocument:
     """The overview of one process."""
     summary = summarise([node])
-    title = f"process {node.number}, pid {node.pid}"
+    title = f"{process_title(node)}, pid {node.pid}"
     page = Page(str(node.ref), title, options)
     page.add((title, tokens.TITLE))
     _head(page, run, summary, [node])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 from tltui.analyses.problems.failures import INTERRUPTED
 from tltui.analyses.ranks.diverging import diverging
 from tltui.analyses.summary import Summary, summarise
 from tltui.analyses.torch_version import version_of
 from tltui.documents import format as fmt
+from tltui.documents.hints import key_hint, key_of, link_hint
 from tltui.documents.page import Page
 from tltui.documents.parts.ranks import add_ranks, told
 from tltui.documents.parts.summary import (
@@ -22,8 +25,10 @@ from tltui.documents.parts.summary import (
     add_unfinished,
     standing,
 )  # fmt: skip
+from tltui.model.nodes import Compile
 from tltui.model.run import Run
 from tltui.model.status import Status
+from tltui.model.walk import has_break, has_error, in_order, next_compile
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
 
@@ -110,7 +115,8 @@ def _no_records(page: Page, run: Run) -> None:
         page.say(f"There is no log in {where}: {why}.", "", tokens.WARN)
     if run.found.outputs:
         page.blank()
-        page.add(("@output", tokens.LINK, "@output"), "  what the job printed  ", ("press O", tokens.KEY))
+        page.add(("@output", tokens.LINK, "@output"), "  what the job printed  ",
+                 key_hint(page.options, "app.output"))  # fmt: skip
 
 
 def _no_compiles(page: Page, run: Run) -> None:
@@ -130,22 +136,64 @@ def _no_compiles(page: Page, run: Run) -> None:
             page.add("  ", (ref, tokens.LINK, ref), "  ", (fmt.plural(len(compile_.records), "record"), tokens.DIM))
 
 
-Hint = tuple[str, str, str]
-"""An address, a fact, the key to press."""
+STARTS = 4
+
+
+class Hint(NamedTuple):
+    """Something to look at."""
+
+    ref: str
+    """Where it is."""
+    what: str
+    """A fact."""
+    shell: str
+    """The command that tells more, for where there is no screen."""
+    walk: str = ""
+    """The key that may lead there: it is named where it does."""
+
+
+WALKS: tuple[tuple[str, Callable[[Compile], bool]], ...] = (
+    ("app.next_error", has_error), ("app.next_break", has_break), ("app.next_recompile", lambda compile_: compile_.is_recompile),
+)  # fmt: skip
+ERROR, BREAK, RECOMPILE = (command for command, _ in WALKS)
+WHERE = "app.view_where"
 
 
 def _start(page: Page, run: Run, summary: Summary) -> None:
-    """One to four things to look at, each for a fact."""
-    hints = _failed(summary) + _stuck(run, summary) + _parted(summary) + _slowed(summary)
+    """One to four things to look at, each for a fact, the worst first."""
+    wrong = _failed(summary) + _stuck(run, summary) + _parted(summary) + _slowed(summary)
+    hints = wrong + _dearest(summary, is_alone=not wrong)
+    if not wrong:
+        hints = hints or _first(run)
+        read = " in what could be read" if run.damaged or run.failures else ""
+        well = page.so_far(f"No error, graph break or recompile{read}.")
+        hints[:1] = [hint._replace(what=f"{well} {hint.what}") for hint in hints[:1]]
     if not hints:
         return
     page.heading("Start here")
-    for ref, what, key in hints[:4]:
-        link, press = "[compare]" if ref.startswith("@diff") else f"[{ref}]", key if key == "enter" else f"press {key}"
-        lines = fmt.wrap(what, page.width - 6 - len(link) - len(press))
-        for n, line in enumerate(lines):
-            tail: list[Piece] = ["  ", (press, tokens.KEY)] if n == len(lines) - 1 else []
-            page.add("  ", (link, tokens.LINK, ref) if n == 0 else " " * len(link), "  ", line, *tail)
+    leads = _led_to(run)
+    page.begin_here()
+    for hint in hints[:STARTS]:
+        _add_hint(page, hint, leads)
+
+
+def _led_to(run: Run) -> dict[str, str]:
+    """Key → where it leads from the run."""
+    firsts = ((command, next_compile(run, None, wanted)) for command, wanted in WALKS)
+    return {WHERE: "@where", **{command: str(first.ref) for command, first in firsts if first is not None}}
+
+
+def _add_hint(page: Page, hint: Hint, leads: dict[str, str]) -> None:
+    link = "[compare]" if hint.ref.startswith("@diff") else f"[{hint.ref}]"
+    if leads.get(hint.walk) == hint.ref and key_of(page.options, hint.walk):
+        press = key_hint(page.options, hint.walk)
+    else:
+        press = link_hint(page.options, hint.ref, hint.shell)
+    lines = fmt.wrap(hint.what, page.width - 6 - len(link) - len(press[0]))
+    for n, line in enumerate(lines):
+        tail: list[Piece] = ["  ", press] if n == len(lines) - 1 else []
+        head: Piece = (link, tokens.LINK, hint.ref) if n == 0 else " " * len(link)
+        page.add("  ", head, "  ", line, *tail)
 
 
 def _failed(summary: Summary) -> list[Hint]:
@@ -156,18 +204,18 @@ def _failed(summary: Summary) -> list[Hint]:
         count = sum(error.count for error in summary.errors)
         how = "was interrupted" if first.type == INTERRUPTED else f"with {first.type}" if count > 1 else f"failed with {first.type}"
         many = f"{fmt.plural(count, 'compile')} failed, the first " if count > 1 else ""
-        hints.append((first.ref, f"{many}{how}{where}", "e"))
+        hints.append(Hint(first.ref, f"{many}{how}{where}", "tltui problems", ERROR))
     given_up = [line for line in summary.eager if not line.recompile_limit]
     limits = [line for line in summary.eager if line.recompile_limit]
     if given_up:
         name, count = given_up[0].function or "a function", len({(line.function, line.file) for line in given_up})
         many = f"{count} functions run" if count > 1 else f"{name} runs"
         what = f"{many} in eager mode: torch gave {'them' if count > 1 else 'it'} up"
-        hints.append((given_up[0].ref, what, "enter" if hints else "e"))
+        hints.append(Hint(given_up[0].ref, what, "tltui problems", ERROR))
     if limits:
         name = f" of {limits[0].function}" if limits[0].function else ""
         what = f"the recompile limit{name} was reached: calls that fit no earlier compile run in eager mode"
-        hints.append((limits[0].ref, what, "r" if hints else "e"))
+        hints.append(Hint(limits[0].ref, what, "tltui recompiles", ERROR))
     return hints
 
 
@@ -176,7 +224,7 @@ def _stuck(run: Run, summary: Summary) -> list[Hint]:
         running = summary.tally.counted(Status.RUNNING) if run.is_read else 0
         verb = "is" if running == 1 else "are"
         what = f"{fmt.plural(running, 'compile')} {verb} running: in which phase, since when, on which ranks"
-        return [("@where", what, "W")] if running else []
+        return [Hint("@where", what, "tltui where", WHERE)] if running else []
     if not summary.unfinished:
         return []
     last = summary.unfinished[0]
@@ -185,12 +233,12 @@ def _stuck(run: Run, summary: Summary) -> list[Hint]:
     what = f"{fmt.plural(count, 'compile')} did not finish; the last is {name}"
     if last.doing is not None:
         what += f": it stood {standing(last.doing)}"
-    return [(last.ref, what, "enter")]
+    return [Hint(last.ref, what, "tltui where")]
 
 
 def _parted(summary: Summary) -> list[Hint]:
     found = summary.diverging
-    return [(*told(found), "enter")] if found is not None and found.count else []
+    return [Hint(*told(found), "tltui diff")] if found is not None and found.count else []
 
 
 def _slowed(summary: Summary) -> list[Hint]:
@@ -201,18 +249,30 @@ def _slowed(summary: Summary) -> list[Hint]:
         at = f", {fmt.place(*own)}" if own[0] else ""
         breaks = summary.tally.breaks
         how = "" if breaks == 1 else "most often: " if breaks == summary.breaks_read else "for example: "
-        hints.append((place.first, f"{fmt.plural(breaks, 'graph break')}, {how}{place.headline}{at}", "b"))
+        what = f"{fmt.plural(breaks, 'graph break')}, {how}{place.headline}{at}"
+        hints.append(Hint(place.first, what, "tltui problems", BREAK))
     worst = summary.recompiled
     if worst is not None and not worst.limit_hit and (worst.recompiles > 1 or not hints):
         what = f"{worst.code.shown or 'a frame'} was recompiled {_times(worst.recompiles)}: {fmt.seconds(worst.seconds)}"
-        hints.append((worst.last, what, "r"))
-    if summary.costs and (len(summary.costs) > 1 or not hints):
-        top = summary.costs[0]
-        share = fmt.percent(top.seconds, summary.tally.seconds)
-        name = top.code.shown or "one frame"
-        what = f"{share} of the compile time went into {name}, {fmt.seconds(top.slowest_s)} of it here"
-        hints.append((top.slowest, what, "enter"))
+        hints.append(Hint(worst.last, what, "tltui recompiles", RECOMPILE))
     return hints
+
+
+def _dearest(summary: Summary, is_alone: bool) -> list[Hint]:
+    """What took longest. Of a run with one function only that says little, unless there is nothing else to say."""
+    if not summary.costs or not (is_alone or len(summary.costs) > 1):
+        return []
+    top = summary.costs[0]
+    share = fmt.percent(top.seconds, summary.tally.seconds)
+    name = top.code.shown or "one frame"
+    what = f"{share} of the compile time went into {name}, {fmt.seconds(top.slowest_s)} of it here"
+    return [Hint(top.slowest, what, "tltui timing")]
+
+
+def _first(run: Run) -> list[Hint]:
+    """Of a run of which no time is known: its first compile."""
+    first = next(in_order(run), None)
+    return [] if first is None else [Hint(str(first.ref), "the first compile", "tltui ls")]
 
 
 def _times(count: int) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tltui.documents.format import plural, wrap
+from tltui.documents.hints import key_hint
 from tltui.documents.page import Page as Written
-from tltui.documents.pages.table import VIEWS
+from tltui.documents.pages.table import BY_NAME, VIEWS
 from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
@@ -45,18 +46,21 @@ def pages_document(run: Run, options: Options) -> TextDocument:
     builder.heading("About the run")
     for page in pages(run):
         gap = " " * max(TITLE - len(page.title), 1)
-        lines: list[tuple[Piece, ...]] = [(line,) for line in wrap(page.help, builder.width - KEY - TITLE)]
-        beside = len(lines) > 1 and KEY + TITLE + len(str(lines[-1][0])) + 2 + len(page.command) <= builder.width
+        lead = KEY if options.key_of is not None else 2
+        name = f"app.view_{page.title}" if page.title in BY_NAME else f"app.{page.title}"
+        key: Piece = key_hint(options, name, "{}")
+        lines: list[tuple[Piece, ...]] = [(line,) for line in wrap(page.help, builder.width - lead - TITLE)]
+        beside = len(lines) > 1 and lead + TITLE + len(str(lines[-1][0])) + 2 + len(page.command) <= builder.width
         lines[-1:] = [(*lines[-1], "  ", (page.command, tokens.DIM))] if beside else [lines[-1], ((page.command, tokens.DIM),)]
-        builder.add((f"  {page.key or ' '} ", tokens.KEYWORD), (page.title, tokens.LINK, page.ref), gap, *lines[0])
+        builder.add("  ", key, " " * (lead - 2 - len(key[0])), (page.title, tokens.LINK, page.ref), gap, *lines[0])
         for line in lines[1:]:
-            builder.add(" " * (KEY + TITLE), *line)
+            builder.add(" " * (lead + TITLE), *line)
     builder.heading("About a rank")
     for rank in run.ranks:
         ref = str(rank.ref)
         said = f" {plural(rank.tally.compiles, 'compile')}  "
         builder.add("  ", (f"{rank.title:<10}", tokens.LINK, ref), said, ("records", tokens.LINK, f"@records:{ref}"))
     builder.blank()
-    rest = "A compile, a frame or an artifact has its own page: go to it in the tree, or press o and type its name."
-    builder.say(rest, "", tokens.DIM)
+    builder.say("A compile, a frame or an artifact has its own page: go to it in the tree, or type its name.", "", tokens.DIM)
+    builder.add(key_hint(options, "app.go_to", instead="tltui show PATH 0/1"))
     return builder.document(pages(run))

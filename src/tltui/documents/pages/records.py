@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from tltui.documents.format import size_of
+from tltui.documents.titles import called, part_title
 from tltui.model.artifacts import artifact_name
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import NO_ID, CompileId, Ref
@@ -194,9 +195,10 @@ def records_document(node: Node | None, processes: Sequence[Process], ref: Ref) 
     if isinstance(node, (Compile, Frame)):
         compiles = [node] if isinstance(node, Compile) else node.compiles
         records = sorted(record for compile_ in compiles for record in compile_.records)
-        return RecordsDocument(ref, f"records of {ref}", [(node.process, records)])
+        return RecordsDocument(ref, f"records of {called(node)}", [(node.process, records)])
     owners = [node] if isinstance(node, Process) else node.processes if isinstance(node, Rank) else processes
-    return RecordsDocument(ref, f"records of {ref}" if node else "records", [_all_of(owner) for owner in owners])
+    of = part_title(node) if isinstance(node, (Process, Rank)) else ""
+    return RecordsDocument(ref, f"records of {of}" if of else "records", [_all_of(owner) for owner in owners])
 
 
 def _all_of(process: Process) -> tuple[Process, Sequence[int]]:

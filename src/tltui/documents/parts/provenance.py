@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from tltui.analyses.provenance.provenance import PANES, UnitProvenance
+from tltui.model.ref import parse_ref
 from tltui.text import tokens
 from tltui.text.correspondence import LineGroups
 from tltui.text.document import Builder, Document, TextDocument
@@ -36,7 +38,9 @@ def selection_document(
     unit: UnitProvenance, groups: LineGroups, documents: Mapping[int, Document], pane: int, line: int
 ) -> TextDocument:
     """One line of a pane and all that it maps to. Lines count from 1."""
-    builder = Builder(f"@provenance:{unit.unit}", f"{unit.unit}: {PANE_TITLES[PANES[pane]]}, line {line + 1}")
+    refs = (parse_ref(own.ref) for own in unit.panes if own.ref)
+    of = next((f"[{replace(ref, artifact=None, n=None)}] " for ref in refs), "")
+    builder = Builder(f"@provenance:{unit.unit}", f"{of}{unit.unit}: {PANE_TITLES[PANES[pane]]}, line {line + 1}")
     for other in sorted(documents):
         lines = [line] if other == pane else []
         lines += [n for first, last in groups.matches(pane, line, other) for n in range(first, last + 1) if n not in lines]

@@ -168,6 +168,11 @@ def _absolute(process: Process, compile_id: CompileId) -> str:
     return f"{process.key}\0{compile_id.address}"
 
 
+def frame_key_of(compile_: Compile) -> str:
+    """The key that the node of its frame has, or will have when a second compile makes one of it."""
+    return _absolute(compile_.process, compile_.frame.key)
+
+
 def compile_node(compile_: Compile) -> Node:
     """The node of a compile."""
     return Node(_absolute(compile_.process, compile_.id), compile_, str(compile_.ref), True)

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tltui.documents.tree.kept import KeptNodes
-from tltui.documents.tree.outline import Label, Node, Target, label
+from tltui.documents.tree.outline import Label, Node, StackPart, Target, frame_key_of, label
 from tltui.model.artifacts import Artifact
-from tltui.model.nodes import Compile, Frame
+from tltui.model.nodes import Compile, Frame, Process, Rank
+from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.text.pattern import compiled
 from tltui.text.resume_names import short
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from tltui.documents.tree.stacks import StackOrder
 
 
+LIMIT = 5000
+"""Rows up to which all nodes are opened at once."""
 LONG = 100
 """Nodes below one of which the rows are kept."""
 STATUSES = frozenset(str(status) for status in Status)
@@ -93,6 +96,8 @@ class OutlineRows:
         self.order: StackOrder | None = None
         """Gives the nodes in the order of the stacks, None while they are in that of the frames."""
         self._filter: Filter | None = None
+        self._closed: set[str] | None = None
+        """Of a run that is still being read, all nodes of which are wanted open: those that were closed since. Else None."""
         self.open: set[str] = {root.key}
         self.rows: list[OutlineRow] = []
         self.refresh()
@@ -119,6 +124,17 @@ class OutlineRows:
             self._held = held
         self._add(rows, self._root, 1)
         self.rows = rows
+        self._open_new()
+
+    def _open_new(self) -> None:
+        """Open what came since all was opened: a tree that was opened while it was read is as one that is opened after that."""
+        closed, self._closed = self._closed, None
+        if closed is not None and self._open_rest(closed, LIMIT) and self._is_being_read:
+            self._closed = closed
+
+    @property
+    def _is_being_read(self) -> bool:
+        return isinstance(self._root.target, Run) and not self._root.target.is_read
 
     def _add(self, rows: list[OutlineRow], node: Node, depth: int) -> bool:
         """Append what is visible below a node. True when the filter leaves something there."""
@@ -165,10 +181,13 @@ class OutlineRows:
             if kept and is_open:
                 self._add_all(rows, child, depth + 1)
             return kept
-        names_it = wanted.names(child) or child.key == self._held
+        matches = wanted.names(child)
+        names_it = matches or child.key == self._held
         if wanted.inverse and names_it and child.key != self._held:
             return False
         kept = self._add(rows, child, depth + 1)
+        if matches and not kept and isinstance(child.target, (Frame, Process, Rank, StackPart)):
+            wanted.left += child.target.tally.compiles
         if names_it and not kept and is_open:
             self._add_all(rows, child, depth + 1)
         return kept or names_it
@@ -207,6 +226,10 @@ class OutlineRows:
         if row.node.key in self.open or not row.node.expandable:
             return
         self.open.add(row.node.key)
+        if isinstance(row.node.target, Compile):
+            self.keep_in_sight(row.node.target)
+        if self._closed is not None:
+            self._closed.discard(row.node.key)
         if self._filter is not None:  # what it leaves depends on what is above
             self.refresh()
             return
@@ -214,12 +237,19 @@ class OutlineRows:
         self._add(below, row.node, row.depth + 1)
         self.rows[place + 1 : place + 1] = below
 
+    def keep_in_sight(self, compile_: Compile) -> None:
+        """When a second compile makes a frame of this one, the frame is open."""
+        if len(compile_.frame.compiles) == 1:
+            self.open.add(frame_key_of(compile_))
+
     def collapse(self, place: int) -> None:
         """Close the node of a row. The root stays open."""
         row = self.rows[place]
         if row.node.key not in self.open or place == 0:
             return
         self.open.discard(row.node.key)
+        if self._closed is not None:
+            self._closed.add(row.node.key)
         end = place + 1
         while end < len(self.rows) and self.rows[end].depth > row.depth:
             end += 1
@@ -227,13 +257,21 @@ class OutlineRows:
 
     def collapse_all(self) -> None:
         """Close everything but the root."""
-        self.open = {self._root.key}
+        self.open, self._closed = {self._root.key}, None
         self.refresh()
 
-    def expand_all(self, limit: int = 5000) -> bool:
-        """Open everything down to the artifacts of compiles, level by level; False when there were too many rows for that."""
+    def expand_all(self, limit: int = LIMIT) -> bool:
+        """Open everything down to the artifacts of compiles, level by level; False when there were too many rows for that. Of a run
+        that is being read what comes is opened too."""
+        is_all = self._open_rest(set(), limit)
+        self._closed = set() if is_all and self._is_being_read else None
+        return is_all
+
+    def _open_rest(self, kept: set[str], limit: int) -> bool:
+        """Open everything but the nodes with the keys `kept`."""
         while True:
-            closed = [row.node.key for row in self.rows if row.node.expandable and row.node.key not in self.open]
+            open_ = self.open | kept
+            closed = [row.node.key for row in self.rows if row.node.expandable and row.node.key not in open_]
             if not closed:
                 return True
             if len(self.rows) + len(closed) > limit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tltui.analyses.news import News, Watch, What
-from tltui.commands import BY_ID, shown
+from tltui.commands import BY_ID
 from tltui.model.run import Delta, Event
 from tltui.model.status import Status, glyph
 from tltui.screens.main_screen import MainScreen
@@ -24,7 +24,11 @@ class Noticing:
         self._run = bench.trace
         self._watch: Watch | None = None
         self._latest: News | None = None
+        """What `L` leads to: the worst that nobody has gone to, else where it led last."""
         self._new: list[News] = []
+        self._unseen: list[News] = []
+        self._told: News | None = None
+        """What the line below says, until a key is pressed."""
 
     def begin(self) -> None:
         """All that was there has been read: from now on what comes is news."""
@@ -40,9 +44,16 @@ class Noticing:
         if not self._new:
             return
         new, self._new = self._new, []
-        self._latest = min(reversed(new), key=lambda news: WORST.index(news.what))
-        self._bench.scheduler.drop(self)
-        self._bench.scheduler.do(self._telling(self._latest, len(new) - 1), owner=self)
+        self._unseen += new
+        self._latest = _worst(self._unseen)
+        if self._latest is not self._told:
+            self._told = self._latest
+            self._bench.scheduler.drop(self)
+            self._bench.scheduler.do(self._telling(self._latest, len(self._unseen) - 1), owner=self)
+
+    def read(self) -> None:
+        """A key was pressed: what the line below says has been read."""
+        self._told = None
 
     def _telling(self, news: News, others: int) -> Steps:
         from tltui.documents.parts.news import told
@@ -54,7 +65,7 @@ class Noticing:
     def _say(self, news: News, text: str, others: int) -> None:
         ascii_only = self._bench.ascii_only
         status = {What.ERROR: Status.ERROR, What.BREAK: Status.BREAK}.get(news.what, Status.EAGER)
-        key = shown(self._bench.config.keys.get(COMMAND.id, COMMAND.keys)[0])
+        key = self._bench.key_of(COMMAND.id)
         rank = f"rank {news.rank} " if news.rank is not None and len(self._run.ranks) > 1 else ""
         more = f" (and {others} more)" if others else ""
         said = f"{key} goes to {glyph(status, ascii_only)} {rank}{news.label} {news.name or ''}{more}: {text}"
@@ -64,8 +75,18 @@ class Noticing:
         """To what the last remark was about."""
         from tltui.documents.parts.news import compile_of
 
-        found = compile_of(self._run, self._latest) if self._latest is not None else None
-        if found is None:
+        latest = self._latest
+        found = compile_of(self._run, latest) if latest is not None else None
+        if latest is None or found is None:
             self._bench.tell("nothing went wrong since this was opened")
-        else:
-            self._bench.go(str(found.ref))
+            return
+        self._unseen = [news for news in self._unseen if news.key != latest.key]
+        self._latest = _worst(self._unseen) if self._unseen else latest
+        self._bench.go(str(found.ref))
+        if self._unseen:
+            self._bench.tell(f"{self._bench.key_of(COMMAND.id)} goes to the next of {len(self._unseen)} more")
+
+
+def _worst(news: list[News]) -> News:
+    """The worst; of those that are as bad the latest."""
+    return min(reversed(news), key=lambda own: WORST.index(own.what))

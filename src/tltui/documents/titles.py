@@ -1,0 +1,36 @@
+"""What nodes are called in titles: with their rank, process and epoch where there is more than one of them."""
+
+from __future__ import annotations
+
+from tltui.model.nodes import Compile, Frame, Process, Rank
+
+
+def called(node: Compile | Frame) -> str:
+    """`[0/1]`; of rank 3 `[3:0/1]`, of its second process `[3.2:0/1]`, in the second epoch `[3:0/1~2]`."""
+    process = node.process
+    if process.alone and not process.ranks_differ:
+        return node.label
+    return f"[{process.ref}{node.label.removeprefix('[')}"
+
+
+def process_title(process: Process) -> str:
+    """`process 2`; of a run with several ranks `rank 3 process 2`."""
+    return f"{_rank(process)}process {process.number}"
+
+
+def whose(process: Process) -> str:
+    """`rank 3 process 2`, as far as there is more than one; else ''."""
+    return _rank(process).rstrip() if process.alone else process_title(process)
+
+
+def _rank(process: Process) -> str:
+    if not process.ranks_differ:
+        return ""
+    return "no rank " if process.rank is None else f"rank {process.rank} "
+
+
+def part_title(node: Compile | Frame | Process | Rank | None) -> str:
+    """What a page about a part of the run is about: `[3:0/1]`, `rank 3`; '' for the run."""
+    if isinstance(node, (Compile, Frame)):
+        return called(node)
+    return process_title(node) if isinstance(node, Process) else "" if node is None else node.title

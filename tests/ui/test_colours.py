@@ -20,7 +20,7 @@ from tltui.screens.browser import Browser
 from tltui.text import tokens
 from tltui.themes import COLOURS, LOOKS, NAMES, TRUE, variables
 from tltui.widgets.bars import Bar, RunBar
-from tltui.widgets.document_canvas import IN_REVERSE
+from tltui.widgets.document_drawn import IN_REVERSE
 from tltui.widgets.document_strips import BANDS
 from tltui.widgets.marked_view import MarkedView
 

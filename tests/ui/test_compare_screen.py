@@ -166,3 +166,16 @@ async def test_search_and_copy_work_in_a_half() -> None:
         assert "cop" in screen_lines(driver.app)[-1]
         await driver.press("w")
         assert "not wrapped" in screen_lines(driver.app)[-1]
+
+
+async def test_the_halves_share_the_screen_as_one_likes() -> None:
+    async with opened(RECOMPILES, size=(160, 30)) as driver:
+        await compare(driver, "0/1:dynamo_cpp_guards_str")
+        screen = driver.app.screen
+        assert isinstance(screen, CompareScreen)
+        before = screen.focused_side.size.width
+        await driver.press("ctrl+right", "ctrl+right")
+        await driver.until(lambda: screen.focused_side.size.width == before + 8)
+        await driver.press(*["ctrl+left"] * 30)
+        await driver.until(lambda: "each keeps 20 columns" in screen.status.said())
+        assert 20 <= screen.focused_side.outer_size.width < 26

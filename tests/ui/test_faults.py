@@ -278,7 +278,7 @@ async def test_in_what_the_mouse_does(name: str) -> None:
 
 
 DRAWN = {
-    "tltui.widgets.document_canvas.DocumentCanvas._fragment": "document",
+    "tltui.widgets.document_drawn.DrawnDocument._fragment": "document",
     "tltui.widgets.tree_canvas.TreeCanvas._segments": "tree",
     "tltui.widgets.bars.Bar._segment": "run-bar",
 }

@@ -16,6 +16,7 @@ from tltui.screens.workbench import Surroundings, Workbench
 from tltui.text import tokens
 from tltui.text.document import Document, Piece, error_document
 from tltui.widgets.bars import RunBar, StatusBar
+from tltui.widgets.divider import STEP, widen
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.prompt_line import Asking
 
@@ -71,6 +72,18 @@ class PanesScreen(Workbench[T]):
         view = panes[(panes.index(self.focused_pane) + by) % len(panes)]
         view.focus()
         return view
+
+    def action_wider(self) -> None:
+        """More of the screen for the pane that has the focus."""
+        self._widen(STEP)
+
+    def action_narrower(self) -> None:
+        """Less of it."""
+        self._widen(-STEP)
+
+    def _widen(self, cells: int) -> None:
+        if not widen(self.shown_panes, self.focused_pane, cells):
+            self.tell("the panes cannot be moved further: each keeps 20 columns")
 
     @contextmanager
     def following(self) -> Iterator[None]:

@@ -101,7 +101,7 @@ def test_a_log_that_goes_away(how: str, tmp_path: Path) -> None:
     shutil.copytree(TRACES / "breaks", trace)
     [log] = trace.iterdir()
     with Terminal.tltui(trace, home=tmp_path) as terminal:
-        terminal.wait_for("6 compiles", "1 graph break")
+        terminal.wait_for("6 compiles", "3 graph breaks")
         terminal.wait_gone("reading")
         if how == "truncated":
             os.truncate(log, 5000)

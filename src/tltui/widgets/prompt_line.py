@@ -97,7 +97,7 @@ class PromptLine(Bar):
 class Choices(Bar):
     """What can be chosen, with one of it under the cursor."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"choices--cursor"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"choices--cursor", "choices--edge"}
 
     def __init__(self, *, ascii_only: bool = False) -> None:
         super().__init__(ascii_only=ascii_only)
@@ -140,9 +140,14 @@ class Choices(Bar):
         """One row."""
         row, is_chosen = self._drawn[y] = self._row(y)
         base = self.rich_style
+        edge = Segment(" ")
         if is_chosen:
-            base += self.get_component_rich_style("choices--cursor", partial=True, default=Style.null())
-        return self.strip([" ", *row], (), self.size.width).apply_style(base)
+            base += self._component("cursor")
+            edge = Segment(" ", self._component("edge"))
+        return Strip([edge, *self.strip(row, (), self.size.width - 1)]).apply_style(base)
+
+    def _component(self, name: str) -> Style:
+        return self.get_component_rich_style(f"choices--{name}", partial=True, default=Style.null())
 
     def on_click(self, event: events.Click) -> None:
         """A row was clicked."""

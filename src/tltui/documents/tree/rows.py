@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tltui.documents.tree.kept import KeptNodes
-from tltui.documents.tree.outline import Label, Node, StackPart, Target, frame_key_of, label
+from tltui.documents.tree.outline import Label, Node, StackPart, Target, frame_key_of, label, path_to
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.run import Run
@@ -99,6 +99,8 @@ class OutlineRows:
         self._closed: set[str] | None = None
         """Of a run that is still being read, all nodes of which are wanted open: those that were closed since. Else None."""
         self.open: set[str] = {root.key}
+        self._has_begun = False
+        """Whether the first of several ranks was opened: a tree of closed ranks tells nothing."""
         self.rows: list[OutlineRow] = []
         self.refresh()
 
@@ -117,6 +119,7 @@ class OutlineRows:
 
     def refresh(self, held: str | None = None) -> None:
         """Make the rows again from the run as it is now. A filter leaves the node with the key `held`, whatever it says by then."""
+        self._open_first()
         rows: list[OutlineRow] = [OutlineRow(self._root, 0)]
         if self._filter is not None:
             self._filter.left = self._filter.seen = 0
@@ -125,6 +128,13 @@ class OutlineRows:
         self._add(rows, self._root, 1)
         self.rows = rows
         self._open_new()
+
+    def _open_first(self) -> None:
+        """Open the first rank as soon as there is more than one; then it is the user's."""
+        run = self._root.target
+        if not self._has_begun and isinstance(run, Run) and len(run.ranks) > 1:
+            self._has_begun = True
+            self.open.add(path_to(run, run.ranks[0])[-1])
 
     def _open_new(self) -> None:
         """Open what came since all was opened: a tree that was opened while it was read is as one that is opened after that."""

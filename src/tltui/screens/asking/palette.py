@@ -36,7 +36,7 @@ class Palette(Question):
         self._matches = match_commands(text, self._commands, self._keys) if text.strip() else self._commands
         return [
             [
-                (f"{keys_said(command, self._now, self._keys(command)):<{KEYS}} ", "key"),
+                (f"{keys_said(command, self._now, self._keys(command)[:2]):<{KEYS}} ", "key"),
                 (f"{command.title:<24} ", tokens.STRONG),
                 (command.help, tokens.DIM),
             ]

@@ -194,6 +194,16 @@ class Terminal:
         """Wait until the screen does not show this text."""
         self.wait(lambda: text not in self.text(), f"the end of {text!r}", timeout)
 
+    def to_trouble(self) -> None:
+        """From the first screen to the tree, on the first compile with a graph break."""
+        self.wait_for("Start here")
+        self.wait_gone("reading")
+        self.press("tab", "b")
+        if self.screen.columns < 100:
+            self.wait(lambda: "document" in self.lines()[1], "the tree")
+        else:
+            self.wait(lambda: "[0/0]" in self.lines()[1], "the document of [0/0]")
+
     def wait_end(self, timeout: float = TIMEOUT) -> int:
         """Wait until the program has ended; its exit code."""
         end = time.monotonic() + timeout

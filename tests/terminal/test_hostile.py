@@ -67,8 +67,8 @@ def opened(path: Path, tmp_path: Path, *options: str, columns: int = 200, rows: 
 
 def test_every_document_of_the_tree(hostile: Path, tmp_path: Path) -> None:
     with opened(hostile, tmp_path) as terminal:
-        terminal.wait_for("[1/0]")  # the cursor went to the error
-        terminal.press("g", "=")
+        terminal.wait_for("[1/0]")
+        terminal.press("tab", "=")
         terminal.wait_for("dynamo_output_graph")
         seen = []
         while step(terminal, "j") or step(terminal, "j"):
@@ -180,6 +180,8 @@ def test_prompt_names_its_export(hostile: Path, tmp_path: Path) -> None:
 def test_other_looks(hostile: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
     with opened(hostile, tmp_path, *options, columns=110, rows=24) as terminal:
         terminal.wait_for("[1/0]")
+        terminal.press("e")
+        terminal.wait(lambda: "[1/0]" in title(terminal), "the error")
         for key in "]][":
             before = title(terminal)
             terminal.press(key)

@@ -17,7 +17,8 @@ TRACE = Path(__file__).parents[1] / "traces" / "torch-2.13" / "breaks"
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
     with Terminal.tltui(TRACE, home=tmp_path) as terminal:
-        terminal.wait_for("6 compiles", "⚑ [0/0] f")
+        terminal.wait_for("6 compiles")
+        terminal.to_trouble()
         terminal.wait_gone("reading")
         yield terminal
 
@@ -109,7 +110,8 @@ def test_ctrl_q_always_quits(tmp_path: Path) -> None:
     (config / "config.toml").write_text('[keys]\n"app.leave" = "j"\n"app.help" = "ctrl+q"\n"app.go_to" = "o"\n')
     for opening, shown in (("", "6 compiles"), ("o", "name, file, artifact or address"), ("x", "write to"), ("ctrl+p", "[0/0] f")):
         with Terminal.tltui(TRACE, home=tmp_path) as terminal:
-            terminal.wait_for("6 compiles", "⚑ [0/0] f")
+            terminal.wait_for("6 compiles")
+            terminal.to_trouble()
             terminal.press(*filter(None, [opening]))
             terminal.wait_for(shown)
             terminal.press("ctrl+q")
@@ -132,7 +134,8 @@ def test_a_fault_in_what_reads_the_terminal(tmp_path: Path) -> None:
     text += f"driver.Decoder.feed = failing\nsys.exit(main([{str(TRACE)!r}]))"
     (tmp_path / "fail.py").write_text(text)
     with Terminal([sys.executable, str(tmp_path / "fail.py")], home=tmp_path) as terminal:
-        terminal.wait_for("6 compiles", "⚑ [0/0] f")
+        terminal.wait_for("6 compiles")
+        terminal.to_trouble()
         terminal.press("!")
         terminal.wait_for("ZeroDivisionError: this is a fault of tltui")
         terminal.press("q")
@@ -156,7 +159,8 @@ def test_the_screen_is_as_if_drawn_anew(tmp_path: Path, columns: int, rows: int,
     with Terminal.tltui(TRACE, "--theme", theme, home=tmp_path, columns=columns, rows=rows, environment=environment) as terminal:
         for y in range(rows):  # pyte erases only cells that were written once
             terminal.draw(f"\x1b[{y + 1}H".encode() + b" " * columns)
-        terminal.wait_for("6 compiles", "⚑ [0/0] f")
+        terminal.wait_for("6 compiles")
+        terminal.to_trouble()
         for _ in range(3):
             for _ in range(20):
                 terminal.press(chance.choice(keys))

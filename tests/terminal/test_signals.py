@@ -59,7 +59,7 @@ def opened(tmp_path: Path) -> Iterator[tuple[Opened, list[Any]]]:
     with Opened(["/bin/sh", "-c", line], home=tmp_path, environment=environment) as terminal:
         before = attributes(terminal)
         terminal.press("enter")
-        terminal.wait_for("6 compiles", "1 graph break")
+        terminal.wait_for("6 compiles", "3 graph breaks")
         assert attributes(terminal) != before
         yield terminal, before
 
@@ -112,19 +112,19 @@ def loading(terminal: Opened) -> None:
 
 
 def in_a_prompt(terminal: Opened) -> None:
-    terminal.wait_for("1 graph break")
+    terminal.wait_for("3 graph breaks")
     terminal.press("o", "inner")
     terminal.wait_for("inner_break")
 
 
 def in_provenance(terminal: Opened) -> None:
-    terminal.wait_for("1 graph break")
-    terminal.press("p")
+    terminal.wait_for("3 graph breaks")
+    terminal.press("b", "p")
     terminal.wait_for("mapped")
 
 
 def while_help_is_open(terminal: Opened) -> None:
-    terminal.wait_for("1 graph break")
+    terminal.wait_for("3 graph breaks")
     terminal.press("?")
     terminal.wait_for("Marks in the tree")
 
@@ -209,7 +209,7 @@ def test_stopped_and_continued(how: signal.Signals, opened: tuple[Opened, list[A
         os.kill(program, signal.SIGCONT)
         until(lambda: attributes(terminal) == running)
         terminal.wait(lambda: modes(terminal).get(1049) and modes(terminal).get(1000), "the alternate screen and the mouse")
-        shows(terminal, "1 graph break")
+        shows(terminal, "3 graph breaks")
     terminal.press("q")
     terminal.wait_for("code 0")
     assert_given_back(terminal, before)
@@ -222,7 +222,7 @@ def test_continued_without_having_been_stopped(opened: tuple[Opened, list[Any]])
         begun = terminal.raw.count(b"\x1b[?1049h")
         os.kill(program, signal.SIGCONT)
         terminal.wait(lambda then=begun: terminal.raw.count(b"\x1b[?1049h") > then, "the alternate screen")
-    shows(terminal, "1 graph break")
+    shows(terminal, "3 graph breaks")
     terminal.press("q")  # no timer helps here
     terminal.wait_for("code 0")
     assert_given_back(terminal, before)
@@ -263,7 +263,7 @@ def test_a_program_that_hangs_gives_it_back_too(tmp_path: Path) -> None:
     hang += f"import sys\nfrom tltui.cli import main\nsys.exit(main([{str(TRACES / 'breaks')!r}]))"
     (tmp_path / "hang.py").write_text(hang)
     with Opened([sys.executable, str(tmp_path / "hang.py")], home=tmp_path) as terminal:
-        terminal.wait_for("6 compiles", "1 graph break")
+        terminal.wait_for("6 compiles", "3 graph breaks")
         terminal.press("2")
         time.sleep(0.3)
         os.kill(terminal.pid, signal.SIGTERM)

@@ -45,7 +45,8 @@ def opening(tmp_path: Path) -> Iterator[Opening]:
     def opened(kind: type[SlowTerminal]) -> SlowTerminal:
         terminal = kind.tltui(TRACE, home=tmp_path)
         open_ones.append(terminal)
-        terminal.wait_for("6 compiles", "⚑ [0/0] f")
+        terminal.wait_for("6 compiles")
+        terminal.to_trouble()
         terminal.wait_gone("reading")
         terminal.press(f"o{PLACE}\r")
         terminal.wait_for("inductor_output_code")
@@ -151,7 +152,8 @@ def test_no_answer_is_for_anybody_else(tmp_path: Path) -> None:
     reads.write_text(READS)
     command = f"{sys.executable} -m tltui {TRACE}; {sys.executable} {reads}"
     with Owing(["/bin/sh", "-c", command], home=tmp_path, environment={"PAGER": f"{sys.executable} {reads}"}) as terminal:
-        terminal.wait_for("6 compiles", "⚑ [0/0] f")
+        terminal.wait_for("6 compiles")
+        terminal.to_trouble()
         terminal.wait_gone("reading")
         for turn, key in enumerate("vq", 1):
             terminal.wait(lambda: terminal.pump(1.0) == 0, "silence")
@@ -194,7 +196,8 @@ def test_ctrl_z_and_back(tmp_path: Path) -> None:
         terminal.wait_for("shell>")
         terminal.press(f"{sys.executable} -m tltui {TRACE}\r")
         for turn in range(2):
-            terminal.wait_for("6 compiles", "⚑ [0/0] f")
+            terminal.wait_for("6 compiles")
+            terminal.to_trouble()
             terminal.wait(lambda: terminal.pump(1.0) == 0, "silence")
             asked, before = terminal.frames, terminal.lines()
             terminal.press(str(turn + 1))

@@ -59,18 +59,17 @@ class TypeAhead(App[None]):
         return False
 
     async def _take_key(self) -> None:
-        while self._typed:
-            event = self._typed.popleft()  # also where what takes it fails: it is not tried twice
-            if not self.intercepts(event):
-                break
-        else:
+        if not self._typed:
             return
+        event = self._typed.popleft()  # also where what takes it fails: it is not tried twice
         self._keys_taken += 1
         self._key_at_work = self._keys_taken
         start = self.focused or self.screen
-        await super().on_event(event)
-        way = [*start.ancestors_with_self] * ROUNDS
-        await self._follow(self._key_at_work, way)
+        try:
+            if not self.intercepts(event):
+                await super().on_event(event)
+        finally:
+            await self._follow(self._key_at_work, [*start.ancestors_with_self] * ROUNDS)
 
     async def _follow(self, key: int, way: Sequence[MessagePump]) -> None:
         """Go from queue to queue, behind what the key has put there."""

@@ -224,7 +224,7 @@ PRESS = {
     "tltui.screens.asking.question.Question.typed": ("f", "x"),
     "tltui.widgets.trace_tree.TraceTree.set_filter": ("f", "x", "enter"),
     "tltui.screens.workbench.copy": ("y",),
-    "tltui.screens.provenance.ProvenanceScreen.compose": ("p",),
+    "tltui.screens.provenance.ProvenanceScreen.made_panes": ("p",),
     "tltui.screens.provenance.ProvenanceScreen.on_mount": ("p",),
     "tltui.screens.provenance.ProvenanceScreen._show": ("p",),
     "tltui.screens.provenance.ProvenanceScreen._follow": ("p",),

@@ -32,7 +32,7 @@ async def graph(driver: Driver) -> None:
     """A graph with the cursor in it."""
     driver.browser.go(GRAPH)
     await driver.shown(GRAPH)
-    await driver.press("tab")
+    driver.browser.document_view.focus()
     await driver.until(lambda: driver.browser.document_view.has_focus)
     await driver.until(lambda: "md5 ✓" in driver.browser.document_view.document.badge)
     await named(driver)
@@ -92,3 +92,17 @@ async def test_provenance() -> None:
         await driver.until(lambda: any(view.matches for view in views) and all(view.document.complete for view in views))
         await driver.pilot.pause()
         snap(driver.app, "provenance-200x60-dark")
+
+
+async def test_the_first_screen() -> None:
+    async with opened(DEMO, size=(80, 24), theme="light", as_found=True) as driver:
+        snap(driver.app, "first-80x24-light")
+
+
+async def test_go_to() -> None:
+    async with opened(DEMO) as driver:
+        await driver.press("o")
+        await driver.type("sample")
+        await driver.until(lambda: driver.prompt.rows and "sample" in driver.prompt.rows[0])
+        await driver.until(lambda: "0:4/" in screen_text(driver.app))
+        snap(driver.app, "goto-120x40-dark")

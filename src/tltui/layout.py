@@ -11,6 +11,8 @@ from tltui.config import state_path
 from tltui.text.atomic import replacing
 
 NAME = "layout.json"
+TREE = "tree"
+"""The pane of the tree on the main screen."""
 LARGEST = 4096
 """Bytes of the file; one that is larger is none of ours."""
 WIDEST = 10_000

@@ -122,7 +122,7 @@ def test_pages_and_prompts(hostile: Path, tmp_path: Path) -> None:
         terminal.wait_for("[0/0]")
         terminal.press("o", "@records:0/0", "enter")
         terminal.wait(lambda: "records" in title(terminal), "the records")
-        terminal.press("tab", "/")
+        terminal.press("/")
         terminal.wait_for("/")
         terminal.press("[s0, 4]", "enter")
         terminal.wait_for("•")

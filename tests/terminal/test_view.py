@@ -252,10 +252,10 @@ def test_the_job_learns_how_wide_the_screen_is(begun: Begun) -> None:
     program += "def say(*_): print('columns:', os.get_terminal_size(1).columns, flush=True)\n"
     program += "signal.signal(signal.SIGWINCH, say)\nsay()\ntime.sleep(60)\n"
     terminal = begun(program, 120, 30)
-    terminal.wait_for("columns: 60")
+    terminal.wait_for("columns: 66")
     terminal.resize(180, 30)
-    terminal.wait_for("columns: 95")
-    assert terminal.output.read_bytes().split(b"\n") == [b"columns: 60", b"columns: 95", b""]  # 60 from the beginning on
+    terminal.wait_for("columns: 105")
+    assert terminal.output.read_bytes().split(b"\n") == [b"columns: 66", b"columns: 105", b""]  # 66 from the beginning on
 
 
 def test_ctrl_c_is_not_for_the_job(begun: Begun) -> None:

@@ -9,14 +9,15 @@ from collections.abc import Sequence
 from tltui.cli.failure import Failure, tell
 from tltui.cli.terminal import no_terminal
 from tltui.documents.output import how_it_ended
+from tltui.layout import TREE, read_width
 from tltui.running.child import Ending
 from tltui.running.environment import Prepared
 from tltui.running.job import Job, start
 from tltui.sources.discover import awaited
 from tltui.text.shell import quoted
 
-TREE, WIDEST = 0.42, 90
-"""The share of a wide screen that the tree has, and how wide it gets."""
+SHARE, LEAST, WIDEST = 0.36, 36, 64
+"""What of a wide screen the tree has (styles.tcss), in cells at least and at most, where nobody has moved the line beside it."""
 NARROW = 100
 MARGIN = 10
 """Columns beside the text of the document: the gutter, the scroll bar."""
@@ -51,7 +52,9 @@ def run_in_view(words: Sequence[str], prepared: Prepared, options: argparse.Name
 def _size() -> tuple[int, int]:
     """About what the document will have. The UI says it exactly when it has drawn its first frame."""
     columns, rows = os.get_terminal_size(2)
-    tree = min(int(columns * TREE), WIDEST) if columns >= NARROW else 0
+    tree = min(max(int(columns * SHARE), LEAST), WIDEST) if columns >= NARROW else 0
+    if tree:
+        tree = (read_width(TREE) or tree) + 1  # the line beside it
     return max(columns - tree - MARGIN, 20), max(rows - 3, 5)
 
 

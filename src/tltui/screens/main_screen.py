@@ -17,7 +17,7 @@ from tltui.commands import FOOTER, Where
 from tltui.documents.hints import FOLLOW
 from tltui.documents.tree.outline import Node, path_to, root
 from tltui.documents.tree.rows import OutlineRows
-from tltui.layout import read_width, write_width
+from tltui.layout import TREE, read_width, write_width
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, parse_ref, split_line
@@ -47,8 +47,6 @@ OF_RUN = ("", "@run", "@summary")
 """Addresses of the overview of the run."""
 MADE_ONCE = ("@grep", "@output", HELP)
 """Pages that are not made again when the run has grown: what was found stays, and what a job prints grows by itself."""
-TREE = "tree"
-"""What the width of the tree is remembered as."""
 LEAST = (20, 40)
 """Columns of the tree and of the document, at least, while both are shown."""
 PAST = 200

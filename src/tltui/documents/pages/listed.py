@@ -52,7 +52,8 @@ def pages_document(run: Run, options: Options) -> TextDocument:
         lines: list[tuple[Piece, ...]] = [(line,) for line in wrap(page.help, builder.width - lead - TITLE)]
         beside = len(lines) > 1 and lead + TITLE + len(str(lines[-1][0])) + 2 + len(page.command) <= builder.width
         lines[-1:] = [(*lines[-1], "  ", (page.command, tokens.DIM))] if beside else [lines[-1], ((page.command, tokens.DIM),)]
-        builder.add("  ", key, " " * max(lead - 2 - len(key[0]), 1 if key[0] else 0), (page.title, tokens.LINK, page.ref), gap, *lines[0])
+        beside_key = " " * max(lead - 2 - len(key[0]), 1 if key[0] else 0)
+        builder.add("  ", key, beside_key, (page.title, tokens.LINK, page.ref), gap, *lines[0])
         for line in lines[1:]:
             builder.add(" " * (lead + TITLE), *line)
     builder.heading("About a rank")

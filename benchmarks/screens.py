@@ -24,6 +24,8 @@ def opened(path: Path, wait: str = "compile", read: bool = True) -> Iterator[Pro
         if read:
             probe.wait_gone("reading", timeout=120)
             probe.settle()
+            probe.press("tab")  # it begins in the document
+            probe.settle()
         yield probe
 
 

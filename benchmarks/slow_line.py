@@ -47,11 +47,12 @@ def journeys(keep: Path, quick: bool) -> list[Row]:
             last = time.perf_counter()
         took = last - probe.started
         rows = [row("open", Answer(0.0, took, took, len(probe.raw), len(probe.raw)), 25)]
+        rows.append(row("enter on the first screen", probe.journey("enter"), 12))
         rows.append(row("e", probe.journey("e"), 12))
         rows.append(row("8", probe.journey("8"), 12))
         go(probe, "0/0", "[0/0]")
-        probe.journey("k", "j")
-        rows.append(row("enter", probe.journey("enter"), 12))
+        probe.journey("tab", "k", "j")
+        rows.append(row("enter in the tree", probe.journey("enter"), 12))
         rows.append(row("tab", probe.journey("tab"), 1.5))
         rows.append(row("p", probe.journey("p"), 24))
         probe.journey("escape")
@@ -68,7 +69,7 @@ def held() -> list[Row]:
         probe.wait_for("25 compiles")
         probe.wait_gone("reading")
         go(probe, "0/0:inductor_output_code", "inductor_output_code")
-        probe.press("tab", "g")
+        probe.press("g")
         probe.settle()
         for _ in range(HELD):
             probe.press("j")

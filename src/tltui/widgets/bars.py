@@ -6,8 +6,7 @@ screen.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -143,6 +142,11 @@ class Remark(Bar):
             self.set([])
 
     @property
+    def is_told(self) -> bool:
+        """Whether there is one."""
+        return self._told
+
+    @property
     def is_long(self) -> bool:
         """Whether there is a remark that does not fit here."""
         return self._told and sum(self._segment(piece).cell_length for piece in self._left) > self.size.width
@@ -224,20 +228,13 @@ class StatusBar(Horizontal):
 
     def tell(self, text: str, style: str = "") -> None:
         """Show a remark until the next key."""
-        with self._giving_way():
-            self.remark.tell(text, style)
+        self.remark.tell(text, style)
+        self.position.refresh()  # a long remark goes on there
 
     def quiet(self) -> None:
         """A key was pressed: the remark has been read."""
-        with self._giving_way():
+        if self.remark.is_told:
             self.remark.quiet()
-
-    @contextmanager
-    def _giving_way(self) -> Iterator[None]:
-        """A remark that is too long has the cells of the position, and gives them back."""
-        before = self.remark.is_long
-        yield
-        if before or self.remark.is_long:
             self.position.refresh()
 
     def place(self, pieces: Sequence[Piece]) -> None:

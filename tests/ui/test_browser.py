@@ -299,6 +299,17 @@ async def test_go_to_a_page() -> None:
             await driver.shown(page)
 
 
+async def test_an_address_of_nothing_is_no_fault() -> None:
+    async with opened(BREAKS, size=(80, 24)) as driver:
+        await driver.press("o", "@", "f", "o", "o", "enter")
+        await driver.shown("@foo")
+        await driver.until(lambda: "there is nothing at @foo" in screen_text(driver.app))
+        said = screen_text(driver.app)
+        assert "there is no page @foo. There are: @" in said and "fault" not in said and "…" not in said
+        await driver.press("backspace")
+        await driver.until(lambda: driver.browser.shown_ref != "@foo")
+
+
 async def test_a_wrong_link_is_told() -> None:
     async with opened(BREAKS) as driver:
         driver.browser.go("77/0")

@@ -132,6 +132,23 @@ async def test_marking_two_artifacts_of_two_ranks() -> None:
         assert "the same: " in screen_lines(driver.app)[0]
 
 
+async def test_what_is_not_of_one_kind_is_marked_anew() -> None:
+    async with opened(RECOMPILES, size=(80, 24)) as driver:
+        for ref, said in (
+            ("", "artifacts, compiles, frames and ranks can be compared: go to one in the tree"),
+            ("0/0:dynamo_output_graph", "marked 0/0:dynamo_output_graph: go to another one"),
+            ("0/1", "marked 0/1, and no longer 0/0:dynamo_output_graph: they are not of one kind"),
+        ):
+            driver.browser.go(ref)
+            await driver.shown(ref)
+            await driver.press("d")
+            assert driver.said.startswith(said)
+        driver.browser.go("0/0")
+        await driver.shown("0/0")
+        await driver.press("d")
+        await driver.shown("@diff::0/1%200/0")
+
+
 async def test_a_large_one_is_shown_as_stored_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tltui.screens.compare.LARGE", 0)
     firsts: list[bool] = []

@@ -200,6 +200,18 @@ async def test_a_long_text_is_shown_around_the_place_where_one_types() -> None:
         await driver.press("escape")
 
 
+async def test_a_text_that_became_short_is_shown_from_its_beginning() -> None:
+    async with opened(BREAKS, size=(60, 24), as_found=True) as driver:
+        for text in ("short one", "many words " * 20 + "end"):
+            await driver.press("/", *text, "enter")
+        await driver.press("/", "up")
+        await driver.until(lambda: "words end" in screen_lines(driver.app)[-1])
+        await driver.press("up")
+        await driver.until(lambda: screen_lines(driver.app)[-1].startswith(" / short one"))
+        await driver.press("down", *["ctrl+w"] * 38)
+        await driver.until(lambda: screen_lines(driver.app)[-1].startswith(" / many words many "))
+
+
 async def test_the_mouse_beside_a_question_ends_it_without_losing_the_click() -> None:
     async with opened(BREAKS) as driver:
         await driver.press("f")

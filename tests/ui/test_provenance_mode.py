@@ -134,7 +134,7 @@ async def test_where_there_is_no_code_the_nearest_is_offered(size: tuple[int, in
         await to(driver, "2/0")
         await driver.press("p")
         await driver.until(lambda: driver.said.startswith("p again goes to [1/0], the nearest compile with code"))
-        assert "[2/0] has no generated code, no operations were captured before the graph break" in driver.said
+        assert driver.said.split(" · ")[1].startswith("[2/0] has none: no operations were captured before the graph break")
         assert driver.at == "2/0" and driver.browser.shown_ref == "2/0"
         screen = await enter(driver)
         assert str(screen.compile_.ref) == "1/0"
@@ -159,12 +159,12 @@ async def test_what_was_offered_for_one_compile_is_not_for_another() -> None:
 async def test_from_the_first_screen_it_leads_to_the_first_code() -> None:
     async with opened(BREAKS, as_found=True) as driver:
         await driver.press("p")
-        await driver.until(lambda: driver.said.startswith("p again goes to [0/0], the first compile with code"))
+        await driver.until(lambda: driver.said.startswith("p again goes to [0/0], the first compile with code  "))
         screen = await enter(driver)
         assert str(screen.compile_.ref) == "0/0"
     async with opened(TRACES / "torch-2.13" / "errors", as_found=True) as driver:
         await driver.press("p")
-        await driver.until(lambda: "nothing in this run has any" in driver.said)
+        await driver.until(lambda: driver.said.startswith("nothing in this run has generated code"))
         await driver.press("e", "p")
         await driver.until(lambda: "it failed in Dynamo: nothing in this run has any" in driver.said)
 

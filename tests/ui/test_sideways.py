@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from opened import BREAKS, TRACES, Driver, opened
+from opened import BREAKS, DEMO, TRACES, Driver, opened
 from screen import screen_lines
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal
@@ -230,10 +230,38 @@ async def test_titles_and_remarks_say_that_they_are_cut() -> None:
             await driver.press("ctrl+right")
         await driver.until(lambda: view.size.width == 40)
         assert "…" in str(view.border_title) and len(str(view.border_title)) <= 40
-        driver.browser.tell("torch_dynamo_resume_in_f_at_5 is what this is about " * 4)
+        place = screen_lines(driver.app)[-1].split()[-1]
+        driver.browser.tell("torch_dynamo_resume_in_f_at_5 is what this is about " * 9)
         await driver.pilot.pause()
         line = screen_lines(driver.app)[-1]
-        assert line.startswith(" f ↩5 is what") and "… " in line
+        assert line.startswith(" f ↩5 is what") and line.endswith("…") and len(line) == 100, "it has the whole line"
+        driver.browser.status.quiet()
+        await driver.pilot.pause()
+        assert screen_lines(driver.app)[-1].endswith(place), "and gives it back"
+
+
+async def test_the_place_takes_no_more_of_the_line_than_it_needs() -> None:
+    async with opened(BREAKS, size=(80, 24)) as driver:
+        await driver.press("1")
+        await driver.shown("")
+        hints = screen_lines(driver.app)[-1]
+        driver.browser.status.place(["0 of 25 compiles shown  ", "1/116"])
+        await driver.pilot.pause()
+        assert screen_lines(driver.app)[-1].endswith("0 of 25 compiles shown  1/116")
+        driver.browser.status.place(["1/22 "])
+        await driver.pilot.pause()
+        assert screen_lines(driver.app)[-1].rsplit(None, 1)[0] == hints.rsplit(None, 1)[0]
+
+
+async def test_the_scroll_bar_of_the_tree_covers_nothing() -> None:
+    async with opened(DEMO, size=(120, 24)) as driver:
+        tree = driver.browser.tree_view
+        driver.browser.go("0:4/3")
+        await driver.until(lambda: tree.show_vertical_scrollbar)
+        await driver.pilot.pause()
+        rows = [line[: tree.scrollable_content_region.right].rstrip() for line in screen_lines(driver.app)]
+        assert any(row.endswith(" 28 ms") for row in rows if "[4/3]" in row)
+        assert all(row.endswith("s") for row in rows if "[4/" in row), "the units too"
 
 
 class Three(App[None]):

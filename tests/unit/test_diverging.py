@@ -92,7 +92,7 @@ def test_a_run_of_one_rank_has_no_section() -> None:
 
 def test_that_all_ranks_are_alike_is_one_line() -> None:
     said = text(opened(TORCH + "mesh"), 160)
-    assert "  All 2 ranks compiled the same 2 functions, with the same graphs and breaks, as often and in the same order." in said
+    assert "  Both ranks compiled the same 2 functions, with the same graphs and breaks, as often and in the same order." in said
     assert "diverge" not in said
 
 

@@ -157,3 +157,9 @@ def test_where_one_was_comes_first_while_nothing_is_typed() -> None:
     assert [place.ref for place in places.match("0:0/0")].count("0:0/0") == 1
     frames = trace("torch-2.13/recompiles")
     assert next(place.text for place in recent(frames, ["0/", "0/1"])) == "0/  f  recompiles.py:2  frame of 5 compiles"
+
+
+def test_a_function_called_so_comes_before_commands_that_begin_so() -> None:
+    found = made(["go to  o  command of everywhere", "guards", "3/0  g  b.py:9", "4/0  g ↩11  b.py:11", "1/0  gelu  a.py:1"])
+    assert found.match("g")[0].text == "3/0  g  b.py:9"
+    assert found.match("go")[0].text == "go to  o  command of everywhere"

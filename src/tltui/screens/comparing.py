@@ -67,25 +67,30 @@ class Comparing:
         own = self._bench
         if own.current_compile is not compile_:
             return  # somebody went on
-        why = f"{called(compile_)} has no generated code, {found.why}" if compile_ is not None else "go to a compile first"
         if found.nearest is None:
-            own.tell(f"{why}: nothing in this run has any")
+            of = "" if compile_ is None else f"{called(compile_)} has no generated code, {found.why}: "
+            own.tell(f"{of}nothing in this run has any" if of else "nothing in this run has generated code")
             return
         self._offered = compile_, found.nearest.ref
-        own.tell(f"{own.key_of('app.provenance')} again goes to [{found.nearest.ref}], {found.nearest.what} · {why}")
+        why = "" if compile_ is None else f" · {called(compile_)} has none: {found.why}"
+        own.tell(f"{own.key_of('app.provenance')} again goes to [{found.nearest.ref}], {found.nearest.what}{why}")
 
     def mark_or_compare(self) -> None:
         """Mark what is shown, or compare it with what was marked."""
         from tltui.documents.compare.artifacts import diff_ref
+        from tltui.documents.compare.compare import are_alike
 
         own = self._bench
         ref = own.current_node.ref
-        if parse_ref(ref).view:
-            own.tell("artifacts, compiles, ranks and runs can be compared: go to one in the tree")
+        if not ref or parse_ref(ref).view:
+            own.tell("artifacts, compiles, frames and ranks can be compared: go to one in the tree")
         elif self._compared is None or self._compared == ref:
             self._compared = ref
             again, before = own.key_of("app.compare"), own.key_of("app.compare_previous")
-            own.tell(f"marked {ref or 'the run'}: go to another one, {again} compares them; {before}: with the previous compile")
+            own.tell(f"marked {ref}: go to another one, {again} compares them; {before}: with the previous compile")
+        elif not are_alike(own.trace, self._compared, ref):
+            before, self._compared = self._compared, ref
+            own.tell(f"marked {ref}, and no longer {before}: they are not of one kind and cannot be compared")
         else:
             left, self._compared = self._compared, None
             self.open(diff_ref(left, ref))

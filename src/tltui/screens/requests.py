@@ -14,7 +14,7 @@ from tltui.model.artifacts import Artifact
 from tltui.model.ref import BadAddress
 from tltui.model.run import Run
 from tltui.text.bytes_document import BytesDocument
-from tltui.text.document import Document, Options, error_document
+from tltui.text.document import Document, Options, error_document, nowhere_document
 from tltui.text.growing import GrowingDocument
 from tltui.work.scheduler import Lane, Place, Scheduler, Steps
 
@@ -81,9 +81,12 @@ class Maker:
         """Make a document; `ready` gets it on the UI thread, unless something else is wished by then."""
 
         def failed(error: BaseException) -> None:
-            if not isinstance(error, (BadAddress, OSError)):
-                self._faulted(error)
             ref = request.ref
+            if isinstance(error, BadAddress):
+                self._answer(partial(ready, nowhere_document(ref, str(error))))
+                return
+            if not isinstance(error, OSError):
+                self._faulted(error)
             fault = error if isinstance(error, Exception) else RuntimeError(repr(error))
             self._answer(partial(ready, error_document(ref, ref or "overview", ref or "the overview of the run", fault)))
 

@@ -10,6 +10,7 @@ Columns are characters of the *sanitised* line (see `tltui.text.sanitize`), from
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
@@ -305,6 +306,10 @@ class Builder:
         return self._document
 
 
+NARROW = 74
+"""Cells of a line that fits a terminal of 80 columns."""
+
+
 def error_document(ref: str, title: str, what: str, error: Exception) -> TextDocument:
     """A document that says that tltui failed to make one, or that a file cannot be read: the failure stays where it happened."""
     builder = Builder(ref, title)
@@ -316,7 +321,19 @@ def error_document(ref: str, title: str, what: str, error: Exception) -> TextDoc
         return builder.document()
     builder.add(f"{type(error).__name__}: {error}")
     builder.blank()
-    builder.add(("This is a fault of tltui, not of the trace. The rest of the run can be used as before.", "dim"))
+    builder.add(("This is a fault of tltui, not of the trace.", "dim"))
+    builder.add(("The rest of the run can be used as before.", "dim"))
+    return builder.document()
+
+
+def nowhere_document(ref: str, why: str) -> TextDocument:
+    """A document that says that an address leads nowhere."""
+    builder = Builder(ref, ref)
+    builder.add((f"there is nothing at {ref}", "error"))
+    for line in textwrap.wrap(why, NARROW, break_long_words=False):
+        builder.add(line)
+    builder.blank()
+    builder.add(("The rest of the run can be used as before.", "dim"))
     return builder.document()
 
 

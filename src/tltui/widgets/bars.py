@@ -119,9 +119,11 @@ class RunBar(Bar):
 class Remark(Bar):
     """Hints, or the latest remark."""
 
-    def __init__(self, hints: Sequence[tuple[str, str]], *, ascii_only: bool = False) -> None:
+    def __init__(self, hints: Sequence[tuple[str, str]], beside: Widget | None = None, *, ascii_only: bool = False) -> None:
+        """`beside`: the widget at its right, which a remark may have until it has been read."""
         super().__init__(ascii_only=ascii_only)
         self._hints = hints
+        self._beside = beside
         self._told = False
         self._weight = 0
 
@@ -139,9 +141,25 @@ class Remark(Bar):
             self._told = False
             self.set([])
 
+    @property
+    def is_told(self) -> bool:
+        """Whether there is one."""
+        return self._told
+
+    @property
+    def is_long(self) -> bool:
+        """Whether there is a remark that does not fit here."""
+        return self._told and sum(self._segment(piece).cell_length for piece in self._left) > self.size.width
+
+    def whole(self, beside: int) -> Strip:
+        """The line of a long remark, here and in so many cells at the right."""
+        return self.strip(self._left, (), self.size.width + beside).apply_style(self.rich_style)
+
     @row_by_row
     def render_line(self, y: int) -> Strip:
         """The line; without a remark as many hints as there is room for."""
+        if self._beside is not None and self.is_long:
+            return self.whole(self._beside.size.width).crop(0, self.size.width)
         if not self._told:
             room = self.size.width - 1
             hints: list[Piece] = []
@@ -159,6 +177,8 @@ class Position(Bar):
     from the widget's left edge on."""
 
     STEP = 12
+    remark: Remark | None = None
+    """What stands at its left: one that needs the whole line has it until it has been read."""
 
     def on_mount(self) -> None:
         """Textual calls this when the widget is in its place."""
@@ -166,12 +186,21 @@ class Position(Bar):
         self.styles.width = self._room
 
     def place(self, pieces: Sequence[Piece]) -> None:
-        """Say it, at the right. The widget grows in steps and never shrinks: another width costs a layout."""
+        """Say it, at the right. The widget changes in steps, and shrinks by no fewer than two: another width costs a layout."""
         width = sum(cell_len(_text(piece)) for piece in pieces)
-        while width > self._room:
-            self._room += self.STEP
-            self.styles.width = self._room
+        room = max(-(-width // self.STEP), 1) * self.STEP
+        if room > self._room or room <= self._room - 2 * self.STEP:
+            self._room = room
+            self.styles.width = room
         self.set(right=pieces)
+
+    @row_by_row
+    def render_line(self, y: int) -> Strip:
+        """The line, or the end of a long remark."""
+        width = self.size.width
+        if self.remark is not None and self.remark.is_long:
+            return self.remark.whole(width).crop(self.remark.size.width, self.remark.size.width + width)
+        return super().render_line(y)
 
 
 class StatusBar(Horizontal):
@@ -185,8 +214,8 @@ class StatusBar(Horizontal):
         id: str | None = None,  # noqa: A002  (Textual's name for it)
     ) -> None:
         super().__init__(id=id)
-        self.remark = Remark(hints, ascii_only=ascii_only)
         self.position = Position(ascii_only=ascii_only)
+        self.remark = self.position.remark = Remark(hints, self.position, ascii_only=ascii_only)
 
     def compose(self) -> ComposeResult:
         """Two lines beside each other."""
@@ -200,10 +229,13 @@ class StatusBar(Horizontal):
     def tell(self, text: str, style: str = "") -> None:
         """Show a remark until the next key."""
         self.remark.tell(text, style)
+        self.position.refresh()  # a long remark goes on there
 
     def quiet(self) -> None:
         """A key was pressed: the remark has been read."""
-        self.remark.quiet()
+        if self.remark.is_told:
+            self.remark.quiet()
+            self.position.refresh()
 
     def place(self, pieces: Sequence[Piece]) -> None:
         """Say where one is in the document."""

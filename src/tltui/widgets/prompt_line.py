@@ -78,6 +78,8 @@ class PromptLine(Bar):
         self._first = min(self._first, edit.at)
         while cell_len(self._typed(self._first, edit.at)) >= room and self._first < edit.at:
             self._first += 1
+        while self._first and len(edit.text) - self._first < room and cell_len(self._typed(self._first - 1, len(edit.text))) < room:
+            self._first -= 1  # nothing is hidden for which there is room
         before = crop(self._typed(self._first, edit.at), room - 1)
         under = self._typed(edit.at, edit.at + 1) or " "
         left = room - cell_len(before) - cell_len(under)

@@ -209,7 +209,7 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
     @row_by_row
     def render_line(self, y: int) -> Strip:
         """One screen row."""
-        width, base = self.size.width, self.rich_style
+        width, base = self.scrollable_content_region.width, self.rich_style
         drawn = self._drawn[y] = self._said(y)
         if drawn is None:
             return Strip.blank(width, base)
@@ -230,7 +230,7 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
     def extent(self) -> Extent:
         """How much of the rows in sight is shown."""
         said = [drawn for y in range(self.size.height) if (drawn := self._said(y)) is not None]
-        return Extent(self._left, self.size.width, max(map(_wanted, said), default=0))
+        return Extent(self._left, self.scrollable_content_region.width, max(map(_wanted, said), default=0))
 
     def shift_to(self, left: int) -> None:
         """Show the rows from cell `left` on."""

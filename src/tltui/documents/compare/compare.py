@@ -57,6 +57,15 @@ def compare_nodes(run: Run, left: str, other: Run, right: str, options: Options)
     return GrowingDocument(ref, title, options, fill, Page)
 
 
+def are_alike(run: Run, left: str, right: str) -> bool:
+    """Whether what two addresses of a run name can be compared. Raises `BadAddress`."""
+    a, b = run.resolve(left), run.resolve(right)
+    for kind in (Artifact, Compile):
+        if isinstance(a, kind) or isinstance(b, kind):
+            return isinstance(a, kind) and isinstance(b, kind)
+    return _compiles(run, a) is not None and _compiles(run, b) is not None
+
+
 def patch_of(run: Run, left: str, other: Run, right: str) -> Iterator[bytes]:
     """The patch that makes one artifact of the other, in bytes. Raises `BadAddress`, OSError."""
     a, b = run.resolve(left), other.resolve(right)

@@ -230,9 +230,9 @@ def _stuck(run: Run, summary: Summary) -> list[Hint]:
     last = summary.unfinished[0]
     count = summary.tally.missing
     name = last.code.shown or "a frame"
-    what = f"{fmt.plural(count, 'compile')} did not finish; the last is {name}"
+    what = f"{fmt.plural(count, 'compile')} did not finish" + (f": {name}" if count == 1 else f", the last is {name}")
     if last.doing is not None:
-        what += f": it stood {standing(last.doing)}"
+        what += f"; it stood {standing(last.doing)}"
     return [Hint(last.ref, what, "tltui where")]
 
 

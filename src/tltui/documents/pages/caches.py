@@ -38,7 +38,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     def fill(page: Page) -> Generator[None, None, object]:
         return (yield from _fill(page, run, scope))
 
-    return GrowingDocument(scope.page("caches"), f"Caches{scope.title}", options, fill, Page)
+    return GrowingDocument(scope.page("caches"), f"caches{scope.title}", options, fill, Page)
 
 
 def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesReport]:

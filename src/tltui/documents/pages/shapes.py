@@ -45,7 +45,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     def fill(page: Page) -> Generator[None, None, object]:
         return (yield from _fill(page, scope))
 
-    return GrowingDocument(scope.page("shapes"), f"Shapes{scope.title}", options, fill, Page)
+    return GrowingDocument(scope.page("shapes"), f"shapes{scope.title}", options, fill, Page)
 
 
 def _fill(page: Page, scope: Scope) -> Generator[None, None, ShapesReport]:

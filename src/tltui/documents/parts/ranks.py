@@ -61,7 +61,8 @@ def _alike(found: Diverging) -> str:
     if found.behind:
         return f"Nothing differs in what all of the {fmt.count(found.ranks)} ranks have compiled."
     what = "the same function" if found.functions == 1 else f"the same {fmt.count(found.functions)} functions"
-    return f"All {fmt.count(found.ranks)} ranks compiled {what}, with the same graphs and breaks, as often and in the same order."
+    who = "Both ranks" if found.ranks == 2 else f"All {fmt.count(found.ranks)} ranks"
+    return f"{who} compiled {what}, with the same graphs and breaks, as often and in the same order."
 
 
 def _behind(page: Page, found: Diverging) -> None:

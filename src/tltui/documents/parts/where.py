@@ -51,7 +51,7 @@ def subject(group: Group, found: Where) -> str:
     if not group.ranks:
         return "the process"
     if group.count == found.ranks > 1:
-        return f"all {fmt.count(group.count)} {word}"
+        return f"both {word}" if group.count == 2 else f"all {fmt.count(group.count)} {word}"
     if len(group.ranks) > LIST_WIDTH:  # the JSON has all
         return f"{fmt.count(group.count)} {word} ({short(group.ranks)})"
     return f"{word} {group.ranks}"

@@ -307,7 +307,7 @@ class Places:
             self._count += len(places)
 
     def match(self, query: str) -> list[Place]:
-        """The best places for what was typed: those that begin with it, then those where a word does, then those that hold it,
+        """The best places for what was typed: of this very name, that begin with it, where a word does, that hold it,
         hold its words, or hold its letters in this order."""
         low = " ".join(query.lower().split())
         blocks = list(self._blocks)
@@ -346,13 +346,14 @@ def _numbered(blocks: list[_Block]) -> Iterator[tuple[int, _Block]]:
 
 
 def _holding(blocks: list[_Block], low: str, found: dict[int, Scored]) -> None:
-    """Lines that hold what was typed. First those that begin with it, or where the word behind an address does."""
-    for tier, text in ((0, "\n" + low), (1, " " + low), (1, ":" + low), (2, low)):
+    """Lines that hold what was typed. First those where it is what stands behind an address, those that begin with it, or where
+    the word behind an address does."""
+    for tier, text in ((0, GAP + low + GAP), (1, "\n" + low), (2, " " + low), (2, ":" + low), (3, low)):
         seen = 0
         for order, block in _numbered(blocks):
             at = block.text.find(text)
             while at >= 0 and seen < LOOKED_AT:
-                line = block.line(at + (tier == 0))
+                line = block.line(at + (tier == 1))
                 end = block.end(line)
                 found.setdefault(order + line, (tier, 0, block.size(line), order + line))
                 seen += 1
@@ -371,7 +372,7 @@ def _with_words(blocks: list[_Block], low: str, found: dict[int, Scored]) -> Non
             line = block.line(at)
             start, end = block.starts[line], block.end(line)
             if order + line not in found and all(block.text.find(word, start, end) >= 0 for word in rest):
-                found[order + line] = (3, 0, block.size(line), order + line)
+                found[order + line] = (4, 0, block.size(line), order + line)
             seen += 1
             at = block.text.find(first, end)
 
@@ -387,7 +388,7 @@ def _with_letters(blocks: list[_Block], low: str, found: dict[int, Scored]) -> b
             continue
         for match in pattern.finditer(block.text):
             line = block.line(match.end() - 1)
-            found.setdefault(order + line, (4, match.end() - match.start(1), block.size(line), order + line))
+            found.setdefault(order + line, (5, match.end() - match.start(1), block.size(line), order + line))
             seen += 1
             if seen >= LOOKED_AT:
                 return False

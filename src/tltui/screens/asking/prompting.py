@@ -150,6 +150,7 @@ class Prompting:
             self._move(rows if key == "pagedown" else -rows)
         elif key == "tab":
             self._edit.replace(question.completed(self._edit.text))
+            self._is_listed = ""  # what fits may be listed now, though the text is the same
             self._changed()
         elif self._edit.key(key):
             self._changed()

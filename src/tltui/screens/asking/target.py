@@ -25,19 +25,26 @@ class TargetQuestion(Question):
     def __init__(self, label: str, answered: Callable[[str], object], name: str, before: Sequence[str]) -> None:
         """`name` is proposed; `before`: what was answered before, the latest last."""
         super().__init__(label, answered, name, "tab completes", history=self.HISTORY)
-        self._paths = proposals(name, before)
+        self._paths = self._shown = proposals(name, before)
+        self._fitting: list[str] = []
+        self._completed = ""
 
     def listed(self, text: str) -> Sequence[Row]:
-        """The name in each form, here and where something was written before. A path that was typed keeps the list."""
-        return [[f"{path}  ", (form, tokens.DIM)] for path, form in self._paths]
+        """The name in each form, here and where something was written before. A path that was typed keeps the list; where tab
+        left a choice it is that."""
+        is_choice = len(self._fitting) > 1 and text == self._completed
+        self._shown = [(path, "") for path in self._fitting] if is_choice else self._paths
+        return [[f"{path}  ", (form, tokens.DIM)] for path, form in self._shown]
 
     def filled(self, place: int) -> str:
         """The path of a row."""
-        return self._paths[place][0]
+        return self._shown[place][0]
 
     def completed(self, text: str) -> str:
         """The path as far as the file system leaves no choice."""
-        return completed_path(text)
+        self._fitting = fitting_paths(text)
+        self._completed = completed_path(text, self._fitting)
+        return self._completed
 
 
 def proposals(name: str, before: Sequence[str]) -> list[tuple[str, str]]:
@@ -47,25 +54,29 @@ def proposals(name: str, before: Sequence[str]) -> list[tuple[str, str]]:
     directories = dict.fromkeys(os.path.dirname(path) for path in reversed(before))
     own = os.path.dirname(name)
     for directory in [directory for directory in directories if directory not in ("", own)][:DIRECTORIES]:
-        found.append((os.path.join(directory, os.path.basename(name)), "where you wrote before"))
+        found.append((os.path.join(directory, os.path.basename(name)), "a directory you gave before"))
     return found
 
 
-def completed_path(text: str) -> str:
-    """`text` with what all paths have in common that begin with it; a directory ends with a slash."""
+def fitting_paths(text: str) -> list[str]:
+    """All paths that begin with `text`, in order; a directory ends with a slash. Hidden ones only where a dot was typed."""
     typed = Path(text).expanduser()
     parent, start = (typed, "") if text.endswith("/") else (typed.parent, typed.name)
+    before = text[: len(text) - len(start)]
     try:
         with os.scandir(parent) as entries:
-            fitting = sorted((entry.name, entry.is_dir()) for entry in entries if entry.name.startswith(start))
+            fitting = [entry for entry in entries if entry.name.startswith(start) and (start or entry.name[0] != ".")]
+            return sorted(f"{before}{entry.name}/" if entry.is_dir() else before + entry.name for entry in fitting)
     except OSError:
-        return text
+        return []
+
+
+def completed_path(text: str, fitting: Sequence[str]) -> str:
+    """`text` with what all of the paths have in common."""
     if not fitting:
         return text
-    first, last = fitting[0][0], fitting[-1][0]
+    first, last = fitting[0], fitting[-1]
     same = len(first)
-    while not last.startswith(first[:same]):  # sorted: what these two have in common all have
+    while not last.startswith(first[:same]):  # in order: what these two have in common all have
         same -= 1
-    common = first[:same]
-    end = "/" if len(fitting) == 1 and fitting[0][1] else ""
-    return text[: len(text) - len(start)] + common + end
+    return first[:same]

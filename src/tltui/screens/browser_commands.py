@@ -268,7 +268,7 @@ class BrowserCommands(MainScreen):
         self.comparing.mark_or_compare()
 
     def action_compare_previous(self) -> None:
-        """With the compile of the frame before: the same artifact if one is shself."""
+        """With the compile of the frame before: the same artifact if one is shown."""
         self.comparing.with_previous()
 
     def action_mark(self) -> None:

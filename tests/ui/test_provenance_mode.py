@@ -106,11 +106,13 @@ async def test_it_begins_in_the_line_that_was_under_the_cursor() -> None:
         await to(driver, ref)
         view = driver.browser.document_view
         view.focus()
-        view.goto_line(len(view.document) - 10)
+        view.goto_line(len(view.document) - 80)
         await driver.pilot.pause()
         screen = await enter(driver)
-        assert screen.pane == PY and screen.view(PY).current_line() == len(view.document) - 11
-        assert f"{len(view.document) - 10}/" in screen_lines(driver.app)[-1]
+        code = screen.view(PY)
+        assert screen.pane == PY and code.current_line() == len(view.document) - 81
+        assert 5 < code.current_line() - code.scroll_offset.y < code.size.height, "what stands above is in sight"
+        assert f"{len(view.document) - 80}/" in screen_lines(driver.app)[-1]
 
 
 async def test_from_the_top_of_an_artifact_it_goes_to_the_first_line_that_is_mapped() -> None:

@@ -164,7 +164,7 @@ class DocumentView(RenewingCanvas):
         if top is not None:
             line = document.where(top) or 0
         elif at is not None:
-            line, offset = at, self.size.height // 3
+            line, offset = at, (self.size.height or self.screen.size.height) // 3  # no height: not laid out yet
         elif place is not None:
             found = document.where(place.anchor)
             line = place.line if found is None else found

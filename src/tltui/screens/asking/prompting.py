@@ -78,7 +78,7 @@ class Prompting:
         self._asked, self._past = question, None
         self._edit = LineEdit(question.value, len(question.value))
         asking = self.asking
-        asking.choices.on_chosen = self._chosen
+        asking.choices.on_chosen, asking.choices.on_wheel = self._chosen, self._wheel
         asking.line.begin(question.label, None if question.keys is not None else self._edit, question.hint)
         self._open(question.rows)
         question.begin(self._renew, self._bench.answer)
@@ -218,6 +218,11 @@ class Prompting:
                 place %= last + 1
         choices.go(place)
         self._fill(question, place)
+
+    def _wheel(self, by: int) -> None:
+        """The wheel was turned over the list."""
+        if self._asked is not None:
+            self._move(by)
 
     def _fill(self, question: Question, place: int | None) -> None:
         """The line says what is under the cursor, where that is a text."""

@@ -227,9 +227,10 @@ class DocumentView(RenewingCanvas):
         self._await_line(None, n - 1)
 
     def to_start(self) -> None:
-        """The caret to where it is at first."""
+        """The caret to where it is at first, and what stands above it into sight."""
         if (line := _start_of(self._document)) != self._cursor_line:
             self.move_to(line, 0)
+        self._reveal_cursor(self._cursor_row())
 
     def goto_anchor(self, anchor: str) -> bool:
         """Go to the line of an anchor; False when there is none."""

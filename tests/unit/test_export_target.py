@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tltui.screens.asking.target import completed_path, proposals
+from tltui.screens.asking.target import TargetQuestion, completed_path, proposals
 
 
 def test_each_form_and_where_one_wrote_before() -> None:
@@ -34,3 +34,9 @@ def test_tab_knows_home_and_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert completed_path("~/o") == "~/only/"
     monkeypatch.chdir(tmp_path)
     assert completed_path("o") == "only/"
+
+
+def test_the_list_is_as_high_as_what_it_proposes() -> None:
+    for before in ([], ["/a/x.txt", "/b/z.txt"]):
+        question = TargetQuestion("write to", print, "0_1.txt", before)
+        assert question.rows == len(question.listed("")) == 3 + len(before)

@@ -20,12 +20,12 @@ class TargetQuestion(Question):
     """Asks for a path; its list proposes some."""
 
     HISTORY: ClassVar[str] = "target"
-    rows = 1 + len(FORMS) + DIRECTORIES
 
     def __init__(self, label: str, answered: Callable[[str], object], name: str, before: Sequence[str]) -> None:
         """`name` is proposed; `before`: what was answered before, the latest last."""
         super().__init__(label, answered, name, "tab completes", history=self.HISTORY)
         self._paths = proposals(name, before)
+        self.rows = len(self._paths)
 
     def listed(self, text: str) -> Sequence[Row]:
         """The name in each form, here and where something was written before. A path that was typed keeps the list."""

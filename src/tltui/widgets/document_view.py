@@ -164,7 +164,8 @@ class DocumentView(RenewingCanvas):
         if top is not None:
             line = document.where(top) or 0
         elif at is not None:
-            line, offset = at, (self.size.height or self.screen.size.height) // 3  # no height: not laid out yet
+            height = self.size.height or (self.screen.size.height if self.is_attached else 0)  # 0: not laid out yet
+            line, offset = at, height // 3
         elif place is not None:
             found = document.where(place.anchor)
             line = place.line if found is None else found

@@ -22,7 +22,8 @@ from tltui.sources.discover import Discovery, NothingFound
 from tltui.sources.writers import Writers
 from tltui.text.document import Document, Options
 
-OPTIONS = Options(width=100)
+OPTIONS = Options(width=400)
+"""So wide that nothing is cut or wrapped: where that happens depends on what stands in other rows."""
 FEW = 6
 """Compiles, ranks and processes whose own pages are read at each step."""
 STATEMENT = re.compile(
@@ -35,10 +36,12 @@ STATEMENT = re.compile(
 HEDGE = re.compile(r"so\s+far|\byet\b|still\s+being|may\s+still|goes\s+on|incomplete record at the end|◌", re.IGNORECASE)
 """Words of a statement that is about the moment, and says so; and the mark of what is running."""
 NO_CLAIM = re.compile(
-    r"(?m:press \w$)|^\s*[\d,.]+ [kKMG]?i?B  |_dynamo_\w*ind|DICT_CONTAINS|^\s*\S+ +no node changed|what helps|of yours|"
+    r"(?m:tltui \w+$)|^Absent artifacts? of|"
+    r"^\s*[\d,.]+ [kKMG]?i?B  |_dynamo_\w*ind|DICT_CONTAINS|^\s*\S+ +no node changed|what helps|of yours|"
     r"did not hold|▇|not there →|marked as skipped|without a compile id|times without a compile|further compile before"
 )
-"""Where a key leads, a list of artifacts, guards, advice, a bar, a comparison of graphs between which others may come to stand."""
+"""Where a line to start at leads, a title, a list of artifacts, guards, advice, a bar, a comparison of graphs between which others
+may come to stand."""
 PLACE = re.compile(r"\S*\w\.(?:py|log)\b\S*")
 NUMBER = re.compile(r"(?:(?:\d+|norank)[.\d]*:)?(?:\d+/\d+|none\b)|\d[\d,.]*")
 LISTING = "(ls)"

@@ -26,7 +26,8 @@ from tltui.screens.browser import Browser
 from tltui.screens.faults import Surviving
 from tltui.screens.floor import KEY, Floor
 from tltui.screens.signals import hear_stops, leaving_by_signals
-from tltui.screens.workbench import Surroundings, front
+from tltui.screens.surroundings import Surroundings
+from tltui.screens.workbench import front
 from tltui.sources.discover import Found
 from tltui.terminal.frames import Frames
 from tltui.themes import TRUE, wear

@@ -17,6 +17,7 @@ from tltui.screens.compare import CompareScreen
 from tltui.screens.provenance import ProvenanceScreen
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.marked_view import MarkedView
+from tltui.widgets.prompt_line import WHEEL
 
 GRAPHS = TRACES / "torch-2.13" / "train"
 RECOMPILES = TRACES / "torch-2.13" / "recompiles"
@@ -245,3 +246,19 @@ async def test_while_comparing() -> None:
                 await driver.pilot.click(offset=(region.x + 12, y))
                 assert right.has_focus and right.current_line() == line and right.row == row and not right._is_away
         assert right.has_focus
+
+
+async def test_the_wheel_moves_in_a_list_that_is_asked_from() -> None:
+    async with opened(BREAKS) as driver:
+        await driver.press("o")
+        await driver.until(lambda: bool(driver.prompt.rows))
+        choices = driver.prompt.asking.choices
+        await driver.until(lambda: choices.size.height > 3)
+        await driver.pilot.pause()
+        x, y = choices.region.offset
+        await turn(driver, events.MouseScrollDown, x + 5, y + 2)
+        await driver.until(lambda: choices.place == WHEEL)
+        await turn(driver, events.MouseScrollUp, x + 5, y + 2)
+        await turn(driver, events.MouseScrollUp, x + 5, y + 2)
+        await driver.until(lambda: choices.place == 0)
+        assert driver.prompt.is_open

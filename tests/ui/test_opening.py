@@ -78,9 +78,11 @@ async def test_the_caret_goes_to_what_is_worst_until_the_first_key(tmp_path: Pat
         add(live, (1, 1, "break_it"))
         await live.look()
         assert caret(live).startswith("[1/0]  1 graph break")
+        assert live.view.scroll_offset.y == 0
         add(live, (2, 1, "bad"))
         await live.look()
         assert caret(live).startswith("[2/0]") and "failed with Error in bad" in caret(live)
+        assert live.view.scroll_offset.y == 0, "all that happened is in sight"
         await live.press("j")
         assert caret(live).startswith("[1/0]  1 graph break")
         row = live.row()

@@ -100,6 +100,45 @@ async def test_it_begins_at_the_artifact_that_was_shown() -> None:
         assert screen.unit is not None and screen.unit.unit == "backward" and screen.pane == POST
 
 
+async def test_it_begins_in_the_line_that_was_under_the_cursor() -> None:
+    ref = "0/0:inductor_output_code#1"
+    async with opened(TRAIN, size=(120, 34)) as driver:
+        await to(driver, ref)
+        view = driver.browser.document_view
+        view.focus()
+        view.goto_line(len(view.document) - 80)
+        await driver.pilot.pause()
+        screen = await enter(driver)
+        code = screen.view(PY)
+        assert screen.pane == PY and code.current_line() == len(view.document) - 81
+        assert 5 < code.current_line() - code.scroll_offset.y < code.size.height, "what stands above is in sight"
+        assert f"{len(view.document) - 80}/" in screen_lines(driver.app)[-1]
+
+
+async def test_from_the_top_of_an_artifact_it_goes_to_the_first_line_that_is_mapped() -> None:
+    async with opened(TRAIN, size=(120, 34)) as driver:
+        await to(driver, "0/0:inductor_output_code#1")
+        screen = await enter(driver)
+        await driver.until(lambda: screen.pane == PY)
+        code = screen.view(PY)
+        assert code.current_line() > 0 and code.current_line() in code.matches
+        assert screen.view(PRE).matches, "the other panes follow"
+
+
+async def test_titles_leave_out_what_the_line_above_says() -> None:
+    async with opened(TRAIN, size=(120, 34)) as driver:
+        await to(driver, "0/0:inductor_output_code#1")
+        screen = await enter(driver)
+        above, titles = screen_lines(driver.app)[:2]
+        assert "0/0" in above and "forward" in above
+        assert "inductor_output_code" in titles and "[0/0]" not in titles and "forward" not in titles
+        await driver.press("u")
+        await driver.until(lambda: screen.unit is not None and screen.unit.unit == "backward")
+        await driver.pilot.pause()
+        assert "inductor_output_code" in screen_lines(driver.app)[1] and "backward" not in screen_lines(driver.app)[1]
+        assert screen.pane == PY, "the same pane of the other unit"
+
+
 async def test_the_source_pane_knows_the_users_lines() -> None:
     async with opened(TRAIN, size=(200, 34)) as driver:
         screen = await enter(driver)

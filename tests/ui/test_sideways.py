@@ -221,6 +221,18 @@ async def test_what_cannot_be_remembered_is_told(state: Path) -> None:
         await driver.until(lambda: "could not remember the width" in driver.said)
 
 
+async def test_the_scroll_bar_of_the_tree_stands_on_nothing() -> None:
+    async with opened(BREAKS, size=(120, 30)) as driver:
+        tree = driver.browser.tree_view
+        times = [line[: tree.size.width].rstrip() for line in screen_lines(driver.app)[2:6]]
+        assert not tree.show_vertical_scrollbar and all(line.endswith(("s", "B")) for line in times)
+        await driver.press("g", "equals_sign", "g")
+        await driver.until(lambda: tree.show_vertical_scrollbar)
+        await driver.pilot.pause()
+        narrow = [line[: tree.size.width - 1].rstrip() for line in screen_lines(driver.app)[2:4]]
+        assert all(line.endswith(time.split(" ")[-1]) for line, time in zip(narrow, times, strict=False))
+
+
 async def test_titles_and_remarks_say_that_they_are_cut() -> None:
     async with opened(BREAKS, size=(100, 30)) as driver:
         view = driver.browser.document_view

@@ -51,3 +51,9 @@ def test_where_tab_leaves_a_choice_it_is_listed(tmp_path: Path) -> None:
     assert asked.completed(f"{tmp_path}/") == f"{tmp_path}/report_" and len(asked.listed(f"{tmp_path}/report_")) == 2
     assert asked.completed(f"{tmp_path}/.h") == f"{tmp_path}/.hidden/"
     assert asked.listed(f"{tmp_path}/.hidden/")[0][0] == "0_1.txt  ", "no choice is left"
+
+
+def test_the_list_is_as_high_as_what_it_proposes() -> None:
+    for before in ([], ["/a/x.txt", "/b/z.txt"]):
+        question = TargetQuestion("write to", print, "0_1.txt", before)
+        assert question.rows == len(question.listed("")) == 3 + len(before)

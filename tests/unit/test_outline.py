@@ -61,11 +61,15 @@ def test_every_node_has_a_key_of_its_own_and_every_artifact_is_in_the_tree_once(
 
 def test_rows_open_close_and_keep_what_was_open() -> None:
     rows = OutlineRows(root(demo()))
-    closed = len(rows)
+    opened = len(rows)  # the first of several ranks is open
     place = next(n for n, row in enumerate(rows.rows) if row.node.ref == "0:")
-    rows.expand(place)
-    opened = len(rows)
+    rows.collapse(place)
+    closed = len(rows)
     assert opened > closed
+    rows.refresh()
+    assert len(rows) == closed, "what was closed stays so"
+    rows.expand(place)
+    assert len(rows) == opened
     rows.collapse(place)
     assert len(rows) == closed
     rows.expand(place)

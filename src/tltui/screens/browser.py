@@ -18,7 +18,8 @@ from tltui.messages import Again, Scanned
 from tltui.screens.browser_commands import BrowserCommands
 from tltui.screens.live.following import Following
 from tltui.screens.main_screen import NARROW
-from tltui.screens.workbench import Surroundings, Workbench
+from tltui.screens.surroundings import Surroundings
+from tltui.screens.workbench import Workbench
 from tltui.sources.discover import Discovery, NothingFound
 from tltui.text import tokens
 from tltui.text.document import Piece

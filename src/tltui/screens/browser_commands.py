@@ -23,8 +23,9 @@ from tltui.screens.live.processes import Processes
 from tltui.screens.main_screen import HELP, MainScreen
 from tltui.screens.marking import Marking
 from tltui.screens.outside import Outside
+from tltui.screens.surroundings import Surroundings
 from tltui.screens.walking import Walking
-from tltui.screens.workbench import Output, Surroundings
+from tltui.screens.workbench import Output
 from tltui.text.document import Document, Options
 from tltui.text.shell import quoted
 from tltui.widgets.document_view import DocumentView
@@ -268,7 +269,7 @@ class BrowserCommands(MainScreen):
         self.comparing.mark_or_compare()
 
     def action_compare_previous(self) -> None:
-        """With the compile of the frame before: the same artifact if one is shself."""
+        """With the compile of the frame before: the same artifact if one is shown."""
         self.comparing.with_previous()
 
     def action_mark(self) -> None:

@@ -19,7 +19,8 @@ from tltui.documents.compare.sides import Memo, Sides, sides_of
 from tltui.finding_commands import Situation
 from tltui.model.artifacts import Artifact
 from tltui.screens.panes import PanesScreen, fault_document
-from tltui.screens.workbench import Output, Surroundings
+from tltui.screens.surroundings import Surroundings
+from tltui.screens.workbench import Output
 from tltui.text import tokens
 from tltui.text.document import Options
 from tltui.text.filename import safe_name

@@ -49,7 +49,9 @@ class Comparing:
         from tltui.screens.provenance import ProvenanceScreen
 
         own = self._bench
-        own.app.push_screen(ProvenanceScreen(own.around, compile_, start))
+        view = own.document_view
+        line = view.current_line() if start is not None and view.document.ref == str(start.ref) else None
+        own.app.push_screen(ProvenanceScreen(own.around, compile_, start, line))
 
     def _to_offered(self, ref: str) -> None:
         own = self._bench

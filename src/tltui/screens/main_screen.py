@@ -24,7 +24,8 @@ from tltui.model.ref import BadAddress, parse_ref, split_line
 from tltui.model.run import Node as TreeNode
 from tltui.screens.addresses import Addresses
 from tltui.screens.requests import Make, Maker, Request, at
-from tltui.screens.workbench import Surroundings, Workbench
+from tltui.screens.surroundings import Surroundings
+from tltui.screens.workbench import Workbench
 from tltui.text import tokens
 from tltui.text.document import Document, Options
 from tltui.text.growing import GrowingDocument

@@ -12,7 +12,8 @@ from textual.containers import Horizontal
 from textual.dom import DOMNode
 
 from tltui.commands import Command, Where
-from tltui.screens.workbench import Surroundings, Workbench
+from tltui.screens.surroundings import Surroundings
+from tltui.screens.workbench import Workbench
 from tltui.text import tokens
 from tltui.text.document import Document, Piece, error_document
 from tltui.widgets.bars import RunBar, StatusBar

@@ -27,21 +27,23 @@ from tltui.analyses.provenance.provenance import (
     Provenance,
     UnitProvenance,
     provenance_of,
-)
+)  # fmt: skip
 from tltui.analyses.provenance.result import correspondence
 from tltui.commands import FOOTER_PROVENANCE, Where
 from tltui.documents.build import build
 from tltui.documents.names import Names, names_of
 from tltui.documents.parts.provenance import coverage_line, selection_document
 from tltui.documents.parts.source_lines import source_lines
+from tltui.documents.titles import called
 from tltui.finding_commands import Situation
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile
 from tltui.screens.panes import PanesScreen, fault_document
-from tltui.screens.workbench import Output, Surroundings
+from tltui.screens.surroundings import Surroundings
+from tltui.screens.workbench import Output
 from tltui.text import tokens
 from tltui.text.correspondence import LineGroups
-from tltui.text.document import Builder, Document, Options, Piece, TextDocument
+from tltui.text.document import Builder, Document, Options, Piece
 from tltui.text.filename import safe_name
 from tltui.widgets.bindings import bindings
 from tltui.widgets.document_view import DocumentView
@@ -72,10 +74,12 @@ class ProvenanceScreen(PanesScreen[None]):
     WHERE = Where.PROVENANCE
     FOOTER = FOOTER_PROVENANCE
 
-    def __init__(self, around: Surroundings, compile_: Compile, start: Artifact | None) -> None:
+    def __init__(self, around: Surroundings, compile_: Compile, start: Artifact | None, line: int | None = None) -> None:
+        """`start`: the text that one comes from, `line`: the one of it that is under the cursor, from 0."""
         super().__init__(around)
         self.compile_ = compile_
         self._start = start
+        self._start_line = line
         self._found: Provenance | None = None
         self._number = 0
         self._chosen: tuple[int, ...] = ()
@@ -93,6 +97,7 @@ class ProvenanceScreen(PanesScreen[None]):
             view.display = False
             view.on_position = partial(self._moved, pane)
             view.on_hover = partial(self._hovered, pane)
+            view.title_of = self._title_of
             yield view
 
     @property
@@ -160,32 +165,40 @@ class ProvenanceScreen(PanesScreen[None]):
 
     def _show(self, read: ReadUnit) -> None:
         """Show what was read."""
+        is_first = self._found is None
         self._found, self._number = read.provenance, read.number
         self._documents, self._names, self._groups = read.documents, read.names, read.groups
         if not read.documents:
-            why = f"{self.compile_.ref} has no lowered graph: nothing became code"
-            self._documents = {PRE: _said(f"@provenance:{self.compile_.ref}", why)}
+            said = Builder(f"@provenance:{self.compile_.ref}", "provenance")
+            said.add(f"{self.compile_.ref} has no lowered graph: nothing became code")
+            self._documents = {PRE: said.document()}
         if not set(self._chosen) <= self._documents.keys() or not self._chosen:
             self._chosen = self._default()
         for pane, document in self._documents.items():
             view = self.view(pane)
             view.group_of = partial(self._band, pane)
             view.set_pinned(())
-            view.show(document)
-        self._arrange()
-        first = self._first_pane()
+            view.show(document, at=self._start_line if self._is_start(pane) else None)
+        self._arrange(self._chosen)
+        first = self._first_pane() if is_first else self.pane
+        if not self._start_line and self._groups is not None and not self._groups.groups(first, self.view(first).current_line()):
+            self._step(False, first)
+        self._start_line = None
         self.view(first).focus()
         self._say_unit()
-        if self._groups is not None and not self._groups.groups(first, self.view(first).current_line()):
-            self._step(False)
 
     def _first_pane(self) -> int:
+        return next((pane for pane in self._chosen if self._is_start(pane)), self._chosen[0])
+
+    def _is_start(self, pane: int) -> bool:
+        """Whether a pane shows the text that one comes from."""
+        return self._start is not None and self._documents[pane].ref == str(self._start.ref)
+
+    def _title_of(self, document: Document) -> str:
+        """Its title without what the line above says."""
         unit = self.unit
-        if self._start is not None and unit is not None:
-            for pane in self._chosen:
-                if unit.panes[pane].ref == str(self._start.ref):
-                    return pane
-        return self._chosen[0]
+        title = document.title.removeprefix(f"{called(self.compile_)} ")
+        return title.removesuffix(f" · {unit.unit}") if unit is not None else title
 
     def _band(self, pane: int, line: int) -> int | None:
         if self._groups is None:
@@ -206,16 +219,16 @@ class ProvenanceScreen(PanesScreen[None]):
         chosen += [pane for pane in reversed(there) if pane not in chosen][: count - len(chosen)]
         return tuple(sorted(chosen))
 
-    def _arrange(self) -> None:
+    def _arrange(self, shown: tuple[int, ...]) -> None:
         for pane in range(len(PANES)):
-            self.view(pane).display = pane in self._chosen
+            self.view(pane).display = pane in shown
 
     def on_resize(self) -> None:
         """More or fewer panes fit."""
         if self._documents and len(self._chosen) != min(self._count(), len(self._documents)):
             focused = self.pane
             self._chosen = self._default()
-            self._arrange()
+            self._arrange(self._chosen)
             (self.view(focused) if focused in self._chosen else self.view(self._chosen[0])).focus()
 
     def action_choose_panes(self) -> None:
@@ -224,7 +237,7 @@ class ProvenanceScreen(PanesScreen[None]):
         choices = list(combinations(there, min(self._count(), len(there))))
         place = choices.index(self._chosen) if self._chosen in choices else -1
         self._chosen = choices[(place + 1) % len(choices)]
-        self._arrange()
+        self._arrange(self._chosen)
         self.view(self._chosen[0]).focus()
         self.tell(f"panes: {' · '.join(PANES[pane] for pane in self._chosen)}")
 
@@ -240,11 +253,7 @@ class ProvenanceScreen(PanesScreen[None]):
         """One pane over the whole width, or all again."""
         shown = [pane for pane in range(len(PANES)) if self.view(pane).display]
         focused = self.pane
-        if len(shown) > 1:
-            for pane in shown:
-                self.view(pane).display = pane == focused
-        else:
-            self._arrange()
+        self._arrange((focused,) if len(shown) > 1 else self._chosen)
         self.view(focused).focus()
 
     # following
@@ -305,14 +314,13 @@ class ProvenanceScreen(PanesScreen[None]):
 
     def action_next_mapped(self) -> None:
         """The next line that is mapped."""
-        self._step(False)
+        self._step(False, self.pane)
 
     def action_previous_mapped(self) -> None:
         """The mapped line before."""
-        self._step(True)
+        self._step(True, self.pane)
 
-    def _step(self, back: bool) -> None:
-        pane = self.pane
+    def _step(self, back: bool, pane: int) -> None:
         line = self.view(pane).current_line()
         found = self._groups.next_line(pane, line, back) if self._groups else None
         if found is None:
@@ -354,7 +362,7 @@ class ProvenanceScreen(PanesScreen[None]):
         if not said and self._groups is not None and not self._groups.groups(pane, line):
             said = "this line is not mapped: . and , go to the next and previous one that is"
         if said:
-            self.tell(f"{said}", tokens.DIM)
+            self.tell(said, tokens.DIM)
         else:
             self.status.quiet()
 
@@ -368,7 +376,6 @@ class ProvenanceScreen(PanesScreen[None]):
             self.tell("there is nothing to export")
             return
         chosen = selection_document(unit, self._groups, self._documents, pane, line)
-
         name = safe_name(f"{self.compile_.ref}_{unit.unit}_{PANES[pane]}_{line + 1}", ".txt")
         self.ask_where("write this line and what it maps to", Output(lambda: chosen), name)
 
@@ -390,10 +397,4 @@ class ProvenanceScreen(PanesScreen[None]):
 
     @on(DocumentView.Followed)
     def _followed(self, message: DocumentView.Followed) -> None:
-        self.tell(f"{message.target.removeprefix('file:')}")
-
-
-def _said(ref: str, text: str) -> TextDocument:
-    builder = Builder(ref, "provenance")
-    builder.add(text)
-    return builder.document()
+        self.tell(message.target.removeprefix("file:"))

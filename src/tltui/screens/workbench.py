@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -14,17 +14,16 @@ from textual.events import MouseDown
 from textual.screen import Screen
 
 from tltui.commands import BY_ID, Command, Where, of, shown
-from tltui.config import Config, cache_path
+from tltui.config import cache_path
 from tltui.export import WouldOverwrite, write
 from tltui.finding_commands import Situation
 from tltui.messages import Answer
-from tltui.model.run import Run
-from tltui.running.job import Job
 from tltui.screens.asking.prompting import Prompting
 from tltui.screens.asking.question import Question, confirm
 from tltui.screens.asking.searching import SearchQuestion
 from tltui.screens.asking.target import TargetQuestion
 from tltui.screens.clipboard import copy
+from tltui.screens.surroundings import Surroundings
 from tltui.terminal.frames import Frames
 from tltui.text import tokens
 from tltui.text.document import Document
@@ -32,26 +31,9 @@ from tltui.text.growing import GrowingDocument
 from tltui.text.part import Part
 from tltui.widgets.bars import StatusBar
 from tltui.widgets.document_view import DocumentView
-from tltui.work.scheduler import Place, Scheduler, Steps, Task
+from tltui.work.scheduler import Place, Steps
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Surroundings:
-    """What every screen works with."""
-
-    run: Run
-    config: Config
-    scheduler: Scheduler
-    ascii_only: bool
-    mouse: bool
-    writing: list[Task] = field(default_factory=list)
-    """Files that are being written."""
-    typed: dict[str, list[str]] = field(default_factory=dict)
-    """What was answered to questions of one kind, the latest last."""
-    job: Job | None = None
-    """What tltui started, where it did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +57,7 @@ class Workbench(Screen[T]):
         self.scheduler = around.scheduler
         self.ascii_only = around.ascii_only
         self.mouse = around.mouse
-        self.prompt = Prompting(self)
+        self.prompt = Prompting(self, around.typed, self.answer)
 
     def on_unmount(self) -> None:
         """The screen goes: nothing is asked any more."""

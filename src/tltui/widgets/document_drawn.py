@@ -254,13 +254,17 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
         script = script_for(is_ascii)
         lead = f"{self._lead}{BETWEEN}" if self._lead else ""
         badge = f"{BETWEEN}{document.badge}" if document.badge else ""
-        title = script.drawn(short(document.title, is_ascii))
+        title = script.drawn(short(self._title(), is_ascii))
         lead, badge = script.drawn(lead), script.drawn(badge)
         room = self.size.width - TITLE_EDGES - cell_len(lead) - cell_len(badge)
         shown = cut.middle(title, max(room, 0)) if self.size.width else title
         content = Content(lead + (shown if shown == title else shown.replace(ELLIPSIS, self.marks.cut)) + badge)
         if self.border_title != content.markup:
             self.border_title = content
+
+    def _title(self) -> str:
+        """What stands over the document."""
+        return self._document.title
 
     def joined(self, *parts: str) -> str:
         """Parts of a title, those that are not empty."""

@@ -164,7 +164,8 @@ class DocumentView(RenewingCanvas):
         if top is not None:
             line = document.where(top) or 0
         elif at is not None:
-            line, offset = at, self.size.height // 3
+            height = self.size.height or (self.screen.size.height if self.is_attached else 0)  # 0: not laid out yet
+            line, offset = at, height // 3
         elif place is not None:
             found = document.where(place.anchor)
             line = place.line if found is None else found
@@ -227,9 +228,10 @@ class DocumentView(RenewingCanvas):
         self._await_line(None, n - 1)
 
     def to_start(self) -> None:
-        """The caret to where it is at first."""
+        """The caret to where it is at first, and what stands above it into sight."""
         if (line := _start_of(self._document)) != self._cursor_line:
             self.move_to(line, 0)
+        self._reveal_cursor(self._cursor_row())
 
     def goto_anchor(self, anchor: str) -> bool:
         """Go to the line of an anchor; False when there is none."""

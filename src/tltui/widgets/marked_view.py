@@ -11,6 +11,7 @@ from typing import Any
 
 from textual import events
 
+from tltui.text.document import Document
 from tltui.text.rows import Row
 from tltui.widgets.document_strips import BANDS, Look
 from tltui.widgets.document_view import DocumentView
@@ -26,6 +27,8 @@ class MarkedView(DocumentView):
         super().__init__(**options)
         self.group_of: Callable[[int], int | None] = lambda line: None
         """Line → number of the first group it belongs to, None for none. Set by the screen with each document."""
+        self.title_of: Callable[[Document], str] = lambda document: document.title
+        """What stands over a document."""
         self.on_hover: Callable[[int], None] | None = None
         """Called with the line under the mouse when it comes to another one, -1 when there is none any more."""
         self._hovered = -1
@@ -75,6 +78,9 @@ class MarkedView(DocumentView):
         """Repaint one line, if it is in sight."""
         if self.rows.shows(line):
             self._repaint(self.rows.row_of(line))
+
+    def _title(self) -> str:
+        return self.title_of(self.document)
 
     def _look(self, row: Row) -> Look:
         look = super()._look(row)

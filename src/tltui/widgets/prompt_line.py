@@ -28,6 +28,8 @@ from tltui.widgets.undrawn import row_by_row
 
 LEAST = 20
 """Cells that the text which is typed has at least; the question gives way."""
+WHEEL = 3
+"""Rows that a step of the wheel moves the cursor of a list."""
 
 
 class PromptLine(Bar):
@@ -107,6 +109,8 @@ class Choices(Bar):
         self.place: int | None = None
         """The row under the cursor, from 0; None: no row."""
         self.on_chosen: Callable[[int], object] | None = None
+        self.on_wheel: Callable[[int], object] | None = None
+        """Called with the rows that a step of the wheel is to move the cursor, down or (less than 0) up."""
         self._top = 0
         self._drawn: dict[int, tuple[Sequence[Piece], bool]] = {}
 
@@ -156,6 +160,19 @@ class Choices(Bar):
         place = self._top + event.get_content_offset_capture(self).y
         if self.on_chosen is not None and 0 <= place < len(self.rows):
             self.on_chosen(place)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """The wheel moves the cursor, as the keys do."""
+        self._wheel(event, WHEEL)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """The wheel moves the cursor, as the keys do."""
+        self._wheel(event, -WHEEL)
+
+    def _wheel(self, event: events.MouseEvent, rows: int) -> None:
+        event.stop()
+        if self.on_wheel is not None:
+            self.on_wheel(rows)
 
 
 class Asking(Vertical):

@@ -172,6 +172,15 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
         finally:
             self._is_following = False
 
+    @property
+    def _width(self) -> int:
+        """Cells of a row: `size` counts those under the scroll bar, too."""
+        return self.scrollable_content_region.width
+
+    def watch_show_vertical_scrollbar(self) -> None:
+        """Rows end where the scroll bar begins."""
+        self.refresh()
+
     def repaint_changed(self) -> None:
         """Repaint those rows in sight that are to say something else than they did."""
         for y in range(self.size.height):
@@ -209,7 +218,7 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
     @row_by_row
     def render_line(self, y: int) -> Strip:
         """One screen row."""
-        width, base = self.scrollable_content_region.width, self.rich_style
+        width, base = self._width, self.rich_style
         drawn = self._drawn[y] = self._said(y)
         if drawn is None:
             return Strip.blank(width, base)
@@ -230,7 +239,7 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
     def extent(self) -> Extent:
         """How much of the rows in sight is shown."""
         said = [drawn for y in range(self.size.height) if (drawn := self._said(y)) is not None]
-        return Extent(self._left, self.scrollable_content_region.width, max(map(_wanted, said), default=0))
+        return Extent(self._left, self._width, max(map(_wanted, said), default=0))
 
     def shift_to(self, left: int) -> None:
         """Show the rows from cell `left` on."""

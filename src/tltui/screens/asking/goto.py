@@ -14,7 +14,7 @@ from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, parse_ref
 from tltui.model.walk import in_order
 from tltui.screens.asking.question import Question, Row
-from tltui.screens.workbench import Surroundings
+from tltui.screens.surroundings import Surroundings
 from tltui.work.scheduler import Lane, Steps
 
 ROWS = 10

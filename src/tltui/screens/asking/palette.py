@@ -35,13 +35,15 @@ class Palette(Question):
         """The commands that fit what was typed, the best first."""
         self._matches = match_commands(text, self._commands, self._keys) if text.strip() else self._commands
         return [
-            [
-                (f"{keys_said(command, self._now, self._keys(command)[:2]):<{KEYS}} ", "key"),
-                (f"{command.title:<24} ", tokens.STRONG),
-                (command.help, tokens.DIM),
-            ]
+            [(f"{self._said(command):<{KEYS}} ", "key"), (f"{command.title:<24} ", tokens.STRONG), (command.help, tokens.DIM)]
             for command in self._matches
         ]
+
+    def _said(self, command: Command) -> str:
+        """Its first two keys; the first one where there is no room for both."""
+        keys = self._keys(command)
+        said = keys_said(command, self._now, keys[:2])
+        return said if len(said) <= KEYS else keys_said(command, self._now, keys[:1])
 
     def accepts(self, text: str, place: int | None) -> bool:
         """A row."""

@@ -6,18 +6,16 @@ and with it all that is on the screen.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from textual import events
+from textual.screen import Screen
 from textual.timer import Timer
 
 from tltui.screens.asking.question import Question, Row
 from tltui.widgets.line_edit import LineEdit
 from tltui.widgets.prompt_line import NOTHING, Asking
-
-if TYPE_CHECKING:
-    from tltui.screens.workbench import Workbench
 
 REST = 0.15
 """Seconds after the last key until what was typed has its effect: a list, a hit that is shown."""
@@ -32,8 +30,13 @@ LEAVES = ("escape", "ctrl+c", "ctrl+g")
 class Prompting:
     """The prompt of one screen."""
 
-    def __init__(self, bench: Workbench[Any]) -> None:
-        self._bench = bench
+    def __init__(
+        self, screen: Screen[Any], answers: dict[str, list[str]], answer: Callable[[Callable[[], object]], None]
+    ) -> None:
+        """`answers`: what was answered before, by kind. `answer` runs something on the UI thread, from any other."""
+        self._screen = screen
+        self._answers = answers
+        self._answer = answer
         self._asked: Question | None = None
         self._edit = LineEdit()
         self._listed: Sequence[Row] = ()
@@ -68,7 +71,7 @@ class Prompting:
     @property
     def asking(self) -> Asking:
         """The widget."""
-        return self._bench.query_one(Asking)
+        return self._screen.query_one(Asking)
 
     # open and close
 
@@ -78,14 +81,14 @@ class Prompting:
         self._asked, self._past = question, None
         self._edit = LineEdit(question.value, len(question.value))
         asking = self.asking
-        asking.choices.on_chosen = self._chosen
+        asking.choices.on_chosen, asking.choices.on_wheel = self._chosen, self._wheel
         asking.line.begin(question.label, None if question.keys is not None else self._edit, question.hint)
         self._open(question.rows)
-        question.begin(self._renew, self._bench.answer)
+        question.begin(self._renew, self._answer)
         self._list()
 
     def _open(self, rows: int) -> None:
-        self.asking.open(min(rows, max(self._bench.size.height - LEFT_FREE, 0)))
+        self.asking.open(min(rows, max(self._screen.size.height - LEFT_FREE, 0)))
 
     def leave(self) -> None:
         """Esc: all is as it was."""
@@ -97,8 +100,8 @@ class Prompting:
         assert question is not None
         self._stop()
         self._listed = ()
-        if self._bench.is_whole:
-            self.asking.close()
+        for asking in self._screen.query(Asking):  # not there any more while the screen goes
+            asking.close()
         return question
 
     def _enter(self, place: int | None) -> None:
@@ -107,7 +110,7 @@ class Prompting:
             return
         question = self._close()
         if question.history and text.strip():
-            kept = self._bench.around.typed.setdefault(question.history, [])
+            kept = self._answers.setdefault(question.history, [])
             kept[:] = [*(other for other in kept if other != text), text][-KEPT:]
         question.entered(text, place)
 
@@ -166,7 +169,7 @@ class Prompting:
             self._open(self._asked.rows)
         self.asking.line.show_text()
         self._stop()
-        self._rest = self._bench.set_timer(REST, self._rested)
+        self._rest = self._screen.set_timer(REST, self._rested)
 
     def _stop(self) -> None:
         if self._rest is not None:
@@ -220,6 +223,11 @@ class Prompting:
         choices.go(place)
         self._fill(question, place)
 
+    def _wheel(self, by: int) -> None:
+        """The wheel was turned over the list."""
+        if self._asked is not None:
+            self._move(by)
+
     def _fill(self, question: Question, place: int | None) -> None:
         """The line says what is under the cursor, where that is a text."""
         filled: str | None
@@ -234,7 +242,7 @@ class Prompting:
 
     def _remember(self, question: Question) -> None:
         """List the earlier answers, the latest at the bottom and under the cursor."""
-        past = self._bench.around.typed.get(question.history, [])
+        past = self._answers.get(question.history, [])
         if not past:
             return
         self._past, self._unsent = list(past), self._edit.text

@@ -20,7 +20,6 @@ class TargetQuestion(Question):
     """Asks for a path; its list proposes some."""
 
     HISTORY: ClassVar[str] = "target"
-    rows = 1 + len(FORMS) + DIRECTORIES
 
     def __init__(self, label: str, answered: Callable[[str], object], name: str, before: Sequence[str]) -> None:
         """`name` is proposed; `before`: what was answered before, the latest last."""
@@ -28,6 +27,7 @@ class TargetQuestion(Question):
         self._paths = self._shown = proposals(name, before)
         self._fitting: list[str] = []
         self._completed = ""
+        self.rows = len(self._paths)
 
     def listed(self, text: str) -> Sequence[Row]:
         """The name in each form, here and where something was written before. A path that was typed keeps the list; where tab

@@ -14,7 +14,6 @@ from tltui.text.sanitize import sanitize
 from tltui.text.script import OWN
 from tltui.text.width import cells as wide
 
-_ASCII = OWN | {ord("↩"): "<-"}
 _WORD = re.compile(r"\s*\S+\s*")
 COLUMN, LAST = 6, 16
 """Cells that are left of a column, and of the last one while others can give way."""
@@ -53,7 +52,7 @@ class Page(Builder):
     def _own_text(self, text: str) -> str:
         """A text as it will stand in a line: as long as it will be."""
         text = short(text)
-        return text.translate(_ASCII) if self.ascii else text
+        return text.translate(OWN) if self.ascii else text
 
     def _own(self, piece: Piece) -> Piece:
         text = _said(piece)

@@ -107,7 +107,7 @@ class ProvenanceScreen(PanesScreen[None]):
 
     def on_mount(self) -> None:
         """Read the compile off the UI thread."""
-        self.say_above([(f" {self.compile_.ref} ", tokens.TITLE), ("reading graphs and code …", tokens.DIM)])
+        self.say_above([(f" {called(self.compile_)} ", tokens.TITLE), ("reading graphs and code …", tokens.DIM)])
         self._load(0, self._start.unit if self._start is not None else None)
 
     def view(self, pane: int) -> MarkedView:
@@ -348,11 +348,12 @@ class ProvenanceScreen(PanesScreen[None]):
     def _say_unit(self) -> None:
         unit = self.unit
         if unit is None or self._found is None:
-            self.say_above([(f" {self.compile_.ref} ", tokens.TITLE)])
+            self.say_above([(f" {called(self.compile_)} ", tokens.TITLE)])
             return
         name, _, _ = self.compile_.frame.code
         units = f"unit {self._number + 1}/{len(self._found.units)}" if len(self._found.units) > 1 else ""
-        left: list[Piece] = [(f" {self.compile_.ref} {name or ''}  ", tokens.TITLE), f"{unit.unit}  ", (f"{units}  ", tokens.DIM)]
+        compiled = f" {called(self.compile_)} {name or ''}  "
+        left: list[Piece] = [(compiled, tokens.TITLE), f"{unit.unit}  ", (f"{units}  ", tokens.DIM)]
         said, mapped = coverage_line(unit)
         self.say_above([*left, (said, tokens.DIM if mapped else tokens.WARN)])
 

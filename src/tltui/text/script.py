@@ -1,7 +1,7 @@
 r"""With which characters a text is drawn: its own, or with `--ascii` none above U+007F.
 
-Only the drawing differs. Documents, copies and exports have the real characters, and a column stays one character of the text:
-one that is drawn as `\u00e9` takes six cells, as a Chinese one takes two. What our own words use has a sign of one cell.
+Only the drawing differs. Documents, copies and exports have the real characters, and a column stays one character of the text: one
+that is drawn as `\u00e9` takes six cells, as a Chinese one takes two. What our own words use has a sign, of one cell but for `<-`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from tltui.text.width import cells, fitting
 
 SIGNS = {
     "…": "~", "⋯": "~", "⋮": ":", "·": "-", "•": "*", "–": "-", "—": "-", "−": "-", "×": "x", "µ": "u", "≤": "<", "≥": ">",
-    "⊃": ">", "→": ">", "←": "<", "↑": "^", "↓": "v", "↔": "=", "↻": "r", "↩": "<", "↳": "`", "‹": "<", "›": ">", "»": ">",
+    "⊃": ">", "→": ">", "←": "<", "↑": "^", "↓": "v", "↔": "=", "↻": "r", "↩": "<-", "↳": "`", "‹": "<", "›": ">", "»": ">",
     "▸": ">", "▾": "v", "✓": "+", "✗": "x", "⚑": "!", "∅": "0", "◌": "o", "▇": "#", "▏": "|", "│": "|", "├": "+", "└": "`",
     "─": "-", "╌": ".",
 }  # fmt: skip

@@ -50,7 +50,7 @@ def journeys(keep: Path, quick: bool) -> list[Row]:
         rows.append(row("enter on the first screen", probe.journey("enter"), 12))
         rows.append(row("e", probe.journey("e"), 12))
         rows.append(row("8", probe.journey("8"), 12))
-        go(probe, "0/0", "[0/0]")
+        go(probe, "0:0/0", "[0:0/0]")
         probe.journey("tab", "k", "j")
         rows.append(row("enter in the tree", probe.journey("enter"), 12))
         rows.append(row("tab", probe.journey("tab"), 1.5))

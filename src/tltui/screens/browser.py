@@ -116,7 +116,7 @@ class Browser(BrowserCommands):
         """A key was pressed or the mouse was used."""
         self._steered = self.tree_view.is_held = True
         for screen in self.app.screen_stack:
-            if isinstance(screen, Workbench):
+            if isinstance(screen, Workbench) and screen.is_whole:
                 screen.status.quiet()
         self.following.noticing.read()
 

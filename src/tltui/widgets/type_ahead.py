@@ -79,6 +79,8 @@ class TypeAhead(App[None]):
         self._wait_for_screen(key, int(PATIENCE / PAUSE))
 
     def _wait_for_screen(self, key: int, looks: int) -> None:
+        if not self.screen_stack:  # the app is ending
+            return
         screen = self.screen
         is_open = screen.is_mounted and (screen.focused is not None or not screen.focus_chain)
         if (is_open and not self.awaits_document()) or not looks:

@@ -219,3 +219,15 @@ async def test_an_error_stays_said_until_a_key(tmp_path: Path, monkeypatch: pyte
             await live.press("L")
             await live.shown(there)
             assert in_front(live) == "document"
+
+
+async def test_some_pane_always_has_the_keys() -> None:
+    """Whatever is hidden by another size or by zooming: Textual takes the focus from what is not in sight."""
+    async with opened(BREAKS) as driver:
+        for size in ((80, 24), (120, 40), (60, 20), (120, 40)):
+            for keys in (("tab",), ("z",), ("z", "tab"), ("question_mark", "escape")):
+                await driver.press(*keys)
+                await driver.pilot.resize_terminal(*size)
+                await driver.until(lambda: driver.app.focused is not None and driver.app.focused.display)
+        driver.app.screen.set_focus(None)
+        await driver.until(lambda: driver.app.focused is not None)

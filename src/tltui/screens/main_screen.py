@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.timer import Timer
+from textual.widget import Widget
 
 from tltui.commands import FOOTER, Where
 from tltui.documents.hints import FOLLOW
@@ -102,6 +103,11 @@ class MainScreen(Workbench[None]):
     def document_view(self) -> DocumentView:
         """The document."""
         return self.query_one(DocumentView)
+
+    @property
+    def pane_for_keys(self) -> Widget:
+        """The pane that is in sight, else the tree."""
+        return self.document_view if self.document_view.display and not self.tree_view.display else self.tree_view
 
     @property
     def shown_ref(self) -> str:

@@ -10,6 +10,7 @@ from typing import ClassVar, TypeVar
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.dom import DOMNode
+from textual.widget import Widget
 
 from tltui.commands import Command, Where
 from tltui.screens.surroundings import Surroundings
@@ -60,6 +61,12 @@ class PanesScreen(Workbench[T]):
         yield DocumentView(mouse=self.mouse, ascii_only=self.ascii_only, id="help")
         yield StatusBar(self.hints(self.WHERE, self.FOOTER), ascii_only=self.ascii_only, id="status-bar")
         yield Asking(ascii_only=self.ascii_only)
+
+    @property
+    def pane_for_keys(self) -> Widget:
+        """Help where it has the place, else a pane that is in sight."""
+        shown = [view for view in self.shown_panes if view.display]
+        return self.query_one("#help", DocumentView) if self.is_helping or not shown else shown[0]
 
     @property
     def focused_pane(self) -> DocumentView:

@@ -12,6 +12,7 @@ from textual import on
 from textual.dom import DOMNode
 from textual.events import MouseDown
 from textual.screen import Screen
+from textual.widget import Widget
 
 from tltui.commands import BY_ID, Command, Where, of, shown
 from tltui.config import cache_path
@@ -71,6 +72,20 @@ class Workbench(Screen[T]):
     def is_whole(self) -> bool:
         """Whether its parts are there: not before it is laid out, and no more while it goes."""
         return self.is_mounted and bool(self.query(StatusBar))
+
+    def watch_focused(self, focused: Widget | None) -> None:
+        """Textual takes the focus from what is hidden, and may give it to nobody: then no key of a pane would work."""
+        if focused is None and self.is_whole:
+            self.call_after_refresh(self._refocus)
+
+    def _refocus(self) -> None:
+        if self.focused is None and self.is_whole:
+            self.pane_for_keys.focus()
+
+    @property
+    def pane_for_keys(self) -> Widget:
+        """Which pane gets the focus where none has it."""
+        raise NotImplementedError
 
     # what is said
 

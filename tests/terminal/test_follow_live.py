@@ -23,7 +23,8 @@ FALSE = re.compile(
     r"\d damaged|missing|cut off|not finished|no longer|\blost\b|killed|could not show|fault of tltui|Traceback|\? \["
 )
 """What is not to be said of a log that is only not there yet."""
-PAGES = ("2", "3", "8", "0", "4", "1")
+PAGES = ("2", "3", "8", "W", "4", "1")
+"""Not the list of pages, which says of each what it may tell."""
 
 
 class Session:

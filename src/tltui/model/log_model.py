@@ -256,7 +256,7 @@ class LogModel:
         return process
 
     def _owner(self, context: Context) -> Compile:
-        compile_id = CompileId(context.autograd, context.frame, context.compile)
+        compile_id = CompileId(context.autograd, context.frame, context.compile, name=context.name)
         process = self._process(context.pid, context.rank, compile_id)
         owner = process.find(compile_id)
         if owner is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 
 from tltui.inputs.debug_dir.joining import Joined, TraceCode, join
@@ -124,15 +125,16 @@ def _records(process: Process, name: str) -> Iterator[tuple[Compile, int]]:
 def codes_of(process: Process) -> list[TraceCode[CompileId]]:
     """The generated code of a process, for `join`."""
 
-    def aot_id(record: int) -> tuple[int, str] | None:
-        payload = process.log.payload(record)
-        match = AOT_ID.search(payload.source.read(payload.offset, min(payload.size, 400))) if payload is not None else None
-        return (int(match[1]), match[2].decode()) if match else None
-
     return [
-        TraceCode(compile_.id, record, _md5(process.log, record) or "", lambda record=record: aot_id(record))
+        TraceCode(compile_.id, record, _md5(process.log, record) or "", partial(_aot_id, process.log, record))
         for compile_, record in _records(process, CODE)
     ]  # fmt: skip
+
+
+def _aot_id(log: Log, record: int) -> tuple[int, str] | None:
+    payload = log.payload(record)
+    match = AOT_ID.search(payload.source.read(payload.offset, min(payload.size, 400))) if payload is not None else None
+    return (int(match[1]), match[2].decode()) if match else None
 
 
 def homes_of(base: Process, log: DebugLog) -> dict[CompileId, Home]:

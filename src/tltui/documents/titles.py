@@ -10,7 +10,7 @@ def called(node: Compile | Frame) -> str:
     process = node.process
     if process.alone and not process.ranks_differ:
         return node.label
-    return f"[{process.ref}{node.label.removeprefix('[')}"
+    return f"[{process.ref}{node.label.strip('[]')}]"
 
 
 def process_title(process: Process) -> str:

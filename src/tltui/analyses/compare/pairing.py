@@ -74,7 +74,7 @@ def _apart(keyed: Keyed, other: Keyed) -> Keyed:
 
 def _keyed(compile_: Compile, attempt: int | None) -> Keyed:
     artifacts = artifacts_of(compile_)
-    units = {unit.number: unit.name for unit in units_of(artifacts)}
+    units = {} if compile_.id.name else {unit.number: unit.name for unit in units_of(artifacts)}  # which is one unit itself
     last = max((artifact.attempt for artifact in artifacts), default=0)
     seen: Counter[tuple[object, ...]] = Counter()
     keyed: Keyed = {}

@@ -10,8 +10,8 @@ import socket
 from pathlib import Path
 
 import pytest
-
 from real import TRACES
+
 from tltui.inputs.debug_dir.joining import How, Joined, TraceCode, UnitCode, join
 from tltui.inputs.debug_dir.layout import MOST, layout_of
 from tltui.inputs.debug_dir.log import DebugLog
@@ -137,7 +137,7 @@ def test_a_file_is_the_payload_of_a_record_as_torch_would_have_written_it() -> N
         match = PREFIX.match(line)
         assert match is not None and line.startswith(b"V1121 18:59:06.231814 8336 torch/")
         envelope = parse_envelope(line[match.end() :])
-        assert list(envelope)[0] in ("artifact", "inductor_output_code")
+        assert next(iter(envelope)) in ("artifact", "inductor_output_code")
         assert envelope["has_payload"] == log.md5(record) == hashlib.md5(data).hexdigest()
     assert log.event(0) == {"name": "fx_graph_runnable", "encoding": "string"}
     assert log.place(5) == (str(FORWARD / "output_code.py"), 0)
@@ -222,7 +222,7 @@ def test_a_pipe_in_the_place_of_a_file_that_was_read_is_not_waited_for(tmp_path:
     code = copy / "output_code.py"
     code.unlink()
     os.mkfifo(code)
-    with pytest.raises(OSError, match="no longer in the file|Illegal seek"):  # the second where it has the inode of the first
+    with pytest.raises(OSError, match=r"no longer in the file|Illegal seek"):  # the second where it has the inode of the first
         log.text(next(record for record in log.records() if log.path_of(record) == str(code)))
 
 

@@ -186,10 +186,7 @@ class Bundle:
 
     @staticmethod
     def _plain(log: Log, record: int) -> bytes:
-        """A record as it is stored, or as torch would have written it to a trace. A unit of a debug directory has no id there."""
-        if not log.is_stored(record):
-            payload = log.payload(record)
-            return log.head(record) + (b"" if payload is None else b"\n\t" + payload.read().replace(b"\n", b"\n\t")) + b"\n"
+        """A record as it is stored."""
         columns = log.columns
         length = columns.size[record]
         if not columns.flags[record] & ORPHAN:

@@ -16,7 +16,7 @@ from tltui.analyses.records import Reader
 from tltui.model.artifacts import OUTPUT_CODE, Artifact, Unit
 
 PRE_GRAPHS = ("before_pre_grad_graph", "inductor_pre_grad_graph")
-POST_GRAPHS = ("after_post_grad_graph", "inductor_post_grad_graph", "fx_graph_transformed")
+POST_GRAPHS = ("after_post_grad_graph", "inductor_post_grad_graph", "fx_graph_transformed", "fx_graph_readable")
 DYNAMO_GRAPH = "dynamo_output_graph"
 WRAPPER, KERNELS = "inductor_aot_wrapper_code", "inductor_aot_kernel_code"
 _OF_UNIT = (

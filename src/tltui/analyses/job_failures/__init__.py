@@ -1,0 +1,1 @@
+"""How a job ended, as what it printed besides torch's log records tells: tracebacks, torchrun's summary, other programs' last words."""

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from tltui.model.parts import Parts
 from tltui.model.ref import NO_ID, NORANK, CompileId, Ref
 from tltui.model.status import Facts, Status, Tally, facts_of, status_of
-from tltui.trace.batch import Metrics, Started
+from tltui.trace.batch import Metrics, Named, Started
 from tltui.trace.envelope import is_entry
 from tltui.trace.log import Log
 
@@ -45,6 +45,8 @@ class Compile:
     started: Started | None = None
     """Its first `dynamo_start`."""
     started_attempt: int | None = None
+    named: Named | None = None
+    """What else names the function: the best of it, which comes first, and what is sure before what is not."""
     metrics: list[Metrics] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     """How often each notable artifact (`trace.envelope.NOTABLE`) was logged. Shared: replaced, never changed."""
@@ -205,6 +207,9 @@ class Frame:
                     return started.name, file, started.line
             if told is not None:
                 return told.co_name, told.co_filename, told.co_firstlineno
+        named = [compile_.named for compile_ in self.compiles if compile_.named is not None]
+        for own in sorted(named, key=lambda own: own.is_guess)[:1]:
+            return own.name, own.filename, own.line
         return None, None, None
 
     @property
@@ -258,7 +263,7 @@ class Process:
     """Whether its torch writes `dynamo_graph_break_reason` artifacts."""
     tally: Tally = field(default_factory=Tally)
     origins: frozenset[str] = frozenset(("trace",))
-    """The kinds of input that tell of it."""
+    """The forms of the inputs that tell of it (`tltui.inputs.table`)."""
     clock_offset: float = 0.0
     """Seconds that its clock is ahead of the run's."""
     stamp: int = 0
@@ -271,6 +276,11 @@ class Process:
     _heirs: set[Process] = field(default_factory=set)
     """Forked processes that asked for a string of it."""
     _names: tuple[int | None, int, bool, bool] | None = None
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether it wrote a trace: only that tells what became of a compile."""
+        return "trace" in self.origins
 
     @property
     def rank(self) -> int | None:

@@ -9,6 +9,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from tltui.inputs.form import StepScanner
+from tltui.inputs.table import FORMS
 from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, Frame, Process, Rank
@@ -18,8 +20,6 @@ from tltui.model.status import Tally
 from tltui.sources.discover import Found, FoundLog
 from tltui.trace.batch import Batch, Tail
 from tltui.trace.files import FileBytes
-from tltui.trace.log import Log
-from tltui.trace.scan import Scanner
 
 Node = Rank | Process | Frame | Compile | Artifact
 
@@ -104,7 +104,7 @@ class Run:
         """What was derived from its nodes."""
         self.reading = threading.RLock()
         """The gate: held while nodes are read off the UI thread, in slices, and while a batch is applied."""
-        self.models = [self._model(log, FileBytes(log.path)) for log in found.logs]
+        self.models = [self._model(log, FORMS[log.form].source(log.path)) for log in found.logs]
         """The logs, in the order in which they were found."""
         self.version = 0
         """Bumped by every batch."""
@@ -118,12 +118,12 @@ class Run:
         self._stale = False
 
     def _model(self, found: FoundLog, source: FileBytes, generation: int = 0) -> LogModel:
-        log = Log(found.path, source, generation)
-        return LogModel(log, found.rank, found.launch, found.started, self.parts, found.clock is not None)
+        log = FORMS[found.form].log(found.name, source, generation)
+        return LogModel(log, found.rank, found.launch, found.started, self.parts, found.clock is not None, found.form)
 
-    def scanners(self) -> list[Scanner]:
+    def scanners(self) -> list[StepScanner]:
         """One scanner for each log, in the order of `models`."""
-        return [Scanner(model.log.source) for model in self.models]
+        return [FORMS[model.form].scanner(model.source) for model in self.models]
 
     def take(self, event: Event) -> Delta:
         """Take over what was found out about the files."""
@@ -149,7 +149,7 @@ class Run:
         found, before = event.found, event.instead_of
         generation = 0
         if before is not None:
-            generation = sum(model.log.path == found.path for model in self.models)
+            generation = sum(model.log.path == found.name for model in self.models)
             same = next((log for log in self.found.logs if log.path == found.path), found)
             found = replace(found, rank=same.rank, launch=same.launch)
         self.models.append(self._model(found, event.source, generation))
@@ -169,7 +169,7 @@ class Run:
     def _look(self, found: Found) -> None:
         """The sizes of the logs and the times at which they began are known better now."""
         self.found = found
-        began = {log.path: (log.started, log.clock is not None) for log in found.logs}
+        began = {log.name: (log.started, log.clock is not None) for log in found.logs}
         for model in self.models:
             if not model.log.ended and model.log.path in began and model.began(*began[model.log.path]):
                 self._stale = True

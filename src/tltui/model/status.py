@@ -108,6 +108,10 @@ class Owner(Protocol):
     def log(self) -> Log:
         """Its log."""
 
+    @property
+    def is_traced(self) -> bool:
+        """Whether it wrote a trace: only that tells what became of a compile."""
+
 
 class Recorded(Protocol):
     """What facts and statuses are made of. `tltui.model.nodes.Compile` is one."""
@@ -159,6 +163,8 @@ class Facts:
     has_metrics: bool
     waiting: bool
     """It has no metrics yet, and its log may go on."""
+    traced: bool
+    """Its process wrote a trace: where it did not nothing says what became of a compile."""
     failed: bool
     """The compile of the frame failed, or was interrupted."""
     interrupted: bool
@@ -264,11 +270,13 @@ def facts_of(compile_: Recorded) -> Facts:
     backward_s = [m.duration_s for m in backward if m.duration_s is not None]
     last = forward[-1] if forward else None
     skip_reason = next((m.cudagraph_skip_reason for m in compile_.metrics if m.cudagraph_skip_reason), None)
-    silent = hit_silently(compile_)
+    traced = compile_.process.is_traced
+    silent = traced and hit_silently(compile_)
     ended = _ended(compile_, failed, last, breaks, silent)
     return Facts(
         has_metrics=bool(forward) or silent,
-        waiting=not forward and not compile_.log_ended,
+        waiting=not forward and traced and not compile_.log_ended,
+        traced=traced,
         failed=ended.failed,
         interrupted=ended.failed and failed is None and last is not None,
         reached=True if backward_failed else ended.outcome.reached,
@@ -308,7 +316,7 @@ def _ended(compile_: Recorded, failed: Metrics | None, last: Metrics | None, bre
     if failed is not None:
         return _Ended(outcome_of(failed, breaks, breaks > 0 and _ends_with(compile_)[0]), True, False)
     if last is None:
-        if not (compile_.counts["dynamo_error"] and compile_.log_ended):
+        if not compile_.counts["dynamo_error"] or (compile_.process.is_traced and not compile_.log_ended):
             return _Ended(FINE)
         # cut off between the failure and the metrics: nothing tells what torch made of it
         skips = breaks > 0 and _ends_with(compile_)[0]
@@ -354,6 +362,8 @@ def status_of(facts: Facts) -> Status:
         return Status.EAGER
     if facts.breaks:
         return Status.BREAK
+    if not facts.has_metrics and not facts.traced:
+        return Status.SEEN
     if not facts.has_metrics:
         return Status.RUNNING if facts.waiting else Status.MISSING
     return Status.EMPTY if facts.skipped else Status.OK

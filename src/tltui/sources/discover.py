@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from tltui.inputs.table import TRACE
 from tltui.sources.kept import is_kept, is_kept_on, is_text, read_state
 from tltui.trace.files import FileBytes
 
@@ -65,6 +66,17 @@ class FoundLog:
     """Time of the last change."""
     clock: float | None = None
     """Seconds since the epoch of its first event, where its beginning has one."""
+    form: str = TRACE
+    """The form of its records (`tltui.inputs.table`)."""
+    label: str = ""
+    """What it is called where `path` is a copy of it: `job.tar.gz!job/x.log`."""
+    is_final: bool = False
+    """Whether nobody writes into it: it is a copy, or comes from an archive."""
+
+    @property
+    def name(self) -> str:
+        """What it is called on pages."""
+        return self.label or self.path
 
 
 @dataclass(frozen=True, slots=True)

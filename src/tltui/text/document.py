@@ -162,6 +162,21 @@ Piece = str | tuple[str, str] | tuple[str, str, str]
 """Part of a line for `Builder.add`: text; (text, style); (text, style, link target)."""
 
 
+def piece_text(piece: Piece) -> str:
+    """What a piece says."""
+    return piece if isinstance(piece, str) else piece[0]
+
+
+def piece_style(piece: Piece) -> str:
+    """The style of a piece, '' for none."""
+    return "" if isinstance(piece, str) else piece[1]
+
+
+def with_text(piece: Piece, text: str) -> Piece:
+    """A piece that says another text."""
+    return text if isinstance(piece, str) else (text, *piece[1:])
+
+
 @dataclass(slots=True)
 class TextDocument:
     """A document whose lines were all made at once. Made with `Builder`."""

@@ -45,6 +45,17 @@ class Started(NamedTuple):
     depth: int
 
 
+class Named(NamedTuple):
+    """What names the function of a frame where no `dynamo_start` does."""
+
+    record: int
+    name: str
+    filename: str | None
+    line: int | None
+    is_guess: bool = False
+    """Whether it is concluded: from the last frame of a graph."""
+
+
 class Metrics(NamedTuple):
     """The fields of a metrics record that statuses and the tree need. The rest is read when looked at."""
 
@@ -146,6 +157,7 @@ class Batch:
     strings: list[tuple[int, int, str]] = field(default_factory=list)
     """(pid, id, string) of the string table."""
     started: list[Started] = field(default_factory=list)
+    named: list[Named] = field(default_factory=list)
     metrics: list[Metrics] = field(default_factory=list)
     damage: list[Damage] = field(default_factory=list)
     scanned: int = 0

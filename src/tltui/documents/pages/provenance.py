@@ -21,7 +21,7 @@ from tltui.model.ref import BadAddress, at_line
 from tltui.model.run import Run
 from tltui.model.versions.settings import Way, provenance_way
 from tltui.text import tokens
-from tltui.text.document import Document, Options, Piece
+from tltui.text.document import Document, Options, Piece, piece_text
 from tltui.text.growing import GrowingDocument
 from tltui.text.sanitize import sanitize
 
@@ -220,7 +220,7 @@ def _wrapped(page: Page, label: str, pieces: Sequence[Piece]) -> None:
     first = True
     for n in range(0, len(pieces), 2):
         pair = pieces[n : n + 2]
-        width = sum(len(piece if isinstance(piece, str) else piece[0]) for piece in pair)
+        width = sum(len(piece_text(piece)) for piece in pair)
         if line and used + width > page.width:
             page.add("    ", (label.ljust(LABEL) if first else " " * LABEL, tokens.LABEL), *line)
             line, used, first = [], indent, False

@@ -14,7 +14,7 @@ from tltui.model.ref import at_line
 from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.text import tokens
-from tltui.text.document import Document, Options, Piece
+from tltui.text.document import Document, Options, Piece, piece_text
 from tltui.text.growing import GrowingDocument
 from tltui.text.owner import Owner
 from tltui.text.sanitize import sanitize
@@ -201,7 +201,7 @@ def _target(node: TrieNode) -> str:
 
 
 def _length(pieces: Sequence[Piece]) -> int:
-    return sum(len(piece if isinstance(piece, str) else piece[0]) for piece in pieces)
+    return sum(len(piece_text(piece)) for piece in pieces)
 
 
 def _add_groups(page: Page, groups: Sequence[list[Piece]], indent: str, deeper: str) -> None:

@@ -24,7 +24,7 @@ from tltui.model.ref import BadAddress, at_line, parse_ref
 from tltui.model.run import Run
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, colour, glyph
 from tltui.text import tokens
-from tltui.text.document import Piece
+from tltui.text.document import Piece, piece_text
 from tltui.text.resume_names import short
 
 SHOWN = 200
@@ -60,10 +60,6 @@ class Place:
         """The row of a list."""
         address, gap, rest = self.text.partition(GAP)
         return ((f"{self.mark or ' '} ", self.style), (address, tokens.STRONG), gap + rest)
-
-
-def _text(piece: Piece) -> str:
-    return piece if isinstance(piece, str) else piece[0]
 
 
 def _joined(*parts: str) -> str:
@@ -107,11 +103,11 @@ class _Rows:
         status, ref = compile_.status, str(compile_.ref)
         said = label(compile_node(compile_), self._ascii)
         if status is None:
-            what = "".join(_text(piece) for piece in said.left[2:])
+            what = "".join(piece_text(piece) for piece in said.left[2:])
             return Place(ref, _joined(ref, what.strip()), glyph(None, self._ascii), tokens.DIM)
         name, where, rank = self._code(compile_.frame)
         again = (ASCII_RECOMPILE if self._ascii else RECOMPILE_GLYPH) if compile_.is_recompile else ""
-        why = "".join(_text(piece) for piece in said.detail).strip() if len(compile_.frame.compiles) > 1 else ""
+        why = "".join(piece_text(piece) for piece in said.detail).strip() if len(compile_.frame.compiles) > 1 else ""
         why = f"{again} {why}".strip()
         also = self._also(compile_.frame)
         return Place(ref, _joined(ref, name, where, rank, why), glyph(status, self._ascii), colour(status), also)

@@ -16,6 +16,7 @@ from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.run import Run
 from tltui.model.status import Status
+from tltui.text.document import piece_text
 from tltui.text.pattern import compiled
 from tltui.text.resume_names import short
 
@@ -310,7 +311,7 @@ def text_of(node: Node) -> str:
     said: Label = label(node)
     pieces = (*said.left, *said.detail, *said.right)
     status = str(node.target.status) if isinstance(node.target, Compile) else ""
-    said_ = "".join(piece if isinstance(piece, str) else piece[0] for piece in pieces)
+    said_ = "".join(piece_text(piece) for piece in pieces)
     return f"{said_} {_own_name(node)} {node.ref} {status}"
 
 

@@ -1,0 +1,17 @@
+"""The forms of input that are read in place. Add one: a package beside this module, and a line here."""
+
+from __future__ import annotations
+
+from tltui.inputs.form import Form
+from tltui.trace.files import FileBytes
+from tltui.trace.log import Log
+from tltui.trace.scan import Scanner
+
+TRACE = "trace"
+
+FORMS: dict[str, Form] = {
+    form.name: form
+    for form in (
+        Form(TRACE, "trace", FileBytes, Scanner, Log),
+    )
+}  # fmt: skip

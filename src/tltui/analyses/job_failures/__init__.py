@@ -1,1 +1,1 @@
-"""How a job ended, as what it printed besides torch's log records tells: tracebacks, torchrun's summary, other programs' last words."""
+"""How a job ended, as its output tells: tracebacks, torchrun's summary, other programs' last words."""

@@ -9,8 +9,8 @@ from tltui.text.terminal_lines import shown
 
 _TIME = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
 OUTER = rf"(?:\[default\d+\]:|\[(?!rank\d+\]:)[^\]\n]{{1,60}}\](?:<\w+>)?:? ?|\d{{1,6}}: |{_TIME} (?:std(?:out|err) F )?)*?"
-"""What launchers print before each line: torchrun --tee `[default0]:`, srun -l `0: `, mpirun --tag-output `[1,0]<stderr>:`, kubectl logs
---prefix `[pod/name/container] ` and --timestamps, container logs `… stderr F `. Only known where a known text follows."""
+"""What launchers print before each line: torchrun --tee `[default0]:`, srun -l `0: `, mpirun --tag-output `[1,0]<stderr>:`, kubectl
+logs --prefix `[pod/name/container] ` and --timestamps, container logs `… stderr F `. Only known where a known text follows."""
 RANK = r"(?:\[rank(?P<rank>\d+)\]: ?)?"
 """torch's own, before each line of a traceback while torch.distributed is initialised (`_distributed_excepthook`)."""
 _TIMES = re.compile(_TIME)

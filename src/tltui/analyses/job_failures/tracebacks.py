@@ -29,13 +29,16 @@ _RAISED = re.compile(r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z_]\w*)(?:: ?(?P<message>
 _SYNTAX = ("SyntaxError", "IndentationError", "TabError")
 _FATAL_FRAME = re.compile(r'^  File "(?P<file>[^"]+)", line (?P<line>\d{1,9}) in (?P<name>\S+)')
 _RULE = re.compile(r"^=+\s*$")
-_PARAGRAPH = re.compile(r"^(?:from user code:|Set TORCHDYNAMO_VERBOSE=1|You can suppress this exception|Original traceback:|While executing)")
-_LAST_PARAGRAPH = re.compile(r"^Set TORCHDYNAMO_VERBOSE=1")
-_SHORT = frozenset(
-    "Unsupported InternalTorchDynamoError BackendCompilerFailed TorchRuntimeError FailOnRecompileLimitHit RecompileError"
-    " InvalidBackend UncapturedHigherOrderOpError InductorError LoweringException CppCompileError CUDACompileError CppWrapperCodegenError"
-    " InvalidCxxCompiler TritonMissing GPUTooOldForTriton MissingOperatorWithDecomp MissingOperatorWithoutDecomp".split()
+_PARAGRAPH = re.compile(
+    r"^(?:from user code:|Set TORCHDYNAMO_VERBOSE=1|You can suppress this exception|Original traceback:|While executing)"
 )
+_LAST_PARAGRAPH = re.compile(r"^Set TORCHDYNAMO_VERBOSE=1")
+_SHORT = frozenset((
+    "Unsupported", "InternalTorchDynamoError", "BackendCompilerFailed", "TorchRuntimeError", "FailOnRecompileLimitHit",
+    "RecompileError", "InvalidBackend", "UncapturedHigherOrderOpError", "InductorError", "LoweringException", "CppCompileError",
+    "CUDACompileError", "CppWrapperCodegenError", "InvalidCxxCompiler", "TritonMissing", "GPUTooOldForTriton",
+    "MissingOperatorWithDecomp", "MissingOperatorWithoutDecomp",
+))  # fmt: skip
 """Exceptions of `torch/_dynamo/exc.py` and `torch/_inductor/exc.py` that no other library has by that name."""
 FATAL = "Fatal Python error"
 CHILD_FAILED = "ChildFailedError"
@@ -105,8 +108,8 @@ class _Block:
     lines: list[str] = field(default_factory=list)
     end: int = 0
     state: str = "frames"
-    """`frames`, `message`, `between` (a blank line behind a message), `chained` (another header follows), `group`, `syntax`, `fatal`,
-    `torchrun`."""
+    """`frames`, `message`, `between` (a blank line behind a message), `chained` (another header follows), `group`, `syntax`,
+    `fatal`, `torchrun`."""
     type: str = ""
     others: int = 0
     rules: int = 0
@@ -142,11 +145,10 @@ class TracebackReader:
         for block in list(self._open.values()):
             if has_gap and not block.prefix.outer and block.prefix.rank is None and block.state in ("message", "between"):
                 self._close(block)  # a log record stands between: the message is over
-        block = self._owner(text)
-        if block is not None:
-            match = block.pattern.match(text)
+        if (owner := self._owner(text)) is not None:
+            match = owner.pattern.match(text)
             assert match is not None
-            if self._goes_on(block, line, match["said"] or "", opener):
+            if self._goes_on(owner, line, match["said"] or "", opener):
                 return
         if opener is not None:
             self._begin(line, opener)
@@ -265,7 +267,7 @@ class TracebackReader:
         rank = block.first.rank if block.prefix.rank is None else block.prefix.rank
         text = "\n".join(block.lines)
         if block.state == "torchrun":
-            self.torchrun.append((block.first.offset, text[max(text.find(CHILD_FAILED), 0) :]))
+            self.torchrun.append((block.first.offset, text[max(text.rfind(CHILD_FAILED + ":"), 0) :]))
         elif block.state == "fatal":
             self.found.append(_fatal(block, rank))
         else:
@@ -281,8 +283,8 @@ def _fatal(block: _Block, rank: int | None) -> Traceback:
             frames.append(StackFrame(match["name"], file, int(match["line"]), None, is_framework(file)))
     own = next((frame for frame in reversed(frames) if frame.owner is Owner.USER), None)
     return Traceback(
-        block.first.offset, block.end, rank, block.first.pid, FATAL, block.lines[0].partition(": ")[2].strip(), own.file if own else None,
-        own.line if own else None, own.name if own else None,
+        block.first.offset, block.end, rank, block.first.pid, FATAL, block.lines[0].partition(": ")[2].strip(),
+        own.file if own else None, own.line if own else None, own.name if own else None,
     )  # fmt: skip
 
 
@@ -299,6 +301,6 @@ def _traceback(block: _Block, rank: int | None, text: str) -> Traceback:
         place = re.match(r'  File "([^"]+)", line (\d+)', block.lines[0])
         lead = StackFrame("", place[1], int(place[2])) if place else None
     return Traceback(
-        block.first.offset, block.end, rank, block.first.pid, type_, message, lead.file if lead else None, lead.line if lead else None,
-        (lead.name or None) if lead else None, block.lead, parts,
+        block.first.offset, block.end, rank, block.first.pid, type_, message, lead.file if lead else None,
+        lead.line if lead else None, (lead.name or None) if lead else None, block.lead, parts,
     )  # fmt: skip

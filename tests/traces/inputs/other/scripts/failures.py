@@ -46,7 +46,7 @@ def group() -> None:
         except ValueError as error:
             found.append(error)
     found.append(OSError("disk is full"))
-    raise ExceptionGroup("two shards", found)
+    raise ExceptionGroup("two shards", found)  # noqa: F821 (Python 3.11)
 
 
 def chained() -> None:
@@ -54,7 +54,7 @@ def chained() -> None:
     try:
         {}["lr"]
     except KeyError:
-        raise RuntimeError("settings are\nincomplete")
+        raise RuntimeError("settings are\nincomplete")  # noqa: B904
 
 
 def interrupt() -> None:

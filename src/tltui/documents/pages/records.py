@@ -112,7 +112,7 @@ class RecordsDocument:
         if process.epochs > 1 and (owner := process.owner(record)) is not None:
             return owner.id
         context = process.log.context(record)
-        return CompileId(context.autograd, context.frame, context.compile)
+        return CompileId(context.autograd, context.frame, context.compile, name=context.name)
 
     def line(self, n: int, lo: int = 0, hi: int | None = None) -> Line:
         whole = self._lines.get(n)

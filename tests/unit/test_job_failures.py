@@ -135,8 +135,8 @@ def test_a_traceback_that_is_cut_off_says_so() -> None:
     text = (OTHER / "interrupt.txt").read_text().rpartition("KeyboardInterrupt")[0]
     (failure,) = job_failures([read_printed(lines_of(text.encode()))])
     assert failure.said == "a traceback whose end is not in the output"
-    root = parse_torchrun(0, "ChildFailedError:\n====\ntrain.py FAILED\n----\nFailures:\n  <NO_OTHER_FAILURES>\n----\nRoot Cause").root
-    assert root is None
+    begun = "ChildFailedError:\n====\ntrain.py FAILED\n----\nFailures:\n  <NO_OTHER_FAILURES>\n----\nRoot Cause"
+    assert parse_torchrun(0, begun).root is None
 
 
 OF_SLURM = "Some of the step tasks have been OOM Killed."
@@ -151,8 +151,8 @@ LAST_WORDS = [
     ("1: slurmstepd: error: *** STEP 9999 ON hpc CANCELLED DUE TO TIME LIMIT ***", "cancelled"),
     ("slurmstepd: error: *** STEP 30399.0 ON sn30-r1-h1 CANCELLED AT 2024-04-09T11:02:03 ***", "cancelled"),
     ("[rank0]:[E1218 20:27:21.426415540 ProcessGroupNCCL.cpp:629] [Rank 0] Watchdog caught collective operation timeout: "
-     "WorkNCCL(SeqNum=1, OpType=BROADCAST, NumelIn=131072000, NumelOut=131072000, Timeout(ms)=600000) ran for 600081 milliseconds before timing "
-     "out.", "timeout"),
+     "WorkNCCL(SeqNum=1, OpType=BROADCAST, NumelIn=131072000, NumelOut=131072000, Timeout(ms)=600000) ran for 600081 "
+     "milliseconds before timing out.", "timeout"),
     ("RuntimeError: DataLoader worker (pid 24110) is killed by signal: Killed.", "worker"),
     ("RuntimeError: DataLoader worker (pid(s) 24110) exited unexpectedly", None),
     ("srun: error: node12: task 3: Killed", "killed"),

@@ -78,8 +78,8 @@ SIGNS: tuple[SignRow, ...] = (
         "a worker of a DataLoader was ended, often for want of memory or of /dev/shm", "torch/csrc/DataLoader.cpp",
     ),
     _row(
-        KILLED, "task", r"^srun: error: \S+: tasks? [\d,-]+: (?:Killed|Out Of Memory)", "slurm says that tasks were killed",
-        "slurm, srun/libsrun/launch.c",
+        KILLED, "srun: error: ", r"^srun: error: \S+: tasks? [\d,-]+: (?:Killed|Out Of Memory)",
+        "slurm says that tasks were killed", "slurm, srun/libsrun/launch.c",
     ),
     _row(
         KILLED, "Killed", rf"{_SHELL}Killed{_END}",

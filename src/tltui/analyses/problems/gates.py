@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tltui.analyses.problems.measure import REASONS, Facts, Found, Measure, one_line
+from tltui.analyses.told import HOW, title_of
 from tltui.analyses.ranks.gate import difference_reasons, differences
 from tltui.analyses.recompiles.reasons import parse_reason
 from tltui.model.artifacts import artifact_name
@@ -335,6 +336,21 @@ def _limit(name: str, number: str) -> Limit:
     if not math.isfinite(value) or value < 0 or (percent and not more):
         raise BadLimit(f"{name}={number}: not a number. Write {name}=2, or with --baseline {name}=+2 or {name}=+10%")
     return Limit(name, more=value, percent=percent) if more else Limit(name, value)
+
+
+NEED_A_TRACE = ("eager", "recompile_limit", "cache_miss", "compile_time", "empty", "unfinished")
+"""What no other input tells of."""
+
+
+def needing_a_trace(run: Run, limits: Sequence[Limit], named: bool = True) -> str:
+    """Why some limits cannot be checked, '' where all can: what nothing tells of is never passed. The limits that hold where none
+    are `named` count as far as they can be checked."""
+    processes = [process for process in run.processes() if process.tally.compiles]
+    untraced = [limit.name for limit in limits if limit.name in NEED_A_TRACE]
+    if not named or not untraced or not processes or any(process.is_traced for process in processes):
+        return ""
+    verb = "needs" if len(untraced) == 1 else "need"
+    return f"{', '.join(untraced)}: {verb} a trace. {title_of(processes)} does not tell of it: {HOW}"
 
 
 def gates(run: Run, limits: Sequence[Limit], baseline: Run | None = None) -> Gates:

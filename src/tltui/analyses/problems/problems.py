@@ -348,7 +348,7 @@ def unfinished_of(compiles: Sequence[Compile], waiting: bool = False) -> tuple[O
 
 def is_unfinished(compile_: Compile) -> bool:
     """Whether the log has no end of a compile."""
-    return compile_.is_compile and not compile_.facts.has_metrics and not compile_.facts.failed
+    return compile_.is_compile and compile_.facts.traced and not compile_.facts.has_metrics and not compile_.facts.failed
 
 
 def skipped_groups(compiles: Sequence[Compile]) -> tuple[SkippedGroup, ...]:

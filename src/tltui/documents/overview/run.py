@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tltui.analyses.problems.failures import INTERRUPTED
 from tltui.analyses.ranks.diverging import diverging
 from tltui.analyses.summary import Summary, summarise
+from tltui.analyses.told import untold
 from tltui.analyses.torch_version import version_of
 from tltui.documents import format as fmt
 from tltui.documents.hints import key_hint, key_of, link_hint
@@ -42,6 +43,8 @@ def run_document(run: Run, options: Options) -> TextDocument:
     page = Page("", run.title, options)
     page.add((fmt.clip_middle(run.title, page.width), tokens.TITLE))
     _head(page, run, summary)
+    page.untold = untold(list(run.processes()), "summary")
+    page.say_untold()
     if not run.is_read:
         share = fmt.percent(min(run.scanned, run.size), run.size)
         what = f"still reading: {share} of {fmt.size_of(run.size)} so far, everything below is preliminary"
@@ -253,7 +256,7 @@ def _slowed(summary: Summary) -> list[Hint]:
         hints.append(Hint(place.first, what, "tltui problems", BREAK))
     worst = summary.recompiled
     if worst is not None and not worst.limit_hit and (worst.recompiles > 1 or not hints):
-        what = f"{worst.code.shown or 'a frame'} was recompiled {_times(worst.recompiles)}: {fmt.seconds(worst.seconds)}"
+        what = f"{worst.code.shown or 'a frame'} was recompiled {_times(worst.recompiles)}{fmt.took(worst.seconds, ': ')}"
         hints.append(Hint(worst.last, what, "tltui recompiles", RECOMPILE))
     return hints
 

@@ -118,6 +118,8 @@ def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, ski
         page.say(f"There is no compile{reading} in this part of the log, and so no problem of one.")
         if "exports" in BY_NAME:
             page.add("What went wrong in an export: ", ("exports", tokens.LINK, scope.page("exports")))
+    elif not words and page.untold:
+        page.say(page.so_far(f"{fmt.plural(tally.compiles, 'compile')}{reading}, no failure and no graph break."))
     elif not words:
         limit = "" if unlogged_limits(scope) else "hit of the recompile limit, "
         what = (

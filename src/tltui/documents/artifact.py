@@ -135,7 +135,8 @@ def _record(log: Log, record: int, ref: Ref, options: Options, lead: str) -> Doc
         head.add(("time     ", tokens.LABEL), f"{prefix.month:02}-{prefix.day:02} {prefix.time}  local time of the job")
         head.add(("site     ", tokens.LABEL), f"{prefix.path}:{prefix.line}")
         head.add(("process  ", tokens.LABEL), f"pid {prefix.pid}")
-    head.add(("place    ", tokens.LABEL), f"byte {log.columns.offset[record]:,} of {log.path}")
+    path, offset = log.place(record)
+    head.add(("place    ", tokens.LABEL), f"byte {offset:,} of {path}")
     head.add(("kind     ", tokens.LABEL), kind_of(*kind).help)
     for damage in log.damage:
         if damage.record == record:

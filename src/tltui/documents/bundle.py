@@ -35,6 +35,7 @@ from tltui.text.document import Builder, Options, TextDocument
 from tltui.text.filename import safe_name
 from tltui.trace.batch import ORPHAN
 from tltui.trace.grammar import PREFIX, whole_number
+from tltui.trace.joined import JoinedLog
 from tltui.trace.log import Log
 
 _FILENAME = re.compile(rb'"filename": (\d{1,9})\b')
@@ -97,7 +98,10 @@ class Bundle:
         self.compiles = chosen(run, refs)
         self.removed = 0
         everything = not refs
-        self.parts = [part for model in run.models if (part := self._part(model, everything)) is not None]
+        traces = [model for model in run.models if not model.log.is_made]
+        if not traces:
+            raise BadAddress("a bundle is made of a trace, and there is none: tltui case packs whatever there is")
+        self.parts = [part for model in traces if (part := self._part(model, everything)) is not None]
         if not self.parts:
             raise BadAddress("no record is in what was asked for, only lines of something else: a bundle of it could not be opened")
         for number, name in enumerate(_file_names([part.model for part in self.parts], redact)):
@@ -110,8 +114,11 @@ class Bundle:
         log = model.log
         wanted: set[int] = set()
         for compile_ in self.compiles:
-            if compile_.process.log is log:
+            held = compile_.process.log
+            if held is log:
                 wanted.update(compile_.records)
+            elif isinstance(held, JoinedLog) and held.members[0] is log:
+                wanted.update(held.origin(record)[1] for record in compile_.records if held.is_stored(record))
         if not any(log.kind(record).event not in ("", "str") for record in wanted):
             return None  # nothing, or only lines that are no records: nobody could open it
         strings: dict[int, set[int]] = {}

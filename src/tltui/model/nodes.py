@@ -73,6 +73,12 @@ class Compile:
         return self.id.frame is not None or self.id.name != ""
 
     @property
+    def is_traced(self) -> bool:
+        """Whether a trace tells of it: only that tells what became of a compile."""
+        source = self.process.log.columns.source
+        return self.process.is_traced and (not source or any(source[record] == 0 for record in self.records))
+
+    @property
     def logs_breaks(self) -> bool:
         """Whether its torch writes `dynamo_graph_break_reason` artifacts."""
         return self.process.logs_breaks

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from tltui.inputs.form import StepScanner
 from tltui.inputs.table import FORMS
 from tltui.model.artifacts import Artifact, artifacts_of
+from tltui.model.joining.cases import Joining
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.parts import Parts
@@ -114,6 +115,8 @@ class Run:
         """Path of a log, and why what was read of it is not in the file any more."""
         self.unreadable: dict[str, str] = {}
         """Path of a log that was read and cannot be looked at now → why: it was deleted, the file system fails."""
+        self.joining = Joining()
+        """What several inputs tell of the same processes."""
         self._ranks: list[Rank] = []
         self._stale = False
 
@@ -180,7 +183,13 @@ class Run:
         compiles = tuple(model.apply(batch))
         self.version += 1
         self._stale |= model.rearranged
-        return Delta(compiles, model.rearranged or bool(batch.contexts))
+        return Delta(compiles, model.rearranged or bool(batch.contexts) or self.joining.has(model))
+
+    def join(self) -> None:
+        """Put together what several inputs tell of one process, as far as it is read."""
+        if self.joining.join(self.models, self.finished):
+            self._stale = True
+            self.version += 1
 
     def fail(self, number: int, error: OSError) -> None:
         """A log could not be read on: keep what there is."""
@@ -271,7 +280,7 @@ class Run:
         """Sort the processes into ranks."""
         self._stale = False
         models = sorted(self.models, key=lambda model: (model.started, model.log.path))
-        everyone = [process for model in models for process in model.processes]
+        everyone = self.joining.shown(process for model in models for process in model.processes)
         by_rank: dict[int | None, list[Process]] = {}
         for process in everyone:
             by_rank.setdefault(process.rank, []).append(process)
@@ -280,6 +289,7 @@ class Run:
         for rank in self._ranks:
             for place, process in enumerate(rank.processes, 1):
                 process.named(place, len(rank.processes) == 1, len(self._ranks) > 1)
+        self.joining.name_members()
 
     def resolve(self, ref: Ref | str) -> Node | None:
         """The node at an address; None for the run itself. Raises `BadAddress` with near ones or the candidates."""
@@ -407,5 +417,6 @@ def _find_parents(processes: list[Process]) -> None:
 
 
 def settle(run: Run) -> None:
-    """After a scan, or a part of one: find the parents of forked processes."""
+    """After a scan, or a part of one: find the parents of forked processes, and put together what is one process."""
+    run.join()
     _find_parents(list(run.processes()))

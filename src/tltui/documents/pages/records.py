@@ -94,8 +94,7 @@ class RecordsDocument:
         kind, context, prefix = log.kind(record), log.context(record), log.prefix(record)
         return RecordRow(
             record + 1,
-            log.path,
-            log.columns.offset[record],
+            *log.place(record),
             f"{prefix.month:02}-{prefix.day:02} {prefix.time}" if prefix else None,
             context.pid,
             self._id(part.process, record).address,

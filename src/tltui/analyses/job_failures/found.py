@@ -118,7 +118,7 @@ def job_failures(printed: Sequence[Printed]) -> tuple[JobFailure, ...]:
     A worker that torchrun names and the traceback of its rank are one failure. Without torchrun's word the order is that of the
     output, and nobody is called the first.
     """
-    left = [traceback for one in printed for traceback in one.tracebacks]
+    left = _once([one.tracebacks for one in printed])
     found: list[JobFailure] = []
     for one in printed:
         for end in one.torchrun:
@@ -130,6 +130,17 @@ def job_failures(printed: Sequence[Printed]) -> tuple[JobFailure, ...]:
         for sign in one.signs:
             found.append(JobFailure(sign.text, "", sign.rank, sign.pid, means=sign.means, offset=sign.offset))
     return tuple(sorted(found, key=lambda item: (item.is_consequence, not item.is_first)))
+
+
+def _once(outputs: Sequence[tuple[Traceback, ...]]) -> list[Traceback]:
+    """The tracebacks of several outputs, those of one that stand in another too (`--tee`, `2>&1 | tee`) once."""
+    left: list[Traceback] = []
+    seen: set[tuple[object, ...]] = set()
+    for tracebacks in outputs:
+        keys = [(item.rank, item.type, item.message, item.file, item.line, item.function) for item in tracebacks]
+        left += [item for item, key in zip(tracebacks, keys, strict=True) if key not in seen]
+        seen.update(keys)
+    return left
 
 
 def _of_worker(worker: WorkerEnd, is_root: bool, end: TorchrunEnd, left: list[Traceback]) -> JobFailure:

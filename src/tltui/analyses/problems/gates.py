@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tltui.analyses.problems.measure import REASONS, Facts, Found, Measure, one_line
-from tltui.analyses.told import HOW, title_of
 from tltui.analyses.ranks.gate import difference_reasons, differences
 from tltui.analyses.recompiles.reasons import parse_reason
+from tltui.analyses.told import HOW, title_of
 from tltui.model.artifacts import artifact_name
 from tltui.model.kind import Kind as Row
 from tltui.model.kinds import kind_of

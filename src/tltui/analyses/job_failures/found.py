@@ -57,12 +57,14 @@ class JobFailure:
     """What the line means, where it is no exception."""
     offset: int = 0
     """Bytes from the beginning of the file to where it is told."""
+    output: int = 0
+    """Which of the outputs tells of it, from 0."""
     traceback: Traceback | None = None
 
     @property
     def sentence(self) -> str:
         """`rank 1 died first (exit code 1): RuntimeError: rank 1 gives up`"""
-        who = f"rank {self.rank}" if self.rank is not None else f"process {self.pid}" if self.pid is not None else ""
+        who = f"rank {self.rank}" if self.rank is not None else f"process {self.pid}" if self.exit else ""
         if self.is_consequence:
             what = "was ended, as another process had failed"
         elif self.is_first:
@@ -120,44 +122,44 @@ def job_failures(printed: Sequence[Printed]) -> tuple[JobFailure, ...]:
     """
     left = _once([one.tracebacks for one in printed])
     found: list[JobFailure] = []
-    for one in printed:
+    for number, one in enumerate(printed):
         for end in one.torchrun:
             for worker in ((end.root,) if end.root else ()) + end.others:
-                found.append(_of_worker(worker, worker is end.root, end, left))
-    for traceback in left:
-        found.append(_of_traceback(traceback))
-    for one in printed:
+                found.append(_of_worker(worker, worker is end.root, end, number, left))
+    found += (_of_traceback(item, number) for number, item in left)
+    for number, one in enumerate(printed):
         for sign in one.signs:
-            found.append(JobFailure(sign.text, "", sign.rank, sign.pid, means=sign.means, offset=sign.offset))
+            found.append(JobFailure(sign.text, "", sign.rank, sign.pid, means=sign.means, offset=sign.offset, output=number))
     return tuple(sorted(found, key=lambda item: (item.is_consequence, not item.is_first)))
 
 
-def _once(outputs: Sequence[tuple[Traceback, ...]]) -> list[Traceback]:
-    """The tracebacks of several outputs, those of one that stand in another too (`--tee`, `2>&1 | tee`) once."""
-    left: list[Traceback] = []
+def _once(outputs: Sequence[tuple[Traceback, ...]]) -> list[tuple[int, Traceback]]:
+    """(output, traceback), those of one output that stand in another too (`--tee`, `2>&1 | tee`) once."""
+    left: list[tuple[int, Traceback]] = []
     seen: set[tuple[object, ...]] = set()
-    for tracebacks in outputs:
+    for number, tracebacks in enumerate(outputs):
         keys = [(item.rank, item.type, item.message, item.file, item.line, item.function) for item in tracebacks]
-        left += [item for item, key in zip(tracebacks, keys, strict=True) if key not in seen]
+        left += [(number, item) for item, key in zip(tracebacks, keys, strict=True) if key not in seen]
         seen.update(keys)
     return left
 
 
-def _of_worker(worker: WorkerEnd, is_root: bool, end: TorchrunEnd, left: list[Traceback]) -> JobFailure:
+def _of_worker(
+    worker: WorkerEnd, is_root: bool, end: TorchrunEnd, number: int, left: list[tuple[int, Traceback]]
+) -> JobFailure:
     """A worker with the traceback that is its own, which is taken out of those that are left."""
-    own = [item for item in left if item.is_deadly and _is_of(item, worker)]
-    traceback = own[-1] if own else None
-    if traceback is not None:
-        left.remove(traceback)
-    said, file, line, function = "", None, None, None
-    if traceback is not None:
+    own = [pair for pair in left if pair[1].is_deadly and _is_of(pair[1], worker)]
+    said, file, line, function, traceback, offset = "", None, None, None, None, end.offset
+    if own:
+        left.remove(own[-1])
+        number, traceback = own[-1]
         said, file, line, function = traceback.said, traceback.file, traceback.line, traceback.function
+        offset = traceback.offset
     elif worker.traceback:
         said, file, line, function = _recorded(worker.traceback)
     return JobFailure(
         said, worker.exit, worker.rank, worker.pid, is_root, traceback is not None and traceback.is_compile,
-        worker.is_ended_by_torchrun and not is_root, file, line, function, worker.host, worker.time,
-        offset=traceback.offset if traceback else end.offset, traceback=traceback,
+        worker.is_ended_by_torchrun and not is_root, file, line, function, worker.host, worker.time, "", offset, number, traceback,
     )  # fmt: skip
 
 
@@ -180,9 +182,9 @@ def _recorded(text: str) -> tuple[str, str | None, int | None, str | None]:
     return (said, own.file, own.line, own.name) if own else (said, None, None, None)
 
 
-def _of_traceback(item: Traceback) -> JobFailure:
+def _of_traceback(item: Traceback, number: int) -> JobFailure:
     said = f"{item.lead}: {item.said}" if item.lead else item.said
     return JobFailure(
         said or "a traceback whose end is not in the output", "", item.rank, item.pid, False, item.is_compile, False, item.file,
-        item.line, item.function, offset=item.offset, traceback=item,
+        item.line, item.function, offset=item.offset, output=number, traceback=item,
     )  # fmt: skip

@@ -8,7 +8,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
-from tltui.analyses.job_failures.found import JobFailure, Printed, PrintedReader, job_failures, may_tell
+from tltui.analyses.job_failures.found import Printed, PrintedReader, job_failures, may_tell
 from tltui.analyses.job_failures.lines import TextLine
 from tltui.analyses.job_failures.tracebacks import Traceback
 from tltui.analyses.told import TEXT
@@ -99,35 +99,64 @@ def outputs_of(run: Run) -> list[LogModel]:
 
 @dataclass(frozen=True, slots=True)
 class RunFailure:
-    """A failure, and where it is in the run."""
+    """A failure that an output tells of, and where it is in the run."""
 
-    failure: JobFailure
-    log: str = ""
-    """The output that tells of it."""
-    compile: str = ""
+    sentence: str
+    """`rank 1 died first (exit code 1): RuntimeError: rank 1 gives up`"""
+    rank: int | None
+    pid: int | None
+    exit: str
+    """`exit code 1`, `SIGSEGV`; '' where nobody says."""
+    is_first: bool
+    """torchrun says that it failed before all others."""
+    is_consequence: bool
+    """It was ended since another process had failed: no failure of its own."""
+    is_compile: bool
+    """A compile failed."""
+    compile: str
     """The address of the compile that it is probably about; '' for none."""
+    file: str | None
+    """The innermost line of the user's own."""
+    line: int | None
+    function: str | None
+    means: str
+    """What the line means, where it is no exception."""
+    host: str
+    time: str
+    log: str
+    """The output that tells of it."""
+    offset: int
+    """Bytes from its beginning."""
+    is_deadly: bool
+    """Whether a process or a compile ends by it: an exception in a thread ends neither."""
 
 
 def run_failures(run: Run) -> tuple[RunFailure, ...]:
     """The failures that the outputs of a run tell of, the first one first."""
     models = outputs_of(run)
-    printed = {id(model): printed_of(model.log) for model in models}
-    where = {id(found): model for model in models for found in printed[id(model)].tracebacks}
+    printed = [printed_of(model.log) for model in models]
     told = []
-    for failure in job_failures(list(printed.values())):
-        model = where.get(id(failure.traceback)) if failure.traceback is not None else None
-        owner = probable_compile(run, model, failure.traceback) if model and failure.traceback else None
-        told.append(RunFailure(failure, model.log.path if model else "", str(owner.ref) if owner else ""))
+    for failure in job_failures(printed):
+        model = models[failure.output]
+        owner = None if failure.traceback is None else probable_compile(run, model, failure.traceback)
+        deadly = failure.traceback is None or failure.traceback.is_deadly or failure.is_first
+        told.append(RunFailure(
+            failure.sentence, failure.rank, failure.pid, failure.exit, failure.is_first, failure.is_consequence,
+            failure.is_compile, str(owner.ref) if owner else "", failure.file, failure.line, failure.function, failure.means,
+            failure.host, failure.time, model.log.path, failure.offset, deadly,
+        ))  # fmt: skip
     return tuple(told)
 
 
+def traceback_of(run: Run, failure: RunFailure) -> Traceback | None:
+    """The traceback that a failure was told by."""
+    logs = [model.log for model in outputs_of(run) if model.log.path == failure.log]
+    return next((item for log in logs for item in printed_of(log).tracebacks if item.offset == failure.offset), None)
+
+
 def own_failures(found: Sequence[RunFailure]) -> list[RunFailure]:
-    """Those that are failures of their own, and that ended a process or a compile, as far as one can tell."""
-    return [item for item in found if not item.failure.is_consequence and _is_deadly(item.failure)]
-
-
-def _is_deadly(failure: JobFailure) -> bool:
-    return failure.traceback is None or failure.traceback.is_deadly or failure.is_first
+    """Those that are failures of their own, and that ended a process or a compile."""
+    return [item for item in found if not item.is_consequence and item.is_deadly]
 
 
 def probable_compile(run: Run, model: LogModel, traceback: Traceback) -> Compile | None:

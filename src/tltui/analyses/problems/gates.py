@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from tltui.analyses.job_failures.of_run import RunFailure, own_failures, run_failures
 from tltui.analyses.problems.measure import REASONS, Facts, Found, Measure, one_line
 from tltui.analyses.ranks.gate import difference_reasons, differences
 from tltui.analyses.recompiles.reasons import parse_reason
@@ -94,7 +95,15 @@ def _errors(facts: Facts) -> list[Found]:
         text = f"{side}{failure.type}: {one_line(failure.reason.partition(chr(10))[0])} (in {group.code.name or '?'}{where})"
         key = f"{failure.type}\0{failure.reason.partition(chr(10))[0]}\0{group.code.name}"
         found += [(item.ref, text, key) for item in group.occurrences]
-    return found + _limits(facts, False)
+    return found + _limits(facts, False) + [
+        (item.compile or "@problems", one_line(item.sentence), f"printed\0{one_line(item.sentence)}") for item in _printed(facts)
+    ]
+
+
+def _printed(facts: Facts) -> list[RunFailure]:
+    """Failures that only an output tells of."""
+    failed = {str(compile_.ref) for compile_ in facts.compiles if compile_.status is Status.ERROR}
+    return [item for item in own_failures(run_failures(facts.run)) if item.compile not in failed]
 
 
 def _eager(facts: Facts) -> list[Found]:
@@ -269,7 +278,8 @@ def _no_compile_id(facts: Facts) -> list[Found]:
 
 MEASURES: dict[str, Measure] = {
     "error": Measure(
-        "compiles that failed", _of(Status.ERROR), _errors, "problems"),
+        "compiles that failed, and other failures that the output tells of",
+        lambda f: _of(Status.ERROR)(f) + len(_printed(f)), _errors, "problems"),
     "eager": Measure(
         "compiles that were given up: the function runs in eager mode", _of(Status.EAGER), _eager, "problems"),
     "break": Measure(

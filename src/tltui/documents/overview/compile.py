@@ -9,6 +9,7 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts import reports
 from tltui.documents.parts.compiles import add_absent, add_artifacts, add_caches, add_ids, add_inputs, add_symbols
+from tltui.documents.parts.job_failures import add_of_compile
 from tltui.documents.parts.stacks import add_called_from
 from tltui.documents.parts.summary import TOLD, at_least, standing
 from tltui.documents.parts.words import GIVEN_UP, INTERRUPTED, LIMIT_EAGER, LIMIT_RAISES, NO_BREAKS, NO_RECOMPILES, SKIPS, UNSURE
@@ -36,6 +37,7 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
             if failure.backward and len(failures) > 1:
                 page.add(("  of the backward", tokens.LABEL))
             reports.add_failure(page, failure, breaks=known.breaks)
+    add_of_compile(page, run, str(node.ref))
     _breaks(page, node, known)
     if known.recompile is not None:
         page.heading("Why it recompiled" if node.is_recompile or node.is_compile else "Why")

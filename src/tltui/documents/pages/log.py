@@ -40,7 +40,9 @@ _HEAD = re.compile(
     r"^.{0,200}?[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6,} (?P<pid>\d{1,9}) .{1,300}?:\d+\]"
     r"(?P<id> \[[!\d/_]+\])?(?: \[__\w+\])?(?= |$)"
 )
-_RAISED = re.compile(r"^.{0,80}?(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Failed|Unsupported|Interrupt|Exit|Hit|Exceeded)(?::|$)")
+_RAISED = re.compile(
+    r"^.{0,80}?(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Failed|Unsupported|Interrupt|Exit|Hit|Exceeded)(?::|$)"
+)
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):|^\S*Fatal Python error: |ChildFailedError")
 
 

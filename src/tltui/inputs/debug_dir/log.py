@@ -24,6 +24,7 @@ _FIRST_LINE = 400
 class DebugLog(Log):
     """The files of a directory of units. First lines are made, payloads are the files as they are."""
 
+    told_by = "torch_compile_debug"
     is_made = True
 
     def __init__(self, path: str, source: FileBytes, generation: int = 0) -> None:
@@ -70,6 +71,10 @@ class DebugLog(Log):
     def written(self, record: int) -> bytes:
         """The path of the file: it has no first line."""
         return os.fsencode(self.path_of(record))
+
+    def place(self, record: int) -> tuple[str, int]:
+        """The file."""
+        return self.path_of(record), 0
 
     def payload(self, record: int) -> Payload | None:
         """The file, as it is."""

@@ -14,7 +14,8 @@ EXAMPLES = """\
 limits on: error eager break distinct_break recompiles frame_recompiles recompile_limit cache_miss compile_time empty unfinished
            damage unknown no_compile_id diverge
 A name without a number allows none; with --baseline what OLD has, and +N or +N% that much more.
-error: an exception reached the caller. eager: torch gave a function up, it runs in eager mode. break: every graph break.
+error: an exception reached the caller, or the output says that a process of the job failed. break: every graph break.
+eager: torch gave a function up, it runs in eager mode.
 diverge: functions that differ between ranks.
 Exit code: 0 when no limit is exceeded, 1 when one is, 2 for anything that could not be checked.
 

@@ -278,8 +278,7 @@ def _no_compile_id(facts: Facts) -> list[Found]:
 
 MEASURES: dict[str, Measure] = {
     "error": Measure(
-        "compiles that failed, and other failures that the output tells of",
-        lambda f: _of(Status.ERROR)(f) + len(_printed(f)), _errors, "problems"),
+        "compiles that failed", lambda f: _of(Status.ERROR)(f) + len(_printed(f)), _errors, "problems"),
     "eager": Measure(
         "compiles that were given up: the function runs in eager mode", _of(Status.EAGER), _eager, "problems"),
     "break": Measure(

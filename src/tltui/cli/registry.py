@@ -43,6 +43,7 @@ COMMANDS: dict[str, Entry] = {
     "show": Entry("print what an address shows: an overview, or an artifact", "show"),
     "source": Entry("what became of a line of source: nodes, kernels, guards, graph breaks, recompiles", "source"),
     "records": Entry("list every record in file order, with time, site and size", "records"),
+    "log": Entry("print what the job printed: TORCH_LOGS text, tracebacks and all else, of all or of a part", "log"),
     "grep": Entry("search every payload, envelope and page", "grep"),
     "diff": Entry("compare two artifacts, compiles, ranks or runs", "diff"),
     "damage": Entry("check every payload and list what is damaged", "damage"),

@@ -81,6 +81,8 @@ def _payload(log: Log, record: int, kind: Kind, ref: str, title: str, options: O
         badge = badge_of(checked, options.ascii)
     else:
         badge = UNCHECKED
+    if told_by := log.origin(record)[0].told_by:
+        badge = f"from {told_by}"  # nothing declares what its md5 should be
     if kind.language == "json":
         return json_document(payload, ref=ref, title=title, badge=badge, raw=options.raw)
     return BytesDocument(payload, kind.language, ref=ref, title=title, badge=badge)

@@ -92,8 +92,11 @@ class _Part:
 class Bundle:
     """The records of some compiles. `pieces` gives the bytes of each file; nothing is written here."""
 
-    def __init__(self, run: Run, refs: Sequence[str] = (), redact: bool = False, secrets: Iterable[str] = ()) -> None:
-        """`secrets`: names of accounts and hosts that are known from elsewhere. Raises `BadAddress`, OSError."""
+    def __init__(
+        self, run: Run, refs: Sequence[str] = (), redact: bool = False, secrets: Iterable[str] = (), redactor: Redactor | None = None
+    ) -> None:
+        """`secrets`: names of accounts and hosts that are known from elsewhere. `redactor`: one that learned from more than this run's
+        traces. Raises `BadAddress`, OSError."""
         self.run = run
         self.compiles = chosen(run, refs)
         self.removed = 0
@@ -106,7 +109,7 @@ class Bundle:
             raise BadAddress("no record is in what was asked for, only lines of something else: a bundle of it could not be opened")
         for number, name in enumerate(_file_names([part.model for part in self.parts], redact)):
             self.parts[number].name = name
-        self.redactor = self._redactor(secrets) if redact else None
+        self.redactor = (redactor or self._redactor(secrets)) if redact else None
         self._kinds: Counter[str] = Counter()
         self._bytes: Counter[str] = Counter()
 

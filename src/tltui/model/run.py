@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import os
 import threading
-from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -15,6 +14,7 @@ from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.joining.cases import Joining
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, Frame, Process, Rank
+from tltui.model.parents import find_parents
 from tltui.model.parts import Parts
 from tltui.model.ref import NORANK, BadAddress, CompileId, Ref, parse_ref
 from tltui.model.status import Tally
@@ -392,31 +392,7 @@ def _age(process: Process) -> tuple[int, float, int, int]:
     return (int(launch) if launch else -1, process.started, process.pid, process.twin)
 
 
-def _find_parents(processes: list[Process]) -> None:
-    """A forked child goes on with its parent's string table but writes a log of its own.
-
-    It shows: its first own string id is above 0, or its stacks name ids that it does not define. The parent is the
-    youngest older process of the same directory that defines them.
-    """
-    wanting = [(child, wanted) for child in processes if not child.inherits and (wanted := child.undefined_strings())]
-    if not wanting:
-        return
-    older: dict[str, list[Process]] = {}
-    for process in sorted(processes, key=lambda process: process.started):
-        older.setdefault(os.path.dirname(process.log.path), []).append(process)
-    for child, wanted in wanting:
-        near = older[os.path.dirname(child.log.path)]
-        parent: Process | None = None
-        for other in reversed(near[: bisect_right(near, child.started, key=lambda process: process.started)]):
-            if parent is not None and other.started < parent.started:
-                break
-            if other is not child and other.pid != child.pid and wanted <= other.strings.keys():
-                parent = other  # of several that began at once the first one
-        if parent is not None and parent is not child.parent:
-            child.forked_from(parent)
-
-
 def settle(run: Run) -> None:
     """After a scan, or a part of one: find the parents of forked processes, and put together what is one process."""
     run.join()
-    _find_parents(list(run.processes()))
+    find_parents(list(run.processes()))

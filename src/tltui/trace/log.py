@@ -49,6 +49,8 @@ class Log:
     a trace at the same place of its code.
     """
 
+    told_by = ""
+    """What a page says of where it has its texts from; '' for a trace."""
     is_made = False
     """Whether first lines and payloads of all records are made when somebody looks, rather than read as they are stored."""
 

@@ -24,6 +24,7 @@ _FIRST_LINE = 400
 class DebugLog(Log):
     """The files of a directory of units. First lines are made, payloads are the files as they are."""
 
+    told_by = "torch_compile_debug"
     is_made = True
 
     def __init__(self, path: str, source: FileBytes, generation: int = 0) -> None:

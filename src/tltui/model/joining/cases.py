@@ -12,7 +12,6 @@ from tltui.model.joining.same import Evidence, compare, homes_of
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, Process
 from tltui.model.ref import CompileId
-from tltui.trace.joined import JoinedLog
 
 REST = 2.0
 """Seconds between two times that the processes of a run that goes on are put together."""
@@ -80,9 +79,7 @@ class Joining:
         merged = self._part_of.get(owner.process)
         if merged is None:
             return owner, record
-        log = merged.model.log
-        assert isinstance(log, JoinedLog)
-        number = log.places[merged.members.index(owner.process)][record]
+        number = merged.places[merged.members.index(owner.process)][record]
         return merged.model.owner(number), number
 
 

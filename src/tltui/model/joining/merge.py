@@ -52,9 +52,14 @@ class Merged:
     model: LogModel
     members: tuple[Process, ...]
     """The base first."""
-    lengths: tuple[int, ...]
-    """How many records the logs of the members had."""
     twins: list[Twins] = field(default_factory=list)
+
+    @property
+    def places(self) -> Sequence[Sequence[int]]:
+        """For each member: record there → record of the joined log."""
+        log = self.model.log
+        assert isinstance(log, JoinedLog)
+        return log.places
 
 
 def merge(members: Sequence[tuple[LogModel, Process]], homes: dict[CompileId, Home]) -> Merged:
@@ -66,7 +71,7 @@ def merge(members: Sequence[tuple[LogModel, Process]], homes: dict[CompileId, Ho
         log, _first(process.rank_by_name for _, process in members), base.launch, base.started, base.parts, base.is_dated,
         base_model.form, origins,
     )  # fmt: skip
-    merged = Merged(model, tuple(process for _, process in members), tuple(len(process.log) for _, process in members))
+    merged = Merged(model, tuple(process for _, process in members))
     rank = _first(process.stated_rank for _, process in members)
     order = _order(merged, homes)
     batch, places = _batch(merged, order, homes, Context(base.pid, rank))

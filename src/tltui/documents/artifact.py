@@ -78,6 +78,8 @@ def _payload(log: Log, record: int, kind: Kind, ref: str, title: str, options: O
         badge = badge_of(checked, options.ascii)
     else:
         badge = UNCHECKED
+    if told_by := log.origin(record)[0].told_by:
+        badge = f"from {told_by}"  # nothing declares what its md5 should be
     if kind.language == "json":
         return json_document(payload, ref=ref, title=title, badge=badge, raw=options.raw)
     return BytesDocument(payload, kind.language, ref=ref, title=title, badge=badge)
@@ -135,7 +137,8 @@ def _record(log: Log, record: int, ref: Ref, options: Options, lead: str) -> Doc
         head.add(("time     ", tokens.LABEL), f"{prefix.month:02}-{prefix.day:02} {prefix.time}  local time of the job")
         head.add(("site     ", tokens.LABEL), f"{prefix.path}:{prefix.line}")
         head.add(("process  ", tokens.LABEL), f"pid {prefix.pid}")
-    head.add(("place    ", tokens.LABEL), f"byte {log.columns.offset[record]:,} of {log.path}")
+    path, offset = log.place(record)
+    head.add(("place    ", tokens.LABEL), f"byte {offset:,} of {path}")
     head.add(("kind     ", tokens.LABEL), kind_of(*kind).help)
     for damage in log.damage:
         if damage.record == record:

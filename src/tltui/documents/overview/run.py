@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
+from tltui.analyses.case import holdings, is_plain
 from tltui.analyses.problems.failures import INTERRUPTED
 from tltui.analyses.ranks.diverging import diverging
 from tltui.analyses.summary import Summary, summarise
@@ -13,6 +14,7 @@ from tltui.analyses.torch_version import version_of
 from tltui.documents import format as fmt
 from tltui.documents.hints import key_hint, key_of, link_hint
 from tltui.documents.page import Page
+from tltui.documents.parts.case import held_words
 from tltui.documents.parts.ranks import add_ranks, told
 from tltui.documents.parts.summary import (
     add_breaks,
@@ -90,6 +92,8 @@ def _head(page: Page, run: Run, summary: Summary) -> None:
         together = " in all ranks together" if len(numbered) > 1 else ""
         words.append(f"{fmt.seconds(summary.tally.seconds)} of compiling{together}")
     page.joined(words)
+    if not is_plain(run):
+        page.joined([(held_words(held), tokens.DIM) for held in holdings(run)])
     if summary.start is not None and summary.end is not None:
         span = fmt.seconds(max(summary.end - summary.start, 0.0) / 1e6)
         what = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"

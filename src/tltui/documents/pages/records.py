@@ -94,8 +94,7 @@ class RecordsDocument:
         kind, context, prefix = log.kind(record), log.context(record), log.prefix(record)
         return RecordRow(
             record + 1,
-            log.path,
-            log.columns.offset[record],
+            *log.place(record),
             f"{prefix.month:02}-{prefix.day:02} {prefix.time}" if prefix else None,
             context.pid,
             self._id(part.process, record).address,
@@ -112,7 +111,7 @@ class RecordsDocument:
         if process.epochs > 1 and (owner := process.owner(record)) is not None:
             return owner.id
         context = process.log.context(record)
-        return CompileId(context.autograd, context.frame, context.compile)
+        return CompileId(context.autograd, context.frame, context.compile, name=context.name)
 
     def line(self, n: int, lo: int = 0, hi: int | None = None) -> Line:
         whole = self._lines.get(n)

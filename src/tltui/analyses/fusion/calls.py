@@ -15,7 +15,6 @@ from tltui.analyses.provenance.result import PY, Kernel
 
 WIDE = 100_000
 """Characters of one call that are looked at."""
-MANY = 10
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _ASSIGNED = re.compile(r"^([A-Za-z_][\w, ]{0,4000}) = ")
 _OUT = re.compile(r"^out\w*\s*=\s*([A-Za-z_]\w*)")
@@ -89,7 +88,7 @@ def _named(argument: str) -> str:
     """The buffer of an argument: `buf3`, or the first in `reinterpret_tensor(buf3, …)`; '' for a number or a keyword."""
     if "=" in argument:
         return ""
-    found = _NAME.findall(argument[:400])
+    found: list[str] = _NAME.findall(argument[:400])
     if len(found) > 1 and "(" in argument:
         return found[1] if argument.startswith(found[0]) else found[0]
     return found[0] if found else ""

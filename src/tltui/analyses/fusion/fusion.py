@@ -10,6 +10,7 @@ A trace alone has neither IR nor log: then the kernels and what is in them is kn
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from tltui.analyses.fusion.result import CompileFusion
 from tltui.analyses.fusion.unit import UnitTexts, fusion_of
@@ -101,8 +102,6 @@ def _log_texts(compile_: Compile, reader: Reader) -> Iterator[str]:
 def with_runs(texts: Sequence[UnitTexts], runs: Sequence[FusionRun]) -> Iterator[UnitTexts]:
     """The units with what the log says of each: in order, a unit whose IR or graph has other nodes being none. What belongs to
     no unit that is known is one of its own."""
-    from dataclasses import replace
-
     left = list(runs)
     for unit in texts:
         own = next((n for n, run in enumerate(left) if _fits(unit, run)), None)

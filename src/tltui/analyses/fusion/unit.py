@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tltui.analyses.fusion.calls import KernelCall, calls_of
 from tltui.analyses.fusion.reasons import told
@@ -141,7 +141,7 @@ def _of_ir(
     operations = node.operations
     leaves = {leaf.name: leaf for leaf in node.leaves()}
     own = [leaves.get(op) or before.get(op) or node for op in operations]
-    writes = tuple(dict.fromkeys(dep.buffer for part in (node, *own) for dep in part.writes))
+    writes = tuple(sorted({dep.buffer for part in (node, *own) for dep in part.writes}, key=_natural))
     changed = [name for part in (node, *own) for out in part.outputs for name in out.mutations]
     reads = tuple(dict.fromkeys(dep.buffer for dep in node.reads if dep.kind != "WeakDep" and dep.buffer not in writes))
     origins = known.of(operations)
@@ -186,8 +186,6 @@ def _with_kernels(
     nodes: tuple[SchedulerNode, ...], known: _Known, calls: tuple[KernelCall, ...]
 ) -> tuple[SchedulerNode, ...]:
     """The only node of a kernel computes what the mapping says of the kernel, where no log tells."""
-    from dataclasses import replace
-
     alone: dict[str, int] = {}
     for node in nodes:
         for key in node.kernels:
@@ -264,6 +262,12 @@ def _buffers(texts: UnitTexts, nodes: tuple[SchedulerNode, ...]) -> tuple[Buffer
                 tuple(dict.fromkeys(key for node in using if node.kernel_from for key in node.kernels)),
             ))  # fmt: skip
     return tuple(found)
+
+
+def _natural(name: str) -> tuple[str, int]:
+    """`buf9` before `buf10`: torch sorts them as texts."""
+    letters = name.rstrip("0123456789")
+    return letters, int(name[len(letters) :][:9] or 0)
 
 
 def _first(user: str) -> str:

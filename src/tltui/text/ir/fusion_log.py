@@ -187,8 +187,8 @@ def _record(run: _Open, text: str) -> None:
     elif _COMPLETE.match(text):
         run.complete = True
     elif own := _MEASURED.match(text):
-        pairs = (tuple(_QUOTED.findall(part or "")) for part in (own[2], own[3]))
-        run.measured.append(Measured(*pairs, own[1] == "can", own[4]))
+        first, second = (tuple(_QUOTED.findall(part or "")) for part in (own[2], own[3]))
+        run.measured.append(Measured(first, second, own[1] == "can", own[4]))
     elif run.listing and (own := _CANDIDATE.match(text)) and is_node(own[2]):
         for candidate in _candidates(own[1], own[2], text[:LINES]):
             run.candidates.setdefault(candidate.name, candidate)

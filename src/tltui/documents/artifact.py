@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import orjson
 
+from tltui.analyses.sdsc.files import is_sdsc
 from tltui.documents.format import plural, size_of
 from tltui.documents.hints import key_hint
+from tltui.documents.sdsc import sdsc_document
 from tltui.documents.titles import called
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
 from tltui.model.kind import Kind
@@ -33,7 +35,8 @@ def artifact_document(artifact: Artifact, options: Options) -> Document:
     try:
         if artifact.is_metrics and artifact.payload is None:
             return _value(artifact.log, artifact.record, ref, title, options)
-        return _payload(artifact.log, artifact.record, artifact.kind, ref, title, options)
+        shown = _payload(artifact.log, artifact.record, artifact.kind, ref, title, options)
+        return sdsc_document(artifact, shown, title, options) if is_sdsc(artifact) and not options.raw else shown
     except Gone as gone:
         return gone_document(ref, title, gone, options)
 

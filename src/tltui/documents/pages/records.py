@@ -125,9 +125,10 @@ class RecordsDocument:
     def _draw(self, n: int) -> Line:
         part, record = self._at(n)
         row = self.row(n)
-        place = "" if row.id == NO_ID.address else f"[{row.id.replace('a', '!')}" + (
-            f"_{row.attempt}]" if row.attempt else "]"
-        )
+        id_ = self._id(part.process, record)
+        place = "" if id_ == NO_ID else id_.bracketed
+        if row.attempt and not id_.name:
+            place = f"{place.removesuffix(']')}_{row.attempt}]"
         time = (row.time or "").partition(" ")[2][:12]
         columns = (
             (f"{row.record:>7}", tokens.DIM),

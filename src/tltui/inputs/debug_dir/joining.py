@@ -1,8 +1,8 @@
 """Which compile a unit of a debug directory is of.
 
-`output_code.py` is byte for byte the payload of the trace's `inductor_output_code`, of which the record declares the md5: no text
-of the trace is read. Where none has it (an edited file, another version of torch) the AOT id and direction of the code's first line
-are left, and the order.
+`output_code.py` is byte for byte the payload of the trace's `inductor_output_code`, of which the record declares the md5: no
+payload of the trace is read. Where none has it (an edited file, another version of torch) the AOT id and direction of the code's
+first line are left, and the order.
 """
 
 from __future__ import annotations

@@ -69,8 +69,10 @@ def layout_of(path: str, listing: Listing | None = None) -> Layout | None:
         return Layout(pid, started, _units(os.path.join(path, called.INDUCTOR)), path, None)
     if _is_unit(path, name, files):
         return Layout(pid, started, ((name, path),), "", None)
-    if any(UNIT.fullmatch(name) for name in directories):
-        return Layout(pid, started, _units(path), path, None)
+    if own := frozenset(unit for unit in directories if UNIT.fullmatch(unit)):
+        if name == called.INDUCTOR:
+            return Layout(pid, started, _units(path), path, None)
+        return Layout(pid, started, tuple(unit for unit in _units(path) if unit[0] in own), "", own)
     return _cache(path, name, directories)
 
 

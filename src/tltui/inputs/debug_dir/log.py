@@ -72,6 +72,10 @@ class DebugLog(Log):
         """The path of the file: it has no first line."""
         return os.fsencode(self.path_of(record))
 
+    def place(self, record: int) -> tuple[str, int]:
+        """The file."""
+        return self.path_of(record), 0
+
     def payload(self, record: int) -> Payload | None:
         """The file, as it is."""
         return Payload(self.source_of(record), 0, self.columns.size[record])

@@ -42,6 +42,7 @@ BEGUN = re.compile(
 )
 """A prefix that was cut off (full match)."""
 ANSI = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]")
+TIMES = re.compile(rb"\d{4}-\d\d-\d\dT\S{8,} ")
 IDS = re.compile(rb"(?:!(\d+))?/?(?:(\d+)/(\d+))?(?:_(\d+))?")
 """`!A/F/C_N`, each part optional."""
 CR = ord("\r")
@@ -87,10 +88,16 @@ def core_of(head: re.Match[bytes]) -> bytes:
     return head.string[head.end("launcher") : head.end()].removesuffix(b" ")
 
 
+def label_of(head: re.Match[bytes]) -> bytes:
+    """What a launcher put in front, without the time."""
+    launcher: bytes = head["launcher"]
+    return TIMES.sub(b"", launcher) if launcher else launcher
+
+
 def clean(text: bytes) -> bytes:
     """A line without what terminals are told: colours, the carriage return at its end, and what later ones overwrite."""
     if b"\x1b" in text:
-        text = ANSI.sub(b"", text)
+        text = ANSI.sub(b"", text).replace(b"\x1b", b"")
     if b"\r" in text:
         text = text.rstrip(b"\r")
         text = text[text.rfind(b"\r") + 1 :]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from tltui.inputs.text import made
 from tltui.inputs.text.batch import IRREGULAR, TORN, UNCLEAN, Piece, TextBatch
 from tltui.inputs.text.events import logger_of
-from tltui.inputs.text.grammar import HEAD_SIZE, clean, core_of, head_of, parts_of
+from tltui.inputs.text.grammar import HEAD_SIZE, clean, core_of, head_of, label_of, parts_of
 from tltui.inputs.text.made import STACK, SUPPRESSED, Said
 from tltui.inputs.text.scan import TEXT
 from tltui.text.lru import Lru
@@ -120,7 +120,7 @@ class TextLog(Log):
     def _walk_all(self, record: int, offset: int, data: bytes) -> Iterator[tuple[list[Piece], bytes]]:
         """The same of a record between whose lines others stand, or one of whose lines was torn."""
         mended = {pieces[0][0]: pieces for pieces in self._mended.get(record, ())}
-        core = None
+        own = None
         for at, line in _lines_of(data):
             for begin, end, head in parts_of(line):
                 pieces, text = [(offset + at + begin, end - begin)], line[begin:end]
@@ -131,8 +131,9 @@ class TextLog(Log):
                     begin = 0
                 if head is None:
                     continue
-                core = core or core_of(head)
-                if core_of(head) == core:
+                whose = (label_of(head), core_of(head))
+                own = own or whose
+                if whose == own:
                     yield pieces, text[head.end() - begin :]
 
     def _prefix(self, record: int) -> Any:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from tltui.inputs.text.batch import IRREGULAR, TORN, UNCLEAN, Piece, TextBatch
 from tltui.inputs.text.events import FROM_CACHE, Fact, Logger, Row, logger_of
-from tltui.inputs.text.grammar import BEGUN, CR, IDS, OUTER, clean, core_of, head_of, next_part
+from tltui.inputs.text.grammar import BEGUN, CR, IDS, OUTER, clean, core_of, head_of, label_of, next_part
 from tltui.text.payload import ByteSource
 from tltui.trace.batch import DECLARED, Context, Damage, Kind, Named, Started, Tail
 from tltui.trace.envelope import NOTABLE
@@ -37,7 +37,6 @@ TORN_BY = "torn by another process"
 NOBODY = "torn by another process: it is not known whose line this is"
 OTHERS = Logger("(other loggers)", [])
 RANKED = re.compile(OUTER + rb"\[rank(\d{1,9})\]: ")
-TIMES = re.compile(rb"\d{4}-\d\d-\d\dT\S{8,} ")
 IN_GRAPH = re.compile(rb"# File: ([^\n]+?):(\d{1,9}) in ([^\s,]+)")
 LATER = (Fact.GRAPH, Fact.BREAK, Fact.TREE, Fact.ALONE)
 """What is known when a message is whole, or where it stands."""
@@ -118,12 +117,12 @@ class TextScanner:
         when there is nothing more to take for now.
         """
         self._batch = batch = TextBatch(self._count)
-        left = size
+        left, block = size, min(size, BLOCK)
         try:
             while left > 0 and not (batch.finished or batch.waiting):
-                more = self._source.read(self._at + len(self._data), BLOCK)
-                left -= BLOCK
-                is_end = len(more) < BLOCK
+                more = self._source.read(self._at + len(self._data), block)
+                left -= block
+                is_end = len(more) < block
                 self._data += more
                 self._take(is_end and last)
                 if is_end and last:
@@ -242,7 +241,7 @@ class TextScanner:
     def _message(self, data: bytes, head: re.Match[bytes], end: int, pieces: list[Piece], after: int, final: bool) -> bool:
         """Take a line of a message. False where more must be read first: `after` is where the next line begins, -1 if unknown."""
         core, pid, launcher = core_of(head), head["pid"], head["launcher"]
-        key = (TIMES.sub(b"", launcher) if launcher else b"", head["rank"], pid)
+        key = (label_of(head), head["rank"], pid)
         said = data[head.end() : end]
         is_clean = b"\r" not in said and b"\x1b" not in said
         if not is_clean:

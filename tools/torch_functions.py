@@ -14,13 +14,14 @@ import argparse
 import inspect
 from pathlib import Path
 
-DENIED = frozenset(
+_DENIED = (
     "from_file save load open frombuffer from_numpy from_dlpack to_dlpack numpy tolist map_ map2_ apply_ data_ptr storage "
     "untyped_storage share_memory_ set_ record_stream module_load backward register_hook reinforce "
     "register_post_accumulate_grad_hook boolean_dispatch handle_torch_function compiled_with_cxx11_abi import_ir_module "
     "set_vital read_vitals assert_int_or_pair has_torch_function has_torch_function_unary has_torch_function_variadic "
-    "as_subclass warn format print".split()
+    "as_subclass warn format print"
 )
+DENIED = frozenset(_DENIED.split())
 """Names that are never collected: files, code, memory, Python objects."""
 
 

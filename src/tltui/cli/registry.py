@@ -49,6 +49,7 @@ COMMANDS: dict[str, Entry] = {
     "check": Entry("fail when a run has more errors, breaks, recompiles … than allowed (for CI)", "check"),
     "tail": Entry("print what happens while the job runs, a line each", "tail"),
     "extract": Entry("write payloads to files", "extract"),
+    "repro": Entry("write the graph of a compile as a script that runs", "repro"),
     "bundle": Entry("write a small log of some compiles to share, on request redacted", "bundle"),
 }
 

@@ -13,12 +13,13 @@ from tltui.analyses.repro.inputs import Number, Tensor, read_type, value_of
 from tltui.analyses.repro.reading import GraphClass
 from tltui.analyses.repro.whitelist import Refused, dotted
 
-SAME = frozenset(
+_SAME = (
     "view reshape to long int contiguous clone unsqueeze squeeze expand expand_as transpose permute flatten t detach alias repeat "
     "narrow slice select lift_fresh_copy convert_element_type _to_copy type_as chunk split unbind cat stack where view_as ravel "
     "repeat_interleave movedim swapaxes copy copy_ clamp clamp_max minimum maximum masked_fill flip roll unflatten pad "
-    "constant_pad_nd _unsafe_view squeeze_ unsqueeze_ cumsum".split()
+    "constant_pad_nd _unsafe_view squeeze_ unsqueeze_ cumsum"
 )
+SAME = frozenset(_SAME.split())
 """What gives the same numbers, in another shape or type. `cumsum` gives larger ones, and small ones then do."""
 BY_DIM = {
     "gather": (1, 2), "index_select": (1, 2), "index_add": (1, 2), "index_add_": (1, 2), "index_copy": (1, 2), "index_copy_": (1, 2),

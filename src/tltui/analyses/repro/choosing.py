@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tltui.analyses.parts import reader_of
+from tltui.analyses.problems.failures import INTERRUPTED
 from tltui.analyses.repro.facts import ReproFacts, repro_facts
 from tltui.analyses.repro.reading import GraphCode, read_graph
 from tltui.analyses.repro.runnable import read_runnable
@@ -57,23 +58,17 @@ class Repro:
     """The graphs that would be worth more, or all of them, and why they can't be."""
 
 
-def repro_of(compile_: Compile, called: str, only: str | None = None, artifact: Artifact | None = None) -> Repro:
-    """The script of a compile, from the graphs that are called `only` or from one `artifact` if that is asked for.
-
-    `called` is what the compile is called in the header.
-    """
+def repro_of(compile_: Compile, only: str | None = None, artifact: Artifact | None = None) -> Repro:
+    """The script of a compile, from the graphs that are called `only` or from one `artifact` if that is asked for."""
     ref = str(compile_.ref)
-    if artifact is not None:
-        graphs = [artifact] if artifact.name in WORTH else []
-    else:
-        graphs = _graphs(compile_, only)
+    graphs = _graphs(compile_, only) if artifact is None else [artifact] if artifact.name in WORTH else []
     if not graphs:
         return Repro(ref, "", "", _without_graph(compile_, only or (artifact.name if artifact else None)), ())
     facts = repro_facts(compile_)
     tried: list[Tried] = []
     for graph in graphs:
         try:
-            script = _script(graph, facts, called, tuple(tried))
+            script = _script(graph, facts, tuple(tried))
         except Refused as refused:
             tried.append(Tried(str(graph.ref), str(refused)))
             continue
@@ -82,14 +77,14 @@ def repro_of(compile_: Compile, called: str, only: str | None = None, artifact: 
 
 
 def _graphs(compile_: Compile, only: str | None) -> list[Artifact]:
-    """The graphs of the last attempt that has any, the best first; of equal ones the last."""
+    """The graphs of the last attempt that has any, the best first."""
     order = list(WORTH)
     found = [each for each in artifacts_of(compile_) if each.name in WORTH and only in (None, each.name)]
     last = max((each.attempt for each in found), default=0)
-    return sorted((each for each in found if each.attempt == last), key=lambda each: (order.index(each.name), -each.n * (each.name == order[0]), each.n))
+    return sorted((each for each in found if each.attempt == last), key=lambda each: (order.index(each.name), each.n))
 
 
-def _script(graph: Artifact, facts: ReproFacts, called: str, tried: tuple[Tried, ...]) -> str:
+def _script(graph: Artifact, facts: ReproFacts, tried: tuple[Tried, ...]) -> str:
     text = reader_of(graph.owner).text(graph.record, LONGEST + 1)
     if graph.log.columns.size[graph.record] > LONGEST:
         raise Refused(f"its text is longer than {LONGEST >> 20} MB")
@@ -97,7 +92,7 @@ def _script(graph: Artifact, facts: ReproFacts, called: str, tried: tuple[Tried,
     differentiates = graph.name in BEFORE_AUTOGRAD
     if differentiates:
         _refuse_subclasses(code, facts)
-    return script_of(Parts(_header(graph, facts, called, tried, code), code, facts, differentiates))
+    return script_of(Parts(_header(graph, facts, tried, code), code, facts, differentiates))
 
 
 def _refuse_subclasses(code: GraphCode, facts: ReproFacts) -> None:
@@ -107,14 +102,18 @@ def _refuse_subclasses(code: GraphCode, facts: ReproFacts) -> None:
             raise Refused(f"it takes {tensor.source[:80]}, which is no plain tensor ({tensor.note})")
 
 
-def _header(graph: Artifact, facts: ReproFacts, called: str, tried: tuple[Tried, ...], code: GraphCode) -> tuple[str, ...]:
+def _header(graph: Artifact, facts: ReproFacts, tried: tuple[Tried, ...], code: GraphCode) -> tuple[str, ...]:
     owner = graph.owner
+    name, file, line = owner.frame.code
+    called = f"{name or 'a function'}" + (f" ({file}:{line})" if file else "")
     version = version_of(owner.process)
     torch = version.stated or f"{version}"
     rank = "" if owner.process.rank is None else f", rank {owner.process.rank}"
     backend = facts.other_backend or facts.backend
     expected = "it agrees with eager mode, and the exit code is 0"
-    if facts.failure:
+    if facts.failure == INTERRUPTED:
+        expected += "; the job was interrupted while it compiled this"
+    elif facts.failure:
         expected = f"the job failed with {facts.failure}: {' '.join(facts.failure_reason.split())[:200]}"
     lines = [
         "From a trace: read before running.",
@@ -140,7 +139,7 @@ def _without_graph(compile_: Compile, only: str | None) -> str:
     failures = repro_facts(compile_).failure
     if failures:
         return f"{ref} has no graph: torch failed before there was one ({failures})."
-    words = {
+    words: dict[Status | None, str] = {
         Status.BREAK: "Dynamo met a graph break before there was anything to compile",
         Status.EMPTY: "no torch operation was captured",
         Status.EAGER: "it was not compiled, and runs in eager mode",
@@ -152,6 +151,5 @@ def _without_graph(compile_: Compile, only: str | None) -> str:
 
 def _sentence(ref: str, tried: list[Tried]) -> str:
     """Why none of the graphs will do: the reason of the best one, which is mostly that of all."""
-    reasons = list(dict.fromkeys(each.why for each in tried))
-    more = f" (and of the other graphs: {'; '.join(reasons[1:3])})" if len(reasons) > 1 else ""
-    return f"{ref} can't be made a script: {reasons[0]}{more}."
+    more = ", and none of its other graphs can either" if len(tried) > 1 else ""
+    return f"{ref} can't be made a script: {tried[0].why}{more}."

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from tltui.analyses.parts import reader_of
-from tltui.analyses.problems.failures import known_failures
+from tltui.analyses.problems.failures import INTERRUPTED, known_failures
 from tltui.analyses.records import Reader, json_in, metrics_fields
 from tltui.analyses.repro.inputs import SYMBOL_NAME
 from tltui.analyses.shapes.inputs import TensorInput, inputs_of
@@ -24,10 +24,11 @@ SWITCHES = (
     "triton.cudagraph_trees", "freezing", "cpp_wrapper", "epilogue_fusion", "shape_padding", "force_same_precision",
     "emulate_precision_casts", "layout_optimization", "combo_kernels", "group_fusion", "batch_fusion",
 )  # fmt: skip
-"""Settings of Inductor, on or off, that change what a compile does: of these the script has those that the job had set otherwise."""
-USUAL = {"epilogue_fusion": True, "shape_padding": True, "layout_optimization": True, "triton.cudagraph_trees": True}
-"""What they are if nobody sets them; the others are off."""
+"""Settings of Inductor that are on or off and change what a compile does: the script has those that the job had set otherwise."""
+ON = frozenset(("epilogue_fusion", "shape_padding", "layout_optimization", "triton.cudagraph_trees", "batch_fusion"))
+"""Those that are on if nobody sets them."""
 _BACKEND = re.compile(r"backend='([A-Za-z_]\w{0,60})' raised")
+_RAISED = re.compile(r"backend='inductor' raised:\s*([A-Za-z_]\w{0,80})", re.ASCII)
 _PARTS = re.compile(r"[A-Za-z0-9]+")
 _INNER = frozenset(("modules", "parameters", "buffers"))
 
@@ -50,6 +51,8 @@ class ReproFacts:
     failure: str
     """The name of the exception that the compile failed with, '' for none."""
     failure_reason: str
+    expected: str
+    """The exception that a script of the graph has to raise, '' for none: in a backend that raised one the one that it raised."""
 
     def tensor(self, name: str) -> TensorInput | None:
         """The input of the program that a parameter of the graph stands for: `L_x_` for `L['x']`."""
@@ -88,7 +91,14 @@ def repro_facts(compile_: Compile) -> ReproFacts:
         _switches(compile_, reader),
         failure.type if failure is not None else "",
         reason,
+        "" if own or failure is None else _expected(failure.type, reason),
     )
+
+
+def _expected(kind: str, reason: str) -> str:
+    raised = _RAISED.search(reason)
+    name = raised[1] if raised else kind
+    return name if kind != INTERRUPTED and re.fullmatch(r"[A-Za-z_]\w{0,80}", name, re.ASCII) else ""
 
 
 def _switches(compile_: Compile, reader: Reader) -> tuple[tuple[str, bool], ...]:
@@ -96,7 +106,7 @@ def _switches(compile_: Compile, reader: Reader) -> tuple[tuple[str, bool], ...]
         config = json_in(fields, "inductor_config")
         if config:
             known = ((key, config.get(key)) for key in SWITCHES)
-            return tuple((key, value) for key, value in known if isinstance(value, bool) and value != USUAL.get(key, False))
+            return tuple((key, value) for key, value in known if isinstance(value, bool) and value != (key in ON))
     return ()
 
 

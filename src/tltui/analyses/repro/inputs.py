@@ -42,7 +42,8 @@ def read_type(text: str) -> Tensor | Number:
         return Number(expression(found[1]))
     found = _TYPE.match(text)
     if not found or found[1] not in DTYPES:
-        raise Refused(f"it takes a {text[:60]!a}, which is no tensor that tltui can make" if text else "it does not say what it takes")
+        unknown = f"it takes a {text[:60]!a}, which is no tensor that tltui can make"
+        raise Refused(unknown if text else "it does not say what it takes")
     device = found[4] or "cpu"
     if not is_device(device):
         raise Refused(f"it takes a tensor on {device[:40]!a}, a device that tltui does not know")

@@ -78,7 +78,7 @@ class _Reading:
         if forward is None:
             raise Refused("it has no forward")
         taken = {each.name for each in self.code.classes}
-        names = {}
+        names: dict[str, str] = {}
         for attribute, child in inner.items():
             if not NAME.fullmatch(attribute):
                 raise Refused(f"a graph in it is called {attribute[:60]!a}")

@@ -98,7 +98,7 @@ def _settings(parts: Parts, symbols: list[str], free: bool) -> Iterator[str]:
     yield f"SETTINGS = {dict(facts.switches)!r}"
     yield f"DYNAMIC = {True if free else None}"
     yield f"TRAINING = {parts.differentiates and _may_train(parts)}"
-    yield f"EXPECTED = {facts.failure if facts.failure.isidentifier() and facts.failure.isascii() else ''!r}"
+    yield f"EXPECTED = {facts.expected!r}"
     if parts.code.is_random:
         yield "# random numbers: Inductor draws its own ones, unless it is told to draw those of eager mode"
         yield "torch._inductor.config.fallback_random = True"
@@ -183,14 +183,15 @@ def _trained(parts: Parts, kinds: dict[str, Tensor | Number]) -> set[str]:
     """The parameters of the graph that require a gradient; all that can where the trace does not tell of any."""
     if not parts.differentiates or not _may_train(parts):
         return set()
-    real = [name for name, kind in kinds.items() if isinstance(kind, Tensor) and kind.dtype.startswith(("float", "bfloat", "complex"))]
+    tensors = {name: kind for name, kind in kinds.items() if isinstance(kind, Tensor)}
+    real = [name for name, kind in tensors.items() if kind.dtype.startswith(("float", "bfloat", "complex"))]
     found = {name for name in real if (tensor := parts.facts.tensor(name)) is not None and tensor.requires_grad}
     return found or {name for name in real if "buffers" not in name}
 
 
 def input_bytes(code: GraphCode, facts: ReproFacts) -> int:
     """How many bytes the inputs take, at eight each."""
-    values = {name: value for name, value in facts.values}
+    values = dict(facts.values)
     total = 0
     for kind in map(read_type, code.whole.parameters.values()):
         if isinstance(kind, Tensor):

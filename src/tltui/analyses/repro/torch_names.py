@@ -9,53 +9,63 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-MODULES = frozenset(
+_MODULES = (
     "torch torch.functional torch.nn.functional torch.fft torch.linalg torch.special torch.Tensor torch._tensor.Tensor "
     "torch._C._nn torch._C._fft torch._C._linalg torch._C._special torch._C._sparse torch._C._nested torch._VF torch._C.TensorBase "
-    "torch._C._VariableFunctions torch._C._TensorBase".split()
+    "torch._C._VariableFunctions torch._C._TensorBase"
 )
+MODULES = frozenset(_MODULES.split())
 """Where functions of torch stand."""
 
-OTHERS = frozenset(
+_OTHERS = (
     "torch._C._set_grad_enabled torch.set_grad_enabled torch.is_grad_enabled torch.amp.autocast_mode._enter_autocast "
     "torch.amp.autocast_mode._exit_autocast torch.amp._enter_autocast torch.amp._exit_autocast "
     "torch._functorch.predispatch.lazy_load_decompositions torch._functorch.vmap.lazy_load_decompositions "
     "torch._C._autograd._saved_tensors_hooks_disable torch._C._autograd._saved_tensors_hooks_enable "
     "torch._functorch.eager_transforms._set_tensor_requires_grad torch._functorch.eager_transforms._autograd_grad "
     "torch._functorch.eager_transforms._jvp_treespec_compare torch._functorch.eager_transforms._vjp_treespec_compare "
-    "torch._C._functorch.set_inplace_requires_grad_allowed torch._prims.convert_element_type torch._prims_common.dtype_to_type".split()
+    "torch._C._functorch.set_inplace_requires_grad_allowed torch._prims.convert_element_type torch._prims_common.dtype_to_type"
 )
+OTHERS = frozenset(_OTHERS.split())
 
-NESTING = frozenset(
+_NESTING = (
     "_vmap_increment_nesting _vmap_decrement_nesting _add_batch_dim _remove_batch_dim _grad_increment_nesting "
-    "_grad_decrement_nesting _wrap_for_grad _unwrap_for_grad _jvp_increment_nesting _jvp_decrement_nesting get_unwrapped".split()
+    "_grad_decrement_nesting _wrap_for_grad _unwrap_for_grad _jvp_increment_nesting _jvp_decrement_nesting get_unwrapped"
 )
+NESTING = frozenset(_NESTING.split())
 """What `torch.vmap` and `torch.func` do, in the two modules that have it."""
 
-REGIONS = frozenset(
+_REGIONS = (
     "cond while_loop scan associative_scan map map_impl wrap wrap_activation_checkpoint tag_activation_checkpoint checkpoint "
     "autograd_function_apply wrap_with_set_grad_enabled wrap_with_autocast invoke_subgraph flex_attention "
     "flex_attention_backward out_dtype auto_functionalized auto_functionalized_v2 strict_mode hints_wrapper with_effects "
-    "run_and_save_rng_state run_with_rng_state foreach_map base_hop".split()
+    "run_and_save_rng_state run_with_rng_state foreach_map base_hop"
 )
+REGIONS = frozenset(_REGIONS.split())
 """`torch.ops.higher_order`: what takes parts of the graph as an argument."""
 
-OPERATOR = frozenset(
-    "abs add and_ concat contains eq floordiv ge getitem gt iadd iand ifloordiv ilshift imatmul imod imul index inv invert ior ipow "
-    "irshift is_ is_not isub itruediv ixor le lshift lt matmul mod mul ne neg not_ or_ pos pow rshift setitem sub truediv truth "
-    "xor".split()
+_OPERATOR = (
+    "abs add and_ concat contains eq floordiv ge getitem gt iadd iand ifloordiv ilshift imatmul imod imul index inv invert ior "
+    "ipow irshift is_ is_not isub itruediv ixor le lshift lt matmul mod mul ne neg not_ or_ pos pow rshift setitem sub truediv truth "
+    "xor"
 )
-MATH = frozenset(
+OPERATOR = frozenset(_OPERATOR.split())
+_MATH = (
     "acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh degrees erf erfc exp expm1 fabs floor fmod gamma hypot isfinite "
-    "isinf isnan isqrt lgamma log log10 log1p log2 pow prod radians sin sinh sqrt tan tanh trunc".split()
+    "isinf isnan isqrt lgamma log log10 log1p log2 pow prod radians sin sinh sqrt tan tanh trunc"
 )
-BUILTIN = frozenset("abs bool float int len max min pow round slice sum tuple list".split())
+MATH = frozenset(_MATH.split())
+_BUILTIN = (
+    "abs bool float int len max min pow round slice sum tuple list"
+)
+BUILTIN = frozenset(_BUILTIN.split())
 """`getattr` is none of them: see `whitelist.py`."""
 
-ATTRIBUTES = frozenset(
+_ATTRIBUTES = (
     "shape dtype device layout grad data T mT H mH real imag ndim requires_grad itemsize nbytes is_cuda is_sparse is_nested "
-    "is_quantized is_leaf names values indices".split()
+    "is_quantized is_leaf names values indices"
 )
+ATTRIBUTES = frozenset(_ATTRIBUTES.split())
 """Of a value; the last two of what `max`, `sort` and `topk` return."""
 
 DTYPES = {
@@ -72,12 +82,13 @@ CONSTANTS = frozenset(
 )  # fmt: skip
 """`torch.X` that is a value."""
 
-METHOD_DUNDERS = frozenset(
+_METHOD_DUNDERS = (
     "__getitem__ __setitem__ __add__ __sub__ __mul__ __truediv__ __floordiv__ __mod__ __pow__ __matmul__ __and__ __or__ __xor__ "
     "__lshift__ __rshift__ __radd__ __rsub__ __rmul__ __rtruediv__ __rpow__ __rmod__ __rfloordiv__ __iadd__ __isub__ __imul__ "
     "__itruediv__ __iand__ __ior__ __ixor__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __neg__ __pos__ __abs__ __invert__ __bool__ "
-    "__int__ __float__ __len__ __contains__ __index__".split()
+    "__int__ __float__ __len__ __contains__ __index__"
 )
+METHOD_DUNDERS = frozenset(_METHOD_DUNDERS.split())
 RANDOM = (
     "rand", "bernoulli", "multinomial", "normal", "dropout", "uniform_", "exponential_", "cauchy_", "geometric_", "poisson",
     "rrelu", "scaled_dot_product",

@@ -13,7 +13,14 @@ import tokenize
 from collections.abc import Collection, Iterator
 
 from tltui.analyses.repro.torch_names import (
-    ATTRIBUTES, BUILTIN, CONSTANTS, MATH, OPERATOR, RANDOM, is_method, refusal,
+    ATTRIBUTES,
+    BUILTIN,
+    CONSTANTS,
+    MATH,
+    OPERATOR,
+    RANDOM,
+    is_method,
+    refusal,
 )  # fmt: skip
 
 DEEPEST = 60

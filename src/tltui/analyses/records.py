@@ -59,7 +59,7 @@ class Reader:
         size = min(columns.size[record], limit)
         if not size:
             return b""
-        if self.log.is_made:
+        if not self.log.is_stored(record):
             return self._made(record, limit)
         start = columns.offset[record]
         if not columns.flags[record] & ORPHAN:
@@ -68,7 +68,7 @@ class Reader:
 
     def head(self, record: int) -> bytes:
         """The first line: prefix and envelope."""
-        if self.log.is_made:
+        if not self.log.is_stored(record):
             return self.log.head(record)
         return self._bytes(record, self.log.columns.offset[record], self.log.columns.head[record])
 

@@ -6,11 +6,12 @@ from tltui.model.nodes import Compile, Frame, Process, Rank
 
 
 def called(node: Compile | Frame) -> str:
-    """`[0/1]`; of rank 3 `[3:0/1]`, of its second process `[3.2:0/1]`, in the second epoch `[3:0/1~2]`."""
+    """`[0/1]`; of rank 3 `[3:0/1]`, of its second process `[3.2:0/1]`, in the second epoch `[3:0/1~2]`; of a directory its
+    name, or address."""
     process = node.process
     if process.alone and not process.ranks_differ:
         return node.label
-    return f"[{process.ref}{node.label.removeprefix('[')}"
+    return f"[{node.ref}]" if node.label[:1] != "[" else f"[{process.ref}{node.label.removeprefix('[')}"
 
 
 def process_title(process: Process) -> str:

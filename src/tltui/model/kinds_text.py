@@ -127,6 +127,13 @@ INDUCTOR: tuple[Kind, ...] = section(
             "Messages of the loggers that were on, as the debug directory has them.",
         ),
         Row(
+            "sdsc",
+            "json",
+            "Spyre design space",
+            "What torch-spyre's compiler is told of a kernel of one operation.",
+            per_unit=True,
+        ),
+        Row(
             "sdsc_*",
             "json",
             "Spyre design space",

@@ -31,11 +31,12 @@ class LogModel:
 
     def __init__(
         self, log: Log, rank_by_name: int | None = None, launch: str = "", started: float = 0.0, parts: Parts | None = None,
-        is_dated: bool = True, form: str = "trace",
+        is_dated: bool = True, form: str = "trace", origins: frozenset[str] = frozenset(),
     ) -> None:
         self.log = log
         self.form = form
         """The form of the input that it is (`tltui.inputs.table`)."""
+        self._origins = origins or frozenset((form,))
         self.processes: list[Process] = []
         """In the order of their first records."""
         self.rearranged = False
@@ -88,10 +89,10 @@ class LogModel:
         facts: dict[int, Started | Metrics] = {}
         events: list[tuple[int, int, Context | Started | Metrics | Named | int | None]] = []
         first = len(self._owners)
-        at = batch.first
-        for number, context in enumerate(batch.contexts, first):
-            at = max(at, batch.members[number][0]) if number in batch.members else at
-            events.append((at, number - first - len(batch.contexts), context))
+        at = batch.first + len(batch.columns)
+        for number in range(first + len(batch.contexts) - 1, first - 1, -1):  # in their order, none behind the records of a later one
+            at = min(at, batch.members[number][0]) if number in batch.members else at
+            events.append((at, number - first - len(batch.contexts), batch.contexts[number - first]))
         facts.update((started.record, started) for started in batch.started)
         facts.update((metrics.record, metrics) for metrics in batch.metrics)
         events += [(record, 1, fact) for record, fact in facts.items()]
@@ -242,7 +243,7 @@ class LogModel:
     def _new_process(self, pid: int, rank: int | None, own: list[Process]) -> Process:
         process = Process(
             self.log, pid, self._rank_by_name, self._launch, self.started, self._is_dated,
-            origins=frozenset((self.form,)), parts=self._parts,
+            origins=self._origins, parts=self._parts,
         )  # fmt: skip
         process.stated_rank = rank
         if own:
@@ -255,7 +256,7 @@ class LogModel:
         return process
 
     def _owner(self, context: Context) -> Compile:
-        compile_id = CompileId(context.autograd, context.frame, context.compile)
+        compile_id = CompileId(context.autograd, context.frame, context.compile, name=context.name)
         process = self._process(context.pid, context.rank, compile_id)
         owner = process.find(compile_id)
         if owner is None:

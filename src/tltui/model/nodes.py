@@ -70,7 +70,13 @@ class Compile:
     @property
     def is_compile(self) -> bool:
         """Records of one (re)compilation; false for `[-/-]`, and for `[!A]`, whose graph is compiled as `[!A/F/C]`."""
-        return self.id.frame is not None
+        return self.id.frame is not None or self.id.name != ""
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether a trace tells of it: only that tells what became of a compile."""
+        source = self.process.log.columns.source
+        return self.process.is_traced and (not source or any(source[record] == 0 for record in self.records))
 
     @property
     def logs_breaks(self) -> bool:
@@ -141,7 +147,7 @@ class Compile:
 
 
 def frame_key(compile_id: CompileId) -> CompileId:
-    """What compiles of one frame share. `[!A]` and `[-/-]` stand for themselves."""
+    """What compiles of one frame share. `[!A]`, `[-/-]` and what only has a name stand for themselves."""
     if compile_id.frame is None:
         return compile_id
     return CompileId(None, compile_id.frame, None, compile_id.epoch)
@@ -367,7 +373,7 @@ class Process:
     def owner(self, record: int) -> Compile | None:
         """The compile that a record of its log belongs to; None for one of another process."""
         context = self.log.context(record)
-        found = self.epochs_of(CompileId(context.autograd, context.frame, context.compile))
+        found = self.epochs_of(CompileId(context.autograd, context.frame, context.compile, name=context.name))
         return next((own for own in found if own.holds(record)), None)
 
     def owns(self, record: int) -> bool:

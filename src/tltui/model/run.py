@@ -5,15 +5,16 @@ from __future__ import annotations
 import difflib
 import os
 import threading
-from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tltui.inputs.form import StepScanner
 from tltui.inputs.table import FORMS
 from tltui.model.artifacts import Artifact, artifacts_of
+from tltui.model.joining.cases import Joining
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, Frame, Process, Rank
+from tltui.model.parents import find_parents
 from tltui.model.parts import Parts
 from tltui.model.ref import NORANK, BadAddress, CompileId, Ref, parse_ref
 from tltui.model.status import Tally
@@ -114,6 +115,8 @@ class Run:
         """Path of a log, and why what was read of it is not in the file any more."""
         self.unreadable: dict[str, str] = {}
         """Path of a log that was read and cannot be looked at now → why: it was deleted, the file system fails."""
+        self.joining = Joining()
+        """What several inputs tell of the same processes."""
         self._ranks: list[Rank] = []
         self._stale = False
 
@@ -180,7 +183,13 @@ class Run:
         compiles = tuple(model.apply(batch))
         self.version += 1
         self._stale |= model.rearranged
-        return Delta(compiles, model.rearranged or bool(batch.contexts))
+        return Delta(compiles, model.rearranged or bool(batch.contexts) or self.joining.has(model))
+
+    def join(self) -> None:
+        """Put together what several inputs tell of one process, as far as it is read."""
+        if self.joining.join(self.models, self.finished):
+            self._stale = True
+            self.version += 1
 
     def fail(self, number: int, error: OSError) -> None:
         """A log could not be read on: keep what there is."""
@@ -271,7 +280,7 @@ class Run:
         """Sort the processes into ranks."""
         self._stale = False
         models = sorted(self.models, key=lambda model: (model.started, model.log.path))
-        everyone = [process for model in models for process in model.processes]
+        everyone = self.joining.shown(process for model in models for process in model.processes)
         by_rank: dict[int | None, list[Process]] = {}
         for process in everyone:
             by_rank.setdefault(process.rank, []).append(process)
@@ -280,6 +289,7 @@ class Run:
         for rank in self._ranks:
             for place, process in enumerate(rank.processes, 1):
                 process.named(place, len(rank.processes) == 1, len(self._ranks) > 1)
+        self.joining.name_members()
 
     def resolve(self, ref: Ref | str) -> Node | None:
         """The node at an address; None for the run itself. Raises `BadAddress` with near ones or the candidates."""
@@ -382,30 +392,7 @@ def _age(process: Process) -> tuple[int, float, int, int]:
     return (int(launch) if launch else -1, process.started, process.pid, process.twin)
 
 
-def _find_parents(processes: list[Process]) -> None:
-    """A forked child goes on with its parent's string table but writes a log of its own.
-
-    It shows: its first own string id is above 0, or its stacks name ids that it does not define. The parent is the
-    youngest older process of the same directory that defines them.
-    """
-    wanting = [(child, wanted) for child in processes if not child.inherits and (wanted := child.undefined_strings())]
-    if not wanting:
-        return
-    older: dict[str, list[Process]] = {}
-    for process in sorted(processes, key=lambda process: process.started):
-        older.setdefault(os.path.dirname(process.log.path), []).append(process)
-    for child, wanted in wanting:
-        near = older[os.path.dirname(child.log.path)]
-        parent: Process | None = None
-        for other in reversed(near[: bisect_right(near, child.started, key=lambda process: process.started)]):
-            if parent is not None and other.started < parent.started:
-                break
-            if other is not child and other.pid != child.pid and wanted <= other.strings.keys():
-                parent = other  # of several that began at once the first one
-        if parent is not None and parent is not child.parent:
-            child.forked_from(parent)
-
-
 def settle(run: Run) -> None:
-    """After a scan, or a part of one: find the parents of forked processes."""
-    _find_parents(list(run.processes()))
+    """After a scan, or a part of one: find the parents of forked processes, and put together what is one process."""
+    run.join()
+    find_parents(list(run.processes()))

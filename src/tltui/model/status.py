@@ -108,10 +108,6 @@ class Owner(Protocol):
     def log(self) -> Log:
         """Its log."""
 
-    @property
-    def is_traced(self) -> bool:
-        """Whether it wrote a trace: only that tells what became of a compile."""
-
 
 class Recorded(Protocol):
     """What facts and statuses are made of. `tltui.model.nodes.Compile` is one."""
@@ -134,6 +130,10 @@ class Recorded(Protocol):
     @property
     def is_compile(self) -> bool:
         """Whether it has a status at all."""
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether a trace tells of it."""
 
     @property
     def is_recompile(self) -> bool:
@@ -164,7 +164,7 @@ class Facts:
     waiting: bool
     """It has no metrics yet, and its log may go on."""
     traced: bool
-    """Its process wrote a trace: where it did not nothing says what became of a compile."""
+    """A trace tells of it: nothing else says what became of a compile."""
     failed: bool
     """The compile of the frame failed, or was interrupted."""
     interrupted: bool
@@ -270,7 +270,7 @@ def facts_of(compile_: Recorded) -> Facts:
     backward_s = [m.duration_s for m in backward if m.duration_s is not None]
     last = forward[-1] if forward else None
     skip_reason = next((m.cudagraph_skip_reason for m in compile_.metrics if m.cudagraph_skip_reason), None)
-    traced = compile_.process.is_traced
+    traced = compile_.is_traced
     silent = traced and hit_silently(compile_)
     ended = _ended(compile_, failed, last, breaks, silent)
     return Facts(
@@ -316,7 +316,7 @@ def _ended(compile_: Recorded, failed: Metrics | None, last: Metrics | None, bre
     if failed is not None:
         return _Ended(outcome_of(failed, breaks, breaks > 0 and _ends_with(compile_)[0]), True, False)
     if last is None:
-        if not compile_.counts["dynamo_error"] or (compile_.process.is_traced and not compile_.log_ended):
+        if not compile_.counts["dynamo_error"] or (compile_.is_traced and not compile_.log_ended):
             return _Ended(FINE)
         # cut off between the failure and the metrics: nothing tells what torch made of it
         skips = breaks > 0 and _ends_with(compile_)[0]

@@ -12,7 +12,8 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from tltui.inputs.table import TRACE
+from tltui.inputs.debug_dir.layout import Layout, layout_of
+from tltui.inputs.table import DEBUG_DIR, TRACE
 from tltui.sources.kept import is_kept, is_kept_on, is_text, read_state
 from tltui.trace.files import FileBytes
 
@@ -243,7 +244,7 @@ def _job(log: FoundLog) -> str:
 
 
 def _walk(top: str, skipped: list[Skipped], notes: list[str]) -> Iterator[str]:
-    """Regular files below a directory, breadth first."""
+    """Regular files below a directory, breadth first, and directories of units in place of what is in them."""
     queue, count = [(top, 0)], 0
     while queue:
         directory, depth = queue.pop(0)
@@ -253,7 +254,13 @@ def _walk(top: str, skipped: list[Skipped], notes: list[str]) -> Iterator[str]:
         except OSError as error:
             skipped.append(Skipped(directory, error.strerror or str(error)))
             continue
+        if (units := layout_of(directory, listing)) is not None:
+            yield directory
+            if units.inside is None:
+                continue
         for entry in listing:
+            if units is not None and units.inside is not None and entry.name in units.inside:
+                continue
             if entry.is_dir(follow_symlinks=False):
                 if depth < MAX_DEPTH:
                     queue.append((entry.path, depth + 1))
@@ -299,8 +306,10 @@ def _again(found: FoundLog, status: os.stat_result) -> FoundLog:
 
 
 def _look(path: str, top: str, status: os.stat_result) -> FoundLog | Skipped:
-    """One file: a log, or the reason why it is none."""
+    """One file, or directory of units: a log, or the reason why it is none."""
     try:
+        if (units := layout_of(path)) is not None:
+            return _debug_directory(path, units, status)
         if not stat.S_ISREG(status.st_mode):
             return Skipped(path, "a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file")
         head = _head(FileBytes(path))
@@ -316,6 +325,13 @@ def _look(path: str, top: str, status: os.stat_result) -> FoundLog | Skipped:
     parts = os.path.relpath(path, top).split(os.sep) if top else [os.path.basename(path)]
     rank, launch = _labels(parts)
     return FoundLog(path, status.st_size, rank, launch, started, status.st_mtime, clock)
+
+
+def _debug_directory(path: str, units: Layout, status: os.stat_result) -> FoundLog:
+    started = None if units.started is None else units.started.timestamp()
+    return FoundLog(
+        path, 0, None, "", min(started or status.st_mtime, status.st_mtime), status.st_mtime, started, form=DEBUG_DIR
+    )  # fmt: skip
 
 
 def _head(file: FileBytes) -> bytes:

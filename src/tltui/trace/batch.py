@@ -33,6 +33,8 @@ class Context(NamedTuple):
     subgraph: str | None = None
     stack: bool = False
     """The record carries a `stack` instead of ids."""
+    name: str = ""
+    """The directory of a lowering of which only that is known: then there are no ids."""
 
 
 class Started(NamedTuple):

@@ -20,7 +20,7 @@ from tltui.text.document import Document, Options
 
 RUNS = {
     "ranks": ("ranks_merged/stderr.txt.xz",),
-    "crash": ("crash/stderr.txt",),
+    "crash": ("crash/stderr.txt.xz",),
     "recompiles": ("recompiles/stderr.txt.xz",),
     "breaks": ("breaks/stderr.txt.xz",),
     "recorded": ("other/torchrun_recorded.txt",),
@@ -141,7 +141,7 @@ def test_the_log_has_every_line_as_it_was_written() -> None:
 
 
 def test_colours_and_carriage_returns_are_not_shown_unless_raw() -> None:
-    for name in ("tty_pty/stderr.txt.xz", "tty_stdout/stderr.txt.xz"):
+    for name in ("tty_pty/terminal.txt.xz", "tty_stdout/stderr.txt.xz"):
         run = text_run(name)
         assert not any("␛" in line or "␍" in line for line in page(run, "@log").text())
         raw = build(run, "@log", Options(raw=True))
@@ -200,7 +200,7 @@ def test_sections_are_compiles_and_failures() -> None:
 
 
 def test_several_outputs_stand_one_below_the_other() -> None:
-    run = text_run("crash/stderr.txt", "breaks/stderr.txt.xz")
+    run = text_run("crash/stderr.txt.xz", "breaks/stderr.txt.xz")
     heads = [line for line in page(run, "@log").text() if line.startswith("==> ")]
     assert len(heads) == 2
 
@@ -217,7 +217,7 @@ def test_what_was_read_of_an_output_is_not_read_again(tmp_path: Path) -> None:
     whole = unpacked("ranks_merged/stderr.txt.xz").read_bytes()
     log = text_run(*RUNS["ranks"]).models[0].log
     assert printed_of(log) is printed_of(log)
-    assert [item.said for item in printed_of(log).tracebacks][0] == "RuntimeError: rank 1 gives up"
+    assert printed_of(log).tracebacks[0].said == "RuntimeError: rank 1 gives up"
     cut = tmp_path / "cut.txt"
     cut.write_bytes(whole[: whole.index(b"[rank1]: RuntimeError")])
     assert printed_of(text_run(cut).models[0].log).tracebacks[0].said == ""

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tltui.analyses.job_failures.of_run import OTHER_TEXT, outputs_of, printed_of
+from tltui.analyses.job_failures.of_run import OTHER_TEXT, RunFailure, outputs_of, printed_of, run_failures
 from tltui.analyses.records import address
 from tltui.documents import format as fmt
 from tltui.documents.output import output_document
@@ -21,7 +21,7 @@ from tltui.documents.titles import called, part_title
 from tltui.model.artifacts import Artifact, artifact_name, is_artifact
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, Frame, Process, Rank
-from tltui.model.ref import Ref, at_line
+from tltui.model.ref import Ref, at_line, parse_ref
 from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.bytes_document import BytesDocument
@@ -44,6 +44,29 @@ _RAISED = re.compile(
     r"^.{0,80}?(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Failed|Unsupported|Interrupt|Exit|Hit|Exceeded)(?::|$)"
 )
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):|^\S*Fatal Python error: |ChildFailedError")
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One output, for JSON."""
+
+    file: str
+    bytes: int
+    records: int
+    """Records of torch's loggers."""
+    others: int
+    """Runs of other lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputReport:
+    """What a job printed, of a run or of a part of it."""
+
+    schema: int
+    ref: str
+    outputs: tuple[Output, ...]
+    failures: tuple[RunFailure, ...]
+    """What they tell of the end of the job, all of it, the first failure first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +185,11 @@ class LogDocument(BytesDocument):
                 behind = last
                 yield Section(first, last, 0, title)
 
+    def data(self) -> object | None:
+        models = {id(extent.model): extent.model for extent in self._extents.extents if extent.model is not None}
+        outputs = tuple(_output(model) for model in models.values())
+        return OutputReport(1, str(place_of(parse_ref(self.ref))), outputs, run_failures(self._run))
+
     def line_of(self, model: LogModel, offset: int) -> int | None:
         """The line that a byte of a log is in, from 0; None where the page does not have it."""
         for extent in self._extents.extents:
@@ -170,6 +198,13 @@ class LogDocument(BytesDocument):
                     pass
                 return self._index.line_of(offset - extent.offset + extent.start)
         return None
+
+
+def _output(model: LogModel) -> Output:
+    log = model.log
+    others = {number for number, kind in enumerate(log.kinds) if kind == OTHER_TEXT}
+    count = sum(number in others for number in log.columns.kind)
+    return Output(log.path, log.scanned, len(log) - count, count)
 
 
 def _record_at(model: LogModel, offset: int, pid: int) -> int | None:
@@ -228,14 +263,14 @@ def _nothing(ref: str, run: Run, options: Options, of: str = "") -> Document:
     if of:
         page.say(page.so_far(f"Nothing in what the job printed is{of[3:] and ' ' + of.strip()}."), "", tokens.WARN)
         page.add(("@log", tokens.LINK, "@log"), "  every line of it")
-        return page.document()
+        return page.document(OutputReport(1, ref.partition(":")[2], (), ()))
     page.say("Nothing that the job printed is among what was opened.", "", tokens.WARN)
     page.blank()
     page.say("To have it: keep what the job prints, and open it with the trace, or alone:")
     page.add("  TORCH_LOGS=graph_breaks,recompiles,guards python train.py 2> job.err")
     page.add("  tltui job.err")
     page.say("tltui run --view keeps it by itself.", "", tokens.DIM)
-    return page.document()
+    return page.document(OutputReport(1, ref.partition(":")[2], (), ()))
 
 
 def _extents(models: Sequence[LogModel]) -> Iterator[Extent]:

@@ -19,6 +19,7 @@ from tltui.model.run import Run
 from tltui.model.walk import has_break, has_error, next_compile
 from tltui.screens.comparing import Comparing
 from tltui.screens.live.attending import Attending
+from tltui.screens.live.growing_log import has_outputs
 from tltui.screens.live.processes import Processes
 from tltui.screens.main_screen import HELP, MainScreen
 from tltui.screens.marking import Marking
@@ -206,7 +207,7 @@ class BrowserCommands(MainScreen):
             has_errors=next_compile(run, None, has_error) is not None,
             has_breaks=next_compile(run, None, has_break) is not None,
             has_ranks=len(run.ranks) > 1,
-            has_output=self.around.job is not None or bool(run.found.outputs),
+            has_output=self.around.job is not None or bool(run.found.outputs) or has_outputs(run),
             is_live=bool(run.goes_on),
             has_orders=page is not None and bool(page.sorts),
             has_sections=view.has_sections,

@@ -28,6 +28,7 @@ from tltui.text.bytes_document import BytesDocument
 from tltui.text.document import Document, Line, Link, Options, Section, Span
 from tltui.text.line_index import LineIndex
 from tltui.text.links import links
+from tltui.text.lru import Lru
 from tltui.text.payload import ByteSource, MemoryBytes, Payload
 from tltui.text.sanitize import sanitize
 from tltui.text.terminal_lines import TerminalLines
@@ -90,6 +91,10 @@ class Extents:
         self.extents = extents
         self._starts = [extent.start for extent in extents]
 
+    def grow(self, size: int) -> None:
+        """The last piece has so many bytes now."""
+        self.extents = [*self.extents[:-1], replace(self.extents[-1], size=size)]
+
     def size(self) -> int:
         return self.extents[-1].start + self.extents[-1].size if self.extents else 0
 
@@ -114,14 +119,29 @@ class Extents:
 class LogDocument(BytesDocument):
     """The lines of outputs. `extents` are joined as they come; each ends with a line."""
 
-    def __init__(self, run: Run, extents: Sequence[Extent], ref: str, title: str, raw: bool = False) -> None:
+    def __init__(self, run: Run, extents: Sequence[Extent], ref: str, title: str, raw: bool = False, is_live: bool = False) -> None:
         self._run = run
         self._is_raw = raw
+        self.is_live = is_live
         self._extents = Extents(extents)
         super().__init__(Payload(self._extents, 0, self._extents.size()), "text", ref=ref, title=title)
 
     def _indexed(self, payload: Payload) -> LineIndex:
         return TerminalLines(payload, self._is_raw)
+
+    def look(self) -> bool:
+        """Take over what was scanned since. True when there are more bytes; `advance` finds the lines."""
+        last = self._extents.extents[-1]
+        if not self.is_live or last.model is None or last.model.log.scanned == last.size:
+            return False
+        with self._lock:
+            assert isinstance(self._index, TerminalLines)
+            self._lines = Lru(8 << 20)  # the last one may go on
+            self._extents.grow(last.model.log.scanned)
+            self._index.grow(self._extents.size())
+            self.payload, self.complete, self._sections = self._index.payload, self._index.complete, None
+            self.version += 1
+        return True
 
     def _read(self, n: int) -> Line:
         line = super()._read(n)
@@ -255,7 +275,8 @@ def log_document(run: Run, ref: Ref, options: Options) -> Document:
     of = "" if node is None else f" of {part_title(node)}"
     if not extents:
         return _nothing(page, run, options, of)
-    return LogDocument(run, extents, page, f"log{of}", options.raw)
+    is_live = node is None and not models[-1].log.ended  # a part is what it was when it was asked for
+    return LogDocument(run, extents, page, f"log{of}", options.raw, is_live)
 
 
 def _nothing(ref: str, run: Run, options: Options, of: str = "") -> Document:

@@ -12,6 +12,7 @@ from tltui.commands import BY_ID, Command, Where
 from tltui.documents.hints import DOES
 from tltui.documents.pages.table import BY_NAME
 from tltui.documents.scope import place_of
+from tltui.documents.titles import in_output
 from tltui.export import proposed_name
 from tltui.finding_commands import Situation
 from tltui.model.ref import Ref, parse_ref
@@ -175,7 +176,12 @@ class BrowserCommands(MainScreen):
         self._open(str(place_of(ref).at("records")))
 
     def action_output(self) -> None:
-        """What the job prints."""
+        """What the job prints; of an artifact that is from there its lines."""
+        artifact = self.current_artifact
+        if artifact is not None and (ref := in_output(self.trace, artifact.owner.process, artifact.record)):
+            self._open(ref)
+            self.document_view.focus()
+            return
         self.attending.show()
 
     def action_processes(self) -> None:

@@ -21,7 +21,7 @@ from tltui.documents.titles import called, part_title
 from tltui.model.artifacts import Artifact, artifact_name, is_artifact
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, Frame, Process, Rank
-from tltui.model.ref import Ref, at_line, parse_ref
+from tltui.model.ref import BadAddress, Ref, at_line, parse_ref
 from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.bytes_document import BytesDocument
@@ -214,9 +214,10 @@ class LogDocument(BytesDocument):
         """The line that a byte of a log is in, from 0; None where the page does not have it."""
         for extent in self._extents.extents:
             if extent.model is model and extent.offset <= offset < extent.offset + extent.size:
-                while not self.advance():
+                place = offset - extent.offset + extent.start
+                while self._index.scanned <= place and not self.advance():
                     pass
-                return self._index.line_of(offset - extent.offset + extent.start)
+                return self._index.line_of(place)
         return None
 
 
@@ -262,13 +263,16 @@ def _titled(owner: Compile) -> str:
 
 
 def log_document(run: Run, ref: Ref, options: Options) -> Document:
-    """What the job printed, of the part that an address names. Raises `BadAddress`."""
+    """What the job printed, of the part that an address names; `@log:0:#7`: all of it, from record 7 of rank 0 on. Raises
+    `BadAddress`."""
     place = place_of(ref)
     node = run.resolve(place)
     if isinstance(node, Artifact):
         node = node.owner
     models = outputs_of(run)
     page = str(place.at(NAME))
+    if ref.n is not None:
+        return _at_record(run, node, ref, models, options)
     if not models:
         return output_document(run, options) if run.found.outputs else _nothing(page, run, options)
     extents = list(_extents(models) if node is None else _extents_of(run, models, node))
@@ -277,6 +281,22 @@ def log_document(run: Run, ref: Ref, options: Options) -> Document:
         return _nothing(page, run, options, of)
     is_live = node is None and not models[-1].log.ended  # a part is what it was when it was asked for
     return LogDocument(run, extents, page, f"log{of}", options.raw, is_live)
+
+
+def _at_record(
+    run: Run, node: Rank | Process | Frame | Compile | None, ref: Ref, models: Sequence[LogModel], options: Options
+) -> Document:
+    """All lines, with the caret on those of record `ref.n` of a process. Raises `BadAddress`."""
+    processes = [node] if isinstance(node, Process) else node.processes if isinstance(node, Rank) else list(run.processes())
+    if len(processes) != 1 or not 1 <= (ref.n or 0) <= len(processes[0].log):
+        raise BadAddress(f"{ref} is no record of one process")
+    log, number = processes[0].log.origin((ref.n or 1) - 1)
+    model = next((model for model in models if model.log is log), None)
+    if model is None:
+        raise BadAddress(f"record {ref.n} is not from what the job printed")
+    document = LogDocument(run, list(_extents(models)), str(ref), NAME, options.raw)
+    document.start = document.line_of(model, log.columns.offset[number]) or 0
+    return document
 
 
 def _nothing(ref: str, run: Run, options: Options, of: str = "") -> Document:

@@ -13,6 +13,11 @@ from tltui.text.resume_names import short
 _BLANKS = re.compile(r"[ \t\n]+")
 
 
+def pid(number: int) -> str:
+    """`pid 8336`; 0: what was opened does not say which process it is of."""
+    return f"pid {number}" if number else "pid not known"
+
+
 def seconds(value: float) -> str:
     """`85 ms`, `1.42 s`, `38.2 s`, `3 min 20 s`, `1 h 05 min`"""
     if not math.isfinite(value):

@@ -129,6 +129,7 @@ def results() -> dict[str, Any]:
     from tltui.analyses.summary import Summary
     from tltui.analyses.timing.results import Timing
     from tltui.analyses.vllm import Vllm
+    from tltui.documents.pages.fusion import FusionReport
     from tltui.documents.pages.guards import CompileGuards, GuardTable
     from tltui.documents.pages.provenance import Coverages
     from tltui.documents.pages.recompiles import Recompiles
@@ -138,8 +139,8 @@ def results() -> dict[str, Any]:
     return {
         "summary": Summary | Study, "problems": Problems, "recompiles": Recompiles, "stacks": Stacks, "shapes": ShapesReport,
         "guards": GuardTable | CompileGuards | tuple[CompileGuards, ...], "caches": CachesReport, "timing": Timing,
-        "provenance": Coverages, "passes": Passes, "absent": Absence, "metrics": RunMetrics | CompileMetrics, "exports": Exports,
-        "vllm": Vllm, "where": WhereReport,
+        "provenance": Coverages, "fusion": FusionReport, "passes": Passes, "absent": Absence,
+        "metrics": RunMetrics | CompileMetrics, "exports": Exports, "vllm": Vllm, "where": WhereReport,
     }  # fmt: skip
 
 

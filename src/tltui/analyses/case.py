@@ -60,19 +60,18 @@ def conflicts(run: Run) -> Iterator[Conflict | None]:
     for apart in run.joining.apart:
         yield Conflict("", str(apart.other.pid), apart.base.log.path, apart.other.log.path, apart.why)
     for merged in run.joining.merged:
-        log = merged.model.log
-        base = merged.members[0].log
         for twins in merged.twins:
-            name = artifact_name(base.kind(twins.base))
+            (member, record), (other, again) = twins.kept, twins.left
+            kept, left = merged.members[member].log, merged.members[other].log
+            name = artifact_name(kept.kind(record))
             if name not in EXACT:
                 continue
             try:
-                same = (base.md5(twins.base) or "").lower() == (twins.log.md5(twins.record) or "").lower()
+                same = (kept.md5(record) or "").lower() == (left.md5(again) or "").lower()
             except OSError:
                 same = True  # what cannot be read is said elsewhere
             if same:
                 yield None
                 continue
-            number = merged.places[0][twins.base]
-            owner = merged.model.owner(number)
-            yield Conflict(f"{owner.ref}:{name}", name, log.path, twins.log.path, "they differ")
+            owner = merged.model.owner(merged.places[member][record])
+            yield Conflict(f"{owner.ref}:{name}", name, kept.path, left.path, "they differ")

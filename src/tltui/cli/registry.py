@@ -43,12 +43,15 @@ COMMANDS: dict[str, Entry] = {
     "show": Entry("print what an address shows: an overview, or an artifact", "show"),
     "source": Entry("what became of a line of source: nodes, kernels, guards, graph breaks, recompiles", "source"),
     "records": Entry("list every record in file order, with time, site and size", "records"),
+    "log": Entry("print what the job printed: TORCH_LOGS text, tracebacks and all else, of all or of a part", "log"),
     "grep": Entry("search every payload, envelope and page", "grep"),
     "diff": Entry("compare two artifacts, compiles, ranks or runs", "diff"),
     "damage": Entry("check every payload and list what is damaged", "damage"),
     "check": Entry("fail when a run has more errors, breaks, recompiles … than allowed (for CI)", "check"),
     "tail": Entry("print what happens while the job runs, a line each", "tail"),
     "extract": Entry("write payloads to files", "extract"),
+    "case": Entry("pack traces, logs and debug directories of a job into one file, on request redacted", "case"),
+    "repro": Entry("write the graph of a compile as a script that runs", "repro"),
     "bundle": Entry("write a small log of some compiles to share, on request redacted", "bundle"),
 }
 

@@ -17,6 +17,7 @@ from tltui.documents.overview.run import run_document
 from tltui.documents.pages.damage import damage_document
 from tltui.documents.pages.grep import BadPattern, Query, grep_document, unsearched_document
 from tltui.documents.pages.listed import pages_document
+from tltui.documents.pages.log import log_document
 from tltui.documents.pages.records import records_document
 from tltui.documents.pages.source import source_document
 from tltui.documents.pages.table import BY_NAME
@@ -106,6 +107,7 @@ PLACES: dict[str, Callable[[Run, Ref, Options], Document]] = {
     "source": source_document,
     "output": lambda run, ref, options: output_document(run, options),
     "records": _records,
+    "log": log_document,
     "record": _record,
     "attempt": _of_compile(lambda run, node, ref, options: attempt_document(run, node, ref.attempt or 0, options)),
     "phase": _of_compile(lambda run, node, ref, options: phase_document(run, node, ref.artifact or "", ref.n, options)),

@@ -93,10 +93,11 @@ class Bundle:
     """The records of some compiles. `pieces` gives the bytes of each file; nothing is written here."""
 
     def __init__(
-        self, run: Run, refs: Sequence[str] = (), redact: bool = False, secrets: Iterable[str] = (), redactor: Redactor | None = None
+        self, run: Run, refs: Sequence[str] = (), redact: bool = False, secrets: Iterable[str] = (),
+        redactor: Redactor | None = None,
     ) -> None:
-        """`secrets`: names of accounts and hosts that are known from elsewhere. `redactor`: one that learned from more than this run's
-        traces. Raises `BadAddress`, OSError."""
+        """`secrets`: names of accounts and hosts that are known from elsewhere. `redactor`: one that learned from more than the
+        traces of the run. Raises `BadAddress`, OSError."""
         self.run = run
         self.compiles = chosen(run, refs)
         self.removed = 0

@@ -30,7 +30,11 @@ class Page(Builder):
         self.width = max(options.width, 30)
         self.ascii = options.ascii
         self.goes_on = options.goes_on
+        self.untold = options.untold
         self._apart = cut.Apart()
+        if self.untold:
+            self.say_untold()
+            self.blank()
 
     def add(self, *pieces: Piece, anchor: str | None = None) -> None:
         """Append one line, functions called in short, with ASCII signs for ours where those are wanted."""
@@ -64,8 +68,16 @@ class Page(Builder):
             self.say(f"{self.goes_on[:1].upper()}{self.goes_on[1:]}{': ' + what if what else '.'}", "", tokens.WARN)
 
     def so_far(self, text: str) -> str:
-        """A statement that something is not there: of a run that goes on it is about the moment."""
-        return f"So far: {text[:1].lower()}{text[1:]}" if self.goes_on else text
+        """A statement that something is not there: of a run that goes on it is about the moment, of what no trace tells of about
+        what was written."""
+        if self.goes_on or self.untold:
+            return f"{'So far' if self.goes_on else 'As far as it is told'}: {text[:1].lower()}{text[1:]}"
+        return text
+
+    def say_untold(self) -> None:
+        """What the inputs cannot tell of this page."""
+        if self.untold:
+            self.say(self.untold, "", tokens.WARN)
 
     def status(self, status: Status | None) -> Piece:
         """The glyph of a status, in its style."""

@@ -65,6 +65,12 @@ class JoinedLog(Log):
         log, number = self.origin(record)
         return log.payload(number)
 
+    def has_payload(self, record: int) -> bool:
+        if self.is_stored(record):
+            return super().has_payload(record)
+        log, number = self.origin(record)
+        return log.has_payload(number)
+
     def md5(self, record: int) -> str | None:
         if self.is_stored(record):
             return super().md5(record)

@@ -7,14 +7,17 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tltui.analyses.case import holdings, is_plain
+from tltui.analyses.job_failures.of_run import own_failures, run_failures
 from tltui.analyses.problems.failures import INTERRUPTED
 from tltui.analyses.ranks.diverging import diverging
 from tltui.analyses.summary import Summary, summarise
+from tltui.analyses.told import untold
 from tltui.analyses.torch_version import version_of
 from tltui.documents import format as fmt
 from tltui.documents.hints import key_hint, key_of, link_hint
 from tltui.documents.page import Page
 from tltui.documents.parts.case import held_words
+from tltui.documents.parts.job_failures import add_ends
 from tltui.documents.parts.ranks import add_ranks, told
 from tltui.documents.parts.summary import (
     add_breaks,
@@ -44,6 +47,8 @@ def run_document(run: Run, options: Options) -> TextDocument:
     page = Page("", run.title, options)
     page.add((fmt.clip_middle(run.title, page.width), tokens.TITLE))
     _head(page, run, summary)
+    page.untold = untold(list(run.processes()), "summary")
+    page.say_untold()
     if not run.is_read:
         share = fmt.percent(min(run.scanned, run.size), run.size)
         what = f"still reading: {share} of {fmt.size_of(run.size)} so far, everything below is preliminary"
@@ -56,7 +61,9 @@ def run_document(run: Run, options: Options) -> TextDocument:
         add_counts(page, summary.tally)
     elif run.finished:
         _no_compiles(page, run)
-    _start(page, run, summary)
+    printed = run_failures(run)
+    add_ends(page, printed)
+    _start(page, run, summary, bool(own_failures(printed)))
     add_ranks(page, summary.diverging)
     add_errors(page, summary)
     add_eager(page, summary)
@@ -163,9 +170,10 @@ ERROR, BREAK, RECOMPILE = (command for command, _ in WALKS)
 WHERE = "app.view_where"
 
 
-def _start(page: Page, run: Run, summary: Summary) -> None:
+def _start(page: Page, run: Run, summary: Summary, has_failed: bool) -> None:
     """One to four things to look at, each for a fact, the worst first."""
-    wrong = _failed(summary) + _stuck(run, summary) + _parted(summary) + _slowed(summary)
+    told = [Hint("@problems", "what the output says of how the job ended", "tltui problems")] if has_failed else []
+    wrong = told + _failed(summary) + _stuck(run, summary) + _parted(summary) + _slowed(summary)
     hints = wrong + _dearest(summary, is_alone=not wrong)
     if not wrong:
         hints = hints or _first(run)
@@ -257,7 +265,7 @@ def _slowed(summary: Summary) -> list[Hint]:
         hints.append(Hint(place.first, what, "tltui problems", BREAK))
     worst = summary.recompiled
     if worst is not None and not worst.limit_hit and (worst.recompiles > 1 or not hints):
-        what = f"{worst.code.shown or 'a frame'} was recompiled {_times(worst.recompiles)}: {fmt.seconds(worst.seconds)}"
+        what = f"{worst.code.shown or 'a frame'} was recompiled {_times(worst.recompiles)}{fmt.took(worst.seconds, ': ')}"
         hints.append(Hint(worst.last, what, "tltui recompiles", RECOMPILE))
     return hints
 

@@ -77,6 +77,8 @@ def _add_without(page: Page, found: Sequence[TrieCompile]) -> None:
     page.heading(page.so_far(f"Without a stack ({fmt.count(len(found))})"))
     if not page.goes_on:
         what = "No dynamo_start was logged for them: so it is where the recompile limit was reached, or the log is cut off."
+        if page.untold:
+            what = "No line tells who called them."
         page.say(what, "  ", tokens.DIM)
     _add_groups(page, _marks(page, found, apart=True), "  ", "  ")
 

@@ -320,9 +320,9 @@ def _share(found: Variation, recompiles: int) -> str:
     if not found.only_cause:
         return f"one of the causes of {of}"
     if len(found.only_cause) == found.count:
-        return f"the only cause named for {of} ({fmt.seconds(found.only_cause_seconds)})"
+        return f"the only cause named for {of}{fmt.took(found.only_cause_seconds, ' (', ')')}"
     which = f"[{found.only_cause[0]}]" if len(found.only_cause) == 1 else f"{fmt.count(len(found.only_cause))} of them"
-    return f"a cause of {of}, the only one of {which} ({fmt.seconds(found.only_cause_seconds)})"
+    return f"a cause of {of}, the only one of {which}{fmt.took(found.only_cause_seconds, ' (', ')')}"
 
 
 def _advice(page: Page, found: Variation) -> str:

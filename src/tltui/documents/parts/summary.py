@@ -178,7 +178,7 @@ def add_recompiled(page: Page, summary: Summary) -> None:
     pieces: list[Piece] = ["most often ", (name, tokens.LINK, worst.frame)]
     if worst.code.file is not None:
         pieces += ["  ", page.place(worst.code.file, worst.code.line)]
-    pieces.append(f"  {fmt.plural(worst.recompiles, 'recompile')}, {fmt.seconds(worst.seconds)}")
+    pieces.append(f"  {fmt.plural(worst.recompiles, 'recompile')}{fmt.took(worst.seconds, ', ')}")
     page.row(pieces)
     if worst.limit_hit:
         page.say(f"The recompile limit was reached. {LIMIT_EAGER if worst.eager else LIMIT_RAISES}", "  ", tokens.WARN)

@@ -48,6 +48,7 @@ class Identity(NamedTuple):
 class TextLog(Log):
     """The records of a text log."""
 
+    told_by = "TORCH_LOGS text"
     is_made = True
 
     def __init__(self, path: str, source: ByteSource, generation: int = 0) -> None:

@@ -39,10 +39,9 @@ class Home:
 class Twins:
     """Two records of which one says what the other says: the second one is left out."""
 
-    base: int
-    """Record of the base."""
-    log: Log
-    record: int
+    kept: tuple[int, int]
+    """Number of the member that has the first one, and its record there."""
+    left: tuple[int, int]
 
 
 @dataclass(slots=True)
@@ -105,12 +104,13 @@ def _key(log: Log, record: int, homes: dict[CompileId, Home]) -> Key:
 def _order(merged: Merged, homes: dict[CompileId, Home]) -> list[tuple[int, int]]:
     """(member, record) of all that is kept, in order."""
     base = merged.members[0]
-    known: dict[Key, list[int]] = defaultdict(list)
+    known: dict[Key, list[tuple[int, int]]] = defaultdict(list)
     for record in records_of(base):
-        known[_key(base.log, record, homes)].append(record)
+        known[_key(base.log, record, homes)].append((0, record))
     behind: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for number, process in enumerate(merged.members[1:], 1):
         log, seen, anchor = process.log, Counter[Key](), -1
+        new: list[tuple[Key, int]] = []
         for record in records_of(process):
             key = _key(log, record, homes)
             twins, place = known[key], seen[key]
@@ -119,10 +119,14 @@ def _order(merged: Merged, homes: dict[CompileId, Home]) -> list[tuple[int, int]
             if home is not None:
                 anchor = home.record
             if place < len(twins):
-                merged.twins.append(Twins(twins[place], log, record))
-                anchor = max(anchor, twins[place]) if home is None else anchor
+                member, twin = twins[place]
+                merged.twins.append(Twins((member, twin), (number, record)))
+                anchor = max(anchor, twin) if home is None and member == 0 else anchor
             else:
                 behind[anchor].append((number, record))
+                new.append((key, record))
+        for key, record in new:
+            known[key].append((number, record))
     order = list(behind[-1])
     for record in records_of(base):
         order.append((0, record))
@@ -175,8 +179,7 @@ def _batch(
         batch.members[context].append(new)
         places[member][record] = new
     for twins in merged.twins:
-        number = next(n for n, log in enumerate(logs) if log is twins.log)
-        places[number][twins.record] = places[0][twins.base]
+        places[twins.left[0]][twins.left[1]] = places[twins.kept[0]][twins.kept[1]]
     batch.kinds = [kind for kind in kinds.all if isinstance(kind, Kind)]
     batch.contexts = [context for context in contexts.all if isinstance(context, Context)]
     _facts(merged, batch, places)

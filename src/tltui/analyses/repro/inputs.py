@@ -1,0 +1,146 @@
+"""What a graph is called with: types as torch prints them → calls that make tensors."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from tltui.analyses.repro.torch_names import DTYPES
+from tltui.analyses.repro.whitelist import Refused, is_device
+
+_TYPE = re.compile(r"^(\w{1,20})\[([^\[\]]*)\](?:\[([^\[\]]*)\])?\s*([a-z]\w*(?::\d+)?)?$")
+_SYMBOL = re.compile(r"^Sym\((.*)\)$")
+SYMBOL_NAME = re.compile(r"(?:s|u|zf|zuf|ps|us)\d{1,9}")
+FUNCTIONS = {"Max": "max", "Min": "min", "Mod": "%", "FloorDiv": "//", "PythonMod": "%", "CleanDiv": "//", "IntTrueDiv": "/"}
+LARGEST = 1 << 40
+COLUMNS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor that a graph takes. Sizes and strides are expressions over symbols, as they may stand in a script."""
+
+    dtype: str
+    """`float32`"""
+    size: tuple[str, ...]
+    stride: tuple[str, ...] | None
+    device: str
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number that a graph takes: an expression over symbols."""
+
+    value: str
+
+
+def read_type(text: str) -> Tensor | Number:
+    """`f32[s77, 16][16, 1]cpu`, `Sym(s77 + 1)`. Raises `Refused`."""
+    text = text.strip()
+    if found := _SYMBOL.match(text):
+        return Number(expression(found[1]))
+    found = _TYPE.match(text)
+    if not found or found[1] not in DTYPES:
+        unknown = f"it takes a {text[:60]!a}, which is no tensor that tltui can make"
+        raise Refused(unknown if text else "it does not say what it takes")
+    device = found[4] or "cpu"
+    if not is_device(device):
+        raise Refused(f"it takes a tensor on {device[:40]!a}, a device that tltui does not know")
+    stride = None if found[3] is None else tuple(expression(each) for each in _split(found[3]))
+    size = tuple(expression(each) for each in _split(found[2]))
+    if stride is not None and len(stride) != len(size):
+        raise Refused(f"it takes a {text[:60]!a}, whose strides do not fit")
+    return Tensor(DTYPES[found[1]], size, stride, device)
+
+
+def _split(text: str) -> list[str]:
+    """Cut at commas outside of brackets."""
+    parts, depth = [""], 0
+    for sign in text:
+        depth += (sign == "(") - (sign == ")")
+        if sign == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return [part.strip() for part in parts if part.strip()]
+
+
+def expression(text: str) -> str:
+    """A size as it may stand in a script: symbols and whole numbers, what torch's sympy prints. Raises `Refused`."""
+    if len(text) > COLUMNS or text.count("(") > 40:
+        raise Refused("it has a size that is too long")
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+        return ast.unparse(_checked(tree, 0))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise Refused(f"it has a size that is no expression: {text[:60]!a}") from None
+
+
+def _checked(node: ast.expr, depth: int) -> ast.expr:
+    if depth > 40:
+        raise Refused("it has a size that is too deep")
+    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and abs(node.value) < LARGEST:
+        return node
+    if isinstance(node, ast.Name) and SYMBOL_NAME.fullmatch(node.id):
+        return node
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.Div, ast.Pow)):
+        node.left, node.right = _checked(node.left, depth + 1), _checked(node.right, depth + 1)
+        if isinstance(node.op, ast.Pow) and not (isinstance(node.right, ast.Constant) and node.right.value in (1, 2, 3, 4)):
+            raise Refused("it has a size with a power")
+        return node
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        node.operand = _checked(node.operand, depth + 1)
+        return node
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords and node.args:
+        return _function(node, node.func.id, [_checked(each, depth + 1) for each in node.args])
+    raise Refused("it has a size that is no whole number")
+
+
+def _function(node: ast.Call, name: str, args: list[ast.expr]) -> ast.expr:
+    means = FUNCTIONS.get(name, "")
+    if means in ("max", "min"):
+        return ast.Call(ast.Name(means, ast.Load()), args, [])
+    if means and len(args) == 2:
+        operator: ast.operator = ast.Mod() if means == "%" else ast.FloorDiv()
+        return ast.BinOp(args[0], operator, args[1])
+    if name in ("ToFloat", "TruncToInt", "FloorToInt") and len(args) == 1:
+        return ast.Call(ast.Name("float" if name == "ToFloat" else "int", ast.Load()), args, [])
+    raise Refused(f"it has a size with {name[:40]!a}")
+
+
+def symbols_in(text: str) -> list[str]:
+    """The symbols of an expression, each once."""
+    return list(dict.fromkeys(SYMBOL_NAME.findall(text)))
+
+
+def value_of(text: str, values: dict[str, int | float]) -> int:
+    """What an expression of `expression` is, for values of its symbols; 0 where it cannot be told."""
+    try:
+        return int(_value(ast.parse(text, mode="eval").body, values))
+    except (ArithmeticError, ValueError, TypeError, KeyError):
+        return 0
+
+
+def _value(node: ast.expr, values: dict[str, int | float]) -> float:
+    if isinstance(node, ast.Constant):
+        return float(node.value) if isinstance(node.value, float) else int(str(node.value))
+    if isinstance(node, ast.Name):
+        return values[node.id]
+    if isinstance(node, ast.UnaryOp):
+        return -_value(node.operand, values)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        found = [_value(each, values) for each in node.args]
+        return {"max": max, "min": min}.get(node.func.id, lambda each: int(each[0]))(found)
+    if isinstance(node, ast.BinOp):
+        left, right = _value(node.left, values), _value(node.right, values)
+        if isinstance(node.op, ast.Add):
+            return left + right
+        if isinstance(node.op, ast.Sub):
+            return left - right
+        if isinstance(node.op, ast.Mult):
+            return left * right
+        if isinstance(node.op, ast.Mod):
+            return left % right
+        return left // right if not isinstance(node.op, ast.Pow) else left ** min(right, 4)
+    raise ValueError

@@ -1,0 +1,202 @@
+"""A graph, and what is known of the compile → the text of a script."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+from tltui.analyses.repro.below import bounds
+from tltui.analyses.repro.facts import ReproFacts
+from tltui.analyses.repro.inputs import SYMBOL_NAME, Number, Tensor, read_type, symbols_in, value_of
+from tltui.analyses.repro.reading import GraphClass, GraphCode
+from tltui.analyses.repro.whitelist import Refused, device_constant
+
+FALLBACK = 8
+"""What a symbol is of which the trace does not tell: not 0, not 1, and most things divide it."""
+POSITIVE = ("var", "sq", "std", "prob")
+"""In the names of what is never negative: variances, the squares that optimizers keep."""
+COLUMNS = 110
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a script is made of."""
+
+    header: tuple[str, ...]
+    """Lines, without the `#`."""
+    code: GraphCode
+    facts: ReproFacts
+    differentiates: bool
+    """Whether the graph is one of those before autograd, so that a backward can be run through it."""
+
+
+def script_of(parts: Parts) -> str:
+    """The script. Raises `Refused`."""
+    code, facts = parts.code, parts.facts
+    whole = code.whole
+    kinds = {name: read_type(kind) for name, kind in whole.parameters.items()}
+    constants = {(graph.name, name): _constant(name, kind) for graph in code.classes for name, kind in graph.constants.items()}
+    symbols = _symbols([*kinds.values(), *constants.values()])
+    known = dict(facts.values)
+    values = {name: known.get(name, FALLBACK) for name in symbols}
+    devices = {each.device for each in (*kinds.values(), *constants.values()) if isinstance(each, Tensor)} | code.devices
+    lines = [*(comment(line) for line in parts.header), ""]
+    lines += _file("script_begin.txt")
+    lines += ["", "", *(f"{device_constant(name)} = place({name!r})" for name in sorted(devices))]
+    sources = dict(facts.sources)
+    lines += [f"{name} = {values[name]!r}" + _said(sources.get(name), name in known) for name in symbols]
+    free = _free_numbers(kinds)
+    lines += _settings(parts, symbols, free)
+    for graph in code.classes:
+        lines += ["", "", *_class(graph, constants, code.comments)]
+    lines += ["", "", *_inputs(parts, kinds, values)]
+    lines += ["", "", *_file("script_end.txt")]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def comment(text: str) -> str:
+    """A text of a trace as a comment: one line, and nothing but ASCII."""
+    plain = "".join(sign if sign.isprintable() else f"\\u{ord(sign):04x}" for sign in text)
+    return f"# {plain[:400].encode('ascii', 'backslashreplace').decode()}".rstrip()
+
+
+def _said(source: str | None, known: bool) -> str:
+    if not known:
+        return "  # the trace does not say what it was"
+    return f"  {comment(source[:100])}" if source else ""
+
+
+def _file(name: str) -> list[str]:
+    return files(__package__).joinpath(name).read_text("ascii").rstrip().split("\n")
+
+
+def _constant(name: str, kind: str) -> Tensor:
+    if not kind:
+        raise Refused(f"it holds the value {name[:60]!a}, which is not in the trace")
+    found = read_type(kind)
+    if not isinstance(found, Tensor):
+        raise Refused(f"it holds the number {name[:60]!a}, which is not in the trace")
+    return found
+
+
+def _symbols(kinds: Sequence[Tensor | Number]) -> list[str]:
+    texts = [text for kind in kinds for text in ((kind.value,) if isinstance(kind, Number) else (*kind.size, *(kind.stride or ())))]
+    return list(dict.fromkeys(name for text in texts for name in symbols_in(text)))
+
+
+def _free_numbers(kinds: dict[str, Tensor | Number]) -> bool:
+    """Whether a number is taken that is no size of a tensor: `dynamic=True` keeps it a symbol."""
+    sizes = {size for kind in kinds.values() if isinstance(kind, Tensor) for size in kind.size}
+    return any(isinstance(kind, Number) and kind.value not in sizes and symbols_in(kind.value) for kind in kinds.values())
+
+
+def _settings(parts: Parts, symbols: list[str], free: bool) -> Iterator[str]:
+    facts = parts.facts
+    yield f"BACKEND = {facts.backend or 'inductor'!r}"
+    yield f"SETTINGS = {dict(facts.switches)!r}"
+    yield f"DYNAMIC = {True if free else None}"
+    yield f"TRAINING = {parts.differentiates and _may_train(parts)}"
+    yield f"EXPECTED = {facts.expected!r}"
+    if parts.code.is_random:
+        yield "# random numbers: Inductor draws its own ones, unless it is told to draw those of eager mode"
+        yield "torch._inductor.config.fallback_random = True"
+    if any("u" in name[:2] for name in symbols) or _asks_for_data(parts.code):
+        yield "torch._dynamo.config.capture_scalar_outputs = True"
+        yield "torch._dynamo.config.capture_dynamic_output_shape_ops = True"
+
+
+def _may_train(parts: Parts) -> bool:
+    facts = parts.facts
+    if facts.has_backward:
+        return True
+    return not facts.backend and any(each.requires_grad for each in facts.tensors)
+
+
+def _asks_for_data(code: GraphCode) -> bool:
+    return any("u" in symbol[:2] for graph in code.classes for kind in graph.types.values() for symbol in symbols_in(kind))
+
+
+def _class(graph: GraphClass, constants: dict[tuple[str, str], Tensor], comments: dict[int, str]) -> Iterator[str]:
+    yield f"class {graph.name}(torch.nn.Module):"
+    if graph.children or graph.constants:
+        yield "    def __init__(self):"
+        yield "        super().__init__()"
+        for attribute, name in graph.children.items():
+            yield f"        self.{attribute} = {name}()"
+        for attribute in graph.constants:
+            made = _made(constants[graph.name, attribute], "")
+            yield f"        self.register_buffer({attribute!r}, Values(False, 2, False).{made})  # its values are not in the trace"
+        yield ""
+    yield f"    def forward({', '.join(('self', *graph.parameters))}):"
+    said, count = "", 0
+    for statement in graph.body:
+        where = _comment_above(comments, getattr(statement, "lineno", 0))
+        if where and where != said:
+            yield f"        {comment(where)}"
+        said = where or said
+        yield f"        {ast.unparse(ast.fix_missing_locations(statement))}"
+        count += 1
+    if not count:
+        yield "        pass"
+
+
+def _comment_above(comments: dict[int, str], line: int) -> str:
+    above = [at for at in comments if at <= line]
+    return comments[max(above)] if above else ""
+
+
+def _inputs(parts: Parts, kinds: dict[str, Tensor | Number], values: dict[str, int | float]) -> Iterator[str]:
+    below = bounds(parts.code.whole, values)
+    trained = _trained(parts, kinds)
+    yield "def inputs(values):"
+    yield '    """What the graph is called with: layouts as in the trace, random values."""'
+    yield "    return ["
+    for name, kind in kinds.items():
+        if isinstance(kind, Number):
+            yield f"        {kind.value},  # {name}"
+            continue
+        more = ", grad=True" if name in trained else ""
+        if kind.dtype.startswith(("int", "uint")) and name in below:
+            more += f", below={below[name]}"
+        if kind.dtype.startswith(("float", "bfloat")) and any(word in name for word in POSITIVE):
+            more += ", positive=True"
+        tensor = parts.facts.tensor(name)
+        strict = tuple(dim for dim in tensor.dynamic if 0 <= dim < len(kind.size)) if tensor is not None else ()
+        dims = strict or tuple(dim for dim, size in enumerate(kind.size) if SYMBOL_NAME.fullmatch(size))
+        if dims:
+            more += f", dynamic={dims!r}" + (", strict=True" if strict else "")
+        yield f"        values.{_made(kind, more)},  # {name}"
+    yield "    ]"
+
+
+def _made(kind: Tensor, more: str) -> str:
+    def row(sizes: tuple[str, ...]) -> str:
+        return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
+
+    stride = None if kind.stride is None else row(kind.stride)
+    return f"tensor(torch.{kind.dtype}, {row(kind.size)}, {stride}, {device_constant(kind.device)}{more})"
+
+
+def _trained(parts: Parts, kinds: dict[str, Tensor | Number]) -> set[str]:
+    """The parameters of the graph that require a gradient; all that can where the trace does not tell of any."""
+    if not parts.differentiates or not _may_train(parts):
+        return set()
+    tensors = {name: kind for name, kind in kinds.items() if isinstance(kind, Tensor)}
+    real = [name for name, kind in tensors.items() if kind.dtype.startswith(("float", "bfloat", "complex"))]
+    found = {name for name in real if (tensor := parts.facts.tensor(name)) is not None and tensor.requires_grad}
+    return found or {name for name in real if "buffers" not in name}
+
+
+def input_bytes(code: GraphCode, facts: ReproFacts) -> int:
+    """How many bytes the inputs take, at eight each."""
+    values = dict(facts.values)
+    total = 0
+    for kind in map(read_type, code.whole.parameters.values()):
+        if isinstance(kind, Tensor):
+            count = 8
+            for size in kind.size:
+                count *= value_of(size, {**dict.fromkeys(symbols_in(size), FALLBACK), **values})
+            total += count
+    return total

@@ -1,0 +1,103 @@
+"""`tltui repro`: the graph of a compile as a script."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tltui.cli.failure import Failure, safe, tell
+from tltui.cli.loading import load, one_ref
+from tltui.cli.parser import Parser, add_force, add_paths, add_refs
+from tltui.cli.printing import message
+
+if TYPE_CHECKING:
+    from tltui.analyses.repro.choosing import Repro
+    from tltui.model.run import Run
+
+EXAMPLES = """\
+The script makes inputs as the trace describes them, compiles the graph, runs it, and compares with eager mode. It is made of a
+stranger's text if the trace is one: read before running. tltui itself runs nothing of a trace.
+
+examples:
+  tltui repro /tmp/tracedir                        of which compiles a script can be made
+  tltui repro /tmp/tracedir 0/1 -o repro.py
+  tltui repro /tmp/tracedir 0/1 --from aot_forward_graph -o -
+  tltui repro /tmp/tracedir 0/1:fx_graph_runnable#2 -o repro.py
+"""
+
+
+def add_arguments(parser: Parser) -> None:
+    """PATH and REF, which graph, and where to."""
+    add_paths(parser)
+    add_refs(parser, "a compile, or one of its graphs (default: list what there is)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="the script to write; - prints it")
+    parser.add_argument("--from", dest="source", metavar="NAME", help="the graph to take (default: the best that will do)")
+    add_force(parser, "replace FILE if it exists")
+
+
+def run(options: argparse.Namespace) -> Iterator[bytes]:
+    """The script, or where it was written, or the list."""
+    found = load(options)
+    ref = one_ref(options)
+    if not ref:
+        if options.output:
+            raise Failure("which compile? REF is meant, for example 0/1; without -o all of them are listed")
+        yield from _listed(found)
+        return
+    if not options.output:
+        raise Failure("where to? -o FILE writes the script, -o - prints it")
+    repro = _repro(found, ref, options.source)
+    if not repro.script:
+        raise Failure(repro.refused)
+    if options.output == "-":
+        yield repro.script.encode("ascii")
+        return
+    _write(Path(options.output).expanduser(), repro.script, options.force)
+    for each in repro.tried:
+        tell(f"not of {each.ref}: {each.why}")
+    yield message(safe(f"{options.output}: a script of {repro.graph}. It comes from a trace: read before running."))
+
+
+def _repro(run: Run, ref: str, source: str | None) -> Repro:
+    from tltui.analyses.repro.choosing import repro_of
+    from tltui.model.artifacts import Artifact
+    from tltui.model.nodes import Compile, Frame
+
+    node = run.resolve(ref)
+    if isinstance(node, Frame) and len(node.compiles) == 1:
+        node = node.compiles[0]
+    if isinstance(node, Artifact):
+        if source is not None and source != node.name:
+            raise Failure(f"{ref} is a graph by itself; --from {source} needs the address of a compile")
+        return repro_of(node.owner, artifact=node)
+    if not isinstance(node, Compile):
+        raise Failure(f"{ref} is no compile; tltui repro without REF lists those that a script can be made of")
+    return repro_of(node, source)
+
+
+def _listed(run: Run) -> Iterator[bytes]:
+    """A line for each compile: what its script would be made of, or why there is none."""
+    from tltui.analyses.repro.choosing import repro_of
+    from tltui.model.walk import in_order
+
+    count = made = 0
+    for compile_ in in_order(run):
+        repro = repro_of(compile_)
+        count += 1
+        made += bool(repro.script)
+        yield message(safe(f"{repro.ref}  a script of {repro.graph.rpartition(':')[2]}" if repro.script else repro.refused))
+    yield message(f"{made} of {count} compiles can be made a script: tltui repro PATH REF -o repro.py")
+
+
+def _write(target: Path, script: str, force: bool) -> None:
+    from tltui.text.atomic import replacing
+
+    try:
+        with replacing(target, force=force) as file:
+            file.write(script.encode("ascii"))
+    except FileExistsError as error:
+        raise Failure(f"{error.filename}: {error.strerror}; --force writes it there") from None
+    except OSError as error:
+        raise Failure(f"{error.filename or target}: {error.strerror}") from None

@@ -148,6 +148,13 @@ def run_failures(run: Run) -> tuple[RunFailure, ...]:
     return tuple(told)
 
 
+def told_first(run: Run) -> tuple[RunFailure, ...]:
+    """Those that no trace tells of: what it says of a failed compile is not said again. Who died first is told all the same."""
+    found = run_failures(run)
+    failed = {str(own.ref) for own in run.compiles() if own.facts.failed and own.facts.traced} if found else set()
+    return tuple(item for item in found if item.is_first or item.compile not in failed)
+
+
 def traceback_of(run: Run, failure: RunFailure) -> Traceback | None:
     """The traceback that a failure was told by."""
     logs = [model.log for model in outputs_of(run) if model.log.path == failure.log]

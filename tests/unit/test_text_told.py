@@ -113,6 +113,9 @@ def test_a_failed_compile_is_probably_the_last_one_without_an_end() -> None:
     (failure,) = run_failures(run)
     assert (failure.compile, failure.is_compile) == ("1/0", True)
     assert "[1/0] probably" in said(run, "")
+    statuses = {str(own.ref): own.status for own in run.compiles() if own.is_compile}
+    assert statuses == {"0/0": Status.SEEN, "1/0": Status.ERROR}
+    assert said(run, "1/0").startswith("✗ failed, as a traceback in the output says")
     assert "BackendCompilerFailed" in said(run, "1/0")
     assert "BackendCompilerFailed" not in said(run, "0/0")
 

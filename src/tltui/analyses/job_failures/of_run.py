@@ -12,20 +12,14 @@ from tltui.analyses.job_failures.found import Printed, PrintedReader, job_failur
 from tltui.analyses.job_failures.lines import TextLine
 from tltui.analyses.job_failures.tracebacks import Traceback
 from tltui.analyses.told import TEXT
+from tltui.model.failed_in_text import OTHER_TEXT, unfinished_before
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
-from tltui.trace.batch import Kind
 from tltui.trace.files import Gone
 from tltui.trace.log import Log
 
-OTHER_TEXT = Kind("text", "")
-"""Lines of an output that are no log records."""
 BLOCK = 1 << 20
-LOOKED_BACK = 4096
-"""Records before a traceback among which its compile is looked for."""
-FINISHED = frozenset(("dynamo_cpp_guards_str",))
-"""Torch writes them at the end of a compile."""
 
 
 @dataclass(slots=True)
@@ -171,17 +165,6 @@ def probable_compile(run: Run, model: LogModel, traceback: Traceback) -> Compile
     end. The text does not say."""
     if not traceback.is_compile:
         return None
-    log = model.log
-    at = bisect_left(log.columns.offset, traceback.offset)
-    for record in range(at - 1, max(at - LOOKED_BACK, 0) - 1, -1):
-        context = log.context(record)
-        if context.frame is None or (traceback.pid is not None and context.pid != traceback.pid):
-            continue
-        if traceback.rank is not None and context.rank is not None and context.rank != traceback.rank:
-            continue
-        owner = model.owner(record)
-        if owner is None or any(log.kind(own).name in FINISHED for own in owner.records):
-            return None
-        home, _ = run.joining.home(model, record)
-        return home
-    return None
+    record = bisect_left(model.log.columns.offset, traceback.offset)
+    owner = unfinished_before(model.log, model.owner, record, traceback.pid, traceback.rank)
+    return None if owner is None else run.joining.home(model, owner.records[0])[0]

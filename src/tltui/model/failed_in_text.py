@@ -53,6 +53,7 @@ def failed_in(log: Log, owner_of: Callable[[int], C], batch: Batch) -> Iterator[
 
 
 def _says_so(log: Log, record: int) -> bool:
+    log, record = log.origin(record)  # of several outputs joined the one that it is in
     columns = log.columns
     size = columns.size[record]
     begin = max(size - READ, 0)

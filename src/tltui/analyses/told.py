@@ -128,9 +128,9 @@ def untold(processes: Sequence[Process], view: str) -> str:
         name = title if title == TITLES[TEXT] else title[:1].lower() + title[1:]
         title = f"{len(of)} of {len(processes)} {are} known from {name} alone, which"
     said = []
-    if not has_text and not needs.in_debug_dir:
-        said.append(f"{title} {needs.lacks or f'has no {needs.shows}'}: {HOW}.")
-    elif needs.lacks:
+    if not has_text and needs.shows and not needs.in_debug_dir:
+        said.append(f"{title} does not have {needs.shows}: {HOW}.")
+    elif needs.lacks and (has_text or not needs.in_debug_dir or view == "summary"):
         said.append(f"{title} {needs.lacks}: {HOW}.")
     if has_text and needs.shows and not heard(of) & set(needs.logs):
         names = ",".join(needs.logs)

@@ -79,7 +79,7 @@ INDUCTOR: tuple[Kind, ...] = section(
             "ir_pre_fusion",
             "ir",
             "IR before fusion",
-            "Every operation as a loop nest of its own: what it reads and writes. The page of fusion makes sense of it.",
+            "Every operation as a loop nest of its own: what it reads and writes. See the page of fusion.",
             per_unit=True,
         ),
         Row(

@@ -13,6 +13,7 @@ from test_schemas import fits, view_data
 from text_runs import directory, text_run
 from viewed import lead_somewhere, opened, page, text
 
+from tltui.analyses.compare.passes import beside, has_beside
 from tltui.analyses.fusion.calls import calls_of
 from tltui.analyses.fusion.fusion import fusion_of_compile
 from tltui.analyses.fusion.reasons import KNOWN, told
@@ -21,6 +22,7 @@ from tltui.analyses.fusion.sizes import sizes_of
 from tltui.analyses.provenance.provenance import provenance_of
 from tltui.analyses.provenance.result import PY
 from tltui.analyses.torch_version import version_of
+from tltui.documents.compare.artifacts import diff_ref
 from tltui.model.artifacts import artifacts_of
 from tltui.model.follow import open_run
 from tltui.model.run import Run
@@ -204,6 +206,16 @@ def test_sizes(said: str, read: str) -> None:
 def test_every_page_of_this_can_be_narrow_and_in_ascii() -> None:
     for width in (40, 200):
         assert text(page(run_of(TRAIN), "@fusion", width, ascii_=True)).isascii()
+
+
+def test_ir_before_fusion_stands_beside_that_after_it() -> None:
+    compile_ = next(c for c in run_of(MLP).compiles() if str(c.ref) == "0/0")
+    own = {str(artifact.ref): artifact for artifact in artifacts_of(compile_)}
+    for n in (1, 2):
+        before, after = own[f"0/0:ir_pre_fusion#{n}"], own[f"0/0:ir_post_fusion#{n}"]
+        assert has_beside(before) and beside(before) == after and beside(after) == before
+    said = text(page(run_of(MLP), diff_ref("0/0:ir_pre_fusion#1", "0/0:ir_post_fusion#1")))
+    assert "op0_op1_op2_op3_op4: OuterLoopFusedSchedulerNode" in said
 
 
 def test_the_ir_is_a_document_with_sections() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import lzma
 import os
 import shutil
 import socket
@@ -11,7 +12,13 @@ from pathlib import Path
 
 import pytest
 from real import TRACES
+from viewed import lead_somewhere, page, targets, text
 
+from tltui.analyses.compare.node_changes import RETARGETED
+from tltui.analyses.compare.pairing import artifact_pairs
+from tltui.analyses.compare.passes import beside, passes_of, run_steps
+from tltui.analyses.provenance.provenance import provenance_of
+from tltui.documents.pages.table import VIEWS
 from tltui.inputs.debug_dir.joining import How, Joined, TraceCode, UnitCode, join
 from tltui.inputs.debug_dir.layout import MOST, layout_of
 from tltui.inputs.debug_dir.log import DebugLog
@@ -308,6 +315,81 @@ def test_edited_code_is_joined_by_order() -> None:
     assert join(units, codes) == {"y": Joined("b", 2, How.CODE), "x": Joined("a", 1, How.ORDER)}
 
 
+# pages
+
+
+@pytest.mark.parametrize("name", ["errors", "cache_hit"])
+def test_a_process_without_a_unit_says_why(name: str) -> None:
+    run = opened(INPUTS / name / "torch_compile_debug")
+    assert "Nothing was compiled here (cache hits)" in text(page(run, ""))
+    assert "TORCHINDUCTOR_FORCE_DISABLE_CACHES=1" in text(page(run, "@summary"))
+    assert "debug_log" in text(page(run, "none"))
+
+
+def test_a_process_that_left_nothing_at_all(tmp_path: Path) -> None:
+    (tmp_path / MLP.name / "torchdynamo").mkdir(parents=True)
+    (tmp_path / MLP.name / "torchdynamo" / "debug.log").touch()
+    assert "Nothing was compiled here (cache hits)" in text(page(opened(tmp_path), ""))
+
+
+@pytest.mark.parametrize("view", [view.name for view in VIEWS])
+def test_every_page_lives_with_units(view: str) -> None:
+    run = opened(MLP)
+    for ref in (f"@{view}", f"@{view}:+{UNITS[0]}"):
+        lead_somewhere(run, page(run, ref))
+
+
+def test_a_unit_has_an_overview_that_leads_to_its_files() -> None:
+    run = opened(MLP)
+    overview = page(run, f"+{UNITS[0]}")
+    assert {f"+{UNITS[0]}:{name}" for name in FILES} <= targets(overview)
+    lead_somewhere(run, overview)
+
+
+def test_passes_compare_the_readable_with_the_transformed_graph() -> None:
+    run = opened(MLP)
+    forward, backward = (run_steps(passes_of(unit(run, name))).units[0].steps for name in UNITS[:2])
+    assert [(step.name, step.before, step.unchanged) for step in forward] == [
+        ("fx_graph_readable", None, False), ("fx_graph_transformed", "fx_graph_readable", True),
+    ]  # fmt: skip
+    change = backward[1].change
+    assert change is not None and (change.left, change.right, change.count(RETARGETED)) == (45, 45, 2)
+    graphs = {artifact.name: artifact for artifact in artifacts_of(unit(run, UNITS[0]))}
+    readable, transformed = graphs["fx_graph_readable"], graphs["fx_graph_transformed"]
+    assert beside(readable) == transformed and beside(transformed) == readable
+    assert beside(graphs["ir_pre_fusion"]) is None
+
+
+def test_provenance_of_a_unit_reads_a_mapping_without_a_version() -> None:
+    run = opened(MLP)
+    coverages = [provenance_of(unit(run, name)).units[0].coverage for name in UNITS]
+    assert [(own.kernels_mapped, own.kernels) for own in coverages] == [(5, 5), (2, 7), (5, 5), (7, 7)]
+    assert (coverages[0].nodes_mapped, coverages[0].nodes) == (24, 24)
+    panes = {pane.kind: pane for pane in provenance_of(unit(run, UNITS[0])).units[0].panes}
+    assert panes["post"].ref == f"+{UNITS[0]}:fx_graph_transformed" and panes["pre"].why == "only a trace has the pre-grad graph"
+
+
+def test_two_units_are_compared_file_by_file() -> None:
+    run = opened(MLP)
+    rows = artifact_pairs(unit(run, UNITS[0]), unit(run, UNITS[1]))
+    both = [pair.left.name for pair in rows if pair.left is not None and pair.right is not None]
+    assert both == FILES[:-1]
+
+
+def test_units_beside_their_trace_are_its_compiles(tmp_path: Path) -> None:
+    trace = next((INPUTS / "mlp" / "trace").iterdir())
+    (tmp_path / "trace.log").write_bytes(lzma.decompress(trace.read_bytes()))
+    shutil.copytree(MLP, tmp_path / MLP.name)
+    run = opened(tmp_path)
+    process = only(run)
+    assert process.origins == {"trace", "debug_dir"} and not units_of(process)
+    for address, number in (("0/0", 2), ("0/1", 2)):
+        compile_ = run.resolve(address)
+        assert isinstance(compile_, Compile) and compile_.status is Status.OK
+        names = [artifact.name for artifact in artifacts_of(compile_)]
+        assert names.count("ir_pre_fusion") == names.count("inductor_output_code") == number
+
+
 def test_a_damaged_mapping_is_a_document(tmp_path: Path) -> None:
     copy = tmp_path / "model__0_forward_1.0"
     shutil.copytree(FORWARD, copy)
@@ -316,4 +398,5 @@ def test_a_damaged_mapping_is_a_document(tmp_path: Path) -> None:
     assert "version" not in mapping
     (copy / name).write_text("{")
     run = opened(copy)
-    assert run.resolve(f"+{copy.name}:{name.removesuffix('.json')}") is not None
+    assert "{" in text(page(run, f"+{copy.name}:{name.removesuffix('.json')}"))
+    lead_somewhere(run, page(run, f"@provenance:+{copy.name}"))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import lzma
 import os
 import re
 import shutil
 from pathlib import Path
 
 import pytest
+from jobs import INPUTS, unpacked
 
-from real import TRACES
 from tltui.analyses.case import conflicts, holdings
 from tltui.documents.build import build
 from tltui.documents.pages.grep import Query, hits
@@ -21,25 +20,10 @@ from tltui.model.run import Run
 from tltui.sources.discover import discover
 from tltui.text.document import Options
 
-INPUTS = TRACES / "inputs"
-JOBS = ["breaks", "cache_hit", "crash", "dyn", "errors", "killed", "levels", "logs_out", "mlp", "recompiles", "tty_pty", "tty_stdout"]
+JOBS = [
+    "breaks", "cache_hit", "crash", "dyn", "errors", "killed", "levels", "logs_out", "mlp", "recompiles", "tty_pty", "tty_stdout",
+]  # fmt: skip
 TEXT, DEBUG = "TORCH_LOGS text", "torch_compile_debug"
-
-
-def unpacked(name: str, into: Path) -> Path:
-    """A job's inputs as it left them: not compressed."""
-    top = into / name
-    for path in sorted((INPUTS / name).rglob("*")):
-        place = top / path.relative_to(INPUTS / name)
-        if path.is_dir():
-            place.mkdir(parents=True, exist_ok=True)
-        elif path.suffix == ".xz":
-            place.with_suffix("").parent.mkdir(parents=True, exist_ok=True)
-            place.with_suffix("").write_bytes(lzma.decompress(path.read_bytes()))
-        else:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, place)
-    return top
 
 
 def opened(*paths: Path) -> Run:
@@ -129,7 +113,7 @@ def test_a_compile_that_only_the_text_tells_of_is_seen(tmp_path: Path) -> None:
     os.utime(log, (0, 0))
     case = opened(job)
     statuses = {str(c.ref): str(c.status) for c in case.compiles() if c.status is not None}
-    assert list(statuses) == ["0/0", "0/1", "0/2", "0/3", "0/4"]
+    assert list(statuses) == ["0/0", "0/1", "0/2", "0/3", "0/4"], "units of the debug directory go by the code in the text"
     assert statuses["0/0"] == "ok"
     assert statuses["0/4"] == "seen"
 

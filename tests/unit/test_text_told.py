@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import lzma
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,14 +15,18 @@ from tltui.analyses.problems.gates import gates, needing_a_trace, parse_limits
 from tltui.documents.build import build
 from tltui.documents.pages.log import LogDocument
 from tltui.documents.pages.table import VIEWS
+from tltui.documents.titles import in_output
+from tltui.model.artifacts import Artifact
+from tltui.model.follow import Follower, open_run
 from tltui.model.ref import parse_ref, split_line
 from tltui.model.run import Run
 from tltui.model.status import Status
+from tltui.sources.discover import Found, FoundLog, discover
 from tltui.text.document import Document, Options
 
 RUNS = {
     "ranks": ("ranks_merged/stderr.txt.xz",),
-    "crash": ("crash/stderr.txt",),
+    "crash": ("crash/stderr.txt.xz",),
     "recompiles": ("recompiles/stderr.txt.xz",),
     "breaks": ("breaks/stderr.txt.xz",),
     "recorded": ("other/torchrun_recorded.txt",),
@@ -107,6 +113,9 @@ def test_a_failed_compile_is_probably_the_last_one_without_an_end() -> None:
     (failure,) = run_failures(run)
     assert (failure.compile, failure.is_compile) == ("1/0", True)
     assert "[1/0] probably" in said(run, "")
+    statuses = {str(own.ref): own.status for own in run.compiles() if own.is_compile}
+    assert statuses == {"0/0": Status.SEEN, "1/0": Status.ERROR}
+    assert said(run, "1/0").startswith("✗ failed, as a traceback in the output says")
     assert "BackendCompilerFailed" in said(run, "1/0")
     assert "BackendCompilerFailed" not in said(run, "0/0")
 
@@ -141,7 +150,7 @@ def test_the_log_has_every_line_as_it_was_written() -> None:
 
 
 def test_colours_and_carriage_returns_are_not_shown_unless_raw() -> None:
-    for name in ("tty_pty/stderr.txt.xz", "tty_stdout/stderr.txt.xz"):
+    for name in ("tty_pty/terminal.txt.xz", "tty_stdout/stderr.txt.xz"):
         run = text_run(name)
         assert not any("␛" in line or "␍" in line for line in page(run, "@log").text())
         raw = build(run, "@log", Options(raw=True))
@@ -200,7 +209,7 @@ def test_sections_are_compiles_and_failures() -> None:
 
 
 def test_several_outputs_stand_one_below_the_other() -> None:
-    run = text_run("crash/stderr.txt", "breaks/stderr.txt.xz")
+    run = text_run("crash/stderr.txt.xz", "breaks/stderr.txt.xz")
     heads = [line for line in page(run, "@log").text() if line.startswith("==> ")]
     assert len(heads) == 2
 
@@ -217,7 +226,65 @@ def test_what_was_read_of_an_output_is_not_read_again(tmp_path: Path) -> None:
     whole = unpacked("ranks_merged/stderr.txt.xz").read_bytes()
     log = text_run(*RUNS["ranks"]).models[0].log
     assert printed_of(log) is printed_of(log)
-    assert [item.said for item in printed_of(log).tracebacks][0] == "RuntimeError: rank 1 gives up"
+    assert printed_of(log).tracebacks[0].said == "RuntimeError: rank 1 gives up"
     cut = tmp_path / "cut.txt"
     cut.write_bytes(whole[: whole.index(b"[rank1]: RuntimeError")])
     assert printed_of(text_run(cut).models[0].log).tracebacks[0].said == ""
+
+
+def test_an_artifact_knows_its_lines() -> None:
+    run = text_run(*RUNS["ranks"])
+    node = run.resolve("1:1/1:recompile_reasons")
+    assert isinstance(node, Artifact)
+    ref = in_output(run, node.owner.process, node.record)
+    document = page(run, ref)
+    assert isinstance(document, LogDocument)
+    assert "[__recompiles] Recompiling function" in document.line(document.start).text
+    assert ref in {link.target for n in range(6) for link in page(run, f"@record:{ref.partition(':')[2]}").line(n).links}
+
+
+def test_the_log_goes_on_while_the_job_prints(tmp_path: Path) -> None:
+    whole = unpacked("ranks_merged/stderr.txt.xz").read_bytes()
+    file = tmp_path / "job.err"
+    file.write_bytes(whole[:50_000])
+    run = Run(Found((str(file),), (FoundLog(str(file), 50_000, None, "", 0.0, 0.0, form="text"),), ()))
+    with file.open("ab") as job:
+        follower = Follower(run)
+        for event in follower.read(1 << 20):
+            run.take(event)
+        document = page(run, "@log")
+        assert isinstance(document, LogDocument) and document.is_live and not document.look()
+        before = list(document.text())
+        job.write(whole[50_000:])
+        job.flush()
+        for event in follower.look():
+            run.take(event)
+    assert document.look() and document.advance()
+    after = list(document.text())
+    assert after[: len(before) - 1] == before[:-1] and len(after) == whole.count(b"\n")
+    assert run_failures(run)[0].is_first
+
+
+def test_a_debug_directory_alone_has_its_own_words() -> None:
+    run = open_run(discover([str(unpacked("mlp/torch_compile_debug"))]))
+    assert said(run, "@guards").startswith("A torch_compile_debug directory does not have guards: record a trace with ")
+    assert "What is there: summary provenance fusion passes" in said(run, "@timing")
+    assert "A torch_compile_debug directory has no times, and does not tell what became of a compile" in joined(run, "")
+    for view in VIEWS:
+        assert not WRONG.search(said(run, f"@{view.name}")), view.name
+        assert "TORCH_LOGS text" not in said(run, f"@{view.name}"), view.name
+
+
+def test_what_a_trace_says_of_a_failure_is_not_said_again(tmp_path: Path) -> None:
+    (trace,) = unpacked("crash/trace").glob("*.xz")
+    (tmp_path / trace.stem).write_bytes(lzma.decompress(trace.read_bytes()))
+    (tmp_path / "job.err").write_bytes(unpacked("crash/stderr.txt.xz").read_bytes())
+    found = discover([str(tmp_path / trace.stem)])
+    text = FoundLog(str(tmp_path / "job.err"), 1, None, "", 0.0, 0.0, form="text", is_final=True)
+    run = open_run(replace(found, logs=(*found.logs, text), is_over=True))
+    assert [item.compile for item in run_failures(run)] == ["1/0"]
+    for ref in ("", "@problems", "1/0"):
+        assert "probably" not in said(run, ref)
+    assert gates(run, parse_limits("error")).limits[0].value == 1
+    for view in VIEWS:
+        assert "TORCH_LOGS text has" not in said(run, f"@{view.name}"), view.name

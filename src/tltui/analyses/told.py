@@ -52,6 +52,9 @@ NEEDS: dict[str, Needs] = {
         "has no mapping from kernels to nodes", ("aot_graphs", "post_grad_graphs", "output_code"), "graphs and code",
         in_debug_dir=True,
     ),
+    "fusion": Needs(
+        "", ("fusion", "ir_pre_fusion", "ir_post_fusion"), "what was fused, and why not more", in_debug_dir=True,
+    ),
     "passes": Needs("", GRAPHS, "the graph after each step", in_debug_dir=True),
     "fusion": Needs("", ("ir_pre_fusion", "ir_post_fusion", "fusion"), "what was fused, and why not more", in_debug_dir=True),
     "absent": Needs("does not tell which artifacts a compile should have"),
@@ -76,6 +79,9 @@ EVIDENCE: dict[str, frozenset[str]] = {
         "create_symbol", "create_unbacked_symbol", "guard_added_fast", "symbolic_shape_specialization",
         "torch.fx.experimental.symbolic_shapes", "torch/fx/experimental/symbolic_shapes",
     )),
+    "fusion": frozenset(("fusion",)),
+    "ir_pre_fusion": frozenset(("ir_pre_fusion",)),
+    "ir_post_fusion": frozenset(("ir_post_fusion",)),
     "+dynamo": frozenset(("dynamo_start",)),
     **{name: frozenset((name,)) for name in ("ir_pre_fusion", "ir_post_fusion", "fusion")},
 }  # fmt: skip
@@ -122,9 +128,9 @@ def untold(processes: Sequence[Process], view: str) -> str:
         name = title if title == TITLES[TEXT] else title[:1].lower() + title[1:]
         title = f"{len(of)} of {len(processes)} {are} known from {name} alone, which"
     said = []
-    if not has_text and not needs.in_debug_dir:
-        said.append(f"{title} {needs.lacks or f'has no {needs.shows}'}: {HOW}.")
-    elif needs.lacks:
+    if not has_text and needs.shows and not needs.in_debug_dir:
+        said.append(f"{title} does not have {needs.shows}: {HOW}.")
+    elif needs.lacks and (has_text or not needs.in_debug_dir or view == "summary"):
         said.append(f"{title} {needs.lacks}: {HOW}.")
     if has_text and needs.shows and not heard(of) & set(needs.logs):
         names = ",".join(needs.logs)

@@ -13,6 +13,11 @@ from tltui.text.resume_names import short
 _BLANKS = re.compile(r"[ \t\n]+")
 
 
+def pid(number: int) -> str:
+    """`pid 8336`; 0: what was opened does not say which process it is of."""
+    return f"pid {number}" if number else "pid not known"
+
+
 def took(value: float, before: str = " in ", behind: str = "") -> str:
     """` in 3.2 s`; '' where no time is known."""
     return f"{before}{seconds(value)}{behind}" if value else ""

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 
 from tltui.model.epochs import Epochs, begins_again
+from tltui.model.failed_in_text import failed_in
 from tltui.model.nodes import Compile, Frame, Process, frame_key
 from tltui.model.parts import Parts
 from tltui.model.ref import CompileId
@@ -77,6 +78,10 @@ class LogModel:
             self._define(pid, number, text)
         if log.ended != was_ended:
             touched.update((id(owner), owner) for owner in self._unfinished())
+        for owner in failed_in(log, self.owner, batch) if self.form == "text" else ():
+            if not owner.is_told_failed:
+                owner.is_told_failed = True
+                touched[id(owner)] = owner
         self._count(touched)
         return list(touched.values())
 
@@ -90,7 +95,7 @@ class LogModel:
         events: list[tuple[int, int, Context | Started | Metrics | Named | int | None]] = []
         first = len(self._owners)
         at = batch.first + len(batch.columns)
-        for number in range(first + len(batch.contexts) - 1, first - 1, -1):  # in their order, none behind the records of a later one
+        for number in range(first + len(batch.contexts) - 1, first - 1, -1):  # none comes behind the records of a later one
             at = min(at, batch.members[number][0]) if number in batch.members else at
             events.append((at, number - first - len(batch.contexts), batch.contexts[number - first]))
         facts.update((started.record, started) for started in batch.started)

@@ -14,6 +14,7 @@ from tltui.documents.parts.stacks import add_called_from
 from tltui.documents.parts.summary import TOLD, at_least, standing
 from tltui.documents.parts.words import GIVEN_UP, INTERRUPTED, LIMIT_EAGER, LIMIT_RAISES, NO_BREAKS, NO_RECOMPILES, SKIPS, UNSURE
 from tltui.documents.titles import called
+from tltui.inputs.table import DEBUG_DIR
 from tltui.model.nodes import Compile
 from tltui.model.outcome import SOFT, error_name
 from tltui.model.ref import NO_ID
@@ -188,6 +189,9 @@ def _no_compile(page: Page, node: Compile) -> None:
     count = fmt.plural(len(node.records), "record")
     if node.id == NO_ID:
         page.add((f"{'·'} {count} without a compile id", tokens.STRONG))
+        if node.process.origins == {DEBUG_DIR}:
+            page.say("Files of the process, not of one graph.", "  ", tokens.DIM)
+            return
         page.say(
             "Written outside of any compile: torch.export and AOTInductor have no ids, and neither have the threads "
             "that compile kernels, the string table and the torch version.", "  ", tokens.DIM,

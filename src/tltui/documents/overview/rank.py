@@ -46,7 +46,7 @@ def rank_document(run: Run, node: Rank, options: Options) -> TextDocument:
 def process_document(run: Run, node: Process, options: Options) -> TextDocument:
     """The overview of one process."""
     summary = summarise([node])
-    title = f"{process_title(node)}, pid {node.pid}"
+    title = f"{process_title(node)}, {fmt.pid(node.pid)}"
     page = Page(str(node.ref), title, options)
     page.add((title, tokens.TITLE))
     _head(page, run, summary, [node])
@@ -108,7 +108,7 @@ def _processes(page: Page, node: Rank) -> None:
         tally = process.tally
         state = ", ".join(f"{tally.counted(s)} {TABLE[s].words}" for s in (Status.ERROR, Status.EAGER) if tally.counted(s))
         rows.append([
-            (ref.rstrip(":"), tokens.LINK, ref), f"pid {process.pid}", fmt.plural(tally.compiles, "compile"),
+            (ref.rstrip(":"), tokens.LINK, ref), fmt.pid(process.pid), fmt.plural(tally.compiles, "compile"),
             (fmt.took(tally.seconds, ""), tokens.NUMBER), (state, tokens.ERROR),
             (process.launch, tokens.DIM), (fmt.when(process.started * 1e6) if process.is_dated else "", tokens.DIM),
             (fmt.file_name(process.log.path), tokens.DIM),
@@ -119,7 +119,7 @@ def _processes(page: Page, node: Rank) -> None:
 def _facts(page: Page, process: Process) -> None:
     """Where it comes from: what a bug report needs."""
     page.heading("Where")
-    page.labelled("pid", str(process.pid))
+    page.labelled("pid", str(process.pid) if process.pid else "not known")
     if process.launch:
         page.labelled("launch", process.launch)
     if process.is_dated:

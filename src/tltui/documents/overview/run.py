@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tltui.analyses.case import holdings, is_plain
-from tltui.analyses.job_failures.of_run import own_failures, run_failures
+from tltui.analyses.job_failures.of_run import own_failures, told_first
 from tltui.analyses.problems.failures import INTERRUPTED
 from tltui.analyses.ranks.diverging import diverging
 from tltui.analyses.summary import Summary, summarise
@@ -30,6 +30,8 @@ from tltui.documents.parts.summary import (
     add_unfinished,
     standing,
 )  # fmt: skip
+from tltui.inputs.table import DEBUG_DIR
+from tltui.model.expected import FRESH
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
 from tltui.model.status import Status
@@ -61,7 +63,7 @@ def run_document(run: Run, options: Options) -> TextDocument:
         add_counts(page, summary.tally)
     elif run.finished:
         _no_compiles(page, run)
-    printed = run_failures(run)
+    printed = told_first(run)
     add_ends(page, printed)
     _start(page, run, summary, bool(own_failures(printed)))
     add_ranks(page, summary.diverging)
@@ -130,17 +132,27 @@ def _no_records(page: Page, run: Run) -> None:
                  key_hint(page.options, "app.output"))  # fmt: skip
 
 
+NO_UNITS = (
+    f"Nothing was compiled here (cache hits): Inductor lowered no graph, and left no directory of one. With {FRESH} all is "
+    "compiled anew. What fails before Inductor leaves none either."
+)
+
+
 def _no_compiles(page: Page, run: Run) -> None:
     records = sum(process.records for process in run.processes())
-    if not records:
+    if run.models and all(model.form == DEBUG_DIR for model in run.models):
+        page.blank()
+        page.say(NO_UNITS)
+    elif not records:
         page.say("There are no records.", "", tokens.WARN)
         return
-    page.blank()
-    count = fmt.plural(records, "record")
-    page.say(
-        f"No compile of a Python frame is in this trace. Its {count} have no compile id, as torch.export and "
-        "AOTInductor write them."
-    )
+    else:
+        page.blank()
+        count = fmt.plural(records, "record")
+        page.say(
+            f"No compile of a Python frame is in this trace. Its {count} have no compile id, as torch.export and "
+            "AOTInductor write them."
+        )
     for process in list(run.processes())[:RANKS_NAMED]:
         for compile_ in process.ordered():
             ref = str(compile_.ref)

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from tltui.analyses.fusion.fusion import fusion_of_compile, has_fusion, tells_of_fusion
 from tltui.analyses.fusion.result import CompileFusion, FusionSums, UnitFusion, sums_of
+from tltui.analyses.torch_version import version_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
-from tltui.documents.parts.fusion import add_unit, sums_pieces
+from tltui.documents.parts.fusion import add_unit, calls_said, reasons_said
 from tltui.documents.scope import Scope
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
@@ -49,7 +50,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         for number, compile_ in enumerate(_asked(scope)):
             if number % AT_ONCE == 0 or found:
                 yield
-            own = fusion_of_compile(compile_)
+            own = fusion_of_compile(compile_, version_of(compile_.process))
             if own.units:
                 found.append(own)
         report = FusionReport(1, str(scope.ref), sums_of(tuple(unit for own in found for unit in own.units)), tuple(found))
@@ -72,7 +73,8 @@ def _page(page: Page, scope: Scope, report: FusionReport) -> Generator[None, Non
     if not units:
         _nothing(page, scope)
         return
-    page.row(sums_pieces(report.sums, units), "")
+    page.say(calls_said(report.sums), "", tokens.STRONG)
+    page.row(reasons_said(report.sums, units), "")
     _missing(page, units)
     for number, own in enumerate(report.compiles):
         if number < FULL:
@@ -80,8 +82,10 @@ def _page(page: Page, scope: Scope, report: FusionReport) -> Generator[None, Non
         else:
             if number == FULL:
                 page.heading("Further compiles, by their sums")
-            page.row([(f"[{own.ref}]", tokens.LINK, f"@fusion:{own.ref}"), " ", (sanitize(own.function or ""), tokens.FUNCTION), "  ",
-                      *sums_pieces(sums_of(own.units), own.units)])  # fmt: skip
+            name = (sanitize(own.function or ""), tokens.FUNCTION)
+            sums = sums_of(own.units)
+            page.row([(f"[{own.ref}]", tokens.LINK, f"@fusion:{own.ref}"), " ", name, f"  {calls_said(sums)}"])
+            page.row(reasons_said(sums, own.units), "    ")
         yield
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tltui.analyses.records import Reader
-from tltui.documents.format import plural
+from tltui.documents.format import pid, plural
 from tltui.documents.names import Names
 from tltui.documents.pages.listed import pages
 from tltui.documents.tree.outline import NameOf, compile_node, label, own_name
@@ -91,7 +91,7 @@ class _Rows:
         return Place(str(rank.ref), _joined(str(rank.ref), rank.title, plural(rank.tally.compiles, "compile")))
 
     def process(self, process: Process) -> Place:
-        said = _joined(f"process {process.number}", f"pid {process.pid}", plural(process.tally.compiles, "compile"))
+        said = _joined(f"process {process.number}", pid(process.pid), plural(process.tally.compiles, "compile"))
         return Place(str(process.ref), _joined(str(process.ref), said))
 
     def frame(self, frame: Frame) -> Place:

@@ -249,8 +249,8 @@ class OutlineRows:
         self.rows[place + 1 : place + 1] = below
 
     def keep_in_sight(self, compile_: Compile) -> None:
-        """When a second compile makes a frame of this one, the frame is open."""
-        if len(compile_.frame.compiles) == 1:
+        """When a second compile makes a frame of this one, the frame is open. What stands for itself never gets a second one."""
+        if len(compile_.frame.compiles) == 1 and compile_.frame.key != compile_.id:
             self.open.add(frame_key_of(compile_))
 
     def collapse(self, place: int) -> None:

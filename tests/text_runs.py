@@ -8,17 +8,12 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from tltui.inputs.form import Form
-from tltui.inputs.table import FORMS
-from tltui.inputs.text.log import TextLog
-from tltui.inputs.text.scan import TextScanner
 from tltui.model.follow import open_run
 from tltui.model.run import Run
 from tltui.sources.discover import Found, FoundLog
-from tltui.trace.files import FileBytes
 
-INPUTS = Path(__file__).parent.parent / "traces" / "inputs"
-FORMS.setdefault("text", Form("text", "TORCH_LOGS text", FileBytes, TextScanner, TextLog))
+INPUTS = Path(__file__).parent / "traces" / "inputs"
+
 
 
 @cache
@@ -37,11 +32,16 @@ def unpacked(name: str) -> Path:
     return target
 
 
-def text_run(*paths: str | Path) -> Run:
-    """A run of outputs, that have ended."""
+def found_text(*paths: str | Path, is_over: bool = True) -> Found:
+    """Outputs of a job."""
     logs = []
     for path in paths:
         file = unpacked(path) if isinstance(path, str) else path
         state = os.stat(file)
-        logs.append(FoundLog(str(file), state.st_size, None, "", state.st_mtime, state.st_mtime, form="text", is_final=True))
-    return open_run(Found(tuple(log.path for log in logs), tuple(logs), (), is_over=True))
+        logs.append(FoundLog(str(file), state.st_size, None, "", state.st_mtime, state.st_mtime, form="text", is_final=is_over))
+    return Found(tuple(log.path for log in logs), tuple(logs), (), is_over=is_over)
+
+
+def text_run(*paths: str | Path) -> Run:
+    """A run of outputs that have ended, read to their end."""
+    return open_run(found_text(*paths))

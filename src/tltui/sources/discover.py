@@ -364,6 +364,7 @@ def not_a_log(head: bytes) -> str:
         return "a tar archive: unpack it first"
     if _RECORD.search(head) or (len(head) < SNIFF and _CUT.fullmatch(head)):
         return ""
+    head = head.lstrip(b"\x00")
     if head[:64].count(0) > 16:
         return UTF_16 if not head[:64:2].strip(b"\x00") or not head[1:64:2].strip(b"\x00") else OTHER
     return OTHER

@@ -152,6 +152,7 @@ def documents() -> dict[str, Any]:
     from tltui.documents.bundle import BundleResult
     from tltui.documents.pages.damage import DamageReport
     from tltui.documents.pages.grep import GrepResult
+    from tltui.documents.pages.log import OutputReport
     from tltui.documents.pages.records import Records
     from tltui.documents.shown import ShownArtifact
     from tltui.documents.tail import TailLine
@@ -160,7 +161,7 @@ def documents() -> dict[str, Any]:
     return {
         "ls": Listing, "records": Records, "source": SourceLine, "grep": GrepResult, "diff": DiffResult | CompareResult,
         "damage": DamageReport, "check": Gates, "bundle": BundleResult, "show": ShownArtifact,
-        "tail": TailLine,
+        "tail": TailLine, "log": OutputReport,
     }  # fmt: skip
 
 
@@ -192,7 +193,7 @@ def _shown_pages(schemas: Schemas, views: list[str]) -> list[dict[str, Any]]:
     from tltui.documents.pages.listed import Page
 
     head: dict[str, Any] = {"schema": {"const": 1}, "ref": schemas.of(str), "title": schemas.of(str)}
-    own = [{"$ref": f"{name}.json"} for name in ("records", "source", "grep", "diff", "damage")]
+    own = [{"$ref": f"{name}.json"} for name in ("records", "source", "grep", "diff", "damage", "log")]
     pages = [{"$ref": f"{name}.json#/$defs/result"} for name in views] + own + [schemas.of(tuple[Page, ...])]
     return [_record(head | {"text": schemas.of(str)}), _record(head | {"result": {"anyOf": pages}})]
 

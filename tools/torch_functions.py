@@ -28,6 +28,7 @@ DENIED = frozenset(_DENIED.split())
 def collected() -> dict[str, set[str]]:
     """Section → the names that the installed torch has."""
     import torch
+    import torch._inductor.inductor_prims
     import torch.nn.functional as nn_functional
 
     def plain(names: object) -> set[str]:

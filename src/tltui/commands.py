@@ -94,7 +94,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("app.records", (), "page: records", "Every record of what is selected, in file order, as in the log.", E_),
     Command("app.damage", (), "page: damage", "What is damaged in the logs, and which files were not opened.", E_),
     Command("app.output", ("O",), "output of the job",
-            "What the job printed that tltui run --view started, while it prints on.", E_, "output"),
+            "What the job printed, while it prints on; of an artifact that is from there its lines.", E_, "output"),
     Command("app.all_views", ("0",), "all pages", "A list of all pages about the run.", E_),
     Command("app.go_to", ("o",), "go to",
             "Go to a compile or an artifact by typing a part of its name or its address.", E_, "go to"),

@@ -13,14 +13,18 @@ from tltui.analyses.problems.gates import gates, needing_a_trace, parse_limits
 from tltui.documents.build import build
 from tltui.documents.pages.log import LogDocument
 from tltui.documents.pages.table import VIEWS
+from tltui.documents.titles import in_output
+from tltui.model.artifacts import Artifact
+from tltui.model.follow import Follower
 from tltui.model.ref import parse_ref, split_line
 from tltui.model.run import Run
 from tltui.model.status import Status
+from tltui.sources.discover import Found, FoundLog
 from tltui.text.document import Document, Options
 
 RUNS = {
     "ranks": ("ranks_merged/stderr.txt.xz",),
-    "crash": ("crash/stderr.txt",),
+    "crash": ("crash/stderr.txt.xz",),
     "recompiles": ("recompiles/stderr.txt.xz",),
     "breaks": ("breaks/stderr.txt.xz",),
     "recorded": ("other/torchrun_recorded.txt",),
@@ -141,7 +145,7 @@ def test_the_log_has_every_line_as_it_was_written() -> None:
 
 
 def test_colours_and_carriage_returns_are_not_shown_unless_raw() -> None:
-    for name in ("tty_pty/stderr.txt.xz", "tty_stdout/stderr.txt.xz"):
+    for name in ("tty_pty/terminal.txt.xz", "tty_stdout/stderr.txt.xz"):
         run = text_run(name)
         assert not any("␛" in line or "␍" in line for line in page(run, "@log").text())
         raw = build(run, "@log", Options(raw=True))
@@ -200,7 +204,7 @@ def test_sections_are_compiles_and_failures() -> None:
 
 
 def test_several_outputs_stand_one_below_the_other() -> None:
-    run = text_run("crash/stderr.txt", "breaks/stderr.txt.xz")
+    run = text_run("crash/stderr.txt.xz", "breaks/stderr.txt.xz")
     heads = [line for line in page(run, "@log").text() if line.startswith("==> ")]
     assert len(heads) == 2
 
@@ -217,7 +221,40 @@ def test_what_was_read_of_an_output_is_not_read_again(tmp_path: Path) -> None:
     whole = unpacked("ranks_merged/stderr.txt.xz").read_bytes()
     log = text_run(*RUNS["ranks"]).models[0].log
     assert printed_of(log) is printed_of(log)
-    assert [item.said for item in printed_of(log).tracebacks][0] == "RuntimeError: rank 1 gives up"
+    assert printed_of(log).tracebacks[0].said == "RuntimeError: rank 1 gives up"
     cut = tmp_path / "cut.txt"
     cut.write_bytes(whole[: whole.index(b"[rank1]: RuntimeError")])
     assert printed_of(text_run(cut).models[0].log).tracebacks[0].said == ""
+
+
+def test_an_artifact_knows_its_lines() -> None:
+    run = text_run(*RUNS["ranks"])
+    node = run.resolve("1:1/1:recompile_reasons")
+    assert isinstance(node, Artifact)
+    ref = in_output(run, node.owner.process, node.record)
+    document = page(run, ref)
+    assert isinstance(document, LogDocument)
+    assert "[__recompiles] Recompiling function" in document.line(document.start).text
+    assert ref in {link.target for n in range(6) for link in page(run, f"@record:{ref.partition(':')[2]}").line(n).links}
+
+
+def test_the_log_goes_on_while_the_job_prints(tmp_path: Path) -> None:
+    whole = unpacked("ranks_merged/stderr.txt.xz").read_bytes()
+    file = tmp_path / "job.err"
+    file.write_bytes(whole[:50_000])
+    run = Run(Found((str(file),), (FoundLog(str(file), 50_000, None, "", 0.0, 0.0, form="text"),), ()))
+    with file.open("ab") as job:
+        follower = Follower(run)
+        for event in follower.read(1 << 20):
+            run.take(event)
+        document = page(run, "@log")
+        assert isinstance(document, LogDocument) and document.is_live and not document.look()
+        before = list(document.text())
+        job.write(whole[50_000:])
+        job.flush()
+        for event in follower.look():
+            run.take(event)
+    assert document.look() and document.advance()
+    after = list(document.text())
+    assert after[: len(before) - 1] == before[:-1] and len(after) == whole.count(b"\n")
+    assert run_failures(run)[0].is_first

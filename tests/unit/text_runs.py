@@ -8,17 +8,12 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from tltui.inputs.form import Form
-from tltui.inputs.table import FORMS
-from tltui.inputs.text.log import TextLog
-from tltui.inputs.text.scan import TextScanner
 from tltui.model.follow import open_run
 from tltui.model.run import Run
 from tltui.sources.discover import Found, FoundLog
-from tltui.trace.files import FileBytes
 
 INPUTS = Path(__file__).parent.parent / "traces" / "inputs"
-FORMS.setdefault("text", Form("text", "TORCH_LOGS text", FileBytes, TextScanner, TextLog))
+
 
 
 @cache

@@ -122,16 +122,17 @@ def _json(value: object) -> bytes:
         return json.dumps(value, indent=2, default=repr).encode("utf-8", "backslashreplace")
 
 
-def record_document(log: Log, record: int, ref: Ref, options: Options, whose: str = "") -> Document:
-    """Envelope and payload of one record: what people open `raw.jsonl` for. `whose`: rank and process, where there are several."""
+def record_document(log: Log, record: int, ref: Ref, options: Options, whose: str = "", output: str = "") -> Document:
+    """Envelope and payload of one record: what people open `raw.jsonl` for. `whose`: rank and process, where there are several;
+    `output`: the address of its lines, where it is from what the job printed."""
     lead = f"{whose} · " if whose else ""
     try:
-        return _record(log, record, ref, options, lead)
+        return _record(log, record, ref, options, lead, output)
     except Gone as gone:
         return gone_document(str(ref), f"{lead}record {record + 1}", gone, options)
 
 
-def _record(log: Log, record: int, ref: Ref, options: Options, lead: str) -> Document:
+def _record(log: Log, record: int, ref: Ref, options: Options, lead: str, output: str) -> Document:
     kind, context = log.kind(record), log.context(record)
     name = kind.name or kind.event
     head = Builder(str(ref), f"{lead}record {record + 1} · {name}")
@@ -141,7 +142,7 @@ def _record(log: Log, record: int, ref: Ref, options: Options, lead: str) -> Doc
         head.add(("site     ", tokens.LABEL), f"{prefix.path}:{prefix.line}")
         head.add(("process  ", tokens.LABEL), f"pid {prefix.pid}")
     path, offset = log.place(record)
-    head.add(("place    ", tokens.LABEL), f"byte {offset:,} of {path}")
+    head.add(("place    ", tokens.LABEL), (f"byte {offset:,} of {path}", tokens.LINK if output else "", output))
     head.add(("kind     ", tokens.LABEL), kind_of(*kind).help)
     for damage in log.damage:
         if damage.record == record:

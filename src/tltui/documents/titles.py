@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from tltui.model.nodes import Compile, Frame, Process, Rank
+from tltui.model.ref import Ref
+from tltui.model.run import Run
 
 
 def called(node: Compile | Frame) -> str:
@@ -35,3 +37,11 @@ def part_title(node: Compile | Frame | Process | Rank | None) -> str:
     if isinstance(node, (Compile, Frame)):
         return called(node)
     return process_title(node) if isinstance(node, Process) else "" if node is None else node.title
+
+
+def in_output(run: Run, process: Process, record: int) -> str:
+    """The address of the lines of a record in what the job printed; '' for one that is from elsewhere."""
+    log, _ = process.log.origin(record)
+    if not any(model.form == "text" and model.log is log for model in run.models):
+        return ""
+    return str(Ref(process.ref.rank, process.number, view="log", n=record + 1))

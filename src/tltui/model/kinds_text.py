@@ -83,14 +83,14 @@ INDUCTOR: tuple[Kind, ...] = section(
         ),
         Row(
             "ir_pre_fusion",
-            "text",
+            "ir",
             "IR before fusion",
             "Every operation as a loop nest of its own: what it reads and writes. See the page of fusion.",
             per_unit=True,
         ),
         Row(
             "ir_post_fusion",
-            "text",
+            "ir",
             "IR after fusion",
             "The same operations as they were put together: each block becomes a kernel, or a part of one.",
             per_unit=True,

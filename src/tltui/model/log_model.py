@@ -90,7 +90,7 @@ class LogModel:
         events: list[tuple[int, int, Context | Started | Metrics | Named | int | None]] = []
         first = len(self._owners)
         at = batch.first + len(batch.columns)
-        for number in range(first + len(batch.contexts) - 1, first - 1, -1):  # in their order, none behind the records of a later one
+        for number in range(first + len(batch.contexts) - 1, first - 1, -1):  # none comes behind the records of a later one
             at = min(at, batch.members[number][0]) if number in batch.members else at
             events.append((at, number - first - len(batch.contexts), batch.contexts[number - first]))
         facts.update((started.record, started) for started in batch.started)

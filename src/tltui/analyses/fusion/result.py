@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 ARGUMENTS = "arguments"
 ORIGINS = "origins"
+PART = "part"
 UNKNOWN = ""
 
 
@@ -50,8 +51,9 @@ class SchedulerNode:
     kernels: tuple[str, ...]
     """Keys of the kernels that compute it; of several that are possible all of them, see `kernel_from`."""
     kernel_from: str
-    """`arguments`: it writes an argument of the kernel. `origins`: the kernel is the only one that computes its origins. '' where
-    that is not known, also where `kernels` are several of which one is right."""
+    """`arguments`: it writes an argument of the kernel. `origins`: the kernel is the only one that computes its origins. `part`:
+    it takes one of several outputs of another node. '' where that is not known, also where `kernels` are several of which one is
+    right."""
     line: int
     """Its line in the IR after fusion."""
 
@@ -79,7 +81,12 @@ class NotFused:
     """Two nodes that were not fused."""
 
     first: str
+    """Its name at that time: of what was fused by then those of all its operations."""
     second: str
+    first_node: str
+    """The node that it is in after all fusion, '' where that is not known. Where both are in the same one, a later round fused
+    them."""
+    second_node: str
     values: str
     """What the reason says of them beyond its sentence."""
     times: int
@@ -88,6 +95,11 @@ class NotFused:
     second_origins: tuple[Origin, ...]
     first_source: tuple[SourceLine, ...]
     second_source: tuple[SourceLine, ...]
+
+    @property
+    def is_fused_later(self) -> bool:
+        """Whether a later round fused them."""
+        return bool(self.first_node) and self.first_node == self.second_node
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +196,8 @@ class ReasonCount:
 
     reason: str
     pairs: int
+    later: int
+    """Pairs among them that a later round fused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,14 +216,14 @@ class FusionSums:
 
 def sums_of(units: tuple[UnitFusion, ...]) -> FusionSums:
     """The sums over some units. Operations and nodes are counted where they are known."""
-    reasons: dict[str, int] = {}
+    found: dict[str, list[NotFused]] = {}
     for unit in units:
         for reason in unit.reasons:
-            reasons[reason.reason] = reasons.get(reason.reason, 0) + len(reason.pairs)
-    ordered = sorted(reasons.items(), key=lambda item: -item[1])
+            found.setdefault(reason.reason, []).extend(reason.pairs)
+    counts = (ReasonCount(reason, len(pairs), sum(pair.is_fused_later for pair in pairs)) for reason, pairs in found.items())
+    reasons = tuple(sorted(counts, key=lambda count: -count.pairs))
     generated = sum(unit.generated for unit in units)
     return FusionSums(
         len(units), sum(unit.ops for unit in units), sum(len(unit.nodes) for unit in units), generated,
-        sum(len(unit.kernels) for unit in units) - generated, sum(count for _, count in ordered),
-        tuple(ReasonCount(*item) for item in ordered),
+        sum(len(unit.kernels) for unit in units) - generated, sum(count.pairs for count in reasons), reasons,
     )  # fmt: skip

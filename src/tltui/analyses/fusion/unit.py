@@ -10,6 +10,7 @@ from tltui.analyses.fusion.reasons import told
 from tltui.analyses.fusion.result import (
     ARGUMENTS,
     ORIGINS,
+    PART,
     UNKNOWN,
     BufferUse,
     FusedKernel,
@@ -88,7 +89,7 @@ def fusion_of(texts: UnitTexts) -> UnitFusion:
     ops = len({op for node in texts.pre for op in node.operations}) if texts.pre is not None else run.announced if run else 0
     return UnitFusion(
         texts.unit, ops or sum(len(node.operations) for node in nodes), nodes, _kernels(known, calls, nodes),
-        _reasons(run, known), tuple(Timed(m.first, m.second, m.is_fused, m.factor) for m in run.measured) if run else (),
+        _reasons(run, known, nodes), tuple(Timed(m.first, m.second, m.is_fused, m.factor) for m in run.measured) if run else (),
         _buffers(texts, nodes), len(run.rounds) if run else 0, texts.post is not None, run is not None,
         run is not None and run.is_complete, agrees, texts.pre_ref, texts.post_ref,
         own.panes[PY].ref if own is not None else "", own.panes[POST].ref if own is not None else "",
@@ -121,6 +122,7 @@ def _nodes(texts: UnitTexts, known: _Known, calls: tuple[KernelCall, ...]) -> tu
         before = {name: node for node in texts.pre or () for name in node.operations}
         for node in texts.post:
             found.append(_of_ir(node, known, calls, writers, before))
+        found = _outputs_taken_apart(texts.post, found)
     elif texts.run is not None:
         kinds = {candidate.name: candidate.kind for candidate in texts.run.candidates}
         for group in texts.run.groups():
@@ -152,13 +154,26 @@ def _of_ir(
     if not kernels or (len(kernels) > 1 and not node.kind.startswith(("Foreach", "Combo"))):
         by_origins, way = _by_origins(origins, calls, kernels)
         kernels, how = (by_origins, way) if by_origins else (kernels, UNKNOWN)
-    does = dict.fromkeys([node.kernel] if node.kernel else [known.does.get(op) or _what(part) for op, part in zip(operations, own, strict=True)])
+    told = [known.does.get(op) or _what(part) for op, part in zip(operations, own, strict=True)]
+    does = dict.fromkeys([node.kernel] if node.kernel else told)
     sizes = dict.fromkeys(size for part in own if (size := sizes_of(part.sizes or part.iteration)))
     device = next((part.device for part in (node, *own) if part.device), "")
     return SchedulerNode(
         node.name, node.kind, operations, ", ".join(filter(None, does)), tuple(sizes), device, writes, reads, origins,
         known.source_of(origins, operations), kernels, how, node.first + 1,
     )  # fmt: skip
+
+
+def _outputs_taken_apart(ir: Sequence[IrNode], nodes: list[SchedulerNode]) -> list[SchedulerNode]:
+    """What only takes one of several outputs of a node has that node's kernel."""
+    writer = {name: node for node in nodes for name in node.writes}
+    found = []
+    for text, node in zip(ir, nodes, strict=True):
+        of = next((writer[name] for name in node.reads if name in writer), None) if text.what == "MultiOutput" else None
+        if of is not None and not node.kernel_from:
+            node = replace(node, kernels=of.kernels, kernel_from=PART if of.kernel_from else UNKNOWN)
+        found.append(node)
+    return found
 
 
 def _what(node: IrNode) -> str:
@@ -223,8 +238,9 @@ def _line(place: str) -> SourceLine:
     return SourceLine(file, int(line) if line.isdigit() else 0, "")
 
 
-def _reasons(run: FusionRun | None, known: _Known) -> tuple[Reason, ...]:
+def _reasons(run: FusionRun | None, known: _Known, nodes: tuple[SchedulerNode, ...]) -> tuple[Reason, ...]:
     """What was refused, by reason. Two nodes have one reason once, though every round says it again."""
+    ends = {op: node.name for node in nodes for op in node.operations}
     found: dict[str, list[NotFused]] = {}
     says: dict[str, tuple[str, str]] = {}
     for refusal in run.refused if run is not None else ():
@@ -233,7 +249,8 @@ def _reasons(run: FusionRun | None, known: _Known) -> tuple[Reason, ...]:
         sides = [(known.of(ops), ops) for ops in (members_of(refusal.first), members_of(refusal.second))]
         (first, _), (second, _) = sides
         found.setdefault(own.template, []).append(NotFused(
-            refusal.first, refusal.second, own.values, refusal.times, first, second,
+            refusal.first, refusal.second, ends.get(members_of(refusal.first)[0], ""), ends.get(members_of(refusal.second)[0], ""),
+            own.values, refusal.times, first, second,
             *(known.source_of(origins, ops) for origins, ops in sides),
         ))  # fmt: skip
     reasons = (Reason(template, *says[template], tuple(pairs)) for template, pairs in found.items())

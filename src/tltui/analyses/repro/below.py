@@ -22,7 +22,8 @@ _SAME = (
 SAME = frozenset(_SAME.split())
 """What gives the same numbers, in another shape or type. `cumsum` gives larger ones, and small ones then do."""
 BY_DIM = {
-    "gather": (1, 2), "index_select": (1, 2), "index_add": (1, 2), "index_add_": (1, 2), "index_copy": (1, 2), "index_copy_": (1, 2),
+    "gather": (1, 2), "index_select": (1, 2), "index_add": (1, 2), "index_add_": (1, 2), "index_copy": (1, 2),
+    "index_copy_": (1, 2),
     "index_fill": (1, 2), "index_fill_": (1, 2), "index_reduce": (1, 2), "index_reduce_": (1, 2), "scatter": (1, 2),
     "scatter_": (1, 2), "scatter_add": (1, 2), "scatter_add_": (1, 2), "scatter_reduce": (1, 2), "scatter_reduce_": (1, 2),
     "take_along_dim": (2, 1),
@@ -47,7 +48,12 @@ class _Bounds:
     """The bounds of the values, while the statements are gone through from the last one on."""
 
     def __init__(self, graph: GraphClass, values: dict[str, int | float]) -> None:
-        self.types = graph.types
+        self.types = dict(graph.types)
+        for statement in graph.body:  # `l_x_ = L_x_` says no type
+            if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name):
+                for target in statement.targets:
+                    if isinstance(target, ast.Name):
+                        self.types.setdefault(target.id, self.types.get(statement.value.id, ""))
         self.values = values
         self.below: dict[str, int] = {}
 
@@ -88,7 +94,8 @@ class _Bounds:
                 self._arithmetic(name.strip("_").title(), args[0], args[1], below)
 
     def _arithmetic(self, operator: str, left: ast.expr, right: ast.expr, below: int) -> None:
-        number = next((int(each.value) for each in (left, right) if isinstance(each, ast.Constant) and isinstance(each.value, int)), None)
+        constants = (each.value for each in (left, right) if isinstance(each, ast.Constant))
+        number = next((int(value) for value in constants if isinstance(value, int)), None)
         if operator == "Add":
             below = below // 2 if number is None else below - number
         elif operator in ("Mult", "Mul"):

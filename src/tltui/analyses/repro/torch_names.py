@@ -46,8 +46,8 @@ REGIONS = frozenset(_REGIONS.split())
 
 _OPERATOR = (
     "abs add and_ concat contains eq floordiv ge getitem gt iadd iand ifloordiv ilshift imatmul imod imul index inv invert ior "
-    "ipow irshift is_ is_not isub itruediv ixor le lshift lt matmul mod mul ne neg not_ or_ pos pow rshift setitem sub truediv truth "
-    "xor"
+    "ipow irshift is_ is_not isub itruediv ixor le lshift lt matmul mod mul ne neg not_ or_ pos pow rshift setitem sub truediv "
+    "truth xor"
 )
 OPERATOR = frozenset(_OPERATOR.split())
 _MATH = (

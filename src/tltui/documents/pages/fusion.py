@@ -12,7 +12,7 @@ from tltui.analyses.fusion.fusion import fusion_of_compile, has_fusion, tells_of
 from tltui.analyses.fusion.result import CompileFusion, FusionSums, UnitFusion, sums_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
-from tltui.documents.parts.fusion import add_unit, sums_pieces
+from tltui.documents.parts.fusion import add_unit, calls_said, reasons_said
 from tltui.documents.scope import Scope
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
@@ -72,7 +72,8 @@ def _page(page: Page, scope: Scope, report: FusionReport) -> Generator[None, Non
     if not units:
         _nothing(page, scope)
         return
-    page.row(sums_pieces(report.sums, units), "")
+    page.say(calls_said(report.sums), "", tokens.STRONG)
+    page.row(reasons_said(report.sums, units), "")
     _missing(page, units)
     for number, own in enumerate(report.compiles):
         if number < FULL:
@@ -80,8 +81,10 @@ def _page(page: Page, scope: Scope, report: FusionReport) -> Generator[None, Non
         else:
             if number == FULL:
                 page.heading("Further compiles, by their sums")
-            page.row([(f"[{own.ref}]", tokens.LINK, f"@fusion:{own.ref}"), " ", (sanitize(own.function or ""), tokens.FUNCTION), "  ",
-                      *sums_pieces(sums_of(own.units), own.units)])  # fmt: skip
+            name = (sanitize(own.function or ""), tokens.FUNCTION)
+            sums = sums_of(own.units)
+            page.row([(f"[{own.ref}]", tokens.LINK, f"@fusion:{own.ref}"), " ", name, f"  {calls_said(sums)}"])
+            page.row(reasons_said(sums, own.units), "    ")
         yield
 
 

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tltui.analyses.job_failures.of_run import OTHER_TEXT, outputs_of, printed_of
+from tltui.analyses.job_failures.of_run import OTHER_TEXT, RunFailure, outputs_of, printed_of, run_failures
 from tltui.analyses.records import address
 from tltui.documents import format as fmt
 from tltui.documents.output import output_document
@@ -21,13 +21,14 @@ from tltui.documents.titles import called, part_title
 from tltui.model.artifacts import Artifact, artifact_name, is_artifact
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, Frame, Process, Rank
-from tltui.model.ref import Ref, at_line
+from tltui.model.ref import BadAddress, Ref, at_line, parse_ref
 from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.bytes_document import BytesDocument
 from tltui.text.document import Document, Line, Link, Options, Section, Span
 from tltui.text.line_index import LineIndex
 from tltui.text.links import links
+from tltui.text.lru import Lru
 from tltui.text.payload import ByteSource, MemoryBytes, Payload
 from tltui.text.sanitize import sanitize
 from tltui.text.terminal_lines import TerminalLines
@@ -44,6 +45,29 @@ _RAISED = re.compile(
     r"^.{0,80}?(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Failed|Unsupported|Interrupt|Exit|Hit|Exceeded)(?::|$)"
 )
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):|^\S*Fatal Python error: |ChildFailedError")
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One output, for JSON."""
+
+    file: str
+    bytes: int
+    records: int
+    """Records of torch's loggers."""
+    others: int
+    """Runs of other lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputReport:
+    """What a job printed, of a run or of a part of it."""
+
+    schema: int
+    ref: str
+    outputs: tuple[Output, ...]
+    failures: tuple[RunFailure, ...]
+    """What they tell of the end of the job, all of it, the first failure first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +90,10 @@ class Extents:
     def __init__(self, extents: Sequence[Extent]) -> None:
         self.extents = extents
         self._starts = [extent.start for extent in extents]
+
+    def grow(self, size: int) -> None:
+        """The last piece has so many bytes now."""
+        self.extents = [*self.extents[:-1], replace(self.extents[-1], size=size)]
 
     def size(self) -> int:
         return self.extents[-1].start + self.extents[-1].size if self.extents else 0
@@ -91,14 +119,29 @@ class Extents:
 class LogDocument(BytesDocument):
     """The lines of outputs. `extents` are joined as they come; each ends with a line."""
 
-    def __init__(self, run: Run, extents: Sequence[Extent], ref: str, title: str, raw: bool = False) -> None:
+    def __init__(self, run: Run, extents: Sequence[Extent], ref: str, title: str, raw: bool = False, is_live: bool = False) -> None:
         self._run = run
         self._is_raw = raw
+        self.is_live = is_live
         self._extents = Extents(extents)
         super().__init__(Payload(self._extents, 0, self._extents.size()), "text", ref=ref, title=title)
 
     def _indexed(self, payload: Payload) -> LineIndex:
         return TerminalLines(payload, self._is_raw)
+
+    def look(self) -> bool:
+        """Take over what was scanned since. True when there are more bytes; `advance` finds the lines."""
+        last = self._extents.extents[-1]
+        if not self.is_live or last.model is None or last.model.log.scanned == last.size:
+            return False
+        with self._lock:
+            assert isinstance(self._index, TerminalLines)
+            self._lines = Lru(8 << 20)  # the last one may go on
+            self._extents.grow(last.model.log.scanned)
+            self._index.grow(self._extents.size())
+            self.payload, self.complete, self._sections = self._index.payload, self._index.complete, None
+            self.version += 1
+        return True
 
     def _read(self, n: int) -> Line:
         line = super()._read(n)
@@ -162,14 +205,27 @@ class LogDocument(BytesDocument):
                 behind = last
                 yield Section(first, last, 0, title)
 
+    def data(self) -> object | None:
+        models = {id(extent.model): extent.model for extent in self._extents.extents if extent.model is not None}
+        outputs = tuple(_output(model) for model in models.values())
+        return OutputReport(1, str(place_of(parse_ref(self.ref))), outputs, run_failures(self._run))
+
     def line_of(self, model: LogModel, offset: int) -> int | None:
         """The line that a byte of a log is in, from 0; None where the page does not have it."""
         for extent in self._extents.extents:
             if extent.model is model and extent.offset <= offset < extent.offset + extent.size:
-                while not self.advance():
+                place = offset - extent.offset + extent.start
+                while self._index.scanned <= place and not self.advance():
                     pass
-                return self._index.line_of(offset - extent.offset + extent.start)
+                return self._index.line_of(place)
         return None
+
+
+def _output(model: LogModel) -> Output:
+    log = model.log
+    others = {number for number, kind in enumerate(log.kinds) if kind == OTHER_TEXT}
+    count = sum(number in others for number in log.columns.kind)
+    return Output(log.path, log.scanned, len(log) - count, count)
 
 
 def _record_at(model: LogModel, offset: int, pid: int) -> int | None:
@@ -207,20 +263,40 @@ def _titled(owner: Compile) -> str:
 
 
 def log_document(run: Run, ref: Ref, options: Options) -> Document:
-    """What the job printed, of the part that an address names. Raises `BadAddress`."""
+    """What the job printed, of the part that an address names; `@log:0:#7`: all of it, from record 7 of rank 0 on. Raises
+    `BadAddress`."""
     place = place_of(ref)
     node = run.resolve(place)
     if isinstance(node, Artifact):
         node = node.owner
     models = outputs_of(run)
     page = str(place.at(NAME))
+    if ref.n is not None:
+        return _at_record(run, node, ref, models, options)
     if not models:
         return output_document(run, options) if run.found.outputs else _nothing(page, run, options)
     extents = list(_extents(models) if node is None else _extents_of(run, models, node))
     of = "" if node is None else f" of {part_title(node)}"
     if not extents:
         return _nothing(page, run, options, of)
-    return LogDocument(run, extents, page, f"log{of}", options.raw)
+    is_live = node is None and not models[-1].log.ended  # a part is what it was when it was asked for
+    return LogDocument(run, extents, page, f"log{of}", options.raw, is_live)
+
+
+def _at_record(
+    run: Run, node: Rank | Process | Frame | Compile | None, ref: Ref, models: Sequence[LogModel], options: Options
+) -> Document:
+    """All lines, with the caret on those of record `ref.n` of a process. Raises `BadAddress`."""
+    processes = [node] if isinstance(node, Process) else node.processes if isinstance(node, Rank) else list(run.processes())
+    if len(processes) != 1 or not 1 <= (ref.n or 0) <= len(processes[0].log):
+        raise BadAddress(f"{ref} is no record of one process")
+    log, number = processes[0].log.origin((ref.n or 1) - 1)
+    model = next((model for model in models if model.log is log), None)
+    if model is None:
+        raise BadAddress(f"record {ref.n} is not from what the job printed")
+    document = LogDocument(run, list(_extents(models)), str(ref), NAME, options.raw)
+    document.start = document.line_of(model, log.columns.offset[number]) or 0
+    return document
 
 
 def _nothing(ref: str, run: Run, options: Options, of: str = "") -> Document:
@@ -228,14 +304,14 @@ def _nothing(ref: str, run: Run, options: Options, of: str = "") -> Document:
     if of:
         page.say(page.so_far(f"Nothing in what the job printed is{of[3:] and ' ' + of.strip()}."), "", tokens.WARN)
         page.add(("@log", tokens.LINK, "@log"), "  every line of it")
-        return page.document()
+        return page.document(OutputReport(1, ref.partition(":")[2], (), ()))
     page.say("Nothing that the job printed is among what was opened.", "", tokens.WARN)
     page.blank()
     page.say("To have it: keep what the job prints, and open it with the trace, or alone:")
     page.add("  TORCH_LOGS=graph_breaks,recompiles,guards python train.py 2> job.err")
     page.add("  tltui job.err")
     page.say("tltui run --view keeps it by itself.", "", tokens.DIM)
-    return page.document()
+    return page.document(OutputReport(1, ref.partition(":")[2], (), ()))
 
 
 def _extents(models: Sequence[LogModel]) -> Iterator[Extent]:

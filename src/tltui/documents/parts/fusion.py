@@ -20,7 +20,7 @@ from tltui.documents.compare.artifacts import diff_ref
 from tltui.documents.page import Page
 from tltui.model.ref import at_line
 from tltui.text import tokens
-from tltui.text.document import Piece
+from tltui.text.document import Piece, piece_text
 from tltui.text.sanitize import sanitize
 
 LABEL = 8
@@ -34,27 +34,32 @@ ALL_PAIRS = 1000
 BUFFERS = 1000
 KINDS = {
     "FusedSchedulerNode": "fused", "OuterLoopFusedSchedulerNode": "outer loops fused", "ForeachKernelSchedulerNode": "foreach",
-    "ExternKernelSchedulerNode": "external", "NopKernelSchedulerNode": "nothing to run", "FusedMixOrderReductions": "reductions fused",
-    "SchedulerNode": "",
+    "ExternKernelSchedulerNode": "external", "NopKernelSchedulerNode": "nothing to run",
+    "FusedMixOrderReductions": "reductions fused", "SchedulerNode": "",
 }  # fmt: skip
 
 
-def sums_pieces(sums: FusionSums, units: Sequence[UnitFusion]) -> list[Piece]:
-    """`46 operations became 28 nodes in 12 kernel calls and 12 external calls; 36 reasons why not more: 30 × …`"""
-    calls = fmt.plural(sums.kernel_calls, "call of a generated kernel", "calls of generated kernels")
+def calls_said(sums: FusionSums) -> str:
+    """`46 operations became 28 nodes: 12 calls of generated kernels and 12 external calls`"""
+    said = fmt.plural(sums.kernel_calls, "call of a generated kernel", "calls of generated kernels")
     if sums.external_calls:
-        calls += f" and {fmt.plural(sums.external_calls, 'external call')}"
+        said += f" and {fmt.plural(sums.external_calls, 'external call')}"
     if sums.nodes:
-        pieces: list[Piece] = [(f"{fmt.plural(sums.ops, 'operation')} became {fmt.plural(sums.nodes, 'node')}: {calls}", tokens.STRONG)]
-    else:
-        pieces = [(calls, tokens.STRONG)]
-    if sums.not_fused:
-        pieces.append(f"; {fmt.plural(sums.not_fused, 'reason')} why not more: ")
-        for number, reason in enumerate(sums.reasons):
-            end = ", " if number + 1 < len(sums.reasons) else ""
-            pieces.append((f"{fmt.count(reason.pairs)} × {sanitize(reason.reason)}{end}", tokens.WARN))
-    elif units and all(unit.has_log for unit in units):
-        pieces.append("; no two nodes were refused")
+        said = f"{fmt.plural(sums.ops, 'operation')} became {fmt.plural(sums.nodes, 'node')}: {said}"
+    return said
+
+
+def reasons_said(sums: FusionSums, units: Sequence[UnitFusion]) -> list[Piece]:
+    """`36 reasons why not more: 30 × intermediate nodes …, 6 × no shared data; 10 of them were fused in a later round`"""
+    if not sums.not_fused:
+        return ["No two nodes were refused."] if units and all(unit.has_log for unit in units) else []
+    pieces: list[Piece] = [f"{fmt.plural(sums.not_fused, 'reason')} why not more: "]
+    later = sum(reason.later for reason in sums.reasons)
+    for number, reason in enumerate(sums.reasons):
+        end = ", " if number + 1 < len(sums.reasons) else "; " if later else ""
+        pieces.append((f"{fmt.count(reason.pairs)} × {sanitize(reason.reason)}{end}", tokens.WARN))
+    if later:
+        pieces.append((f"{fmt.count(later)} of them were fused in a later round", tokens.DIM))
     return pieces
 
 
@@ -75,9 +80,8 @@ def add_unit(page: Page, unit: UnitFusion) -> None:
 
 def _texts(page: Page, unit: UnitFusion) -> None:
     pieces: list[Piece] = []
-    for label, ref in (("IR before", unit.pre_ref), ("IR after", unit.post_ref), ("graph", unit.graph_ref), ("code", unit.code_ref)):
-        if ref:
-            pieces.append((label, tokens.LINK, ref))
+    texts = (("IR before", unit.pre_ref), ("IR after", unit.post_ref), ("graph", unit.graph_ref), ("code", unit.code_ref))
+    pieces += [(label, tokens.LINK, ref) for label, ref in texts if ref]
     if unit.pre_ref and unit.post_ref:
         pieces.insert(2, ("what fusion changed", tokens.LINK, diff_ref(unit.pre_ref, unit.post_ref)))
     if pieces:
@@ -92,7 +96,7 @@ def _kernel(page: Page, unit: UnitFusion, kernel: FusedKernel, nodes: Sequence[S
     if len(nodes) > 1:
         what += f" in {fmt.plural(len(nodes), 'node')}"
     target = at_line(unit.code_ref, kernel.line) if unit.code_ref and kernel.line else ""
-    pieces: list[Piece] = [(name, tokens.LINK if target else tokens.NAME, target), (what or ("" if kernel.is_generated else "  external"), tokens.STRONG)]
+    pieces: list[Piece] = [(name, tokens.LINK if target else tokens.NAME, target), (what, tokens.STRONG)]
     pieces.append((f"  called at {kernel.line}", tokens.DIM))
     if kernel.definition and unit.code_ref:
         pieces += [", ", (f"defined at {kernel.definition}", tokens.DIM, at_line(unit.code_ref, kernel.definition))]
@@ -210,51 +214,92 @@ def _not_fused(page: Page, unit: UnitFusion) -> None:
 
 def _reason(page: Page, unit: UnitFusion, reason: Reason) -> None:
     page.open(reason.reason, folded=True)
-    page.row([(f"{fmt.count(len(reason.pairs))} × ", tokens.STRONG), (sanitize(reason.reason), tokens.WARN)], "    ")
+    apart = [pair for pair in reason.pairs if not pair.is_fused_later]
+    later = len(reason.pairs) - len(apart)
+    page.row([
+        (f"{fmt.count(len(reason.pairs))} × ", tokens.STRONG), (sanitize(reason.reason), tokens.WARN),
+        (f"  {fmt.count(later)} of them fused in a later round" if later else "", tokens.DIM),
+    ], "    ")  # fmt: skip
     if reason.means:
         page.say(reason.means, "      ", tokens.DIM)
     if reason.does:
         page.labelled("try", reason.does, "      ", 5)
-    for number, pair in enumerate(reason.pairs[:ALL_PAIRS]):
+    found: dict[tuple[str, str], list[NotFused]] = {}
+    for pair in apart:
+        one, other = sorted((pair.first_node or pair.first, pair.second_node or pair.second))
+        found.setdefault((one, other), []).append(pair)
+    for number, pairs in enumerate(list(found.values())[:ALL_PAIRS]):
         if number == PAIRS:
-            more = f"{fmt.plural(len(reason.pairs) - PAIRS, 'further pair')}"
+            more = f"{fmt.plural(len(found) - PAIRS, 'further pair')}"
             page.open(more, folded=True)
             page.add("      ", (more, tokens.LABEL))
-        _pair(page, unit, pair)
-    if len(reason.pairs) > PAIRS:
+        _pair(page, unit, pairs)
+    if len(found) > PAIRS:
         page.close()
-    if len(reason.pairs) > ALL_PAIRS:
-        page.add("      ", (f"and {fmt.count(len(reason.pairs) - ALL_PAIRS)} more, in the fusion log", tokens.DIM))
+    if len(found) > ALL_PAIRS:
+        page.add("      ", (f"and {fmt.count(len(found) - ALL_PAIRS)} more, in the fusion log", tokens.DIM))
     page.close()
 
 
-def _pair(page: Page, unit: UnitFusion, pair: NotFused) -> None:
-    """`op0 (var_mean) with op2 (var_mean)`"""
-    sides: list[Piece] = []
-    for lead, name, origins in (("", pair.first, pair.first_origins), (" with ", pair.second, pair.second_origins)):
-        sides += [lead, (page.clip_middle(sanitize(name), page.width // 3), tokens.STRONG)]
-        if origins:
-            sides += [" (", *_between(_origins(unit, origins[:4])), (" …)" if len(origins) > 4 else ")")]
-    if pair.values:
-        sides.append((f"  {sanitize(pair.values)}", tokens.DIM))
-    page.row(sides, "      ")
-    both = tuple(dict.fromkeys((*pair.first_source, *pair.second_source)))
-    if both:
-        _places(page, both)
+def _pair(page: Page, unit: UnitFusion, pairs: Sequence[NotFused]) -> None:
+    """Two nodes that stayed apart, and of which of their operations that was said:
+
+    op0 op1 (var_mean, rsqrt)  in cpp_fused_native_layer_norm_0:1
+    op8 op9 (amax, exp)  in cpp_fused__softmax_add_2:5
+    """
+    by_name = {node.name: node for node in unit.nodes}
+    first = pairs[0]
+    own = [by_name.get(first.first_node), by_name.get(first.second_node)]
+    sides = ((first.first, own[0], first.first_origins, first.first_source), (first.second, own[1], first.second_origins,
+             first.second_source))  # fmt: skip
+    same = own[0] is not None and own[1] is not None and own[0].kernels == own[1].kernels and bool(own[0].kernel_from)
+    for number, (name, node, said, source) in enumerate(sides):
+        origins = node.origins if node is not None and node.origins else said
+        name = name if node is None else _few(node.operations)
+        _side(page, unit, name, node, origins, source, "        with " if number else "      ")
+    if same:
+        page.add("        ", ("one kernel runs both, one after the other", tokens.DIM))
+    values = "; ".join(dict.fromkeys(pair.values for pair in pairs if pair.values))
+    if values:
+        page.say(sanitize(values), "        ", tokens.DIM)
+    if len(pairs) > 1:
+        page.say(f"said of {', '.join(sanitize(f'{pair.first}/{pair.second}') for pair in pairs[:NAMES])}"
+                 + (f" and {len(pairs) - NAMES} more" if len(pairs) > NAMES else ""), "        ", tokens.DIM)  # fmt: skip
 
 
-def _places(page: Page, lines: Sequence[SourceLine]) -> None:
-    places: list[Piece] = []
-    for line in lines[:SOURCES]:
-        places += [page.place(line.file, line.line), "  "]
-    page.row(places, "        ")
+def _side(
+    page: Page, unit: UnitFusion, name: str, node: SchedulerNode | None, origins: Sequence[Origin], source: Sequence[SourceLine],
+    lead: str,
+) -> None:  # fmt: skip
+    """`op8 op9 (amax, exp)  in cpp_fused__softmax_add_2:5  job/mlp.py:7`, in two lines where that is too long for one."""
+    room = page.width - 2 * len(lead)
+    target = at_line(unit.post_ref, node.line) if node is not None and unit.post_ref and node.line else ""
+    name = page.clip_middle(sanitize(name), room // 2)
+    first: list[Piece] = [(name, tokens.LINK if target else tokens.STRONG, target)]
+    few: list[Piece] = []
+    for piece in _origins(unit, origins[:4]):
+        if _length(few) + len(piece_text(piece)) + len(name) + 6 < room:
+            few += [", ", piece] if few else [piece]
+    if few:
+        first += [" (", *few, (" …)" if (len(few) + 1) // 2 < len(origins) else ")")]
+    calls = {kernel.key: kernel.line for kernel in unit.kernels}
+    second: list[Piece] = []
+    for key in node.kernels[:1] if node is not None and node.kernel_from else ():
+        where = at_line(unit.code_ref, calls[key]) if unit.code_ref and key in calls else ""
+        second += ["in ", (page.clip_middle(sanitize(key), room // 2), tokens.LINK if where else tokens.NAME, where), "  "]
+    for line in (node.source if node is not None and node.source else source)[:2]:
+        if _length(second) + len(piece_text(place := page.place(line.file, line.line))) <= room - 4:
+            second += [place, "  "]
+    if len(lead) + _length(first) + 2 + _length(second) <= page.width:
+        page.add(lead, *first, "  ", *second)
+    else:
+        page.add(lead, *first)
+        if second:
+            page.add(" " * (len(lead) + 2), *second)
 
 
-def _between(pieces: Iterable[Piece]) -> list[Piece]:
-    found: list[Piece] = []
-    for piece in pieces:
-        found += [", ", piece] if found else [piece]
-    return found
+def _length(pieces: Iterable[Piece]) -> int:
+    return sum(len(piece_text(piece)) for piece in pieces)
 
 
 def _buffers(page: Page, unit: UnitFusion) -> None:
@@ -286,7 +331,8 @@ def _buffer(page: Page, unit: UnitFusion, buffer: BufferUse, lines: dict[str, in
             found.append((text, tokens.LINK, at_line(unit.code_ref, calls[key])) if calls.get(key) and unit.code_ref else text)
         return found
 
-    page.row([(sanitize(buffer.name), tokens.NAME), (f"  {page.clip(sanitize(buffer.layout), page.width - 14)}", tokens.DIM)], "    ")
+    layout = page.clip(sanitize(buffer.layout), page.width - len(buffer.name) - 8)
+    page.row([(sanitize(buffer.name), tokens.NAME), (f"  {layout}", tokens.DIM)], "    ")
     _named(page, "written", [node(buffer.writer), *kernels(buffer.written_by)], "      ")
     others = [name for name in buffer.readers if name != buffer.writer]
     if others:

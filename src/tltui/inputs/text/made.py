@@ -17,7 +17,7 @@ CLASS = re.compile(rb" ?\S.*? (?=class )| (?=class )| ?\S+ ?")
 LATENCY = b"Guard eval latency = "
 SUPPRESSED = b" (user stack suppressed due to duplicate graph break)"
 STACK = b"User code traceback:"
-FIRST_STACK = b"Stack variable source attribution: the stack below is that of the first break at this place"
+FIRST_STACK = b"(The text leaves out the stack of this break: it is that of the first one at this place.)"
 SYMBOL = re.compile(r"create_symbol (\S+) = (.+?) for (.+?) (\[[^\]]*\]) ?(.*)", re.DOTALL)
 UNBACKED = re.compile(r"create_unbacked_\w+ (\S+) (\[.+?, .+?\])(?: (.*))?", re.DOTALL)
 GUARD = re.compile(r"(\w+)(?: \(forcing_spec\))? (.+?) \[guard added\] ?(.*)", re.DOTALL)
@@ -102,7 +102,7 @@ def graph_break(said: Said) -> bytes:
     if SUPPRESSED in head:
         first = said.first_break()
         if STACK in first:
-            lines = [*_trimmed(lines), b"", FIRST_STACK, *_trimmed(first[first.index(STACK) :])]
+            lines = [*_trimmed(lines), b"", *_trimmed(first[first.index(STACK) :]), b"", FIRST_STACK]
     return b"\n".join(lines)
 
 

@@ -37,6 +37,9 @@ TORN_BY = "torn by another process"
 NOBODY = "torn by another process: it is not known whose line this is"
 OTHERS = Logger("(other loggers)", [])
 RANKED = re.compile(OUTER + rb"\[rank(\d{1,9})\]: ")
+CANDIDATE = re.compile(rb"[VIWEC]\d{4} \d\d:")
+"""Where a message may begin, wherever it stands in a line."""
+BLANK = b" \t\r\n\x00"
 IN_GRAPH = re.compile(rb"# File: ([^\n]+?):(\d{1,9}) in ([^\s,]+)")
 LATER = (Fact.GRAPH, Fact.BREAK, Fact.TREE, Fact.ALONE)
 """What is known when a message is whole, or where it stands."""
@@ -54,7 +57,7 @@ class _Open:
     def __init__(self, record: int, key: Key, core: bytes, launcher: bytes, logger: Logger, row: Row, context: int) -> None:
         self.record, self.key, self.core, self.launcher = record, key, core, launcher
         self.logger, self.row, self.context = logger, row, context
-        self.bare = core.endswith(b"]") and b"] [" not in core
+        self.bare = b"] [__" not in core  # a longer prefix may begin like this one
         self.blank = False  # all its lines are empty so far
         self.text_at = 0  # what its size counts from
         self.end = 0  # where its last line ends
@@ -160,8 +163,8 @@ class TextScanner:
                 newline = 0
             if (
                 current is not None and startswith(prefix, at) and find(day, text := at + length, end) < 0
-                and data[text - 1] == 32 and not (begins is not None and begins(data, text, end))
-                and not (current.bare and data[text] == 91)
+                and data[text - 1 : text] == b" " and not (begins is not None and begins(data, text, end))
+                and not (current.bare and data[text : text + 1] == b"[")
             ):  # fmt: skip
                 if dirty and (find(b"\r", at, end) >= 0 or find(b"\x1b", at, end) >= 0):
                     current.flags |= UNCLEAN
@@ -170,7 +173,7 @@ class TextScanner:
                 continue
             if current is not None and reach >= 0:
                 self._grow(current, base + reach)
-            then = self._part(at, end, newline, final)
+            then = self._stretch(at) or self._part(at, end, newline, final)
             current, prefix, length, day, begins, reach = self._fast()
             if then < 0:
                 break
@@ -187,6 +190,24 @@ class TextScanner:
             return None, b"", 0, b"", None, -1
         begins = current.logger.begins
         return current, self._prefix, len(self._prefix) + 1, self._day, begins.match if begins else None, -1
+
+    def _stretch(self, at: int) -> int:
+        """Take lines that no logger wrote, all up to the next that one may have written, where they have one owner: behind them;
+        0 for none."""
+        if self._held is not None or self._launchers:
+            return 0
+        data = self._data
+        found = CANDIDATE.search(data, at)
+        end = data.rfind(b"\n", at, found.start() if found else len(data)) + 1
+        if end <= at or (self._ranks and data.find(b"[rank", at, end) >= 0):
+            return 0
+        begin = at
+        if self._run[0] < 0 or self._run[1] != self._at + at:
+            begin = end - len(data[at:end].lstrip(BLANK))
+            begin = max(data.rfind(b"\n", at, begin) + 1, at)
+        if begin < end:
+            self._other(data, begin, end - 1, self._at + begin, 1)
+        return end
 
     def _part(self, at: int, end: int, newline: int, final: bool) -> int:
         """Take the next part of a line; where the one after it begins. -1 where more must be read first."""
@@ -215,7 +236,6 @@ class TextScanner:
             self._held = None
             self._mend(held.data + data[at:stop], [*held.pieces, piece])
         else:
-            self._current = None
             self._other(data, at, stop, base + at, then - stop)
         return then
 
@@ -400,8 +420,9 @@ class TextScanner:
 
     def _other(self, data: bytes, at: int, end: int, offset: int, newline: int, damage: str = "") -> None:
         """Take a line, or a part of one, that no logger of torch wrote."""
+        self._current = None
         record, then, context, begin = self._run
-        is_blank = not data[at:end].strip(b" \t\r\x00")
+        is_blank = not data[at:end].strip(BLANK)
         if then == offset and is_blank and record >= 0:
             own = context
         elif is_blank:

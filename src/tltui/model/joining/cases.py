@@ -37,6 +37,8 @@ class Joining:
         self.merged: list[Merged] = []
         self.apart: list[Apart] = []
         self._part_of: dict[Process, Merged] = {}
+        self.is_behind = False
+        """Whether logs have grown since their processes were put together: it is to be done again, some time later."""
         self._lengths: list[int] = []
         self._done = 0.0
         self._took = 0.0
@@ -50,7 +52,8 @@ class Joining:
         if all(model.form == ORDER[0] for model in models) or lengths == self._lengths:
             return False
         began = time.monotonic()
-        if not finished and self._lengths and began - self._done < max(REST, 10 * self._took):
+        self.is_behind = not finished and bool(self._lengths) and began - self._done < max(REST, 10 * self._took)
+        if self.is_behind:
             return False
         self.merged, self.apart = _join(models)
         self._part_of = {process: merged for merged in self.merged for process in merged.members}

@@ -56,7 +56,6 @@ NEEDS: dict[str, Needs] = {
         "", ("fusion", "ir_pre_fusion", "ir_post_fusion"), "what was fused, and why not more", in_debug_dir=True,
     ),
     "passes": Needs("", GRAPHS, "the graph after each step", in_debug_dir=True),
-    "fusion": Needs("", ("fusion", "ir_pre_fusion", "ir_post_fusion", "output_code"), in_debug_dir=True),  # it says what it lacks
     "absent": Needs("does not tell which artifacts a compile should have"),
     "metrics": Needs("does not have what torch measures of a compile"),
     "exports": Needs("has no reports of torch.export"),
@@ -83,7 +82,6 @@ EVIDENCE: dict[str, frozenset[str]] = {
     "ir_pre_fusion": frozenset(("ir_pre_fusion",)),
     "ir_post_fusion": frozenset(("ir_post_fusion",)),
     "+dynamo": frozenset(("dynamo_start",)),
-    **{name: frozenset((name,)) for name in ("fusion", "ir_pre_fusion", "ir_post_fusion")},
 }  # fmt: skip
 """Name in TORCH_LOGS → events and names of records that only it writes."""
 

@@ -129,7 +129,7 @@ def test_a_compile_that_only_the_text_tells_of_is_seen(tmp_path: Path) -> None:
     os.utime(log, (0, 0))
     case = opened(job)
     statuses = {str(c.ref): str(c.status) for c in case.compiles() if c.status is not None}
-    assert list(statuses) == ["0/0", "0/1", "0/2", "0/3", "0/4"]
+    assert list(statuses) == ["0/0", "0/1", "0/2", "0/3", "0/4"], "units of the debug directory go by the code in the text"
     assert statuses["0/0"] == "ok"
     assert statuses["0/4"] == "seen"
 

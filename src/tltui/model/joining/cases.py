@@ -128,11 +128,11 @@ def _compared(base: Process, other: Process) -> Evidence:
 
 def _merged(group: list[Member]) -> Merged:
     homes: dict[CompileId, Home] = {}
-    base = group[0][1]
+    told = [process for _, process in group if not isinstance(process.log, DebugLog)]  # they come first
     for _, process in group[1:]:
         if isinstance(process.log, DebugLog):
             try:
-                homes.update(homes_of(base, process.log))
+                homes.update(homes_of(told, process.log))
             except OSError:
                 continue
     return merge(group, homes)

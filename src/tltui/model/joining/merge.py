@@ -21,6 +21,8 @@ from tltui.trace.envelope import NOTABLE
 from tltui.trace.joined import NOWHERE, JoinedLog
 from tltui.trace.log import Log
 
+Place = tuple[int, int]
+"""The number of a member, and a record of its log."""
 Key = tuple[CompileId, int, Kind]
 """What twins share: compile, attempt, kind."""
 
@@ -31,17 +33,16 @@ class Home:
 
     compile: CompileId
     attempt: int
-    record: int
-    """Of the base: its generated code, which the files of the unit stand beside."""
+    code: Place
+    """Its generated code, which the files of the unit stand beside."""
 
 
 @dataclass(frozen=True, slots=True)
 class Twins:
     """Two records of which one says what the other says: the second one is left out."""
 
-    kept: tuple[int, int]
-    """Number of the member that has the first one, and its record there."""
-    left: tuple[int, int]
+    kept: Place
+    left: Place
 
 
 @dataclass(slots=True)
@@ -101,36 +102,44 @@ def _key(log: Log, record: int, homes: dict[CompileId, Home]) -> Key:
     return own, context.attempt or 0, log.kind(record)._replace(encoding="")
 
 
-def _order(merged: Merged, homes: dict[CompileId, Home]) -> list[tuple[int, int]]:
-    """(member, record) of all that is kept, in order."""
+START: Place = (-1, -1)
+"""Before the first record of the base."""
+
+
+def _order(merged: Merged, homes: dict[CompileId, Home]) -> list[Place]:
+    """All that is kept, in order."""
     base = merged.members[0]
-    known: dict[Key, list[tuple[int, int]]] = defaultdict(list)
+    known: dict[Key, list[Place]] = defaultdict(list)
     for record in records_of(base):
         known[_key(base.log, record, homes)].append((0, record))
-    behind: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    behind: dict[Place, list[Place]] = defaultdict(list)
+    kept: dict[Place, Place] = {}
     for number, process in enumerate(merged.members[1:], 1):
-        log, seen, anchor = process.log, Counter[Key](), -1
-        new: list[tuple[Key, int]] = []
+        log, seen, anchor = process.log, Counter[Key](), START
+        new: list[tuple[Key, Place]] = []
         for record in records_of(process):
-            key = _key(log, record, homes)
-            twins, place = known[key], seen[key]
+            key, place = _key(log, record, homes), (number, record)
+            twins, nth = known[key], seen[key]
             seen[key] += 1
             home = homes.get(_unit(log, record))
             if home is not None:
-                anchor = home.record
-            if place < len(twins):
-                member, twin = twins[place]
-                merged.twins.append(Twins((member, twin), (number, record)))
-                anchor = max(anchor, twin) if home is None and member == 0 else anchor
+                anchor = kept.get(home.code, home.code)
+            if nth < len(twins):
+                merged.twins.append(Twins(twins[nth], place))
+                kept[place] = twins[nth]
+                anchor = max(anchor, twins[nth]) if home is None and twins[nth][0] == 0 else anchor
             else:
-                behind[anchor].append((number, record))
-                new.append((key, record))
-        for key, record in new:
-            known[key].append((number, record))
-    order = list(behind[-1])
-    for record in records_of(base):
-        order.append((0, record))
-        order += behind.get(record, ())
+                behind[anchor].append(place)
+                new.append((key, place))
+        for key, place in new:
+            known[key].append(place)
+    order: list[Place] = []
+    left = [*((0, record) for record in reversed(records_of(base))), START]
+    while left:
+        place = left.pop()
+        if place is not START:
+            order.append(place)
+        left += reversed(behind.get(place, ()))
     return order
 
 
@@ -155,7 +164,7 @@ class _Numbers:
 
 
 def _batch(
-    merged: Merged, order: list[tuple[int, int]], homes: dict[CompileId, Home], who: Context
+    merged: Merged, order: list[Place], homes: dict[CompileId, Home], who: Context
 ) -> tuple[Batch, list[array[int]]]:
     """The batch, and for each member: record → record of the joined log."""
     logs = [process.log for process in merged.members]

@@ -7,7 +7,7 @@ another function under the same id, other hours.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -137,10 +137,13 @@ def _aot_id(log: Log, record: int) -> tuple[int, str] | None:
     return (int(match[1]), match[2].decode()) if match else None
 
 
-def homes_of(base: Process, log: DebugLog) -> dict[CompileId, Home]:
-    """Unit of a debug directory → its compile. Raises OSError."""
-    found: dict[str, Joined[CompileId]] = join(log.units(), codes_of(base))
-    return {
-        CompileId(name=unit): Home(joined.compile.of(0), base.log.context(joined.record).attempt or 0, joined.record)
-        for unit, joined in found.items()
-    }  # fmt: skip
+def homes_of(members: Sequence[Process], log: DebugLog) -> dict[CompileId, Home]:
+    """Unit of a debug directory → its compile, as the first member tells that knows its code. Raises OSError."""
+    homes: dict[CompileId, Home] = {}
+    for number, process in enumerate(members):
+        left = [unit for unit in log.units() if CompileId(name=unit.unit) not in homes]
+        found: dict[str, Joined[CompileId]] = join(left, codes_of(process)) if left else {}
+        for unit, joined in found.items():
+            attempt = process.log.context(joined.record).attempt or 0
+            homes[CompileId(name=unit)] = Home(joined.compile.of(0), attempt, (number, joined.record))
+    return homes

@@ -29,6 +29,8 @@ class Needs:
     """What those logs have."""
     in_debug_dir: bool = False
     """Whether a torch_compile_debug directory has what the page shows."""
+    dir_lacks: str | None = None
+    """What such a directory never says, after its name, where that is something else."""
 
 
 GRAPHS = ("graph_code", "pre_grad_graphs", "aot_graphs", "post_grad_graphs")
@@ -39,7 +41,7 @@ NEEDS: dict[str, Needs] = {
     ),
     "problems": Needs(
         "tells of no restarts, of no functions in eager mode, and only of failures that were printed",
-        ("graph_breaks",), "graph breaks",
+        ("graph_breaks",), "graph breaks", dir_lacks="tells of no failures, restarts or graph breaks",
     ),
     "recompiles": Needs("has no times", ("recompiles",), "the reasons of recompiles"),
     "stacks": Needs("", ("+dynamo",), "the lines that led to a compile"),
@@ -50,7 +52,7 @@ NEEDS: dict[str, Needs] = {
     "where": Needs("does not tell what is open now"),
     "provenance": Needs(
         "has no mapping from kernels to nodes", ("aot_graphs", "post_grad_graphs", "output_code"), "graphs and code",
-        in_debug_dir=True,
+        in_debug_dir=True, dir_lacks="has no graph of what Dynamo captured",
     ),
     "fusion": Needs(
         "", ("fusion", "ir_pre_fusion", "ir_post_fusion"), "what was fused, and why not more", in_debug_dir=True,
@@ -126,10 +128,13 @@ def untold(processes: Sequence[Process], view: str) -> str:
         name = title if title == TITLES[TEXT] else title[:1].lower() + title[1:]
         title = f"{len(of)} of {len(processes)} {are} known from {name} alone, which"
     said = []
+    lacks = needs.lacks
+    if needs.dir_lacks is not None and (not has_text or (needs.in_debug_dir and any(DEBUG_DIR in own.origins for own in of))):
+        lacks = needs.dir_lacks
     if not has_text and not needs.in_debug_dir:
-        said.append(f"{title} {needs.lacks or f'has no {needs.shows}'}: {HOW}.")
-    elif needs.lacks:
-        said.append(f"{title} {needs.lacks}: {HOW}.")
+        said.append(f"{title} {lacks or f'has no {needs.shows}'}: {HOW}.")
+    elif lacks:
+        said.append(f"{title} {lacks}: {HOW}.")
     if has_text and needs.shows and not heard(of) & set(needs.logs):
         names = ",".join(needs.logs)
         who = "It" if said else title

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import cast
 
-from tltui.analyses.told import is_untold, untold
+from tltui.analyses.told import TEXT, is_untold, untold
 from tltui.documents.page import Page
 from tltui.documents.pages.table import View
 from tltui.documents.titles import part_title
@@ -104,7 +104,11 @@ def _untold_document(view: View, scope: Scope, options: Options, made: Document)
     """A page of which nothing is told: it says that, not that there is nothing. Its result is what it ever is."""
 
     def fill(page: Page) -> Generator[None, None, object]:
-        page.add("What is there: ", ("@log", tokens.LINK, str(scope.ref.at("log"))), " every line as it was written")
+        if any(TEXT in process.origins for process in scope.processes):
+            page.add("What is there: ", ("@log", tokens.LINK, str(scope.ref.at("log"))), " every line as it was written")
+        else:
+            links = [(f"@{name}", tokens.LINK, scope.page(name)) for name in ("passes", "fusion", "provenance")]
+            page.add("What is there: ", links[0], " ", links[1], " ", links[2])
         while not made.advance():
             yield
         return made.data()

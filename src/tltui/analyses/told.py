@@ -29,8 +29,6 @@ class Needs:
     """What those logs have."""
     in_debug_dir: bool = False
     """Whether a torch_compile_debug directory has what the page shows."""
-    dir_lacks: str | None = None
-    """What such a directory never says, after its name, where that is something else."""
 
 
 GRAPHS = ("graph_code", "pre_grad_graphs", "aot_graphs", "post_grad_graphs")
@@ -41,7 +39,7 @@ NEEDS: dict[str, Needs] = {
     ),
     "problems": Needs(
         "tells of no restarts, of no functions in eager mode, and only of failures that were printed",
-        ("graph_breaks",), "graph breaks", dir_lacks="tells of no failures, restarts or graph breaks",
+        ("graph_breaks",), "graph breaks",
     ),
     "recompiles": Needs("has no times", ("recompiles",), "the reasons of recompiles"),
     "stacks": Needs("", ("+dynamo",), "the lines that led to a compile"),
@@ -52,12 +50,13 @@ NEEDS: dict[str, Needs] = {
     "where": Needs("does not tell what is open now"),
     "provenance": Needs(
         "has no mapping from kernels to nodes", ("aot_graphs", "post_grad_graphs", "output_code"), "graphs and code",
-        in_debug_dir=True, dir_lacks="has no graph of what Dynamo captured",
+        in_debug_dir=True,
     ),
     "fusion": Needs(
         "", ("fusion", "ir_pre_fusion", "ir_post_fusion"), "what was fused, and why not more", in_debug_dir=True,
     ),
     "passes": Needs("", GRAPHS, "the graph after each step", in_debug_dir=True),
+    "fusion": Needs("", ("ir_pre_fusion", "ir_post_fusion", "fusion"), "what was fused, and why not more", in_debug_dir=True),
     "absent": Needs("does not tell which artifacts a compile should have"),
     "metrics": Needs("does not have what torch measures of a compile"),
     "exports": Needs("has no reports of torch.export"),
@@ -84,6 +83,7 @@ EVIDENCE: dict[str, frozenset[str]] = {
     "ir_pre_fusion": frozenset(("ir_pre_fusion",)),
     "ir_post_fusion": frozenset(("ir_post_fusion",)),
     "+dynamo": frozenset(("dynamo_start",)),
+    **{name: frozenset((name,)) for name in ("ir_pre_fusion", "ir_post_fusion", "fusion")},
 }  # fmt: skip
 """Name in TORCH_LOGS → events and names of records that only it writes."""
 
@@ -128,15 +128,13 @@ def untold(processes: Sequence[Process], view: str) -> str:
         name = title if title == TITLES[TEXT] else title[:1].lower() + title[1:]
         title = f"{len(of)} of {len(processes)} {are} known from {name} alone, which"
     said = []
-    lacks = needs.lacks
-    if needs.dir_lacks is not None and (not has_text or (needs.in_debug_dir and any(DEBUG_DIR in own.origins for own in of))):
-        lacks = needs.dir_lacks
-    if not has_text and not needs.in_debug_dir:
-        said.append(f"{title} {lacks or f'has no {needs.shows}'}: {HOW}.")
-    elif lacks:
-        said.append(f"{title} {lacks}: {HOW}.")
+    if not has_text and needs.shows and not needs.in_debug_dir:
+        said.append(f"{title} does not have {needs.shows}: {HOW}.")
+    elif needs.lacks and (has_text or not needs.in_debug_dir or view == "summary"):
+        said.append(f"{title} {needs.lacks}: {HOW}.")
     if has_text and needs.shows and not heard(of) & set(needs.logs):
         names = ",".join(needs.logs)
         who = "It" if said else title
-        said.append(f"{who} has {needs.shows} only where TORCH_LOGS={names} was set, and nothing in it shows that.")
+        so_far = "" if all(process.log.ended for process in of) else " so far"
+        said.append(f"{who} has {needs.shows} only where TORCH_LOGS={names} was set, and nothing in it shows that{so_far}.")
     return " ".join(said)

@@ -305,10 +305,11 @@ def _again(found: FoundLog, status: os.stat_result) -> FoundLog:
 def _look(path: str, top: str, status: os.stat_result, is_named: bool = True) -> FoundLog | Skipped:
     """One file, or directory of units: a log, or the reason why it is none."""
     try:
-        if (units := layout_of(path)) is not None:
+        is_directory = stat.S_ISDIR(status.st_mode)
+        if (is_directory or is_named) and (units := layout_of(path)) is not None:
             return _debug_directory(path, units, status)
         if not stat.S_ISREG(status.st_mode):
-            return Skipped(path, "a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file")
+            return Skipped(path, "a directory" if is_directory else "not a regular file")
         head = _head(FileBytes(path))
         reason = not_a_log(head) if head.strip(b"\r\n \x00") else EMPTY if not head else "no records"
         text = recognise(FileBytes(path), path, is_named, status.st_mtime) if reason == OTHER else None
@@ -372,8 +373,8 @@ def not_a_log(head: bytes) -> str:
 def _labels(parts: list[str]) -> tuple[int | None, str]:
     """Rank and launch as the names of a file and of the directories above it state them.
 
-    Layouts: `…rank_3_abcd.log`, `rank_3/x.log`, `rank_3_dp_1/x.log` (vLLM). A number below torchrun's `attempt_0` is the rank on its
-    own node: of all ranks it tells nothing.
+    Layouts: `…rank_3_abcd.log`, `rank_3/x.log`, `rank_3_dp_1/x.log` (vLLM). A number below torchrun's `attempt_0` is the rank on
+    its own node: of all ranks it tells nothing.
     """
     launch = next((part for part in parts[:-1] if _LAUNCH.match(part)), "")
     for part in reversed(parts):

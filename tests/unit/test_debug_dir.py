@@ -19,6 +19,7 @@ from tltui.analyses.compare.pairing import artifact_pairs
 from tltui.analyses.compare.passes import beside, passes_of, run_steps
 from tltui.analyses.provenance.provenance import provenance_of
 from tltui.documents.pages.table import VIEWS
+from tltui.documents.tree.listing import listing_document
 from tltui.inputs.debug_dir.joining import How, Joined, TraceCode, UnitCode, join
 from tltui.inputs.debug_dir.layout import MOST, layout_of
 from tltui.inputs.debug_dir.log import DebugLog
@@ -30,6 +31,7 @@ from tltui.model.nodes import Compile, Process
 from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.sources.discover import NothingFound, discover
+from tltui.text.document import Options
 from tltui.trace.grammar import PREFIX, parse_envelope
 
 INPUTS = TRACES / "inputs"
@@ -337,6 +339,18 @@ def test_every_page_lives_with_units(view: str) -> None:
     run = opened(MLP)
     for ref in (f"@{view}", f"@{view}:+{UNITS[0]}"):
         lead_somewhere(run, page(run, ref))
+
+
+def test_a_name_from_a_graph_is_a_guess(tmp_path: Path) -> None:
+    run = opened(MLP)
+    assert "≈ forward  mlp.py:7" in text(listing_document(run, Options()))
+    assert "~ forward  mlp.py:7" in text(listing_document(run, Options(ascii=True)))
+    assert "A guess: the last operation" in text(page(run, f"+{UNITS[0]}"))
+    trace = next((INPUTS / "mlp" / "trace").iterdir())
+    (tmp_path / "trace.log").write_bytes(lzma.decompress(trace.read_bytes()))
+    shutil.copytree(MLP, tmp_path / MLP.name)
+    known = opened(tmp_path)
+    assert "≈" not in text(listing_document(known, Options())) and "A guess" not in text(page(known, "0/0"))
 
 
 def test_a_unit_has_an_overview_that_leads_to_its_files() -> None:

@@ -305,10 +305,11 @@ def _again(found: FoundLog, status: os.stat_result) -> FoundLog:
 def _look(path: str, top: str, status: os.stat_result, is_named: bool = True) -> FoundLog | Skipped:
     """One file, or directory of units: a log, or the reason why it is none."""
     try:
-        if (units := layout_of(path)) is not None:
+        is_directory = stat.S_ISDIR(status.st_mode)
+        if (is_directory or is_named) and (units := layout_of(path)) is not None:
             return _debug_directory(path, units, status)
         if not stat.S_ISREG(status.st_mode):
-            return Skipped(path, "a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file")
+            return Skipped(path, "a directory" if is_directory else "not a regular file")
         head = _head(FileBytes(path))
         reason = not_a_log(head) if head.strip(b"\r\n \x00") else EMPTY if not head else "no records"
         text = recognise(FileBytes(path), path, is_named, status.st_mtime) if reason == OTHER else None

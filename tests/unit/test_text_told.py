@@ -8,10 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from real import demo
 from text_runs import text_run, unpacked
 
 from tltui.analyses.job_failures.of_run import own_failures, printed_of, run_failures
-from tltui.analyses.problems.gates import gates, needing_a_trace, parse_limits
+from tltui.analyses.problems.gates import gates, needing_a_trace, parse_limits, why_a_trace
+from tltui.cli import main
 from tltui.documents.build import build
 from tltui.documents.pages.log import LogDocument
 from tltui.documents.pages.table import VIEWS
@@ -129,13 +131,20 @@ def test_a_limit_on_errors_sees_what_the_output_says() -> None:
     assert limit.value == 1 and limit.reasons[0].ref == "1/0"
 
 
-def test_limits_on_what_text_does_not_tell_are_no_limits() -> None:
+def test_limits_on_what_text_does_not_tell_are_no_limits(capsys: pytest.CaptureFixture[str]) -> None:
     run = text_run(*RUNS["breaks"])
-    assert needing_a_trace(run, parse_limits("compile_time=5")) == (
-        "compile_time: needs a trace. TORCH_LOGS text does not tell of it: record a trace with TORCH_TRACE=DIR"
-    )
-    assert needing_a_trace(run, parse_limits("error,break,recompiles")) == ""
-    assert needing_a_trace(run, parse_limits("error,eager"), named=False) == ""
+    assert needing_a_trace(run, parse_limits("error,break,recompiles")) == ()
+    assert needing_a_trace(demo(), parse_limits("compile_time=5,eager")) == ()
+    said = "compile_time: needs a trace. TORCH_LOGS text does not tell of it: record a trace with TORCH_TRACE=DIR"
+    assert why_a_trace(run, needing_a_trace(run, parse_limits("compile_time=5,break"))) == said
+    path = str(unpacked(RUNS["breaks"][0]))
+    assert main(["check", path, "--fail-on", "compile_time=5,break=9"]) == 2
+    assert said in capsys.readouterr().err
+    assert main(["check", path, "--fail-on", "break=9"]) == 0
+    capsys.readouterr()
+    assert main(["check", path]) == 0
+    out = capsys.readouterr().out
+    assert "error" in out and "eager" not in out  # it is not said to have passed
 
 
 # the page of all lines
@@ -215,8 +224,6 @@ def test_several_outputs_stand_one_below_the_other() -> None:
 
 
 def test_a_run_without_output_says_how_to_have_it() -> None:
-    from real import demo
-
     text = said(demo(), "@log")
     assert "Nothing that the job printed is among what was opened." in text
     assert "2> job.err" in text

@@ -42,6 +42,8 @@ from tltui.trace.log import Log
 
 INDEX = "case.json"
 PIECE = 1 << 20
+KNOWN_LOGS = ("fusion", "guard_latency")
+"""Loggers whose messages are known word by word: names of buffers and operators, sizes, torch's own sentences."""
 BEGINNING_OF_ZIP = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a zip archive can state: the same inputs give the same file."""
 
@@ -236,7 +238,7 @@ class Case:
             if known.language == "bytecode":
                 self._left_out["texts of byte code"] += 1
                 continue
-            if head["artifact"] is None or (kind.event != "log" and known.generic):
+            if head["artifact"] is None or (kind.name not in KNOWN_LOGS if kind.event == "log" else known.generic):
                 self._left_out["messages of loggers of which nothing is known"] += 1
                 continue
             text = redactor.payload(log.message(record).decode("utf-8", "replace"), known.language)

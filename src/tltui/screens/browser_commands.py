@@ -200,7 +200,7 @@ class BrowserCommands(MainScreen):
 
     def situation(self) -> Situation:
         """What there is now, as far as commands depend on it."""
-        from tltui.analyses.compare.passes import is_graph
+        from tltui.analyses.compare.passes import has_beside
 
         run, compile_, view = self.trace, self.current_compile, self.document_view
         page = BY_NAME.get(parse_ref(self.shown_ref).view)
@@ -209,7 +209,7 @@ class BrowserCommands(MainScreen):
             shows_both=self.tree_view.display and view.display,
             has_compile=compile_ is not None and compile_.is_compile,
             has_recompiles=compile_ is not None and len(compile_.frame.compiles) > 1,
-            shows_graph=(artifact := self.current_artifact) is not None and is_graph(artifact),
+            shows_graph=(artifact := self.current_artifact) is not None and has_beside(artifact),
             has_errors=next_compile(run, None, has_error) is not None,
             has_breaks=next_compile(run, None, has_break) is not None,
             has_ranks=len(run.ranks) > 1,

@@ -41,6 +41,8 @@ FROM: dict[str, tuple[str, ...]] = {
     TRANSFORMED: (READABLE,),
 }
 """The graph that a graph is made from: the first of these names that is there."""
+FUSED = {"ir_pre_fusion": "ir_post_fusion", "ir_post_fusion": "ir_pre_fusion"}
+"""IR before and after fusion."""
 GRAPHS = frozenset((*FROM, "dynamo_output_graph"))
 MADE_ANEW = frozenset(("aot_joint_graph", "aot_inference_graph"))
 """AOTAutograd traces these anew, operators are decomposed: few nodes survive."""
@@ -175,8 +177,17 @@ def is_graph(artifact: Artifact) -> bool:
     return artifact.name in GRAPHS or artifact.name.startswith(VLLM)
 
 
+def has_beside(artifact: Artifact) -> bool:
+    """Whether it is of a kind that `beside` may know another of."""
+    return is_graph(artifact) or artifact.name in FUSED
+
+
 def beside(artifact: Artifact) -> Artifact | None:
-    """The graph that a graph was made from; of the first one that which was made from it. None where there is neither."""
+    """The graph that a graph was made from; of the first one that which was made from it; of IR before fusion that after it, and the
+    other way round. None where there is neither."""
+    if artifact.name in FUSED:
+        same = (other for other in artifacts_of(artifact.owner) if other.name == FUSED[artifact.name])
+        return next((other for other in same if (other.unit, other.attempt) == (artifact.unit, artifact.attempt)), None)
     earlier, last = _Earlier(), None
     for other in artifacts_of(artifact.owner):
         if is_graph(other):

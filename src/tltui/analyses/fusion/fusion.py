@@ -1,6 +1,6 @@
 """The fusion of a compile: its texts, wherever they come from, unit by unit.
 
-    found = fusion_of_compile(compile_)          # kept; reads IR, generated code, graphs, mapping and the fusion log
+    found = fusion_of_compile(compile_, version)     # kept; reads IR, generated code, graphs, mapping and the fusion log
     for unit in found.units:
         unit.nodes, unit.kernels, unit.reasons   # what became of the operations, and why not more was fused
 
@@ -20,6 +20,7 @@ from tltui.analyses.provenance.result import PY, UnitProvenance
 from tltui.analyses.records import Reader
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
 from tltui.model.nodes import Compile, Process
+from tltui.model.versions.version import TorchVersion
 from tltui.text.ir import fusion_log, scheduler_ir
 from tltui.text.ir.fusion_log import FusionRun
 
@@ -44,8 +45,8 @@ def has_fusion(compile_: Compile) -> bool:
 
 
 @part
-def fusion_of_compile(compile_: Compile, reader: Reader) -> CompileFusion:
-    """What is known of the fusion of all units of a compile."""
+def fusion_of_compile(compile_: Compile, reader: Reader, version: TorchVersion) -> CompileFusion:
+    """What is known of the fusion of all units of a compile. Advice is for this version of torch."""
     artifacts = artifacts_of(compile_)
     names = {unit.number: unit.name for unit in units_of(artifacts)}
     mapped = {unit.number: unit for unit in provenance_of(compile_).units}
@@ -55,11 +56,11 @@ def fusion_of_compile(compile_: Compile, reader: Reader) -> CompileFusion:
         own = mapped.get(number)
         texts.append(UnitTexts(
             names.get(number, "graph"), _nodes(pre.get(number)), _nodes(post.get(number)), None, own, _code(artifacts, own),
-            _ref(pre.get(number)), _ref(post.get(number)),
+            _ref(pre.get(number)), _ref(post.get(number)), version,
         ))  # fmt: skip
     runs = fusion_log.parse(_log_texts(compile_, reader))
     function = compile_.frame.code[0]
-    return CompileFusion(str(compile_.ref), function, tuple(map(fusion_of, with_runs(texts, runs))))
+    return CompileFusion(str(compile_.ref), function, tuple(map(fusion_of, with_runs(texts, runs, version))))
 
 
 def _by_unit(artifacts: Sequence[Artifact], mapped: dict[int, UnitProvenance]) -> dict[int, Artifact]:
@@ -99,7 +100,7 @@ def _log_texts(compile_: Compile, reader: Reader) -> Iterator[str]:
     return (reader.text(record) for record in sorted(compile_.records) if column[record] in wanted) if wanted else iter(())
 
 
-def with_runs(texts: Sequence[UnitTexts], runs: Sequence[FusionRun]) -> Iterator[UnitTexts]:
+def with_runs(texts: Sequence[UnitTexts], runs: Sequence[FusionRun], version: TorchVersion) -> Iterator[UnitTexts]:
     """The units with what the log says of each: in order, a unit whose IR or graph has other nodes being none. What belongs to
     no unit that is known is one of its own."""
     left = list(runs)
@@ -107,7 +108,7 @@ def with_runs(texts: Sequence[UnitTexts], runs: Sequence[FusionRun]) -> Iterator
         own = next((n for n, run in enumerate(left) if _fits(unit, run)), None)
         yield unit if own is None else replace(unit, run=left.pop(own))
     for number, run in enumerate(left, 1):
-        yield UnitTexts("graph" if len(left) == 1 else f"graph {number}", run=run)
+        yield UnitTexts("graph" if len(left) == 1 else f"graph {number}", run=run, version=version)
 
 
 def _fits(unit: UnitTexts, run: FusionRun) -> bool:

@@ -10,7 +10,10 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-CONFIG = "torch._inductor.config."
+from tltui.model.versions.settings import exists_in
+from tltui.model.versions.version import TorchVersion
+
+_SETTING = re.compile(r"torch\._inductor\.config(?:\.\w+)+")
 _VALUES = re.compile(r"\([^()]*\)|(?<![A-Za-z_])\d+(?:\.\d+)?")
 
 
@@ -23,7 +26,13 @@ class Known:
     means: str
     """A plain sentence."""
     does: str = ""
-    """What one can do, '' where there is nothing that torch offers."""
+    """What one can do, '' where there is nothing that torch offers. It names one setting."""
+
+    @property
+    def setting(self) -> str:
+        """The setting that it names, '' for none."""
+        named = _SETTING.search(self.does)
+        return named[0] if named else ""
 
 
 _ORDER = (
@@ -36,10 +45,7 @@ _LIBRARY = (
     "its code."
 )
 _TEMPLATES = (
-    f"{CONFIG}max_autotune_gemm = True has Inductor try matrix products of its own, which can be fused with what follows."
-)
-_TILING = (
-    f"{CONFIG}triton.tiling_prevents_%s_fusion = False fuses them all the same; one of them may then read memory in a worse order."
+    "torch._inductor.config.max_autotune_gemm = True has Inductor try matrix products of its own, which can be fused with what follows."
 )
 _PROLOGUE = "What stands before a matrix product that Inductor writes is fused only where the product then reads less."
 _EPILOGUE = (
@@ -51,14 +57,14 @@ _OWN = "What follows a Triton kernel of your own is fused only if"
 KNOWN: tuple[Known, ...] = (
     Known("no shared data due to indexing mismatch",
           "Both use the same buffer, but not in the same order of elements: fusing would not save reading it.",
-          f"{CONFIG}loop_ordering_after_fusion = True tries other orders of the loops."),
+          "torch._inductor.config.loop_ordering_after_fusion = True tries other orders of the loops."),
     Known("no shared data", "They read and write nothing in common: one kernel would move as much memory as two.",
-          f"{CONFIG}aggressive_fusion = True fuses such nodes too, where none of them is a reduction: fewer kernels to launch, "
+          "torch._inductor.config.aggressive_fusion = True fuses such nodes too, where none of them is a reduction: fewer kernels to launch, "
           "the same traffic."),
     Known("intermediate nodes between node1 & node2", _ORDER),
     Known("score_fusion_memory_threshold",
           "They have too little in common: fusing would save fewer bytes than the threshold (10), such as a scalar that both read.",
-          f"{CONFIG}score_fusion_memory_threshold sets how many bytes are enough."),
+          "torch._inductor.config.score_fusion_memory_threshold sets how many bytes are enough."),
     Known("Nodes are too far away. Fusing them may increase peak memory.",
           "More than 64 nodes stand between them: what the first computes would have to be kept for long."),
     Known("Fusion will increase peak memory",
@@ -66,12 +72,12 @@ KNOWN: tuple[Known, ...] = (
     Known("memory deps did not match",
           "The second reads other places of a buffer than the first has just written in the same step of the loop: shifted, "
           "transposed, or all of it.",
-          f"{CONFIG}loop_ordering_after_fusion = True tries other orders of the loops; in the model, .contiguous() at another "
+          "torch._inductor.config.loop_ordering_after_fusion = True tries other orders of the loops; in the model, .contiguous() at another "
           "place may help."),
     Known("exceeds max fusion", "The fused node would hold more operations than the limit (64).",
-          f"{CONFIG}max_fusion_size sets the limit."),
+          "torch._inductor.config.max_fusion_size sets the limit."),
     Known("fusion_prevent_too_many_reads_and_writes", "The kernel would read and write more buffers than the limit that was set.",
-          f"{CONFIG}max_fusion_unique_io_buffers is that limit; None, the default, means none."),
+          "torch._inductor.config.max_fusion_unique_io_buffers is that limit; None, the default, means none."),
     Known("numel/rnumel mismatch (reduce)", "Two reductions over different sizes cannot share one loop."),
     Known("numel/rnumel mismatch (non-reduce)", _LOOPS),
     Known("numel/rnumel mismatch prologue mismatch", _LOOPS),
@@ -79,9 +85,11 @@ KNOWN: tuple[Known, ...] = (
           "The one works element by element, the other reduces, and the elements cannot be split the way the reduction needs."),
     Known("nodes numel incompatibility", _LOOPS),
     Known("tiling mismatch", "Each alone would be cut into tiles in another way, and together they cannot.",
-          _TILING % "pointwise"),
+          "torch._inductor.config.triton.tiling_prevents_pointwise_fusion = False fuses them all the same; one of them may "
+          "then read memory in a worse order."),
     Known("invalid tiling for reduction", "The one would be cut into tiles that the reduction cannot use.",
-          _TILING % "reduction"),
+          "torch._inductor.config.triton.tiling_prevents_reduction_fusion = False fuses them all the same; one of them may "
+          "then read memory in a worse order."),
     Known("invalid loop order and tiling for native matmul",
           "A matrix product keeps the order of its loops, and the other node needs another."),
     Known("Split scan cannot fuse with reductions", "A scan that is split over blocks cannot share a kernel with a reduction."),
@@ -99,17 +107,17 @@ KNOWN: tuple[Known, ...] = (
     Known("grouped node must not be fused with other nodes", "Nodes that Inductor keeps together in their order stay as they are."),
     Known("fusion for buffer explicit disabled", "Inductor keeps this buffer out of fusion."),
     Known("prologue fusion turned off", "Fusing into the input of a matrix product is switched off.",
-          f"{CONFIG}prologue_fusion = True switches it on."),
+          "torch._inductor.config.prologue_fusion = True switches it on."),
     Known("prologue fusion", _PROLOGUE),
     Known("template prologue", _PROLOGUE),
     Known("template has no allowed prologue inputs", _PROLOGUE),
-    Known("template epilogue not satisfied", _EPILOGUE, f"It needs {CONFIG}epilogue_fusion = True, which is the default."),
+    Known("template epilogue not satisfied", _EPILOGUE, "It needs torch._inductor.config.epilogue_fusion = True, which is the default."),
     Known("multi-output template epilogue requires ComputedBuffer", _EPILOGUE),
     Known("foreach do not have same length", _FOREACH),
     Known("candidate producer is", _FOREACH),
     Known("candidate consumer", _FOREACH),
     Known("register spilling of", "Tried and timed: the kernel needs more registers than there are.",
-          f"{CONFIG}benchmark_fusion = False fuses without timing."),
+          "torch._inductor.config.benchmark_fusion = False fuses without timing."),
 )  # fmt: skip
 
 
@@ -120,21 +128,21 @@ class Told:
     template: str
     values: str
     """The values in it, '' for none."""
-    means: str
-    does: str
+    known: Known
+
+    def advice(self, version: TorchVersion) -> str:
+        """What one can do with this version of torch, '' for nothing."""
+        setting = self.known.setting
+        return "" if setting and exists_in(version, setting) is False else self.known.does
 
 
 @lru_cache(maxsize=1 << 12)
 def told(reason: str) -> Told:
     """What is known of a reason."""
     text = " ".join(reason.split())
-    known = next((known for known in KNOWN if text.startswith(known.begins)), None)
-    if known is not None and text == known.begins:
-        return Told(text, "", known.means, known.does)
-    if known is None:
-        template = _VALUES.sub("…", text)
-        return Told(template, text if template != text else "", "", "")
+    known = next((known for known in KNOWN if text.startswith(known.begins)), Known("", ""))
     rest = text[len(known.begins) :].strip()
-    if not rest.startswith("("):
-        return Told(text, "", known.means, known.does)
-    return Told(known.begins, rest, known.means, known.does)
+    if not known.begins:
+        template = _VALUES.sub("…", text)
+        return Told(template, text if template != text else "", known)
+    return Told(known.begins, rest, known) if rest.startswith("(") else Told(text, "", known)

@@ -24,6 +24,7 @@ from tltui.analyses.fusion.result import (
 )
 from tltui.analyses.fusion.sizes import sizes_of
 from tltui.analyses.provenance.result import POST, PY, UnitProvenance
+from tltui.model.versions.version import TorchVersion
 from tltui.text.ir.fusion_log import FusionRun
 from tltui.text.ir.names import members_of
 from tltui.text.ir.scheduler_ir import IrNode
@@ -44,6 +45,8 @@ class UnitTexts:
     """Lines of the generated code."""
     pre_ref: str = ""
     post_ref: str = ""
+    version: TorchVersion = field(default_factory=TorchVersion)
+    """Advice names a setting only of a version that has it."""
 
 
 @dataclass(slots=True)
@@ -89,7 +92,7 @@ def fusion_of(texts: UnitTexts) -> UnitFusion:
     ops = len({op for node in texts.pre for op in node.operations}) if texts.pre is not None else run.announced if run else 0
     return UnitFusion(
         texts.unit, ops or sum(len(node.operations) for node in nodes), nodes, _kernels(known, calls, nodes),
-        _reasons(run, known, nodes), tuple(Timed(m.first, m.second, m.is_fused, m.factor) for m in run.measured) if run else (),
+        _reasons(run, known, nodes, texts.version), tuple(Timed(m.first, m.second, m.is_fused, m.factor) for m in run.measured) if run else (),
         _buffers(texts, nodes), len(run.rounds) if run else 0, texts.post is not None, run is not None,
         run is not None and run.is_complete, agrees, texts.pre_ref, texts.post_ref,
         own.panes[PY].ref if own is not None else "", own.panes[POST].ref if own is not None else "",
@@ -238,14 +241,16 @@ def _line(place: str) -> SourceLine:
     return SourceLine(file, int(line) if line.isdigit() else 0, "")
 
 
-def _reasons(run: FusionRun | None, known: _Known, nodes: tuple[SchedulerNode, ...]) -> tuple[Reason, ...]:
+def _reasons(
+    run: FusionRun | None, known: _Known, nodes: tuple[SchedulerNode, ...], version: TorchVersion
+) -> tuple[Reason, ...]:
     """What was refused, by reason. Two nodes have one reason once, though every round says it again."""
     ends = {op: node.name for node in nodes for op in node.operations}
     found: dict[str, list[NotFused]] = {}
     says: dict[str, tuple[str, str]] = {}
     for refusal in run.refused if run is not None else ():
         own = told(refusal.reason)
-        says[own.template] = own.means, own.does
+        says[own.template] = own.known.means, own.advice(version)
         sides = [(known.of(ops), ops) for ops in (members_of(refusal.first), members_of(refusal.second))]
         (first, _), (second, _) = sides
         found.setdefault(own.template, []).append(NotFused(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from tltui.analyses.fusion.fusion import fusion_of_compile, has_fusion, tells_of_fusion
 from tltui.analyses.fusion.result import CompileFusion, FusionSums, UnitFusion, sums_of
+from tltui.analyses.torch_version import version_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.fusion import add_unit, calls_said, reasons_said
@@ -49,7 +50,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         for number, compile_ in enumerate(_asked(scope)):
             if number % AT_ONCE == 0 or found:
                 yield
-            own = fusion_of_compile(compile_)
+            own = fusion_of_compile(compile_, version_of(compile_.process))
             if own.units:
                 found.append(own)
         report = FusionReport(1, str(scope.ref), sums_of(tuple(unit for own in found for unit in own.units)), tuple(found))

@@ -26,6 +26,8 @@ from tltui.text.sanitize import sanitize
 LABEL = 8
 NAMES = 8
 """Operations and buffers of a node that are named; of more the first and the last."""
+NODES = 12
+"""Nodes of a kernel that are shown at once; more are folded."""
 ORIGINS = 24
 SOURCES = 4
 PAIRS = 12
@@ -52,7 +54,7 @@ def calls_said(sums: FusionSums) -> str:
 def reasons_said(sums: FusionSums, units: Sequence[UnitFusion]) -> list[Piece]:
     """`36 reasons why not more: 30 × intermediate nodes …, 6 × no shared data; 10 of them were fused in a later round`"""
     if not sums.not_fused:
-        return ["No two nodes were refused."] if units and all(unit.has_log for unit in units) else []
+        return ["No reason stood against fusing any two nodes."] if units and all(unit.has_log for unit in units) else []
     pieces: list[Piece] = [f"{fmt.plural(sums.not_fused, 'reason')} why not more: "]
     later = sum(reason.later for reason in sums.reasons)
     for number, reason in enumerate(sums.reasons):
@@ -101,8 +103,14 @@ def _kernel(page: Page, unit: UnitFusion, kernel: FusedKernel, nodes: Sequence[S
     if kernel.definition and unit.code_ref:
         pieces += [", ", (f"defined at {kernel.definition}", tokens.DIM, at_line(unit.code_ref, kernel.definition))]
     page.row(pieces)
-    for node in nodes:
+    for number, node in enumerate(nodes):
+        if number == NODES:
+            more = fmt.plural(len(nodes) - NODES, "further node")
+            page.open(more, folded=True)
+            page.add("    ", (more, tokens.LABEL))
         _node(page, unit, node, kernel)
+    if len(nodes) > NODES:
+        page.close()
     if kernel.origins:
         _named(page, "from", _origins(unit, kernel.origins))
     _source(page, kernel.source)

@@ -152,9 +152,8 @@ def parse(lines: Sequence[str]) -> tuple[IrNode, ...]:
     while n < len(lines):
         line = lines[n]
         n += 1
-        if not line or line[0].isspace() or line[0] in "])":
-            continue
-        head = _HEAD.match(line) if ": " in line else None
+        goes_on = line[:1] in (" ", "\t", "]", ")", "")
+        head = _HEAD.match(line) if not goes_on and ": " in line else None
         if head is not None and is_node(head[1]):
             node = _Open(head[1], head[2], head[3], n - 1, n - 1)
             if owner is not None:
@@ -166,11 +165,11 @@ def parse(lines: Sequence[str]) -> tuple[IrNode, ...]:
                 found.append(node)
             path.append(node)
             owner = None
-        elif (member := _MEMBER.match(line)) and len(path) < DEPTH:
+        elif not goes_on and (member := _MEMBER.match(line)) and len(path) < DEPTH:
             owner = next((node for node in reversed(path) if node.name == member[1]), None)
-        elif path:
+        elif path and not goes_on:
             n = _line_of(path, lines, n - 1)
-        for node in path:
+        for node in path if line else ():
             node.last = n - 1
     return tuple(map(_frozen, found))
 
@@ -255,7 +254,7 @@ def _frozen(node: _Open) -> IrNode:
         made = IrNode(
             own.name, own.kind, own.what, own.first, own.last, tuple(done), tuple(own.writes), (*own.unmet, *own.met),
             tuple(own.outputs), own.texts.get("group.device", ""), own.texts.get("group.iteration", ""),
-            own.texts.get("sizes", ""), own.texts.get("node.kernel", ""), tuple(own.layouts), own.body,
+            own.texts.get("sizes", ""), own.texts.get("node.kernel", "").removesuffix("None"), tuple(own.layouts), own.body,
         )  # fmt: skip
         if not stack:
             return made

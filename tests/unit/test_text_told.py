@@ -110,6 +110,12 @@ def test_the_failure_in_a_file_of_its_own_belongs_to_what_torchrun_says_in_anoth
     assert Path(first.log).parent.name == "1" or "_1_" in first.log
 
 
+def test_torchruns_own_log_says_whom_it_ended_where_its_summary_is_not_there() -> None:
+    first, other = run_failures(text_run("made/slurm_label.txt.xz"))
+    assert first.sentence == "rank 1 failed: RuntimeError: rank 1 gives up"
+    assert other.is_consequence and other.sentence.startswith("rank 0 was ended, as another process had failed")
+
+
 def test_a_failed_compile_is_probably_the_last_one_without_an_end() -> None:
     run = text_run(*RUNS["crash"])
     (failure,) = run_failures(run)

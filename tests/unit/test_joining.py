@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import lzma
 import os
 import re
 import shutil
 from pathlib import Path
 
 import pytest
+from jobs import INPUTS, unpacked
 
-from real import TRACES
 from tltui.analyses.case import conflicts, holdings
 from tltui.documents.build import build
 from tltui.documents.pages.grep import Query, hits
@@ -21,25 +20,10 @@ from tltui.model.run import Run
 from tltui.sources.discover import discover
 from tltui.text.document import Options
 
-INPUTS = TRACES / "inputs"
-JOBS = ["breaks", "cache_hit", "crash", "dyn", "errors", "killed", "levels", "logs_out", "mlp", "recompiles", "tty_pty", "tty_stdout"]
+JOBS = [
+    "breaks", "cache_hit", "crash", "dyn", "errors", "killed", "levels", "logs_out", "mlp", "recompiles", "tty_pty", "tty_stdout",
+]  # fmt: skip
 TEXT, DEBUG = "TORCH_LOGS text", "torch_compile_debug"
-
-
-def unpacked(name: str, into: Path) -> Path:
-    """A job's inputs as it left them: not compressed."""
-    top = into / name
-    for path in sorted((INPUTS / name).rglob("*")):
-        place = top / path.relative_to(INPUTS / name)
-        if path.is_dir():
-            place.mkdir(parents=True, exist_ok=True)
-        elif path.suffix == ".xz":
-            place.with_suffix("").parent.mkdir(parents=True, exist_ok=True)
-            place.with_suffix("").write_bytes(lzma.decompress(path.read_bytes()))
-        else:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, place)
-    return top
 
 
 def opened(*paths: Path) -> Run:

@@ -172,7 +172,8 @@ def test_first_lines_are_those_of_a_trace(name: str) -> None:
         assert match is not None and int(match[8]) == context.pid
         envelope = parse_json(line[match.end() :])
         assert next(iter(envelope)) == kind.event
-        assert (envelope.get("rank"), envelope.get("frame_id"), envelope.get("attempt")) == (context.rank, context.frame, context.attempt)
+        ids = (envelope.get("rank"), envelope.get("frame_id"), envelope.get("attempt"))
+        assert ids == (context.rank, context.frame, context.attempt)
         checked = log.check(record)
         assert envelope.get("has_payload") == (checked.declared if checked else None)
         assert checked is None or checked.check is Check.GOOD

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import lzma
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,11 +17,11 @@ from tltui.documents.pages.log import LogDocument
 from tltui.documents.pages.table import VIEWS
 from tltui.documents.titles import in_output
 from tltui.model.artifacts import Artifact
-from tltui.model.follow import Follower
+from tltui.model.follow import Follower, open_run
 from tltui.model.ref import parse_ref, split_line
 from tltui.model.run import Run
 from tltui.model.status import Status
-from tltui.sources.discover import Found, FoundLog
+from tltui.sources.discover import Found, FoundLog, discover
 from tltui.text.document import Document, Options
 
 RUNS = {
@@ -111,6 +113,9 @@ def test_a_failed_compile_is_probably_the_last_one_without_an_end() -> None:
     (failure,) = run_failures(run)
     assert (failure.compile, failure.is_compile) == ("1/0", True)
     assert "[1/0] probably" in said(run, "")
+    statuses = {str(own.ref): own.status for own in run.compiles() if own.is_compile}
+    assert statuses == {"0/0": Status.SEEN, "1/0": Status.ERROR}
+    assert said(run, "1/0").startswith("✗ failed, as a traceback in the output says")
     assert "BackendCompilerFailed" in said(run, "1/0")
     assert "BackendCompilerFailed" not in said(run, "0/0")
 
@@ -258,3 +263,28 @@ def test_the_log_goes_on_while_the_job_prints(tmp_path: Path) -> None:
     after = list(document.text())
     assert after[: len(before) - 1] == before[:-1] and len(after) == whole.count(b"\n")
     assert run_failures(run)[0].is_first
+
+
+def test_a_debug_directory_alone_has_its_own_words() -> None:
+    run = open_run(discover([str(unpacked("mlp/torch_compile_debug"))]))
+    assert said(run, "@guards").startswith("A torch_compile_debug directory does not have guards: record a trace with ")
+    assert "What is there: summary provenance fusion passes" in said(run, "@timing")
+    assert "A torch_compile_debug directory has no times, and does not tell what became of a compile" in joined(run, "")
+    for view in VIEWS:
+        assert not WRONG.search(said(run, f"@{view.name}")), view.name
+        assert "TORCH_LOGS text" not in said(run, f"@{view.name}"), view.name
+
+
+def test_what_a_trace_says_of_a_failure_is_not_said_again(tmp_path: Path) -> None:
+    (trace,) = unpacked("crash/trace").glob("*.xz")
+    (tmp_path / trace.stem).write_bytes(lzma.decompress(trace.read_bytes()))
+    (tmp_path / "job.err").write_bytes(unpacked("crash/stderr.txt.xz").read_bytes())
+    found = discover([str(tmp_path / trace.stem)])
+    text = FoundLog(str(tmp_path / "job.err"), 1, None, "", 0.0, 0.0, form="text", is_final=True)
+    run = open_run(replace(found, logs=(*found.logs, text), is_over=True))
+    assert [item.compile for item in run_failures(run)] == ["1/0"]
+    for ref in ("", "@problems", "1/0"):
+        assert "probably" not in said(run, ref)
+    assert gates(run, parse_limits("error")).limits[0].value == 1
+    for view in VIEWS:
+        assert "TORCH_LOGS text has" not in said(run, f"@{view.name}"), view.name

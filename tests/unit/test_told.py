@@ -37,8 +37,8 @@ def test_a_page_names_the_log_that_it_is_made_of_until_it_is_seen() -> None:
 
 def test_a_debug_directory_has_words_of_its_own() -> None:
     alone = [process(origins=("debug_dir",))]
-    assert untold(alone, "guards") == "A torch_compile_debug directory has no guards: record a trace with TORCH_TRACE=DIR."
-    assert untold(alone, "passes") == ""
+    assert untold(alone, "guards") == "A torch_compile_debug directory does not have guards: record a trace with TORCH_TRACE=DIR."
+    assert untold(alone, "passes") == untold(alone, "provenance") == ""
 
 
 def test_of_some_processes_the_page_says_of_how_many() -> None:

@@ -56,6 +56,7 @@ NEEDS: dict[str, Needs] = {
         "", ("fusion", "ir_pre_fusion", "ir_post_fusion"), "what was fused, and why not more", in_debug_dir=True,
     ),
     "passes": Needs("", GRAPHS, "the graph after each step", in_debug_dir=True),
+    "fusion": Needs("", ("ir_pre_fusion", "ir_post_fusion", "fusion"), "what was fused, and why not more", in_debug_dir=True),
     "absent": Needs("does not tell which artifacts a compile should have"),
     "metrics": Needs("does not have what torch measures of a compile"),
     "exports": Needs("has no reports of torch.export"),
@@ -82,6 +83,7 @@ EVIDENCE: dict[str, frozenset[str]] = {
     "ir_pre_fusion": frozenset(("ir_pre_fusion",)),
     "ir_post_fusion": frozenset(("ir_post_fusion",)),
     "+dynamo": frozenset(("dynamo_start",)),
+    **{name: frozenset((name,)) for name in ("ir_pre_fusion", "ir_post_fusion", "fusion")},
 }  # fmt: skip
 """Name in TORCH_LOGS → events and names of records that only it writes."""
 
@@ -126,12 +128,13 @@ def untold(processes: Sequence[Process], view: str) -> str:
         name = title if title == TITLES[TEXT] else title[:1].lower() + title[1:]
         title = f"{len(of)} of {len(processes)} {are} known from {name} alone, which"
     said = []
-    if not has_text and not needs.in_debug_dir:
-        said.append(f"{title} {needs.lacks or f'has no {needs.shows}'}: {HOW}.")
-    elif needs.lacks:
+    if not has_text and needs.shows and not needs.in_debug_dir:
+        said.append(f"{title} does not have {needs.shows}: {HOW}.")
+    elif needs.lacks and (has_text or not needs.in_debug_dir or view == "summary"):
         said.append(f"{title} {needs.lacks}: {HOW}.")
     if has_text and needs.shows and not heard(of) & set(needs.logs):
         names = ",".join(needs.logs)
         who = "It" if said else title
-        said.append(f"{who} has {needs.shows} only where TORCH_LOGS={names} was set, and nothing in it shows that.")
+        so_far = "" if all(process.log.ended for process in of) else " so far"
+        said.append(f"{who} has {needs.shows} only where TORCH_LOGS={names} was set, and nothing in it shows that{so_far}.")
     return " ".join(said)

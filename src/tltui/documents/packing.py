@@ -25,6 +25,7 @@ from tltui.analyses.redact.words import is_word
 from tltui.documents.bundle import LABEL, Bundle
 from tltui.documents.format import plural, size_of
 from tltui.inputs.debug_dir.log import DebugLog
+from tltui.inputs.debug_dir.names import CACHED, INDUCTOR, RUN, SHARD, UNIT
 from tltui.inputs.table import DEBUG_DIR, TRACE
 from tltui.inputs.text.grammar import head_of
 from tltui.inputs.text.log import TextLog
@@ -41,6 +42,8 @@ from tltui.trace.log import Log
 
 INDEX = "case.json"
 PIECE = 1 << 20
+KNOWN_LOGS = ("fusion", "guard_latency")
+"""Loggers whose messages are known word by word: names of buffers and operators, sizes, torch's own sentences."""
 BEGINNING_OF_ZIP = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a zip archive can state: the same inputs give the same file."""
 
@@ -212,11 +215,11 @@ class Case:
             if artifact_name(kind) == "debug_log":
                 self._left_out["logs of debug directories"] += 1
                 continue
-            if known.generic:
+            if known.generic or artifact_name(kind) == "autotuning_result_json_list":
                 self._left_out["files of debug directories of which nothing is known"] += 1
                 continue
             *above, own = _below(log, record)
-            name = _unique(os.path.join(DEBUG_DIR, *(safe_name(redactor.text(part, True)) for part in above), own), taken)
+            name = _unique(os.path.join(DEBUG_DIR, *(_directory(part, redactor) for part in above), own), taken)
 
             def pieces(record: int = record, language: str = known.language) -> Iterator[bytes]:
                 yield redactor.payload(log.text(record, 1 << 40), language).encode("utf-8", "surrogateescape")
@@ -232,12 +235,27 @@ class Case:
                 self._left_out["lines that no logger of torch wrote"] += len(log.lines(record))
                 continue
             known = kind_of(*kind)
-            if head["artifact"] is None or (kind.event != "log" and known.generic):
+            if known.language == "bytecode":
+                self._left_out["texts of byte code"] += 1
+                continue
+            if head["artifact"] is None or (kind.name not in KNOWN_LOGS if kind.event == "log" else known.generic):
                 self._left_out["messages of loggers of which nothing is known"] += 1
                 continue
             text = redactor.payload(log.message(record).decode("utf-8", "replace"), known.language)
             prefix = _prefix(head, redactor)
             yield "".join(f"{prefix}{line}\n" for line in text.split("\n")).encode("utf-8", "surrogateescape")
+
+
+def _directory(name: str, redactor: Redactor) -> str:
+    """A directory by the name that torch gives it; where somebody else has named it, or a part of it, that is replaced."""
+    if RUN.fullmatch(name) or CACHED.fullmatch(name) or SHARD.fullmatch(name) or name in (INDUCTOR, "torchdynamo"):
+        return name
+    unit = UNIT.fullmatch(name)
+    if unit is None:
+        return safe_name(redactor.text(name, True))
+    model = unit["name"].removeprefix("model").removeprefix("_")
+    own = f"model_{safe_name(redactor.text(model, True))}" if model else "model"
+    return own + name[unit.end("name") :]
 
 
 def _prefix(head: re.Match[bytes], redactor: Redactor) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import cast
 
-from tltui.analyses.told import is_untold, untold
+from tltui.analyses.told import NEEDS, TEXT, is_untold, untold
 from tltui.documents.page import Page
 from tltui.documents.pages.table import View
 from tltui.documents.titles import part_title
@@ -16,7 +16,7 @@ from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import CompileId, Ref, parse_ref
 from tltui.model.run import Run
 from tltui.text import tokens
-from tltui.text.document import Document, Options
+from tltui.text.document import Document, Options, Piece
 from tltui.text.growing import GrowingDocument
 
 
@@ -104,7 +104,13 @@ def _untold_document(view: View, scope: Scope, options: Options, made: Document)
     """A page of which nothing is told: it says that, not that there is nothing. Its result is what it ever is."""
 
     def fill(page: Page) -> Generator[None, None, object]:
-        page.add("What is there: ", ("@log", tokens.LINK, str(scope.ref.at("log"))), " every line as it was written")
+        if any(TEXT in process.origins for process in scope.processes):
+            page.add("What is there: ", ("@log", tokens.LINK, str(scope.ref.at("log"))), " every line as it was written")
+        else:
+            links: list[Piece] = ["What is there:"]
+            for name in (name for name, needs in NEEDS.items() if needs.in_debug_dir):
+                links += [" ", (name, tokens.LINK, str(scope.ref.at(name)))]
+            page.row(links, "")
         while not made.advance():
             yield
         return made.data()

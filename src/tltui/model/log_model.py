@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 
 from tltui.model.epochs import Epochs, begins_again
+from tltui.model.failed_in_text import failed_in
 from tltui.model.nodes import Compile, Frame, Process, frame_key
 from tltui.model.parts import Parts
 from tltui.model.ref import CompileId
@@ -77,6 +78,10 @@ class LogModel:
             self._define(pid, number, text)
         if log.ended != was_ended:
             touched.update((id(owner), owner) for owner in self._unfinished())
+        for owner in failed_in(log, self.owner, batch) if self.form == "text" else ():
+            if not owner.is_told_failed:
+                owner.is_told_failed = True
+                touched[id(owner)] = owner
         self._count(touched)
         return list(touched.values())
 

@@ -47,6 +47,8 @@ class Compile:
     started_attempt: int | None = None
     named: Named | None = None
     """What else names the function: the best of it, which comes first, and what is sure before what is not."""
+    is_told_failed: bool = False
+    """Whether a traceback in what the job printed is probably about it (`tltui.model.failed_in_text`)."""
     metrics: list[Metrics] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     """How often each notable artifact (`trace.envelope.NOTABLE`) was logged. Shared: replaced, never changed."""

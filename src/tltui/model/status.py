@@ -140,6 +140,10 @@ class Recorded(Protocol):
         """Whether its frame had been compiled before."""
 
     @property
+    def is_told_failed(self) -> bool:
+        """Whether a traceback in what the job printed is probably about it."""
+
+    @property
     def logs_breaks(self) -> bool:
         """Whether its torch writes records of graph breaks."""
 
@@ -316,6 +320,8 @@ def _ended(compile_: Recorded, failed: Metrics | None, last: Metrics | None, bre
     if failed is not None:
         return _Ended(outcome_of(failed, breaks, breaks > 0 and _ends_with(compile_)[0]), True, False)
     if last is None:
+        if compile_.is_told_failed and not compile_.is_traced:
+            return _Ended(Outcome(None, None), True, False)
         if not compile_.counts["dynamo_error"] or (compile_.is_traced and not compile_.log_ended):
             return _Ended(FINE)
         # cut off between the failure and the metrics: nothing tells what torch made of it

@@ -372,8 +372,8 @@ def not_a_log(head: bytes) -> str:
 def _labels(parts: list[str]) -> tuple[int | None, str]:
     """Rank and launch as the names of a file and of the directories above it state them.
 
-    Layouts: `…rank_3_abcd.log`, `rank_3/x.log`, `rank_3_dp_1/x.log` (vLLM). A number below torchrun's `attempt_0` is the rank on its
-    own node: of all ranks it tells nothing.
+    Layouts: `…rank_3_abcd.log`, `rank_3/x.log`, `rank_3_dp_1/x.log` (vLLM). A number below torchrun's `attempt_0` is the rank on
+    its own node: of all ranks it tells nothing.
     """
     launch = next((part for part in parts[:-1] if _LAUNCH.match(part)), "")
     for part in reversed(parts):

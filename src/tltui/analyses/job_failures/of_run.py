@@ -12,20 +12,14 @@ from tltui.analyses.job_failures.found import Printed, PrintedReader, job_failur
 from tltui.analyses.job_failures.lines import TextLine
 from tltui.analyses.job_failures.tracebacks import Traceback
 from tltui.analyses.told import TEXT
+from tltui.model.failed_in_text import OTHER_TEXT, unfinished_before
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
-from tltui.trace.batch import Kind
 from tltui.trace.files import Gone
 from tltui.trace.log import Log
 
-OTHER_TEXT = Kind("text", "")
-"""Lines of an output that are no log records."""
 BLOCK = 1 << 20
-LOOKED_BACK = 4096
-"""Records before a traceback among which its compile is looked for."""
-FINISHED = frozenset(("dynamo_cpp_guards_str",))
-"""Torch writes them at the end of a compile."""
 
 
 @dataclass(slots=True)
@@ -148,6 +142,13 @@ def run_failures(run: Run) -> tuple[RunFailure, ...]:
     return tuple(told)
 
 
+def told_first(run: Run) -> tuple[RunFailure, ...]:
+    """Those that no trace tells of: what it says of a failed compile is not said again. Who died first is told all the same."""
+    found = run_failures(run)
+    failed = {str(own.ref) for own in run.compiles() if own.facts.failed and own.facts.traced} if found else set()
+    return tuple(item for item in found if item.is_first or item.compile not in failed)
+
+
 def traceback_of(run: Run, failure: RunFailure) -> Traceback | None:
     """The traceback that a failure was told by."""
     logs = [model.log for model in outputs_of(run) if model.log.path == failure.log]
@@ -164,17 +165,6 @@ def probable_compile(run: Run, model: LogModel, traceback: Traceback) -> Compile
     end. The text does not say."""
     if not traceback.is_compile:
         return None
-    log = model.log
-    at = bisect_left(log.columns.offset, traceback.offset)
-    for record in range(at - 1, max(at - LOOKED_BACK, 0) - 1, -1):
-        context = log.context(record)
-        if context.frame is None or (traceback.pid is not None and context.pid != traceback.pid):
-            continue
-        if traceback.rank is not None and context.rank is not None and context.rank != traceback.rank:
-            continue
-        owner = model.owner(record)
-        if owner is None or any(log.kind(own).name in FINISHED for own in owner.records):
-            return None
-        home, _ = run.joining.home(model, record)
-        return home
-    return None
+    record = bisect_left(model.log.columns.offset, traceback.offset)
+    owner = unfinished_before(model.log, model.owner, record, traceback.pid, traceback.rank)
+    return None if owner is None else run.joining.home(model, owner.records[0])[0]

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tltui.analyses.job_failures.of_run import RunFailure, own_failures, run_failures
+from tltui.analyses.job_failures.of_run import RunFailure, own_failures, told_first
 from tltui.analyses.problems.measure import REASONS, Facts, Found, Measure, one_line
 from tltui.analyses.ranks.gate import difference_reasons, differences
 from tltui.analyses.recompiles.reasons import parse_reason
@@ -102,8 +102,11 @@ def _errors(facts: Facts) -> list[Found]:
 
 def _printed(facts: Facts) -> list[RunFailure]:
     """Failures that only an output tells of."""
-    failed = {str(compile_.ref) for compile_ in facts.compiles if compile_.status is Status.ERROR}
-    return [item for item in own_failures(run_failures(facts.run)) if item.compile not in failed]
+    return own_failures(told_first(facts.run))
+
+
+def _traced_errors(facts: Facts) -> int:
+    return sum(compile_.tally.errors for compile_ in facts.compiles if compile_.facts.traced)
 
 
 def _eager(facts: Facts) -> list[Found]:
@@ -278,7 +281,7 @@ def _no_compile_id(facts: Facts) -> list[Found]:
 
 MEASURES: dict[str, Measure] = {
     "error": Measure(
-        "compiles that failed", lambda f: _of(Status.ERROR)(f) + len(_printed(f)), _errors, "problems"),
+        "compiles that failed", lambda f: _traced_errors(f) + len(_printed(f)), _errors, "problems"),
     "eager": Measure(
         "compiles that were given up: the function runs in eager mode", _of(Status.EAGER), _eager, "problems"),
     "break": Measure(

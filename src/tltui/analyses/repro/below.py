@@ -131,7 +131,7 @@ class _Bounds:
         items = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
         items = [each for each in items if not (isinstance(each, ast.Constant) and each.value is None)]
         for at, each in enumerate(items):
-            if isinstance(each, ast.Constant) and each.value is Ellipsis:
+            if ast.unparse(each) in ("Ellipsis", "..."):
                 self._indices(node.value, items[:at])
                 self._from_the_end(node.value, items[at + 1 :])
                 return

@@ -46,7 +46,7 @@ def _types(loads: ast.FunctionDef) -> list[str]:
         elif name == "reader.tensor":
             types.append(_tensor(value, devices))
         elif name == "reader.symint":
-            types.append(f"Sym({ast.unparse(value.args[0]) if value.args else ''})")
+            types.append(f"Sym({_number(value)})")
         elif name.startswith("reader."):
             raise Refused(f"it takes more than tensors and numbers ({name[:60]})")
     return types
@@ -61,6 +61,14 @@ def _tensor(call: ast.Call, devices: dict[str, str]) -> str:
     size = _sizes(call.args[1])
     stride = f"[{_sizes(call.args[2])}]" if len(call.args) > 2 else ""
     return f"{short}[{size}]{stride}{devices.get(call.args[0].id, '') or 'cpu'}"
+
+
+def _number(call: ast.Call) -> str:
+    """`reader.symint(5)`; of newer torch `reader.symint(None, expr='u1')`."""
+    symbol = _keyword(call, "expr")
+    if isinstance(symbol, ast.Constant) and isinstance(symbol.value, str):
+        return symbol.value
+    return ast.unparse(call.args[0]) if call.args else ""
 
 
 def _sizes(node: ast.expr) -> str:

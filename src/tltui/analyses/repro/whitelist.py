@@ -31,8 +31,8 @@ _DEVICE = re.compile(r"(?:cpu|cuda|xpu|mps|hpu|mtia|npu|privateuseone|meta)(?::\
 _CLASS = re.compile(r"^( *)class ([^\n(]{1,300})\(torch\.nn\.Module\):", re.MULTILINE)
 _KEYWORDS = frozenset(("not", "if", "else", "lambda", "and", "or", "in", "is", "for", "await", "yield", "from"))
 TAKEN = frozenset(
-    (*BUILTIN, "torch", "self", "inf", "nan", "operator", "math", "device", "fx_pytree", "pytree", "getattr", "super", "print",
-     "exit", "argparse", "sys")
+    (*BUILTIN, "torch", "self", "inf", "nan", "Ellipsis", "operator", "math", "device", "fx_pytree", "pytree", "getattr", "super",
+     "print", "exit", "argparse", "sys")
 )  # fmt: skip
 """Names that mean something in the script."""
 
@@ -123,7 +123,7 @@ class Checker:
                 raise self._refused(node)
             return node
         if isinstance(node, ast.Name):
-            if node.id not in self.names and node.id not in ("inf", "nan"):
+            if node.id not in self.names and node.id not in ("inf", "nan", "Ellipsis"):
                 raise Refused(f"it reads {node.id[:60]!a}, which is no value of it")
             return node
         if isinstance(node, (ast.Tuple, ast.List)):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tltui.analyses.case import holdings, is_plain
-from tltui.analyses.job_failures.of_run import own_failures, run_failures
+from tltui.analyses.job_failures.of_run import own_failures, told_first
 from tltui.analyses.problems.failures import INTERRUPTED
 from tltui.analyses.ranks.diverging import diverging
 from tltui.analyses.summary import Summary, summarise
@@ -63,7 +63,7 @@ def run_document(run: Run, options: Options) -> TextDocument:
         add_counts(page, summary.tally)
     elif run.finished:
         _no_compiles(page, run)
-    printed = run_failures(run)
+    printed = told_first(run)
     add_ends(page, printed)
     _start(page, run, summary, bool(own_failures(printed)))
     add_ranks(page, summary.diverging)

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tltui.analyses.job_failures.of_run import OTHER_TEXT, RunFailure, outputs_of, printed_of, run_failures
+from tltui.analyses.job_failures.of_run import RunFailure, outputs_of, printed_of, run_failures
 from tltui.analyses.records import address
 from tltui.documents import format as fmt
 from tltui.documents.output import output_document
@@ -19,6 +19,7 @@ from tltui.documents.page import Page
 from tltui.documents.scope import place_of
 from tltui.documents.titles import called, part_title
 from tltui.model.artifacts import Artifact, artifact_name, is_artifact
+from tltui.model.failed_in_text import OTHER_TEXT
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import BadAddress, Ref, at_line, parse_ref

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 
-from tltui.analyses.job_failures.of_run import RunFailure, run_failures
+from tltui.analyses.job_failures.of_run import RunFailure, told_first
 from tltui.analyses.problems.problems import (
     SCHEMA,
     BreakGroup,
@@ -69,7 +69,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     compiles = scope.compiles
     unfinished, skipped, cudagraphs = unfinished_of(compiles), skipped_groups(compiles), cudagraph_groups(compiles)
     running = unfinished_of(compiles, waiting=True)
-    printed = [item for item in run_failures(run) if _is_of(item, scope)]
+    printed = [item for item in told_first(run) if _is_of(item, scope)]
     _head(page, run, scope, len(running), len(unfinished), len(skipped), bool(printed))
     add_unlogged_limits(page, unlogged_limits(scope))
     yield

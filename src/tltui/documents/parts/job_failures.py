@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 
-from tltui.analyses.job_failures.of_run import RunFailure, outputs_of, own_failures, run_failures, traceback_of
+from tltui.analyses.job_failures.of_run import RunFailure, outputs_of, own_failures, told_first, traceback_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.pages.log import line_in_log
@@ -57,7 +57,7 @@ def add_job_failures(page: Page, run: Run, found: Sequence[RunFailure]) -> Gener
 
 def add_of_compile(page: Page, run: Run, ref: str) -> None:
     """The failures in the output that are probably those of a compile."""
-    for item in run_failures(run):
+    for item in told_first(run):
         if item.compile == ref:
             page.heading("Failure in the output")
             _add_failure(page, run, item)

@@ -23,9 +23,11 @@ CERTAIN, LIKELY = 1.0, 0.5
 DAY = 86_400
 """Seconds by which the clock of a job in another time zone may differ."""
 _MAY_BEGIN = re.compile(rb"[VIWEC]\d{4} \d\d:\d\d:\d\d\.")
-_TORCHRUN = re.compile(rb"torch\.distributed\.elastic\.multiprocessing\.errors\.ChildFailedError|Root Cause \(first observed failure\):")
+_TORCHRUN = re.compile(rb"torch\.distributed\.elastic\.multiprocessing\.errors\.ChildFailedError|Root Cause \(first observed ")
 _SHORT = re.compile(rb"^(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):torch\.[\w.]+:", re.MULTILINE)
-_OLD = re.compile(rb"^(?:\[rank\d+\]:)?\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] (?:\[[^\]\n]*\] )?torch\.[\w.]+: \[\w+\]", re.MULTILINE)
+_OLD = re.compile(
+    rb"^(?:\[rank\d+\]:)?\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] (?:\[[^\]\n]*\] )?torch\.[\w.]+: \[\w+\]", re.MULTILINE
+)
 _OUTPUT = re.compile(r"\.(?:log|txt|err|out|stderr|stdout)(?:\.\d+)?$|^(?:stderr|stdout|nohup|slurm)|^[^.]+$", re.IGNORECASE)
 
 

@@ -45,8 +45,13 @@ LATER = (Fact.GRAPH, Fact.BREAK, Fact.TREE, Fact.ALONE)
 """What is known when a message is whole, or where it stands."""
 IN_STACK = re.compile(rb'  File "([^"\n]+)", line (\d{1,9}), in (\S+)')
 
-Key = tuple[bytes, bytes | None, bytes]
+Key = tuple[bytes, "bytes | None", bytes]
 """Launcher's label, rank, pid: whose a line is."""
+
+
+Writer = tuple["bytes | None", bytes]
+"""Rank and pid."""
+NO_WRITER: Writer = (None, b"0")
 
 
 class _Open:
@@ -97,10 +102,10 @@ class TextScanner:
         self._prefix = b""  # its prefix, without the blank
         self._day = b""  # MMDD of that, and a blank
         self._held: _Held | None = None
-        self._run = (-1, 0, -1, 0)  # other text: record, where it goes on, context, where it begins
-        self._last = 0  # context of the last message without its ids
-        self._ranks: dict[bytes, int] = {}  # rank → the same
-        self._launchers: dict[bytes, int] = {}  # label → the same
+        self._run: tuple[int, int, Writer, int] = (-1, 0, NO_WRITER, 0)  # other text: record, where it goes on, whose, begin
+        self._last = NO_WRITER  # who wrote the last message
+        self._ranks: dict[bytes, Writer] = {}
+        self._launchers: dict[bytes, Writer] = {}
         self._pids: set[bytes] = set()
         self._begun: set[Key] = set()  # those of which Dynamo says when it begins
         self._trees: dict[Key, tuple[int, int, int]] = {}  # context, record, size of the last guard tree
@@ -421,45 +426,38 @@ class TextScanner:
     def _other(self, data: bytes, at: int, end: int, offset: int, newline: int, damage: str = "") -> None:
         """Take a line, or a part of one, that no logger of torch wrote."""
         self._current = None
-        record, then, context, begin = self._run
+        record, then, writer, begin = self._run
         is_blank = not data[at:end].strip(BLANK)
         if then == offset and is_blank and record >= 0:
-            own = context
+            own = writer
         elif is_blank:
             return
         else:
             own = self._owner(data, at, end)
         flags = DECLARED | (UNCLEAN if data.find(b"\r", at, end) >= 0 or data.find(b"\x1b", at, end) >= 0 else 0)
-        if record >= 0 and then == offset and own == context and not damage:
+        if record >= 0 and then == offset and own == writer and not damage:
             self._resize(record, end - at + offset - begin)
             if flags & UNCLEAN:
                 self._flag(record, flags)
         else:
             record, begin = self._count, offset
-            self._append(offset, 0, end - at, TEXT, own, flags)
+            self._append(offset, 0, end - at, TEXT, self._context(*own, None), flags)
         if damage:
             self._damage(offset, record, damage)
             record = -1
         self._run = (record, offset + end - at + newline, own, begin)
 
-    def _owner(self, data: bytes, at: int, end: int) -> int:
-        """The context of other text: its rank or its launcher's label may tell, else it is of the process that wrote last."""
+    def _owner(self, data: bytes, at: int, end: int) -> Writer:
+        """Who wrote other text: its rank or its launcher's label may tell, else it counts as of the process that wrote last."""
         if self._ranks and (match := RANKED.match(data, at, end)):
-            return self._ranks.get(match[1], self._process(self._last))
-        for label, context in self._launchers.items():
-            if data.startswith(label, at):
-                return context
-        return self._process(self._last)
-
-    def _process(self, context: int) -> int:
-        """The context of what a process writes outside of compiles. 0 where there is none yet."""
-        return context if self._contexts else self._context(None, b"0", None)
+            return self._ranks.get(match[1], self._last)
+        return next((writer for label, writer in self._launchers.items() if data.startswith(label, at)), self._last)
 
     def _of(self, key: Key, head: re.Match[bytes]) -> None:
         """Remember who wrote last."""
         label, rank, pid = key
         self._pids.add(pid)
-        self._last = self._context(rank, pid, None)
+        self._last = (rank, pid)
         if rank is not None:
             self._ranks[rank] = self._last
         if label and len(self._launchers) < MOST_OPEN:

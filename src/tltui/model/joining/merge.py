@@ -102,6 +102,13 @@ def _key(log: Log, record: int, homes: dict[CompileId, Home]) -> Key:
     return own, context.attempt or 0, log.kind(record)._replace(encoding="")
 
 
+def _nth(code: Place, merged: Merged, known: dict[Key, list[Place]], homes: dict[CompileId, Home]) -> int:
+    """Which of the lowerings of its compile a unit is, from 0: that of this generated code."""
+    member, record = code
+    codes = known[_key(merged.members[member].log, record, homes)]
+    return codes.index(code) if code in codes else len(codes)
+
+
 START: Place = (-1, -1)
 """Before the first record of the base."""
 
@@ -124,6 +131,7 @@ def _order(merged: Merged, homes: dict[CompileId, Home]) -> list[Place]:
             home = homes.get(_unit(log, record))
             if home is not None:
                 anchor = kept.get(home.code, home.code)
+                nth = _nth(anchor, merged, known, homes)
             if nth < len(twins):
                 merged.twins.append(Twins(twins[nth], place))
                 kept[place] = twins[nth]

@@ -12,7 +12,7 @@ from tltui.model.follow import open_run
 from tltui.model.run import Run
 from tltui.sources.discover import Found, FoundLog
 
-INPUTS = Path(__file__).parent.parent / "traces" / "inputs"
+INPUTS = Path(__file__).parent / "traces" / "inputs"
 
 
 
@@ -32,11 +32,16 @@ def unpacked(name: str) -> Path:
     return target
 
 
-def text_run(*paths: str | Path) -> Run:
-    """A run of outputs, that have ended."""
+def found_text(*paths: str | Path, is_over: bool = True) -> Found:
+    """Outputs of a job."""
     logs = []
     for path in paths:
         file = unpacked(path) if isinstance(path, str) else path
         state = os.stat(file)
-        logs.append(FoundLog(str(file), state.st_size, None, "", state.st_mtime, state.st_mtime, form="text", is_final=True))
-    return open_run(Found(tuple(log.path for log in logs), tuple(logs), (), is_over=True))
+        logs.append(FoundLog(str(file), state.st_size, None, "", state.st_mtime, state.st_mtime, form="text", is_final=is_over))
+    return Found(tuple(log.path for log in logs), tuple(logs), (), is_over=is_over)
+
+
+def text_run(*paths: str | Path) -> Run:
+    """A run of outputs that have ended, read to their end."""
+    return open_run(found_text(*paths))

@@ -129,6 +129,7 @@ def results() -> dict[str, Any]:
     from tltui.analyses.summary import Summary
     from tltui.analyses.timing.results import Timing
     from tltui.analyses.vllm import Vllm
+    from tltui.documents.pages.fusion import FusionReport
     from tltui.documents.pages.guards import CompileGuards, GuardTable
     from tltui.documents.pages.provenance import Coverages
     from tltui.documents.pages.recompiles import Recompiles
@@ -138,8 +139,8 @@ def results() -> dict[str, Any]:
     return {
         "summary": Summary | Study, "problems": Problems, "recompiles": Recompiles, "stacks": Stacks, "shapes": ShapesReport,
         "guards": GuardTable | CompileGuards | tuple[CompileGuards, ...], "caches": CachesReport, "timing": Timing,
-        "provenance": Coverages, "passes": Passes, "absent": Absence, "metrics": RunMetrics | CompileMetrics, "exports": Exports,
-        "vllm": Vllm, "where": WhereReport,
+        "provenance": Coverages, "fusion": FusionReport, "passes": Passes, "absent": Absence,
+        "metrics": RunMetrics | CompileMetrics, "exports": Exports, "vllm": Vllm, "where": WhereReport,
     }  # fmt: skip
 
 
@@ -151,6 +152,7 @@ def documents() -> dict[str, Any]:
     from tltui.documents.bundle import BundleResult
     from tltui.documents.pages.damage import DamageReport
     from tltui.documents.pages.grep import GrepResult
+    from tltui.documents.pages.log import OutputReport
     from tltui.documents.pages.records import Records
     from tltui.documents.shown import ShownArtifact
     from tltui.documents.tail import TailLine
@@ -159,7 +161,7 @@ def documents() -> dict[str, Any]:
     return {
         "ls": Listing, "records": Records, "source": SourceLine, "grep": GrepResult, "diff": DiffResult | CompareResult,
         "damage": DamageReport, "check": Gates, "bundle": BundleResult, "show": ShownArtifact,
-        "tail": TailLine,
+        "tail": TailLine, "log": OutputReport,
     }  # fmt: skip
 
 
@@ -191,7 +193,7 @@ def _shown_pages(schemas: Schemas, views: list[str]) -> list[dict[str, Any]]:
     from tltui.documents.pages.listed import Page
 
     head: dict[str, Any] = {"schema": {"const": 1}, "ref": schemas.of(str), "title": schemas.of(str)}
-    own = [{"$ref": f"{name}.json"} for name in ("records", "source", "grep", "diff", "damage")]
+    own = [{"$ref": f"{name}.json"} for name in ("records", "source", "grep", "diff", "damage", "log")]
     pages = [{"$ref": f"{name}.json#/$defs/result"} for name in views] + own + [schemas.of(tuple[Page, ...])]
     return [_record(head | {"text": schemas.of(str)}), _record(head | {"result": {"anyOf": pages}})]
 

@@ -23,6 +23,8 @@ class Situation:
     has_compile: bool = False
     """The tree's cursor is on a compile or in one."""
     has_recompiles: bool = False
+    shows_graph: bool = False
+    """A graph of the compiler, which can be compared with the one that it was made from."""
     """The frame of that compile has others."""
     has_errors: bool = False
     """A compile failed, or its function runs in eager mode."""
@@ -50,7 +52,8 @@ class Situation:
 _NEEDS: dict[str, Callable[[Situation], bool]] = {
     **dict.fromkeys(("app.next_error", "app.previous_error"), lambda now: now.has_errors),
     **dict.fromkeys(("app.next_break", "app.previous_break"), lambda now: now.has_breaks),
-    **dict.fromkeys(("app.next_recompile", "app.previous_recompile", "app.compare_previous"), lambda now: now.has_recompiles),
+    **dict.fromkeys(("app.next_recompile", "app.previous_recompile"), lambda now: now.has_recompiles),
+    "app.compare_previous": lambda now: now.has_recompiles or now.shows_graph,
     **dict.fromkeys(("app.next_rank", "app.previous_rank"), lambda now: now.has_ranks),
     **dict.fromkeys(("app.next_artifact", "app.previous_artifact", "app.provenance"), lambda now: now.has_compile),
     **dict.fromkeys(("app.other_down", "app.other_up", "app.zoom"), lambda now: now.shows_both),

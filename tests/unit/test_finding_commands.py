@@ -32,7 +32,7 @@ def test_what_does_nothing_here_is_not_offered() -> None:
         ("has_errors", "app.next_error"), ("has_breaks", "app.previous_break"), ("has_recompiles", "app.compare_previous"),
         ("has_ranks", "app.next_rank"), ("has_compile", "app.provenance"), ("is_live", "app.follow"), ("has_output", "app.output"),
         ("has_orders", "app.sort"), ("has_sections", "document.fold"), ("has_hits", "document.next_hit"), ("has_past", "app.back"),
-        ("has_future", "app.forward"),
+        ("has_future", "app.forward"), ("shows_graph", "app.compare_previous"),
     ):  # fmt: skip
         assert name not in bare
         assert name in ids(commands_for(replace(Situation(), **{field: True})))  # type: ignore[arg-type]

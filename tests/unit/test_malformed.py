@@ -301,7 +301,8 @@ def test_empty_file_or_only_newlines(tmp_path: Path, data: bytes, reason: str, c
 def other_inputs(directory: Path) -> dict[str, bytes]:
     with zipfile.ZipFile(directory / "zip", "w", zipfile.ZIP_STORED) as archive:
         archive.writestr("a.log", BEFORE)
-    text_log = "V1120 09:22:46.123000 4321 torch/_dynamo/guards.py:12] [0/0] [__guards] GUARDS:\n" * 50
+    no_ids = "DEBUG:torch._dynamo.guards.__guards:GUARDS:\n" * 50
+    old = "[2023-11-20 09:22:46,123] [0/0] torch._dynamo.guards.__guards: [DEBUG] GUARDS:\n" * 50
     return {
         "gunzip": gzip.compress(BEFORE),
         "zip archive": (directory / "zip").read_bytes(),
@@ -310,8 +311,8 @@ def other_inputs(directory: Path) -> dict[str, bytes]:
         "UTF-16": BEFORE.decode().encode("utf-16"),
         "UTF-16 ": BEFORE.decode().encode("utf-16-be"),
         "UTF-16  ": BEFORE.decode().encode("utf-16-le"),
-        "TORCH_LOGS text": text_log.encode(),
-        "TORCH_LOGS": b"[rank0]:" + text_log.replace("GUARDS:", "{'a': 1}").encode(),
+        "TORCH_LOGS text of torch 2.2 or older": old.encode(),
+        "TORCH_LOGS_FORMAT=short": no_ids.encode(),
         "not a TORCH_TRACE log": b"just some text\nand more\n",
         "not a TORCH_TRACE": b"\x7fELF" + bytes(range(256)) * 9,
         "not a ": b'{"json": true}\n',
@@ -319,8 +320,8 @@ def other_inputs(directory: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("reason", [
-    "gunzip", "zip archive", "unzstd", "tar archive", "UTF-16", "UTF-16 ", "UTF-16  ", "TORCH_LOGS text", "TORCH_LOGS",
-    "not a TORCH_TRACE log", "not a TORCH_TRACE", "not a ",
+    "gunzip", "zip archive", "unzstd", "tar archive", "UTF-16", "UTF-16 ", "UTF-16  ", "TORCH_LOGS text of torch 2.2 or older",
+    "TORCH_LOGS_FORMAT=short", "not a TORCH_TRACE log", "not a TORCH_TRACE", "not a ",
 ])  # fmt: skip
 def test_other_text_utf_16_gz_zip(tmp_path: Path, reason: str, capsys: pytest.CaptureFixture[str]) -> None:
     path = mt.write(tmp_path / "x", other_inputs(tmp_path)[reason], "some file")

@@ -414,18 +414,22 @@ def test_a_thousand_ranks_are_sorted_once(tmp_path: Path, monkeypatch: pytest.Mo
 
 numbers = st.integers(0, 10**12)
 epochs = st.integers(0, 10**6)
+odd_names = [
+    "torch._functorch.config", "a::b:3", "a#1", "%41", "[x]", " ", "\x1b[31m", "a\nb", "model__0_forward_1.0", "0/1", "x~2", "a_1",
+]  # fmt: skip
+names = st.one_of(st.text(min_size=1, max_size=30), st.sampled_from(odd_names))
+unnamed = st.just("")
 ids = st.one_of(
     st.just(NO_ID),
-    st.builds(CompileId, st.none(), numbers, numbers, epochs),
-    st.builds(CompileId, numbers, numbers, numbers, epochs),
-    st.builds(CompileId, numbers, st.none(), st.none(), epochs),
-    st.builds(CompileId, st.none(), numbers, st.none(), epochs),
-    st.builds(CompileId, st.none(), st.none(), numbers, epochs),
-    st.builds(CompileId, numbers, numbers, st.none(), epochs),
-    st.builds(CompileId, numbers, st.none(), numbers, epochs),
+    st.builds(CompileId, st.none(), numbers, numbers, epochs, unnamed),
+    st.builds(CompileId, numbers, numbers, numbers, epochs, unnamed),
+    st.builds(CompileId, numbers, st.none(), st.none(), epochs, unnamed),
+    st.builds(CompileId, st.none(), numbers, st.none(), epochs, unnamed),
+    st.builds(CompileId, st.none(), st.none(), numbers, epochs, unnamed),
+    st.builds(CompileId, numbers, numbers, st.none(), epochs, unnamed),
+    st.builds(CompileId, numbers, st.none(), numbers, epochs, unnamed),
+    st.builds(CompileId, st.none(), st.none(), st.none(), epochs, names),
 )
-odd_names = ["torch._functorch.config", "a::b:3", "a#1", "%41", "[x]", " ", "\x1b[31m", "a\nb"]
-names = st.one_of(st.text(min_size=1, max_size=30), st.sampled_from(odd_names))
 
 
 @st.composite
@@ -441,7 +445,8 @@ def refs(draw: st.DrawFn) -> Ref:
         return Ref(rank, process, id_)
     artifact = draw(st.one_of(st.none(), names))
     n = draw(st.one_of(st.none(), st.integers(1, 10**6))) if artifact is not None else None
-    return Ref(rank, process, id_, draw(st.one_of(st.none(), st.integers(0, 99))), artifact, n, bare=bare)
+    attempt = None if id_.name else draw(st.one_of(st.none(), st.integers(0, 99)))
+    return Ref(rank, process, id_, attempt, artifact, n, bare=bare)
 
 
 @settings(deadline=None, derandomize=True, max_examples=500)
@@ -472,13 +477,17 @@ def test_any_text_is_an_address_or_a_bad_one(text: str) -> None:
     [
         ("[0/1]", "0/1"), ("[!0/1/0]", "a0/1/0"), ("!0", "a0"), ("[-/-]", "none"), ("3:[0/1_1]", "3:0/1_1"),
         ("[0/1]:x#2", "0/1:x#2"), ("norank.2:none", "norank.2:none"), ("[3/-]", "3/-"), ("3/", "3/"), ("2.1:", "2.1:"), ("", ""),
+        ("+model__0_forward_1.0", "+model__0_forward_1.0"), ("0:+a.1:ir_pre_fusion", "0:+a.1:ir_pre_fusion"), ("+%61~2", "+a~2"),
     ],
 )  # fmt: skip
 def test_spellings(text: str, plain: str) -> None:
     assert str(parse_ref(text)) == plain
 
 
-BAD = ["x", "0", "0/1/2", "0/1:", "0/1#2", "3:#2", "3:x", ":x", "1:2:3", "0/1_", "9" * 5000 + "/0", "0/0:x#" + "9" * 40]
+BAD = [
+    "x", "0", "0/1/2", "0/1:", "0/1#2", "3:#2", "3:x", ":x", "1:2:3", "0/1_", "9" * 5000 + "/0", "0/0:x#" + "9" * 40, "+", "+a/b",
+    "+a:", "+a b", "[+a]", "model__0_forward_1.0",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", BAD)

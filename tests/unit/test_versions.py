@@ -34,7 +34,7 @@ MINORS = range(OLDEST[1], NEWEST[1] + 1)
 STATED = range(10, NEWEST[1] + 1)
 SETTING = re.compile(
     r"\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)="
-    r"|\b(torch(?:\.\w+)*\.(?:_?config\.\w+|(?:maybe_)?mark_\w+|register_\w+|draft_export|_check\b))"
+    r"|\b(torch(?:\.\w+)*\.(?:_?config(?:\.\w+)+|(?:maybe_)?mark_\w+|register_\w+|draft_export|_check\b))"
 )
 """What looks like a variable that somebody sets, or a configuration or function of torch."""
 

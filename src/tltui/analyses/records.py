@@ -7,6 +7,7 @@ that the analysis needs, and what has another type counts as not there.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -58,14 +59,22 @@ class Reader:
         size = min(columns.size[record], limit)
         if not size:
             return b""
+        if not self.log.is_stored(record):
+            return self._made(record, limit)
         start = columns.offset[record]
         if not columns.flags[record] & ORPHAN:
             start += columns.head[record] + 1
         return self._bytes(record, start, size).removeprefix(b"\t").replace(b"\n\t", b"\n")
 
     def head(self, record: int) -> bytes:
-        """The stored first line: prefix and envelope."""
+        """The first line: prefix and envelope."""
+        if not self.log.is_stored(record):
+            return self.log.head(record)
         return self._bytes(record, self.log.columns.offset[record], self.log.columns.head[record])
+
+    def _made(self, record: int, limit: int) -> bytes:
+        payload = self.log.payload(record)
+        return b"" if payload is None else replace(payload, size=min(payload.size, limit)).read()
 
     def text(self, record: int, limit: int = JSON_LIMIT) -> str:
         """The payload as text."""

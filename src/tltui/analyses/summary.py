@@ -270,7 +270,7 @@ def _errors(compiles: list[Compile], rank: Ranks, status: Status) -> tuple[Error
     """The compiles of a status by kind, in the order of the first of each; hits of the recompile limit last."""
     groups: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
     for compile_ in compiles:
-        if compile_.tally.counted(status):
+        if compile_.tally.counted(status) and compile_.facts.traced:  # else the output tells of it
             facts = compile_.facts
             reason = (facts.fail_reason or facts.backward_fail_reason or "").partition("\n")[0]
             groups[facts.recompile_limit, facts.eager, facts.fail_type, reason, compile_.frame.code].append(compile_)

@@ -14,7 +14,8 @@ EXAMPLES = """\
 limits on: error eager break distinct_break recompiles frame_recompiles recompile_limit cache_miss compile_time empty unfinished
            damage unknown no_compile_id diverge
 A name without a number allows none; with --baseline what OLD has, and +N or +N% that much more.
-error: an exception reached the caller. eager: torch gave a function up, it runs in eager mode. break: every graph break.
+error: an exception reached the caller, or the output says that a process of the job failed. break: every graph break.
+eager: torch gave a function up, it runs in eager mode.
 diverge: functions that differ between ranks.
 Exit code: 0 when no limit is exceeded, 1 when one is, 2 for anything that could not be checked.
 
@@ -36,7 +37,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """Which limits hold; exit code 1 when one does not."""
-    from tltui.analyses.problems.gates import DEFAULT, BadLimit, gates, parse_limits
+    from tltui.analyses.problems.gates import DEFAULT, BadLimit, gates, needing_a_trace, parse_limits
     from tltui.documents.check import check_document
 
     try:
@@ -44,6 +45,8 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     except BadLimit as bad:
         raise Failure(str(bad)) from None
     wanted = load(options)
+    if untraced := needing_a_trace(wanted, limits, named=bool(options.fail_on)):
+        raise Failure(untraced)
     found = gates(wanted, limits, load_other(options.baseline, options.latest) if options.baseline is not None else None)
     options.exit_code = 0 if found.passed else 1
     if options.json:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import orjson
 
+from tltui.analyses.sdsc.files import is_sdsc
 from tltui.documents.format import plural, size_of
 from tltui.documents.hints import key_hint
+from tltui.documents.sdsc import sdsc_document
 from tltui.documents.titles import called
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
 from tltui.model.kind import Kind
@@ -33,7 +35,8 @@ def artifact_document(artifact: Artifact, options: Options) -> Document:
     try:
         if artifact.is_metrics and artifact.payload is None:
             return _value(artifact.log, artifact.record, ref, title, options)
-        return _payload(artifact.log, artifact.record, artifact.kind, ref, title, options)
+        shown = _payload(artifact.log, artifact.record, artifact.kind, ref, title, options)
+        return sdsc_document(artifact, shown, title, options) if is_sdsc(artifact) and not options.raw else shown
     except Gone as gone:
         return gone_document(ref, title, gone, options)
 
@@ -78,6 +81,8 @@ def _payload(log: Log, record: int, kind: Kind, ref: str, title: str, options: O
         badge = badge_of(checked, options.ascii)
     else:
         badge = UNCHECKED
+    if told_by := log.origin(record)[0].told_by:
+        badge = f"from {told_by}"  # nothing declares what its md5 should be
     if kind.language == "json":
         return json_document(payload, ref=ref, title=title, badge=badge, raw=options.raw)
     return BytesDocument(payload, kind.language, ref=ref, title=title, badge=badge)
@@ -117,16 +122,17 @@ def _json(value: object) -> bytes:
         return json.dumps(value, indent=2, default=repr).encode("utf-8", "backslashreplace")
 
 
-def record_document(log: Log, record: int, ref: Ref, options: Options, whose: str = "") -> Document:
-    """Envelope and payload of one record: what people open `raw.jsonl` for. `whose`: rank and process, where there are several."""
+def record_document(log: Log, record: int, ref: Ref, options: Options, whose: str = "", output: str = "") -> Document:
+    """Envelope and payload of one record: what people open `raw.jsonl` for. `whose`: rank and process, where there are several;
+    `output`: the address of its lines, where it is from what the job printed."""
     lead = f"{whose} · " if whose else ""
     try:
-        return _record(log, record, ref, options, lead)
+        return _record(log, record, ref, options, lead, output)
     except Gone as gone:
         return gone_document(str(ref), f"{lead}record {record + 1}", gone, options)
 
 
-def _record(log: Log, record: int, ref: Ref, options: Options, lead: str) -> Document:
+def _record(log: Log, record: int, ref: Ref, options: Options, lead: str, output: str) -> Document:
     kind, context = log.kind(record), log.context(record)
     name = kind.name or kind.event
     head = Builder(str(ref), f"{lead}record {record + 1} · {name}")
@@ -135,7 +141,8 @@ def _record(log: Log, record: int, ref: Ref, options: Options, lead: str) -> Doc
         head.add(("time     ", tokens.LABEL), f"{prefix.month:02}-{prefix.day:02} {prefix.time}  local time of the job")
         head.add(("site     ", tokens.LABEL), f"{prefix.path}:{prefix.line}")
         head.add(("process  ", tokens.LABEL), f"pid {prefix.pid}")
-    head.add(("place    ", tokens.LABEL), f"byte {log.columns.offset[record]:,} of {log.path}")
+    path, offset = log.place(record)
+    head.add(("place    ", tokens.LABEL), (f"byte {offset:,} of {path}", tokens.LINK if output else "", output))
     head.add(("kind     ", tokens.LABEL), kind_of(*kind).help)
     for damage in log.damage:
         if damage.record == record:

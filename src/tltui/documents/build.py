@@ -17,11 +17,12 @@ from tltui.documents.overview.run import run_document
 from tltui.documents.pages.damage import damage_document
 from tltui.documents.pages.grep import BadPattern, Query, grep_document, unsearched_document
 from tltui.documents.pages.listed import pages_document
+from tltui.documents.pages.log import log_document
 from tltui.documents.pages.records import records_document
 from tltui.documents.pages.source import source_document
 from tltui.documents.pages.table import BY_NAME
 from tltui.documents.scope import place_of, view_document
-from tltui.documents.titles import whose
+from tltui.documents.titles import in_output, whose
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import BadAddress, Ref, parse_ref
@@ -84,7 +85,7 @@ def _record(run: Run, ref: Ref, options: Options) -> Document:
     log = processes[0].log
     if ref.n is None or not 1 <= ref.n <= len(log):
         raise BadAddress(f"there is no record {ref.n}: the log has {len(log)}")
-    return record_document(log, ref.n - 1, ref, options, whose(processes[0]))
+    return record_document(log, ref.n - 1, ref, options, whose(processes[0]), in_output(run, processes[0], ref.n - 1))
 
 
 def _of_compile(make: Callable[[Run, Compile, Ref, Options], Document]) -> Callable[[Run, Ref, Options], Document]:
@@ -106,6 +107,7 @@ PLACES: dict[str, Callable[[Run, Ref, Options], Document]] = {
     "source": source_document,
     "output": lambda run, ref, options: output_document(run, options),
     "records": _records,
+    "log": log_document,
     "record": _record,
     "attempt": _of_compile(lambda run, node, ref, options: attempt_document(run, node, ref.attempt or 0, options)),
     "phase": _of_compile(lambda run, node, ref, options: phase_document(run, node, ref.artifact or "", ref.n, options)),

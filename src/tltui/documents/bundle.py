@@ -35,6 +35,7 @@ from tltui.text.document import Builder, Options, TextDocument
 from tltui.text.filename import safe_name
 from tltui.trace.batch import ORPHAN
 from tltui.trace.grammar import PREFIX, whole_number
+from tltui.trace.joined import JoinedLog
 from tltui.trace.log import Log
 
 _FILENAME = re.compile(rb'"filename": (\d{1,9})\b')
@@ -91,18 +92,25 @@ class _Part:
 class Bundle:
     """The records of some compiles. `pieces` gives the bytes of each file; nothing is written here."""
 
-    def __init__(self, run: Run, refs: Sequence[str] = (), redact: bool = False, secrets: Iterable[str] = ()) -> None:
-        """`secrets`: names of accounts and hosts that are known from elsewhere. Raises `BadAddress`, OSError."""
+    def __init__(
+        self, run: Run, refs: Sequence[str] = (), redact: bool = False, secrets: Iterable[str] = (),
+        redactor: Redactor | None = None,
+    ) -> None:
+        """`secrets`: names of accounts and hosts that are known from elsewhere. `redactor`: one that learned from more than the
+        traces of the run. Raises `BadAddress`, OSError."""
         self.run = run
         self.compiles = chosen(run, refs)
         self.removed = 0
         everything = not refs
-        self.parts = [part for model in run.models if (part := self._part(model, everything)) is not None]
+        traces = [model for model in run.models if not model.log.is_made]
+        if not traces:
+            raise BadAddress("a bundle is made of a trace, and there is none: tltui case packs whatever there is")
+        self.parts = [part for model in traces if (part := self._part(model, everything)) is not None]
         if not self.parts:
             raise BadAddress("no record is in what was asked for, only lines of something else: a bundle of it could not be opened")
         for number, name in enumerate(_file_names([part.model for part in self.parts], redact)):
             self.parts[number].name = name
-        self.redactor = self._redactor(secrets) if redact else None
+        self.redactor = (redactor or self._redactor(secrets)) if redact else None
         self._kinds: Counter[str] = Counter()
         self._bytes: Counter[str] = Counter()
 
@@ -110,8 +118,11 @@ class Bundle:
         log = model.log
         wanted: set[int] = set()
         for compile_ in self.compiles:
-            if compile_.process.log is log:
+            held = compile_.process.log
+            if held is log:
                 wanted.update(compile_.records)
+            elif isinstance(held, JoinedLog) and held.members[0] is log:
+                wanted.update(held.origin(record)[1] for record in compile_.records if held.is_stored(record))
         if not any(log.kind(record).event not in ("", "str") for record in wanted):
             return None  # nothing, or only lines that are no records: nobody could open it
         strings: dict[int, set[int]] = {}

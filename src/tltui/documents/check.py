@@ -7,7 +7,7 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.model.status import Status
 from tltui.text import tokens
-from tltui.text.document import Document, Options, Piece
+from tltui.text.document import Document, Options, Piece, piece_text
 from tltui.text.sanitize import sanitize
 
 REASONS_SHOWN = 20
@@ -58,7 +58,7 @@ def _add_reasons(page: Page, outcome: Outcome) -> None:
         pieces: list[Piece] = ["  ", (label, tokens.LINK, reason.ref), "  "]
         if reason.new:
             pieces.append(("new  ", tokens.WARN))
-        used = sum(len(piece if isinstance(piece, str) else piece[0]) for piece in pieces)
+        used = sum(len(piece_text(piece)) for piece in pieces)
         lines = fmt.wrap(sanitize(reason.text), page.width - used) if page.width - used > 30 else [sanitize(reason.text)]
         for n, line in enumerate(lines):
             page.add(*(pieces if n == 0 else [" " * used]), line)

@@ -13,6 +13,16 @@ from tltui.text.resume_names import short
 _BLANKS = re.compile(r"[ \t\n]+")
 
 
+def pid(number: int) -> str:
+    """`pid 8336`; 0: what was opened does not say which process it is of."""
+    return f"pid {number}" if number else "pid not known"
+
+
+def took(value: float, before: str = " in ", behind: str = "") -> str:
+    """` in 3.2 s`; '' where no time is known."""
+    return f"{before}{seconds(value)}{behind}" if value else ""
+
+
 def seconds(value: float) -> str:
     """`85 ms`, `1.42 s`, `38.2 s`, `3 min 20 s`, `1 h 05 min`"""
     if not math.isfinite(value):

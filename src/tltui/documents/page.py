@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from tltui.documents import format as fmt
 from tltui.model.status import Status, colour, glyph
 from tltui.text import cut, tokens
-from tltui.text.document import Builder, Options, Piece
+from tltui.text.document import Builder, Options, Piece, piece_text, with_text
 from tltui.text.resume_names import short
 from tltui.text.sanitize import sanitize
 from tltui.text.script import OWN
@@ -22,15 +22,6 @@ CLOSING = (",", ":", ";", ".")
 """What no line begins with."""
 
 
-def _said(piece: Piece) -> str:
-    return piece if isinstance(piece, str) else piece[0]
-
-
-def _said_as(piece: Piece, text: str) -> Piece:
-    """A piece that says another text."""
-    return text if isinstance(piece, str) else (text, *piece[1:])
-
-
 class Page(Builder):
     """A `Builder` for pages that tltui writes itself."""
 
@@ -39,7 +30,11 @@ class Page(Builder):
         self.width = max(options.width, 30)
         self.ascii = options.ascii
         self.goes_on = options.goes_on
+        self.untold = options.untold
         self._apart = cut.Apart()
+        if self.untold:
+            self.say_untold()
+            self.blank()
 
     def add(self, *pieces: Piece, anchor: str | None = None) -> None:
         """Append one line, functions called in short, with ASCII signs for ours where those are wanted."""
@@ -55,9 +50,9 @@ class Page(Builder):
         return text.translate(OWN) if self.ascii else text
 
     def _own(self, piece: Piece) -> Piece:
-        text = _said(piece)
+        text = piece_text(piece)
         own = self._own_text(text)
-        return piece if own is text else _said_as(piece, own)
+        return piece if own is text else with_text(piece, own)
 
     def clip(self, text: str, width: int) -> str:
         """As `format.clip`; what would look like another text that was cut on this page is cut otherwise."""
@@ -73,8 +68,16 @@ class Page(Builder):
             self.say(f"{self.goes_on[:1].upper()}{self.goes_on[1:]}{': ' + what if what else '.'}", "", tokens.WARN)
 
     def so_far(self, text: str) -> str:
-        """A statement that something is not there: of a run that goes on it is about the moment."""
-        return f"So far: {text[:1].lower()}{text[1:]}" if self.goes_on else text
+        """A statement that something is not there: of a run that goes on it is about the moment, of what no trace tells of about
+        what was written."""
+        if self.goes_on or self.untold:
+            return f"{'So far' if self.goes_on else 'As far as it is told'}: {text[:1].lower()}{text[1:]}"
+        return text
+
+    def say_untold(self) -> None:
+        """What the inputs cannot tell of this page."""
+        if self.untold:
+            self.say(self.untold, "", tokens.WARN)
 
     def status(self, status: Status | None) -> Piece:
         """The glyph of a status, in its style."""
@@ -99,9 +102,9 @@ class Page(Builder):
         used = len(indent)
         pieces = [part for piece in map(self._own, pieces) for part in self._broken(piece)]
         for number, piece in enumerate(pieces):
-            text = _said(piece)
+            text = piece_text(piece)
             after = pieces[number + 1] if number + 1 < len(pieces) else ""
-            wanted = text + _said(after) if _said(after).startswith(CLOSING) else text
+            wanted = text + piece_text(after) if piece_text(after).startswith(CLOSING) else text
             if len(wanted) > self.width - len("    "):
                 wanted = text
             if line and used + len(wanted.rstrip()) > self.width:
@@ -117,10 +120,10 @@ class Page(Builder):
 
     def _broken(self, piece: Piece) -> Iterable[Piece]:
         """A piece that needs more than a line is made of its words."""
-        text = _said(piece)
+        text = piece_text(piece)
         if len(text) <= self.width - len("    ") or " " not in text.strip():
             return (piece,)
-        return (_said_as(piece, word) for word in _WORD.findall(text))
+        return (with_text(piece, word) for word in _WORD.findall(text))
 
     def joined(self, pieces: Sequence[Piece], indent: str = "") -> None:
         """Pieces with ` · ` between them, wrapped."""
@@ -128,13 +131,13 @@ class Page(Builder):
         line: list[Piece] = []
         used = len(indent)
         for piece in map(self._own, pieces):
-            text = _said(piece)
+            text = piece_text(piece)
             if line and used + len(separator) + len(text) > self.width:
                 self.add(indent, *line)
                 line, used = [], len(indent)
             if len(text) > self.width - len(indent):
                 for n, part in enumerate(fmt.wrap(text, self.width - len(indent) - 2)):
-                    self.add(indent, "  " if n else "", _said_as(piece, part))
+                    self.add(indent, "  " if n else "", with_text(piece, part))
                 continue
             if line:
                 line.append((separator, tokens.DIM))

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import cast
 
+from tltui.analyses.told import NEEDS, TEXT, is_untold, untold
+from tltui.documents.page import Page
 from tltui.documents.pages.table import View
 from tltui.documents.titles import part_title
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import CompileId, Ref, parse_ref
 from tltui.model.run import Run
-from tltui.text.document import Document, Options
+from tltui.text import tokens
+from tltui.text.document import Document, Options, Piece
+from tltui.text.growing import GrowingDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,35 @@ def _in_order(process: Process) -> list[Compile]:
 
 def view_document(run: Run, view: View, ref: Ref, options: Options) -> Document:
     """The document of a view about the part of the run that `ref` names. Raises `BadAddress`."""
-    make = import_module(f"tltui.documents.pages.{view.name}").document
+    make = cast(Callable[[Run, Scope, Options], Document], import_module(f"tltui.documents.pages.{view.name}").document)
+    scope = replace(scope_of(run, ref), n=ref.n)
     options = replace(options, goes_on=run.goes_on)
-    return cast(Callable[[Run, Scope, Options], Document], make)(run, replace(scope_of(run, ref), n=ref.n), options)
+    if view.name == "summary":  # an overview says it below its title
+        return make(run, scope, options)
+    options = replace(options, untold=untold(told_of(scope), view.name))
+    if is_untold(told_of(scope), view.name):
+        return _untold_document(view, scope, options, make(run, scope, options))
+    return make(run, scope, options)
+
+
+def told_of(scope: Scope) -> list[Process]:
+    """The processes of a part that compiled something; all of them where none did."""
+    return [process for process in scope.processes if process.tally.compiles] or list(scope.processes)
+
+
+def _untold_document(view: View, scope: Scope, options: Options, made: Document) -> Document:
+    """A page of which nothing is told: it says that, not that there is nothing. Its result is what it ever is."""
+
+    def fill(page: Page) -> Generator[None, None, object]:
+        if any(TEXT in process.origins for process in scope.processes):
+            page.add("What is there: ", ("@log", tokens.LINK, str(scope.ref.at("log"))), " every line as it was written")
+        else:
+            links: list[Piece] = ["What is there:"]
+            for name in (name for name, needs in NEEDS.items() if needs.in_debug_dir):
+                links += [" ", (name, tokens.LINK, str(scope.ref.at(name)))]
+            page.row(links, "")
+        while not made.advance():
+            yield
+        return made.data()
+
+    return GrowingDocument(scope.page(view.name), f"{view.name}{scope.title}", options, fill, Page)

@@ -13,7 +13,7 @@ from tltui.documents.parts.news import compile_of, process_of, time_of, told
 from tltui.model.run import Run
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, Status, colour, glyph
 from tltui.text import tokens
-from tltui.text.document import Document, Options, Piece
+from tltui.text.document import Document, Options, Piece, piece_text
 from tltui.text.sanitize import sanitize
 from tltui.text.width import cells, fit
 
@@ -101,7 +101,7 @@ class Layout:
                 pieces += [(text, style), " " * (width - cells(text) + 2)]
         mark, style = _mark(news, line, page.ascii)
         pieces += [(mark, style), " "]
-        room = page.width - sum(cells(piece if isinstance(piece, str) else piece[0]) for piece in pieces)
+        room = page.width - sum(cells(piece_text(piece)) for piece in pieces)
         text, place = _fitted(sanitize(line.text), sanitize(fmt.place(line.file, line.line)) if line.file is not None else "", room)
         pieces.append((text, style) if line.kind not in (What.BEGUN, What.ENDED) else text)
         return [*pieces, "  ", (place, tokens.DIM)] if place else pieces

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from tltui.model.nodes import Compile, Frame, Process, Rank
+from tltui.model.ref import Ref
+from tltui.model.run import Run
 
 
 def called(node: Compile | Frame) -> str:
-    """`[0/1]`; of rank 3 `[3:0/1]`, of its second process `[3.2:0/1]`, in the second epoch `[3:0/1~2]`."""
+    """`[0/1]`; of rank 3 `[3:0/1]`, of its second process `[3.2:0/1]`, in the second epoch `[3:0/1~2]`; of a directory its
+    name, or address."""
     process = node.process
     if process.alone and not process.ranks_differ:
         return node.label
-    return f"[{process.ref}{node.label.removeprefix('[')}"
+    return f"[{node.ref}]" if node.label[:1] != "[" else f"[{process.ref}{node.label.removeprefix('[')}"
 
 
 def process_title(process: Process) -> str:
@@ -34,3 +37,11 @@ def part_title(node: Compile | Frame | Process | Rank | None) -> str:
     if isinstance(node, (Compile, Frame)):
         return called(node)
     return process_title(node) if isinstance(node, Process) else "" if node is None else node.title
+
+
+def in_output(run: Run, process: Process, record: int) -> str:
+    """The address of the lines of a record in what the job printed; '' for one that is from elsewhere."""
+    log, _ = process.log.origin(record)
+    if not any(model.form == "text" and model.log is log for model in run.models):
+        return ""
+    return str(Ref(process.ref.rank, process.number, view="log", n=record + 1))

@@ -20,6 +20,8 @@ UNIT_STARTS = "fx_graph_runnable"
 PIECE_STARTS = "vllm_piecewise_compile_start"
 WHOLE_GRAPH = frozenset((Phase.DYNAMO, Phase.INPUTS, Phase.SYMBOLS, Phase.GUARDS, Phase.METRICS, Phase.TRACE))
 OUTPUT_CODE = "inductor_output_code"
+NEVER = frozenset(("chromium_event", "log", "text"))
+"""Events that are no artifacts, whatever payload they have."""
 _AOT_ID = re.compile(rb"# AOT ID: \['(\d+)_(forward|backward|inference)'\]")
 
 
@@ -85,7 +87,7 @@ def is_artifact(kind: LogKind, has_payload: bool) -> bool:
     """Whether a record of this kind is listed as an artifact."""
     if kind.event in METRICS:
         return True
-    return has_payload and kind.event != "chromium_event"
+    return has_payload and kind.event not in NEVER
 
 
 def artifacts_of(compile_: Compile) -> list[Artifact]:
@@ -108,7 +110,7 @@ def _plain(compile_: Compile) -> list[Artifact]:
     for record in sorted(compile_.records):
         number = kinds[record]
         if number not in listed:
-            listed[number] = log.kinds[number].event != "chromium_event"
+            listed[number] = log.kinds[number].event not in NEVER
         if listed[number] and is_artifact(log.kinds[number], log.has_payload(record)):
             found.append((record, artifact_name(log.kinds[number]), log.kinds[number]))
     total = Counter(name for _, name, _ in found)

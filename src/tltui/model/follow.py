@@ -17,13 +17,15 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from tltui.inputs.form import StepScanner
+from tltui.inputs.table import FORMS, TRACE
 from tltui.model.run import Added, Event, Failed, Looked, Lost, Moved, Read, Run, Unreadable, settle
 from tltui.sources.discover import SNIFF, Discovery, Found, FoundLog, NothingFound
 from tltui.sources.turns import Turns
 from tltui.sources.watching import Watching, name_of
 from tltui.sources.writers import Writers
 from tltui.trace.files import CUT_OFF, REPLACED, FileBytes, Gone, Identity, identity_of
-from tltui.trace.scan import STEP, Scanner
+from tltui.trace.scan import STEP
 
 PATIENCE = 2
 """How often a log is found shorter than it was before it counts as cut off: writers of some file systems take bytes back."""
@@ -48,13 +50,16 @@ class _Followed:
 
     path: str
     source: FileBytes
-    scanner: Scanner | None
+    scanner: StepScanner | None
     """None when nothing more will be read."""
     seen: tuple[int, int] = (-1, -1)  # size and time of the last change when it was read
     short: int = 0
     unreadable: str = ""
     status: os.stat_result | None = None
     """Of the last look."""
+    form: str = TRACE
+    is_final: bool = False
+    """Nobody writes into it."""
 
     @property
     def done(self) -> bool:
@@ -84,12 +89,12 @@ class Follower:
         self._looked = clock()
         self._asked = self._looked  # when it was last found out who writes
         self._took = 0.0
+        final = {log.path for log in run.found.logs if log.is_final}
         for model in run.models:
-            assert isinstance(model.log.source, FileBytes)
-            self._follow(model.log.path, model.log.source)
+            self._follow(model.source, model.form, model.source.path in final)
 
-    def _follow(self, path: str, source: FileBytes) -> _Followed:
-        followed = _Followed(path, source, Scanner(source))
+    def _follow(self, source: FileBytes, form: str, is_final: bool = False) -> _Followed:
+        followed = _Followed(source.path, source, FORMS[form].scanner(source), form=form, is_final=is_final)
         self._turns.add(len(self._logs), self._clock())
         self._logs.append(followed)
         return followed
@@ -108,7 +113,8 @@ class Follower:
         new = {self._logs[number].path: status for number, status in look.items() if self._logs[number].seen == (-1, -1)}
         over = self._writers.abandoned(new) if not self._is_over else set(new)
         for number, status in look.items():
-            yield from self._read(number, status, self._is_over or self._logs[number].path in over, size)
+            followed = self._logs[number]
+            yield from self._read(number, status, self._is_over or followed.is_final or followed.path in over, size)
         # only then: looking at all processes takes long where there are many. What is there when nobody writes any more is all
         waiting = {number: status for number, status in look.items() if not self._logs[number].done}
         if waiting:
@@ -229,7 +235,7 @@ class Follower:
                 yield self._added(log)
 
     def _added(self, log: FoundLog) -> Added:
-        return Added(log, self._follow(log.path, FileBytes(log.path)).source)
+        return Added(log, self._follow(FORMS[log.form].source(log.path), log.form, log.is_final).source)
 
     def _stat(self, number: int, look: dict[int, os.stat_result]) -> Iterator[Event]:
         """Look at one file: whether it is still the same, and no shorter than before."""
@@ -281,8 +287,8 @@ class Follower:
         yield Lost(number, reason)
         if not stat.S_ISREG(status.st_mode):
             return
-        log = FoundLog(followed.path, status.st_size, None, "", status.st_mtime, status.st_mtime)
-        yield Added(log, self._follow(followed.path, FileBytes(followed.path)).source, instead_of=number)
+        log = FoundLog(followed.path, status.st_size, None, "", status.st_mtime, status.st_mtime, form=followed.form)
+        yield Added(log, self._follow(FORMS[log.form].source(log.path), log.form).source, instead_of=number)
         if look is not None:
             look[len(self._logs) - 1] = status
 

@@ -46,7 +46,7 @@ class Phase(enum.Enum):
 _PHASE_ORDER: dict[Phase, int] = {phase: place for place, phase in enumerate(Phase)}
 
 LANGUAGES: frozenset[str] = frozenset(
-    {"fx", "output_code", "cpp", "guards", "traceback", "json", "bytecode", "python", "text"}
+    {"fx", "output_code", "cpp", "guards", "traceback", "json", "bytecode", "python", "ir", "text"}
 )
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from fnmatch import translate
 from functools import lru_cache
 
-from tltui.model import kinds_aot, kinds_distributed, kinds_dynamo, kinds_inductor, kinds_other
+from tltui.model import kinds_aot, kinds_distributed, kinds_dynamo, kinds_inductor, kinds_other, kinds_text
 from tltui.model.kind import LANGUAGES, Kind, Phase
 
 __all__ = ["LANGUAGES", "Kind", "Phase", "all_kinds", "kind_of"]
@@ -23,7 +23,7 @@ _NAMED_EVENTS = frozenset({"artifact", "graph_dump"})
 # Keys that never are names of artifacts: an artifact that calls itself `str` is somebody's own, shown like any other.
 _EVENT_KEYS_ONLY = frozenset(
     {
-        "str", "link", "dump_file", "chromium_event", "dynamo_start", "export", "optimize_ddp_split_child",
+        "str", "log", "text", "link", "dump_file", "chromium_event", "dynamo_start", "export", "optimize_ddp_split_child",
         "describe_storage", "describe_tensor", "describe_source",
         "create_symbol", "create_unbacked_symbol", "guard_added", "guard_added_fast", "symbolic_shape_specialization",
         "propagate_real_tensors", "propagate_real_tensors_provenance", "guard_on_data_dependent_error",
@@ -35,7 +35,8 @@ _EVENT_KEYS_ONLY = frozenset(
 
 _ALL: tuple[Kind, ...] = tuple(
     sorted(
-        kinds_dynamo.ALL + kinds_aot.ALL + kinds_inductor.ALL + kinds_distributed.ALL + kinds_other.ALL,
+        kinds_dynamo.ALL + kinds_aot.ALL + kinds_inductor.ALL + kinds_distributed.ALL + kinds_other.ALL
+        + kinds_text.ALL,
         key=lambda kind: (kind.phase.order, kind.order),
     )
 )

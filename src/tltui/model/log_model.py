@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 
 from tltui.model.epochs import Epochs, begins_again
+from tltui.model.failed_in_text import failed_in
 from tltui.model.nodes import Compile, Frame, Process, frame_key
 from tltui.model.parts import Parts
 from tltui.model.ref import CompileId
 from tltui.model.status import Tally
-from tltui.trace.batch import Batch, Context, Metrics, Started
+from tltui.trace.batch import Batch, Context, Metrics, Named, Started
+from tltui.trace.files import FileBytes
 from tltui.trace.log import Log
 
 SHARED = 32
@@ -30,9 +32,12 @@ class LogModel:
 
     def __init__(
         self, log: Log, rank_by_name: int | None = None, launch: str = "", started: float = 0.0, parts: Parts | None = None,
-        is_dated: bool = True,
+        is_dated: bool = True, form: str = "trace", origins: frozenset[str] = frozenset(),
     ) -> None:
         self.log = log
+        self.form = form
+        """The form of the input that it is (`tltui.inputs.table`)."""
+        self._origins = origins or frozenset((form,))
         self.processes: list[Process] = []
         """In the order of their first records."""
         self.rearranged = False
@@ -73,6 +78,10 @@ class LogModel:
             self._define(pid, number, text)
         if log.ended != was_ended:
             touched.update((id(owner), owner) for owner in self._unfinished())
+        for owner in failed_in(log, self.owner, batch) if self.form == "text" else ():
+            if not owner.is_told_failed:
+                owner.is_told_failed = True
+                touched[id(owner)] = owner
         self._count(touched)
         return list(touched.values())
 
@@ -83,16 +92,17 @@ class LogModel:
         """
         taken: set[int] = set()
         facts: dict[int, Started | Metrics] = {}
-        events: list[tuple[int, int, Context | Started | Metrics | int | None]] = []
+        events: list[tuple[int, int, Context | Started | Metrics | Named | int | None]] = []
         first = len(self._owners)
-        at = batch.first
-        for number, context in enumerate(batch.contexts, first):
-            at = max(at, batch.members[number][0]) if number in batch.members else at
-            events.append((at, number - first - len(batch.contexts), context))
+        at = batch.first + len(batch.columns)
+        for number in range(first + len(batch.contexts) - 1, first - 1, -1):  # none comes behind the records of a later one
+            at = min(at, batch.members[number][0]) if number in batch.members else at
+            events.append((at, number - first - len(batch.contexts), batch.contexts[number - first]))
         facts.update((started.record, started) for started in batch.started)
         facts.update((metrics.record, metrics) for metrics in batch.metrics)
         events += [(record, 1, fact) for record, fact in facts.items()]
-        events += [(record, 2, kind) for record, kind in batch.notable]
+        events += [(named.record, 2, named) for named in batch.named]
+        events += [(record, 3, kind) for record, kind in batch.notable]
         if self._epochs:
             for number, records in batch.members.items():
                 if number < first and self._owners[number] in self._epochs:
@@ -113,6 +123,8 @@ class LogModel:
                 assert epochs is not None
                 self._take(epochs, record, facts.get(record), touched)
                 taken.add(record)
+            elif isinstance(event, Named):
+                self._name(self.owner(record), event, touched)
             elif epochs is None and begins_again(owner, record, None if isinstance(event, int) else event):
                 for other in self._split(owner, record, batch, taken):
                     heappush(events, (other, 0, None))
@@ -164,6 +176,12 @@ class LogModel:
             kind = self.log.kinds[event]
             owner.counts = self._one_more(owner.counts, kind.name or kind.event)
 
+    def _name(self, owner: Compile, named: Named, touched: dict[int, Compile]) -> None:
+        """A record names the function of a compile: what is sure wins over what is not."""
+        if owner.named is None or (owner.named.is_guess and not named.is_guess):
+            owner.named = named
+            self._rename(owner, touched)
+
     def _one_more(self, counts: Counter[str], name: str) -> Counter[str]:
         """These counts and one more of a name. Most compiles have the same few counts: they share one object for them."""
         more = Counter(counts)
@@ -171,6 +189,12 @@ class LogModel:
         if more.total() > SHARED:
             return more
         return self._counts.setdefault(frozenset(more.items()), more)
+
+    @property
+    def source(self) -> FileBytes:
+        """The file that is read."""
+        assert isinstance(self.log.source, FileBytes)
+        return self.log.source
 
     def end(self) -> None:
         """Nothing will be added to the log any more, though its end was not reached."""
@@ -222,11 +246,14 @@ class LogModel:
         return self._new_process(pid, rank, own)
 
     def _new_process(self, pid: int, rank: int | None, own: list[Process]) -> Process:
-        process = Process(self.log, pid, self._rank_by_name, self._launch, self.started, self._is_dated, parts=self._parts)
+        process = Process(
+            self.log, pid, self._rank_by_name, self._launch, self.started, self._is_dated,
+            origins=self._origins, parts=self._parts,
+        )  # fmt: skip
         process.stated_rank = rank
         if own:
             process.strings, process.twin = own[0].strings, len(own)
-        elif self.processes:
+        elif self.processes and self.form == "trace":  # what others print into one stream they do not inherit
             process.parent, process.inherits = self.processes[0], True
         self.processes.append(process)
         self._by_pid.setdefault(pid, []).append(process)
@@ -234,7 +261,7 @@ class LogModel:
         return process
 
     def _owner(self, context: Context) -> Compile:
-        compile_id = CompileId(context.autograd, context.frame, context.compile)
+        compile_id = CompileId(context.autograd, context.frame, context.compile, name=context.name)
         process = self._process(context.pid, context.rank, compile_id)
         owner = process.find(compile_id)
         if owner is None:

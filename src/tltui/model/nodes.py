@@ -18,7 +18,7 @@ from typing import NamedTuple
 from tltui.model.parts import Parts
 from tltui.model.ref import NO_ID, NORANK, CompileId, Ref
 from tltui.model.status import Facts, Status, Tally, facts_of, status_of
-from tltui.trace.batch import Metrics, Started
+from tltui.trace.batch import Metrics, Named, Started
 from tltui.trace.envelope import is_entry
 from tltui.trace.log import Log
 
@@ -45,6 +45,10 @@ class Compile:
     started: Started | None = None
     """Its first `dynamo_start`."""
     started_attempt: int | None = None
+    named: Named | None = None
+    """What else names the function: the best of it, which comes first, and what is sure before what is not."""
+    is_told_failed: bool = False
+    """Whether a traceback in what the job printed is probably about it (`tltui.model.failed_in_text`)."""
     metrics: list[Metrics] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     """How often each notable artifact (`trace.envelope.NOTABLE`) was logged. Shared: replaced, never changed."""
@@ -68,7 +72,13 @@ class Compile:
     @property
     def is_compile(self) -> bool:
         """Records of one (re)compilation; false for `[-/-]`, and for `[!A]`, whose graph is compiled as `[!A/F/C]`."""
-        return self.id.frame is not None
+        return self.id.frame is not None or self.id.name != ""
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether a trace tells of it: only that tells what became of a compile."""
+        source = self.process.log.columns.source
+        return self.process.is_traced and (not source or any(source[record] == 0 for record in self.records))
 
     @property
     def logs_breaks(self) -> bool:
@@ -139,7 +149,7 @@ class Compile:
 
 
 def frame_key(compile_id: CompileId) -> CompileId:
-    """What compiles of one frame share. `[!A]` and `[-/-]` stand for themselves."""
+    """What compiles of one frame share. `[!A]`, `[-/-]` and what only has a name stand for themselves."""
     if compile_id.frame is None:
         return compile_id
     return CompileId(None, compile_id.frame, None, compile_id.epoch)
@@ -205,6 +215,9 @@ class Frame:
                     return started.name, file, started.line
             if told is not None:
                 return told.co_name, told.co_filename, told.co_firstlineno
+        named = [compile_.named for compile_ in self.compiles if compile_.named is not None]
+        for own in sorted(named, key=lambda own: own.is_guess)[:1]:
+            return own.name, own.filename, own.line
         return None, None, None
 
     @property
@@ -258,7 +271,7 @@ class Process:
     """Whether its torch writes `dynamo_graph_break_reason` artifacts."""
     tally: Tally = field(default_factory=Tally)
     origins: frozenset[str] = frozenset(("trace",))
-    """The kinds of input that tell of it."""
+    """The forms of the inputs that tell of it (`tltui.inputs.table`)."""
     clock_offset: float = 0.0
     """Seconds that its clock is ahead of the run's."""
     stamp: int = 0
@@ -271,6 +284,11 @@ class Process:
     _heirs: set[Process] = field(default_factory=set)
     """Forked processes that asked for a string of it."""
     _names: tuple[int | None, int, bool, bool] | None = None
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether it wrote a trace: only that tells what became of a compile."""
+        return "trace" in self.origins
 
     @property
     def rank(self) -> int | None:
@@ -357,7 +375,7 @@ class Process:
     def owner(self, record: int) -> Compile | None:
         """The compile that a record of its log belongs to; None for one of another process."""
         context = self.log.context(record)
-        found = self.epochs_of(CompileId(context.autograd, context.frame, context.compile))
+        found = self.epochs_of(CompileId(context.autograd, context.frame, context.compile, name=context.name))
         return next((own for own in found if own.holds(record)), None)
 
     def owns(self, record: int) -> bool:

@@ -3,9 +3,11 @@
     [RANK[.PROCESS]:]ID[~EPOCH][_ATTEMPT][:ARTIFACT[#N]]      0/1   3:0/1_1   0/1~2   norank:2/0:inductor_output_code#2
 
 ID is `F/C`, `aA/F/C` or `aA` with compiled autograd (torch writes `!A/F/C`), `F/` for a frame, or `none` for records
-without an id (`[-/-]`). EPOCH counts from 1 how often ids began again (`torch._dynamo.reset()`): every address of a process
-with several epochs names its own, and one that does not means the newest. `RANK:` alone is a rank, `RANK.PROCESS:` a process
-(counted from 1, newest last). A page that is no record is `@name`, or `@name:ADDRESS` when it is about a part of the run.
+without an id (`[-/-]`). A lowering of which only a directory of `torch_compile_debug` tells has no id: its ID is `+NAME`, the
+name of the directory (`+model__0_forward_1.0`), and it has no attempts. EPOCH counts from 1 how often ids began again
+(`torch._dynamo.reset()`): every address of a process with several epochs names its own, and one that does not means the newest.
+`RANK:` alone is a rank, `RANK.PROCESS:` a process (counted from 1, newest last). A page that is no record is `@name`, or
+`@name:ADDRESS` when it is about a part of the run.
 Brackets are accepted and never needed.
 Names of artifacts are free text: what an address could not hold is written `%XX`. `@L12` at the end of an artifact's
 address is a line of it (`split_line`); as an address it means the artifact.
@@ -23,19 +25,26 @@ NORANK = -1
 
 
 class CompileId(NamedTuple):
-    """torch's CompileId without the attempt, and which of the compiles with this id is meant. All None: a record without an id."""
+    """torch's CompileId without the attempt, and which of the compiles with this id is meant. All None: a record without an id.
+
+    What no id is known of has the name of its directory instead.
+    """
 
     autograd: int | None = None
     frame: int | None = None
     compile: int | None = None
     epoch: int = 0
     """From 1; 0 in an address that does not name it, and of records without an id."""
+    name: str = ""
+    """The directory of a lowering whose id nothing tells; as it is in the file system, so it may hold anything."""
 
     def __str__(self) -> str:
         """As torch and tlparse print it, without brackets, and the epoch where it is named."""
         if self == NO_ID:
             return "-/-"
         epoch = f"~{self.epoch}" if self.epoch else ""
+        if self.name:
+            return f"{sanitize(self.name)}{epoch}"
         if self.autograd is None:
             return f"{_dash(self.frame)}/{_dash(self.compile)}{epoch}"
         if self.frame is None and self.compile is None:
@@ -44,16 +53,18 @@ class CompileId(NamedTuple):
 
     def of(self, epoch: int) -> CompileId:
         """The same id in another epoch; 0: without one."""
-        return self if self.epoch == epoch or self[:3] == NO_ID[:3] else self._replace(epoch=epoch)
+        return self if self.epoch == epoch or (self[:3] == NO_ID[:3] and not self.name) else self._replace(epoch=epoch)
 
     @property
     def bracketed(self) -> str:
-        """`[0/1]`"""
-        return f"[{self}]"
+        """`[0/1]`; a name needs no brackets."""
+        return str(self) if self.name else f"[{self}]"
 
     @property
     def address(self) -> str:
         """As an address has it: no character that a shell would change."""
+        if self.name:
+            return f"+{_escaped(self.name, _PLAIN)}" + (f"~{self.epoch}" if self.epoch else "")
         return "none" if self == NO_ID else str(self).replace("!", "a")
 
 
@@ -97,7 +108,7 @@ class Ref:
         if self.id is not None:
             epoch = f"~{self.id.epoch}" if self.id.epoch else ""
             text += f"{self.id.frame}/{epoch}" if self.is_frame else self.id.address
-        if self.attempt is not None:
+        if self.attempt is not None and not (self.id is not None and self.id.name):
             text += f"_{self.attempt}"
         if self.artifact is not None:
             text += f":{_escaped(self.artifact)}"
@@ -116,25 +127,28 @@ _GRAMMAR = re.compile(
     r"""(?:@(?P<view>[a-z]+)(?::|\Z))?
         (?:(?P<rank>norank|\d{1,40})(?:\.(?P<process>\d{1,9}))?:(?!/))?
         (?P<id>\[?(?:none|-/-|-/\d{1,40}|[!a]\d{1,40}(?:/(?:\d{1,40}|-)/(?:\d{1,40}|-))?|\d{1,40}/(?:\d{1,40}|-)?)
-            (?:~(?P<epoch>[1-9]\d{0,8}))?(?:_(?P<attempt>\d{1,40}))?\]?)?
+            (?:~(?P<epoch>[1-9]\d{0,8}))?(?:_(?P<attempt>\d{1,40}))?\]?|\+(?P<name>[^\s:~\#@/\[\]+]+)(?:~(?P<again>[1-9]\d{0,8}))?)?
         (?::(?P<artifact>[^#]+))?(?:\#(?P<n>\d{1,18}))?\Z""",
     re.VERBOSE | re.DOTALL | re.ASCII,
 )
 _SAFE = re.compile(r"[\w.:<>/()+-]*", re.ASCII)
+_PLAIN = re.compile(r"[\w.-]*", re.ASCII)
 _ESCAPE = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 _LINE = re.compile(r"(?<=.)@L(\d{1,9})\Z", re.DOTALL)
 
 
-def _escaped(name: str) -> str:
-    """A name without what ends an address, what a shell would split at, and what a terminal would act on."""
-    if _SAFE.fullmatch(name):
+def _escaped(name: str, safe: re.Pattern[str] = _SAFE) -> str:
+    """A name without what ends an address, what a shell would split at, and what a terminal would act on; with `_PLAIN` without
+    all that is neither a letter nor a digit."""
+    if safe.fullmatch(name):
         return name
     return "".join(
         "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "surrogatepass"))
         if character in "%#@" or character.isspace() or sanitize(character) != character
+        or (safe is _PLAIN and not safe.fullmatch(character) and not character.isalnum())
         else character
         for character in name
-    )
+    )  # fmt: skip
 
 
 def _unescaped(text: str) -> str:
@@ -174,7 +188,7 @@ def parse_ref(text: str) -> Ref:
     return Ref(
         rank,
         _number(match["process"]),
-        _compile_id(match["id"], int(match["epoch"] or 0)),
+        _compile_id(match["id"], match["name"], int(match["epoch"] or match["again"] or 0)),
         _number(match["attempt"]),
         None if match["artifact"] is None else _unescaped(match["artifact"]),
         _number(match["n"]),
@@ -190,9 +204,11 @@ def _number(text: str | None) -> int | None:
     return None if text is None or text == "-" else int(text)
 
 
-def _compile_id(text: str | None, epoch: int) -> CompileId | None:
+def _compile_id(text: str | None, name: str | None, epoch: int) -> CompileId | None:
     if text is None:
         return None
+    if name is not None:
+        return CompileId(epoch=epoch, name=_unescaped(name))
     text = text.strip("[]").partition("_")[0].partition("~")[0]
     if text in ("none", "-/-"):
         return NO_ID

@@ -5,21 +5,22 @@ from __future__ import annotations
 import difflib
 import os
 import threading
-from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from tltui.inputs.form import StepScanner
+from tltui.inputs.table import FORMS
 from tltui.model.artifacts import Artifact, artifacts_of
+from tltui.model.joining.cases import Joining
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, Frame, Process, Rank
+from tltui.model.parents import find_parents
 from tltui.model.parts import Parts
 from tltui.model.ref import NORANK, BadAddress, CompileId, Ref, parse_ref
 from tltui.model.status import Tally
 from tltui.sources.discover import Found, FoundLog
 from tltui.trace.batch import Batch, Tail
 from tltui.trace.files import FileBytes
-from tltui.trace.log import Log
-from tltui.trace.scan import Scanner
 
 Node = Rank | Process | Frame | Compile | Artifact
 
@@ -104,7 +105,7 @@ class Run:
         """What was derived from its nodes."""
         self.reading = threading.RLock()
         """The gate: held while nodes are read off the UI thread, in slices, and while a batch is applied."""
-        self.models = [self._model(log, FileBytes(log.path)) for log in found.logs]
+        self.models = [self._model(log, FORMS[log.form].source(log.path)) for log in found.logs]
         """The logs, in the order in which they were found."""
         self.version = 0
         """Bumped by every batch."""
@@ -114,16 +115,18 @@ class Run:
         """Path of a log, and why what was read of it is not in the file any more."""
         self.unreadable: dict[str, str] = {}
         """Path of a log that was read and cannot be looked at now → why: it was deleted, the file system fails."""
+        self.joining = Joining()
+        """What several inputs tell of the same processes."""
         self._ranks: list[Rank] = []
         self._stale = False
 
     def _model(self, found: FoundLog, source: FileBytes, generation: int = 0) -> LogModel:
-        log = Log(found.path, source, generation)
-        return LogModel(log, found.rank, found.launch, found.started, self.parts, found.clock is not None)
+        log = FORMS[found.form].log(found.name, source, generation)
+        return LogModel(log, found.rank, found.launch, found.started, self.parts, found.clock is not None, found.form)
 
-    def scanners(self) -> list[Scanner]:
+    def scanners(self) -> list[StepScanner]:
         """One scanner for each log, in the order of `models`."""
-        return [Scanner(model.log.source) for model in self.models]
+        return [FORMS[model.form].scanner(model.source) for model in self.models]
 
     def take(self, event: Event) -> Delta:
         """Take over what was found out about the files."""
@@ -149,7 +152,7 @@ class Run:
         found, before = event.found, event.instead_of
         generation = 0
         if before is not None:
-            generation = sum(model.log.path == found.path for model in self.models)
+            generation = sum(model.log.path == found.name for model in self.models)
             same = next((log for log in self.found.logs if log.path == found.path), found)
             found = replace(found, rank=same.rank, launch=same.launch)
         self.models.append(self._model(found, event.source, generation))
@@ -169,7 +172,7 @@ class Run:
     def _look(self, found: Found) -> None:
         """The sizes of the logs and the times at which they began are known better now."""
         self.found = found
-        began = {log.path: (log.started, log.clock is not None) for log in found.logs}
+        began = {log.name: (log.started, log.clock is not None) for log in found.logs}
         for model in self.models:
             if not model.log.ended and model.log.path in began and model.began(*began[model.log.path]):
                 self._stale = True
@@ -180,7 +183,13 @@ class Run:
         compiles = tuple(model.apply(batch))
         self.version += 1
         self._stale |= model.rearranged
-        return Delta(compiles, model.rearranged or bool(batch.contexts))
+        return Delta(compiles, model.rearranged or bool(batch.contexts) or self.joining.has(model))
+
+    def join(self) -> None:
+        """Put together what several inputs tell of one process, as far as it is read."""
+        if self.joining.join(self.models, self.finished):
+            self._stale = True
+            self.version += 1
 
     def fail(self, number: int, error: OSError) -> None:
         """A log could not be read on: keep what there is."""
@@ -271,7 +280,7 @@ class Run:
         """Sort the processes into ranks."""
         self._stale = False
         models = sorted(self.models, key=lambda model: (model.started, model.log.path))
-        everyone = [process for model in models for process in model.processes]
+        everyone = self.joining.shown(process for model in models for process in model.processes)
         by_rank: dict[int | None, list[Process]] = {}
         for process in everyone:
             by_rank.setdefault(process.rank, []).append(process)
@@ -280,6 +289,7 @@ class Run:
         for rank in self._ranks:
             for place, process in enumerate(rank.processes, 1):
                 process.named(place, len(rank.processes) == 1, len(self._ranks) > 1)
+        self.joining.name_members()
 
     def resolve(self, ref: Ref | str) -> Node | None:
         """The node at an address; None for the run itself. Raises `BadAddress` with near ones or the candidates."""
@@ -382,30 +392,7 @@ def _age(process: Process) -> tuple[int, float, int, int]:
     return (int(launch) if launch else -1, process.started, process.pid, process.twin)
 
 
-def _find_parents(processes: list[Process]) -> None:
-    """A forked child goes on with its parent's string table but writes a log of its own.
-
-    It shows: its first own string id is above 0, or its stacks name ids that it does not define. The parent is the
-    youngest older process of the same directory that defines them.
-    """
-    wanting = [(child, wanted) for child in processes if not child.inherits and (wanted := child.undefined_strings())]
-    if not wanting:
-        return
-    older: dict[str, list[Process]] = {}
-    for process in sorted(processes, key=lambda process: process.started):
-        older.setdefault(os.path.dirname(process.log.path), []).append(process)
-    for child, wanted in wanting:
-        near = older[os.path.dirname(child.log.path)]
-        parent: Process | None = None
-        for other in reversed(near[: bisect_right(near, child.started, key=lambda process: process.started)]):
-            if parent is not None and other.started < parent.started:
-                break
-            if other is not child and other.pid != child.pid and wanted <= other.strings.keys():
-                parent = other  # of several that began at once the first one
-        if parent is not None and parent is not child.parent:
-            child.forked_from(parent)
-
-
 def settle(run: Run) -> None:
-    """After a scan, or a part of one: find the parents of forked processes."""
-    _find_parents(list(run.processes()))
+    """After a scan, or a part of one: find the parents of forked processes, and put together what is one process."""
+    run.join()
+    find_parents(list(run.processes()))

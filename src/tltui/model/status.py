@@ -132,8 +132,16 @@ class Recorded(Protocol):
         """Whether it has a status at all."""
 
     @property
+    def is_traced(self) -> bool:
+        """Whether a trace tells of it."""
+
+    @property
     def is_recompile(self) -> bool:
         """Whether its frame had been compiled before."""
+
+    @property
+    def is_told_failed(self) -> bool:
+        """Whether a traceback in what the job printed is probably about it."""
 
     @property
     def logs_breaks(self) -> bool:
@@ -159,6 +167,8 @@ class Facts:
     has_metrics: bool
     waiting: bool
     """It has no metrics yet, and its log may go on."""
+    traced: bool
+    """A trace tells of it: nothing else says what became of a compile."""
     failed: bool
     """The compile of the frame failed, or was interrupted."""
     interrupted: bool
@@ -264,11 +274,13 @@ def facts_of(compile_: Recorded) -> Facts:
     backward_s = [m.duration_s for m in backward if m.duration_s is not None]
     last = forward[-1] if forward else None
     skip_reason = next((m.cudagraph_skip_reason for m in compile_.metrics if m.cudagraph_skip_reason), None)
-    silent = hit_silently(compile_)
+    traced = compile_.is_traced
+    silent = traced and hit_silently(compile_)
     ended = _ended(compile_, failed, last, breaks, silent)
     return Facts(
         has_metrics=bool(forward) or silent,
-        waiting=not forward and not compile_.log_ended,
+        waiting=not forward and traced and not compile_.log_ended,
+        traced=traced,
         failed=ended.failed,
         interrupted=ended.failed and failed is None and last is not None,
         reached=True if backward_failed else ended.outcome.reached,
@@ -308,7 +320,9 @@ def _ended(compile_: Recorded, failed: Metrics | None, last: Metrics | None, bre
     if failed is not None:
         return _Ended(outcome_of(failed, breaks, breaks > 0 and _ends_with(compile_)[0]), True, False)
     if last is None:
-        if not (compile_.counts["dynamo_error"] and compile_.log_ended):
+        if compile_.is_told_failed and not compile_.is_traced:
+            return _Ended(Outcome(None, None), True, False)
+        if not compile_.counts["dynamo_error"] or (compile_.is_traced and not compile_.log_ended):
             return _Ended(FINE)
         # cut off between the failure and the metrics: nothing tells what torch made of it
         skips = breaks > 0 and _ends_with(compile_)[0]
@@ -354,6 +368,8 @@ def status_of(facts: Facts) -> Status:
         return Status.EAGER
     if facts.breaks:
         return Status.BREAK
+    if not facts.has_metrics and not facts.traced:
+        return Status.SEEN
     if not facts.has_metrics:
         return Status.RUNNING if facts.waiting else Status.MISSING
     return Status.EMPTY if facts.skipped else Status.OK

@@ -12,6 +12,7 @@ from tltui.commands import BY_ID, Command, Where
 from tltui.documents.hints import DOES
 from tltui.documents.pages.table import BY_NAME
 from tltui.documents.scope import place_of
+from tltui.documents.titles import in_output
 from tltui.export import proposed_name
 from tltui.finding_commands import Situation
 from tltui.model.ref import Ref, parse_ref
@@ -19,6 +20,7 @@ from tltui.model.run import Run
 from tltui.model.walk import has_break, has_error, next_compile
 from tltui.screens.comparing import Comparing
 from tltui.screens.live.attending import Attending
+from tltui.screens.live.growing_log import has_outputs
 from tltui.screens.live.processes import Processes
 from tltui.screens.main_screen import HELP, MainScreen
 from tltui.screens.marking import Marking
@@ -174,7 +176,12 @@ class BrowserCommands(MainScreen):
         self._open(str(place_of(ref).at("records")))
 
     def action_output(self) -> None:
-        """What the job prints."""
+        """What the job prints; of an artifact that is from there its lines."""
+        artifact = self.current_artifact
+        if artifact is not None and (ref := in_output(self.trace, artifact.owner.process, artifact.record)):
+            self._open(ref)
+            self.document_view.focus()
+            return
         self.attending.show()
 
     def action_processes(self) -> None:
@@ -193,6 +200,8 @@ class BrowserCommands(MainScreen):
 
     def situation(self) -> Situation:
         """What there is now, as far as commands depend on it."""
+        from tltui.analyses.compare.passes import has_beside
+
         run, compile_, view = self.trace, self.current_compile, self.document_view
         page = BY_NAME.get(parse_ref(self.shown_ref).view)
         return Situation(
@@ -200,10 +209,11 @@ class BrowserCommands(MainScreen):
             shows_both=self.tree_view.display and view.display,
             has_compile=compile_ is not None and compile_.is_compile,
             has_recompiles=compile_ is not None and len(compile_.frame.compiles) > 1,
+            shows_graph=(artifact := self.current_artifact) is not None and has_beside(artifact),
             has_errors=next_compile(run, None, has_error) is not None,
             has_breaks=next_compile(run, None, has_break) is not None,
             has_ranks=len(run.ranks) > 1,
-            has_output=self.around.job is not None or bool(run.found.outputs),
+            has_output=self.around.job is not None or bool(run.found.outputs) or has_outputs(run),
             is_live=bool(run.goes_on),
             has_orders=page is not None and bool(page.sorts),
             has_sections=view.has_sections,

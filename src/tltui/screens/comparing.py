@@ -98,7 +98,9 @@ class Comparing:
             self.open(diff_ref(left, ref))
 
     def with_previous(self) -> None:
-        """With the compile of the frame before: the same artifact if one is shown."""
+        """With the compile of the frame before: the same artifact if one is shown; without one, a graph with what it was made
+        from."""
+        from tltui.analyses.compare.passes import beside
         from tltui.documents.compare.artifacts import diff_ref
 
         own = self._bench
@@ -107,10 +109,14 @@ class Comparing:
             own.tell("go to a compile first")
             return
         before = next_in_frame(compile_, back=True)
+        artifact = own.current_artifact
+        if before is None and artifact is not None and (graph := beside(artifact)) is not None:
+            first, second = sorted((graph, artifact), key=lambda own: own.record)
+            self.open(diff_ref(str(first.ref), str(second.ref)))
+            return
         if before is None:
             own.tell(f"{compile_.label} is the first compile of {compile_.frame.code[0] or 'its frame'}")
             return
-        artifact = own.current_artifact
         left, right = before.ref, compile_.ref
         if artifact is not None:
             other = replace(before.ref, artifact=artifact.name, n=artifact.ref.n)

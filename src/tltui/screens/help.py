@@ -10,7 +10,7 @@ from tltui.documents.format import wrap
 from tltui.documents.page import Page
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, glyph
 from tltui.text import tokens
-from tltui.text.document import Options, Piece, TextDocument
+from tltui.text.document import Options, Piece, TextDocument, piece_text
 
 KEYS, EXAMPLE, MARK = 20, 30, 14
 """Columns of what is explained, its indent included."""
@@ -71,7 +71,7 @@ def help_document(ascii_only: bool, config: Config, width: int = 80) -> TextDocu
 
 def _explain(page: Page, what: Sequence[Piece], text: str, column: int, style: str = "") -> None:
     """What is explained, and in a column beside it the explanation; below it where it is wider than its column."""
-    used = 2 + sum(len(piece if isinstance(piece, str) else piece[0]) for piece in what)
+    used = 2 + sum(len(piece_text(piece)) for piece in what)
     first, *more = wrap(text, page.width - column)
     if used + 1 > column:
         page.add("  ", *what)

@@ -24,6 +24,7 @@ from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, parse_ref, split_line
 from tltui.model.run import Node as TreeNode
 from tltui.screens.addresses import Addresses
+from tltui.screens.live.growing_log import grows
 from tltui.screens.requests import Make, Maker, Request, at
 from tltui.screens.surroundings import Surroundings
 from tltui.screens.workbench import Workbench
@@ -220,6 +221,8 @@ class MainScreen(Workbench[None]):
             self._is_outdated = True
         elif self._is_of_now():
             self._wish(renews=True)
+        elif grows(self.document_view.document):
+            self.document_view.document_grown()
         else:
             self._is_outdated = False
 

@@ -12,6 +12,9 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from tltui.inputs.debug_dir.layout import Layout, layout_of
+from tltui.inputs.table import DEBUG_DIR, TEXT, TRACE
+from tltui.inputs.text.recognise import may_become, recognise
 from tltui.sources.kept import is_kept, is_kept_on, is_text, read_state
 from tltui.trace.files import FileBytes
 
@@ -29,14 +32,12 @@ _LAUNCH = re.compile(r"^attempt_(\d{1,9})$")
 _CLOCK = re.compile(rb'"ts": ?(\d{15,17}(?:\.\d+)?)')
 _BEGIN = rb"^\x00*(?!\x00)[^\t\n]{0,80}?[A-Z]\d{4} \d\d:\d\d:\d\d\.\d{6,} \d+ [^\n]{1,500}?:\d+\]"
 _RECORD = re.compile(_BEGIN + rb' ?\{[\r\x00]*(?:"|\}|$)', re.MULTILINE)
-_TEXT_LOG = re.compile(_BEGIN, re.MULTILINE)
 _CUT = re.compile(rb"(?:\xef\xbb\xbf)?V\d{4} \d\d:\d\d:\d\d\.\d{6,} \d+(?: [^\n\]]*(?:\] ?)?)?")
 """A log that ends inside its first line (full match)."""
 
 OTHER = "not a TORCH_TRACE log"
 EMPTY = "empty: no records"
 KEPT = "what a job printed"
-TEXT = "TORCH_LOGS text, not a trace: record one with TORCH_TRACE=DIR"
 UTF_16 = "UTF-16 text: convert it to UTF-8 first"
 _MAGIC = (
     (b"\x1f\x8b", "gzip-compressed: unpack it with gunzip first"),
@@ -65,6 +66,17 @@ class FoundLog:
     """Time of the last change."""
     clock: float | None = None
     """Seconds since the epoch of its first event, where its beginning has one."""
+    form: str = TRACE
+    """The form of its records (`tltui.inputs.table`)."""
+    label: str = ""
+    """What it is called where `path` is a copy of it: `job.tar.gz!job/x.log`."""
+    is_final: bool = False
+    """Whether nobody writes into it: it is a copy, or comes from an archive."""
+
+    @property
+    def name(self) -> str:
+        """What it is called on pages."""
+        return self.label or self.path
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +146,7 @@ class Discovery:
     def __init__(self, paths: Iterable[str], latest: bool = False) -> None:
         self.paths = tuple(paths)
         self.latest = latest
+        self._named = frozenset(os.path.expanduser(path) for path in self.paths)
         self._known: dict[str, tuple[tuple[int, int, int], FoundLog | Skipped]] = {}
 
     def look(self) -> Found:
@@ -166,12 +179,9 @@ class Discovery:
         if not logs:
             printed = [Skipped(path, "what a job printed: tltui shows it") for path in outputs]
             raise NothingFound(_nothing(self.paths, [*skipped, *printed], others), outputs)
-        # nobody means the text who has the trace beside it
-        meant = [item for item in skipped if item.reason != TEXT or item.path in self.paths]
-        others += len(skipped) - len(meant)
         logs.sort(key=lambda log: (log.started, log.path))
         kept = newest(logs) if self.latest else logs
-        return Found(self.paths, tuple(kept), tuple(meant), others, tuple(notes), outputs=tuple(outputs), discovery=self)
+        return Found(self.paths, tuple(kept), tuple(skipped), others, tuple(notes), outputs=tuple(outputs), discovery=self)
 
     def look_at(self, path: str) -> FoundLog | Skipped:
         """One file below the paths."""
@@ -181,7 +191,7 @@ class Discovery:
     def knows(self, path: str) -> bool:
         """Whether it is known what a file is, and will be."""
         (_, size, _), found = self._known.get(path, ((0, 0, 0), None))
-        return isinstance(found, FoundLog) or (found is not None and size >= UNDECIDED)
+        return isinstance(found, FoundLog) or (found is not None and size >= UNDECIDED and not may_become(path, size))
 
     def forget(self, path: str) -> None:
         """Another file has this name now."""
@@ -202,7 +212,7 @@ class Discovery:
         if isinstance(found, FoundLog) and now[0] == before[0] and (found.clock is not None or SNIFF <= before[1] <= now[1]):
             found = _again(found, status)
         else:
-            found = _look(path, top, status)
+            found = _look(path, top, status, path in self._named)
         self._known[path] = (now, found)
         return found
 
@@ -231,7 +241,7 @@ def _job(log: FoundLog) -> str:
 
 
 def _walk(top: str, skipped: list[Skipped], notes: list[str]) -> Iterator[str]:
-    """Regular files below a directory, breadth first."""
+    """Regular files below a directory, breadth first, and directories of units in place of what is in them."""
     queue, count = [(top, 0)], 0
     while queue:
         directory, depth = queue.pop(0)
@@ -241,7 +251,13 @@ def _walk(top: str, skipped: list[Skipped], notes: list[str]) -> Iterator[str]:
         except OSError as error:
             skipped.append(Skipped(directory, error.strerror or str(error)))
             continue
+        if (units := layout_of(directory, listing)) is not None:
+            yield directory
+            if units.inside is None:
+                continue
         for entry in listing:
+            if units is not None and units.inside is not None and entry.name in units.inside:
+                continue
             if entry.is_dir(follow_symlinks=False):
                 if depth < MAX_DEPTH:
                     queue.append((entry.path, depth + 1))
@@ -286,24 +302,36 @@ def _again(found: FoundLog, status: os.stat_result) -> FoundLog:
     return replace(found, size=status.st_size, started=started, ended=status.st_mtime)
 
 
-def _look(path: str, top: str, status: os.stat_result) -> FoundLog | Skipped:
-    """One file: a log, or the reason why it is none."""
+def _look(path: str, top: str, status: os.stat_result, is_named: bool = True) -> FoundLog | Skipped:
+    """One file, or directory of units: a log, or the reason why it is none."""
     try:
+        if (units := layout_of(path)) is not None:
+            return _debug_directory(path, units, status)
         if not stat.S_ISREG(status.st_mode):
             return Skipped(path, "a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file")
         head = _head(FileBytes(path))
+        reason = not_a_log(head) if head.strip(b"\r\n \x00") else EMPTY if not head else "no records"
+        text = recognise(FileBytes(path), path, is_named, status.st_mtime) if reason == OTHER else None
     except OSError as error:
         return Skipped(path, error.strerror or str(error))
-    if not head.strip(b"\r\n \x00"):
-        return Skipped(path, EMPTY if not head else "no records")
-    if reason := not_a_log(head):
-        return Skipped(path, reason)
-    match = _CLOCK.search(head)
-    clock = float(match[1]) / 1e6 if match else None
+    if reason and (text is None or not text.certainty):
+        return Skipped(path, text.reason or reason if text else reason)
+    if text is not None:
+        clock = text.clock
+    else:
+        match = _CLOCK.search(head)
+        clock = float(match[1]) / 1e6 if match else None
     started = status.st_mtime if clock is None else min(clock, status.st_mtime)
     parts = os.path.relpath(path, top).split(os.sep) if top else [os.path.basename(path)]
     rank, launch = _labels(parts)
-    return FoundLog(path, status.st_size, rank, launch, started, status.st_mtime, clock)
+    return FoundLog(path, status.st_size, rank, launch, started, status.st_mtime, clock, TRACE if text is None else TEXT)
+
+
+def _debug_directory(path: str, units: Layout, status: os.stat_result) -> FoundLog:
+    started = None if units.started is None else units.started.timestamp()
+    return FoundLog(
+        path, 0, None, "", min(started or status.st_mtime, status.st_mtime), status.st_mtime, started, form=DEBUG_DIR
+    )  # fmt: skip
 
 
 def _head(file: FileBytes) -> bytes:
@@ -338,24 +366,19 @@ def not_a_log(head: bytes) -> str:
         return ""
     if head[:64].count(0) > 16:
         return UTF_16 if not head[:64:2].strip(b"\x00") or not head[1:64:2].strip(b"\x00") else OTHER
-    if _TEXT_LOG.search(head):
-        return TEXT
     return OTHER
 
 
 def _labels(parts: list[str]) -> tuple[int | None, str]:
     """Rank and launch as the names of a file and of the directories above it state them.
 
-    Layouts: `…rank_3_abcd.log`, `rank_3/x.log`, `rank_3_dp_1/x.log` (vLLM), `attempt_0/3/x.log` (torchrun).
+    Layouts: `…rank_3_abcd.log`, `rank_3/x.log`, `rank_3_dp_1/x.log` (vLLM). A number below torchrun's `attempt_0` is the rank on
+    its own node: of all ranks it tells nothing.
     """
     launch = next((part for part in parts[:-1] if _LAUNCH.match(part)), "")
     for part in reversed(parts):
         if match := _NAME_RANK.search(part):
             return int(match[1]), launch
-    if launch:
-        after = parts[parts.index(launch) + 1 : -1]
-        if after and after[0].isdigit():
-            return int(after[0]), launch
     return None, launch
 
 

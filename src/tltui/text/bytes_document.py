@@ -57,6 +57,8 @@ class BytesDocument:
         self._widest = 0
         self._lock = threading.RLock()
         self._sections: Sequence[Section] | None = None
+        self.start = 0
+        """The line that the caret is on at first."""
 
     def _indexed(self, payload: Payload) -> LineIndex:
         return LineIndex(payload)

@@ -86,6 +86,8 @@ class Options:
     ascii: bool = False
     goes_on: str = ""
     """Why more may come, '' when not: what is not there is then said to be so for now only."""
+    untold: str = ""
+    """What the inputs cannot tell of what a page shows, in sentences: what is not there is then no fact. '' for all."""
     key_of: Callable[[str], str] | None = field(default=None, compare=False, repr=False)
     """The key of a command (`app.next_error`), '' for one without. None where there is no screen: a page then names commands of the
     shell, and no keys."""
@@ -160,6 +162,21 @@ class Document(Protocol):
 
 Piece = str | tuple[str, str] | tuple[str, str, str]
 """Part of a line for `Builder.add`: text; (text, style); (text, style, link target)."""
+
+
+def piece_text(piece: Piece) -> str:
+    """What a piece says."""
+    return piece if isinstance(piece, str) else piece[0]
+
+
+def piece_style(piece: Piece) -> str:
+    """The style of a piece, '' for none."""
+    return "" if isinstance(piece, str) else piece[1]
+
+
+def with_text(piece: Piece, text: str) -> Piece:
+    """A piece that says another text."""
+    return text if isinstance(piece, str) else (text, *piece[1:])
 
 
 @dataclass(slots=True)

@@ -33,6 +33,8 @@ class Context(NamedTuple):
     subgraph: str | None = None
     stack: bool = False
     """The record carries a `stack` instead of ids."""
+    name: str = ""
+    """The directory of a lowering of which only that is known: then there are no ids."""
 
 
 class Started(NamedTuple):
@@ -43,6 +45,17 @@ class Started(NamedTuple):
     filename: int | None
     line: int | None
     depth: int
+
+
+class Named(NamedTuple):
+    """What names the function of a frame where no `dynamo_start` does."""
+
+    record: int
+    name: str
+    filename: str | None
+    line: int | None
+    is_guess: bool = False
+    """Whether it is concluded: from the last frame of a graph."""
 
 
 class Metrics(NamedTuple):
@@ -146,6 +159,7 @@ class Batch:
     strings: list[tuple[int, int, str]] = field(default_factory=list)
     """(pid, id, string) of the string table."""
     started: list[Started] = field(default_factory=list)
+    named: list[Named] = field(default_factory=list)
     metrics: list[Metrics] = field(default_factory=list)
     damage: list[Damage] = field(default_factory=list)
     scanned: int = 0

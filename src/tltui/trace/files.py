@@ -50,7 +50,8 @@ class _Descriptors:
         with self._lock:
             fd = self._open.pop(file.identity, None) if file.identity is not None else None
             if fd is None:
-                fd = os.open(file.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+                # a pipe that has the name by now would wait for a writer
+                fd = os.open(file.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0))
                 found = identity_of(os.fstat(fd))
                 if file.identity not in (None, found):
                     os.close(fd)

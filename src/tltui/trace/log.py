@@ -43,7 +43,16 @@ class Checked:
 
 
 class Log:
-    """The records of one file. Grows by `apply`; everything else reads."""
+    """The records of one file. Grows by `apply`; everything else reads.
+
+    What was written in another form than a trace is a subclass: `head`, `payload` and `md5` give what torch would have written to
+    a trace at the same place of its code.
+    """
+
+    told_by = ""
+    """What a page says of where it has its texts from; '' for a trace."""
+    is_made = False
+    """Whether first lines and payloads of all records are made when somebody looks, rather than read as they are stored."""
 
     def __init__(self, path: str, source: ByteSource, generation: int = 0) -> None:
         self.path = path
@@ -109,10 +118,29 @@ class Log:
         """The stored first line: prefix and envelope. Raises OSError."""
         return self.source_of(record).read(self.columns.offset[record], self.columns.head[record])
 
+    def is_stored(self, record: int) -> bool:
+        """Whether the record is stored in `source` as torch writes it to a trace."""
+        return not self.is_made
+
+    def place(self, record: int) -> tuple[str, int]:
+        """The file that a record stands in, and its offset there in bytes."""
+        return self.path, self.columns.offset[record]
+
+    def origin(self, record: int) -> tuple[Log, int]:
+        """The log that a record comes from, and its number there: where a process left several, they are one."""
+        return self, record
+
+    def written(self, record: int) -> bytes:
+        """The first line of a record as it was written, in whatever form. Raises OSError."""
+        return self.head(record)
+
     def prefix(self, record: int) -> Prefix | None:
         """What stands before the envelope; None for lines that are no records."""
-        size = min(self.columns.head[record], 4096)
-        match = PREFIX.match(self.source_of(record).read(self.columns.offset[record], size))
+        if self.is_made:
+            line = self.head(record)
+        else:
+            line = self.source_of(record).read(self.columns.offset[record], min(self.columns.head[record], 4096))
+        match = PREFIX.match(line)
         return parse_prefix(match) if match else None
 
     def envelope(self, record: int) -> dict[str, Any]:

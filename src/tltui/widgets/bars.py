@@ -17,7 +17,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tltui.text import cut, tokens
-from tltui.text.document import Piece
+from tltui.text.document import Piece, piece_style, piece_text
 from tltui.text.resume_names import short
 from tltui.text.sanitize import sanitize
 from tltui.text.script import script_for
@@ -59,7 +59,7 @@ class Bar(Widget, can_focus=False):
 
     def said(self) -> str:
         """What it says, as text."""
-        return "".join(_text(piece) for piece in (*self._left, " ", *self._right))
+        return "".join(piece_text(piece) for piece in (*self._left, " ", *self._right))
 
     def notify_style_update(self) -> None:
         """Textual calls this when colours may have changed."""
@@ -99,15 +99,11 @@ class Bar(Widget, can_focus=False):
         return Strip([*segments, *right])
 
     def _segment(self, piece: Piece) -> Segment:
-        style = "" if isinstance(piece, str) else piece[1]
+        style = piece_style(piece)
         known = self._style(style) if style else Style.null()
         if self.rich_style.reverse:  # in reverse video a colour would be a ground: patches
             known = Style(bold=known.bold)
-        return Segment(self._script.drawn(short(sanitize(_text(piece)), self._ascii)), known)
-
-
-def _text(piece: Piece) -> str:
-    return piece if isinstance(piece, str) else piece[0]
+        return Segment(self._script.drawn(short(sanitize(piece_text(piece)), self._ascii)), known)
 
 
 class RunBar(Bar):
@@ -187,7 +183,7 @@ class Position(Bar):
 
     def place(self, pieces: Sequence[Piece]) -> None:
         """Say it, at the right. The widget changes in steps, and shrinks by no fewer than two: another width costs a layout."""
-        width = sum(cell_len(_text(piece)) for piece in pieces)
+        width = sum(cell_len(piece_text(piece)) for piece in pieces)
         room = max(-(-width // self.STEP), 1) * self.STEP
         if room > self._room or room <= self._room - 2 * self.STEP:
             self._room = room

@@ -15,6 +15,7 @@ from textual.binding import BindingType
 from textual.message import Message
 
 from tltui.commands import Where
+from tltui.text.bytes_document import BytesDocument
 from tltui.text.document import Document, TextDocument
 from tltui.widgets.bindings import bindings
 from tltui.widgets.document_live import is_live
@@ -372,4 +373,4 @@ class DocumentView(RenewingCanvas):
 
 
 def _start_of(document: Document) -> int:
-    return document.start if isinstance(document, TextDocument) else 0
+    return document.start if isinstance(document, (TextDocument, BytesDocument)) else 0

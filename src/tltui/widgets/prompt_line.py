@@ -17,7 +17,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 
 from tltui.text import tokens
-from tltui.text.document import Piece
+from tltui.text.document import Piece, piece_text
 from tltui.text.sanitize import sanitize
 from tltui.text.script import script_for
 from tltui.text.width import cells as cell_len
@@ -139,7 +139,7 @@ class Choices(Bar):
 
     def said(self) -> str:
         """The rows, as text."""
-        return "\n".join("".join(p if isinstance(p, str) else p[0] for p in row) for row in self.rows)
+        return "\n".join("".join(piece_text(p) for p in row) for row in self.rows)
 
     @row_by_row
     def render_line(self, y: int) -> Strip:

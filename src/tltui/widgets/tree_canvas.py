@@ -24,7 +24,7 @@ from tltui.model.nodes import Compile
 from tltui.model.ref import NO_ID
 from tltui.model.run import Run
 from tltui.text import cut, tokens
-from tltui.text.document import Piece
+from tltui.text.document import Piece, piece_style, piece_text
 from tltui.text.sanitize import sanitize
 from tltui.text.script import script_for
 from tltui.text.width import cells as cell_len
@@ -249,9 +249,9 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
     def _segments(self, drawn: Drawn, width: int) -> list[Segment]:
         """The label in `width` cells: indentation and mark, left, as much of the detail as fits, right."""
         said = drawn.said
-        right = [(self._drawn_text(piece), _style_of(piece)) for piece in said.right]
+        right = [(self._drawn_text(piece), piece_style(piece)) for piece in said.right]
         right_width = sum(cell_len(text) for text, _ in right)
-        left_pieces = [(self._drawn_text(piece), _style_of(piece)) for piece in said.left]
+        left_pieces = [(self._drawn_text(piece), piece_style(piece)) for piece in said.left]
         left_width = sum(cell_len(text) for text, _ in left_pieces)
         lead = " " * (INDENT * max(drawn.depth - 1, 0))
         room = width - len(lead) - 2
@@ -262,7 +262,7 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
             if min(left_width, room // 2) + right_width + 1 > room:
                 right, right_width = [], 0
         segments = [Segment(lead), Segment(drawn.mark + " ", self._style("fold"))]
-        detail = [(self._drawn_text(piece), _style_of(piece)) for piece in said.detail]
+        detail = [(self._drawn_text(piece), piece_style(piece)) for piece in said.detail]
         left = room - right_width - (1 if right else 0)
         for number, (text, style) in enumerate((*left_pieces, *detail)):
             if number >= len(left_pieces) and left < min(PLACE, cell_len(text)):
@@ -281,7 +281,7 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
         return segments
 
     def _drawn_text(self, piece: Piece) -> str:
-        return self._script.drawn(sanitize(_text(piece)))
+        return self._script.drawn(sanitize(piece_text(piece)))
 
     def _mark(self, row: OutlineRow) -> str:
         if not row.node.expandable:
@@ -295,13 +295,5 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
 def _wanted(drawn: Drawn) -> int:
     """Cells that a row needs for all that it says."""
     said = drawn.said
-    texts = [_text(piece) for piece in (*said.left, *said.detail, *said.right)]
+    texts = [piece_text(piece) for piece in (*said.left, *said.detail, *said.right)]
     return INDENT * max(drawn.depth - 1, 0) + 2 + sum(cell_len(sanitize(text)) for text in texts) + bool(said.right)
-
-
-def _text(piece: Piece) -> str:
-    return piece if isinstance(piece, str) else piece[0]
-
-
-def _style_of(piece: Piece) -> str:
-    return "" if isinstance(piece, str) else piece[1]

@@ -19,6 +19,8 @@ from tltui.analyses.compare.own_device import owns_of
 from tltui.analyses.compare.wrappers import TOGETHER, part_for, parts_in
 from tltui.analyses.parts import part
 from tltui.analyses.records import Reader
+from tltui.analyses.sdsc.fields import fields_of
+from tltui.analyses.sdsc.files import is_sdsc
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
 from tltui.model.nodes import Compile
 
@@ -74,7 +76,7 @@ def _apart(keyed: Keyed, other: Keyed) -> Keyed:
 
 def _keyed(compile_: Compile, attempt: int | None) -> Keyed:
     artifacts = artifacts_of(compile_)
-    units = {unit.number: unit.name for unit in units_of(artifacts)}
+    units = {} if compile_.id.name else {unit.number: unit.name for unit in units_of(artifacts)}  # which is one unit itself
     last = max((artifact.attempt for artifact in artifacts), default=0)
     seen: Counter[tuple[object, ...]] = Counter()
     keyed: Keyed = {}
@@ -170,7 +172,10 @@ def _paired(left: Mapping[K, T], right: Mapping[K, T]) -> list[Pair[T]]:
 
 
 def text_of(artifact: Artifact) -> str:
-    """What is compared of an artifact: its payload; of metrics the fields, without those that never are the same twice."""
+    """What is compared of an artifact: its payload; of metrics the fields, without those that never are the same twice; of a
+    file of torch-spyre its fields."""
+    if is_sdsc(artifact):
+        return fields_of(raw_of(artifact).decode("utf-8", "replace"))
     if artifact.payload is not None:
         return raw_of(artifact).decode("utf-8", "replace")
     value = artifact.log.event(artifact.record)
@@ -222,7 +227,7 @@ def _in_order(key: str, field: object) -> object:
 
 def artifact_difference(left: Artifact, right: Artifact, raw: bool = False) -> Difference:
     """Compare two artifacts; of different languages as plain lines. Raises OSError."""
-    language = left.kind.language if left.kind.language == right.kind.language else "text"
+    language = left.kind.language if left.kind.language == right.kind.language and not is_sdsc(left) else "text"
     if raw:
         return difference(raw_of(left).decode("utf-8", "replace"), raw_of(right).decode("utf-8", "replace"), language, True)
     a, b = text_of(left), text_of(right)

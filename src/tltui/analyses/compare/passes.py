@@ -22,6 +22,8 @@ LIMIT = 32 << 20
 """Stored bytes of a graph that is still compared."""
 VLLM = "vllm_post_grad."
 BEFORE_POST = "before_post_grad_graph"
+READABLE, TRANSFORMED = "fx_graph_readable", "fx_graph_transformed"
+"""Before and after post-grad passes, as a debug directory has them: without the strides and devices that a trace has."""
 _AOT = ("aot_forward_graph", "aot_backward_graph", "aot_inference_graph")
 FROM: dict[str, tuple[str, ...]] = {
     "before_pre_grad_graph": ("dynamo_output_graph",),
@@ -35,8 +37,12 @@ FROM: dict[str, tuple[str, ...]] = {
     BEFORE_POST: (*_AOT, "after_joint_graph"),
     "inductor_post_grad_graph": (BEFORE_POST, *_AOT),
     "after_post_grad_graph": (BEFORE_POST, *_AOT),
+    READABLE: (),
+    TRANSFORMED: (READABLE,),
 }
 """The graph that a graph is made from: the first of these names that is there."""
+FUSED = {"ir_pre_fusion": "ir_post_fusion", "ir_post_fusion": "ir_pre_fusion"}
+"""IR before and after fusion."""
 GRAPHS = frozenset((*FROM, "dynamo_output_graph"))
 MADE_ANEW = frozenset(("aot_joint_graph", "aot_inference_graph"))
 """AOTAutograd traces these anew, operators are decomposed: few nodes survive."""
@@ -169,6 +175,29 @@ def run_steps(steps: Generator[None, None, CompilePasses]) -> CompilePasses:
 def is_graph(artifact: Artifact) -> bool:
     """Whether an artifact is a step."""
     return artifact.name in GRAPHS or artifact.name.startswith(VLLM)
+
+
+def has_beside(artifact: Artifact) -> bool:
+    """Whether it is of a kind that `beside` may know another of."""
+    return is_graph(artifact) or artifact.name in FUSED
+
+
+def beside(artifact: Artifact) -> Artifact | None:
+    """The graph that a graph was made from; of the first one that which was made from it; of IR before fusion that after it, and the
+    other way round. None where there is neither."""
+    if artifact.name in FUSED:
+        same = (other for other in artifacts_of(artifact.owner) if other.name == FUSED[artifact.name])
+        return next((other for other in same if (other.unit, other.attempt) == (artifact.unit, artifact.attempt)), None)
+    earlier, last = _Earlier(), None
+    for other in artifacts_of(artifact.owner):
+        if is_graph(other):
+            origin = earlier.origin(other)
+            if other == artifact and origin is not None:
+                return origin
+            if origin == artifact and last is None:
+                last = other
+        earlier.add(other)
+    return last
 
 
 def passes_of(compile_: Compile) -> Generator[None, None, CompilePasses]:

@@ -7,9 +7,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from tltui.analyses.job_failures.of_run import RunFailure, own_failures, told_first
 from tltui.analyses.problems.measure import REASONS, Facts, Found, Measure, one_line
 from tltui.analyses.ranks.gate import difference_reasons, differences
 from tltui.analyses.recompiles.reasons import parse_reason
+from tltui.analyses.told import HOW, title_of
 from tltui.model.artifacts import artifact_name
 from tltui.model.kind import Kind as Row
 from tltui.model.kinds import kind_of
@@ -93,7 +95,18 @@ def _errors(facts: Facts) -> list[Found]:
         text = f"{side}{failure.type}: {one_line(failure.reason.partition(chr(10))[0])} (in {group.code.name or '?'}{where})"
         key = f"{failure.type}\0{failure.reason.partition(chr(10))[0]}\0{group.code.name}"
         found += [(item.ref, text, key) for item in group.occurrences]
-    return found + _limits(facts, False)
+    return found + _limits(facts, False) + [
+        (item.compile or "@problems", one_line(item.sentence), f"printed\0{one_line(item.sentence)}") for item in _printed(facts)
+    ]
+
+
+def _printed(facts: Facts) -> list[RunFailure]:
+    """Failures that only an output tells of."""
+    return own_failures(told_first(facts.run))
+
+
+def _traced_errors(facts: Facts) -> int:
+    return sum(compile_.tally.errors for compile_ in facts.compiles if compile_.facts.traced)
 
 
 def _eager(facts: Facts) -> list[Found]:
@@ -268,7 +281,7 @@ def _no_compile_id(facts: Facts) -> list[Found]:
 
 MEASURES: dict[str, Measure] = {
     "error": Measure(
-        "compiles that failed", _of(Status.ERROR), _errors, "problems"),
+        "compiles that failed", lambda f: _traced_errors(f) + len(_printed(f)), _errors, "problems"),
     "eager": Measure(
         "compiles that were given up: the function runs in eager mode", _of(Status.EAGER), _eager, "problems"),
     "break": Measure(
@@ -335,6 +348,21 @@ def _limit(name: str, number: str) -> Limit:
     if not math.isfinite(value) or value < 0 or (percent and not more):
         raise BadLimit(f"{name}={number}: not a number. Write {name}=2, or with --baseline {name}=+2 or {name}=+10%")
     return Limit(name, more=value, percent=percent) if more else Limit(name, value)
+
+
+NEED_A_TRACE = ("eager", "recompile_limit", "cache_miss", "compile_time", "empty", "unfinished")
+"""What no other input tells of."""
+
+
+def needing_a_trace(run: Run, limits: Sequence[Limit], named: bool = True) -> str:
+    """Why some limits cannot be checked, '' where all can: what nothing tells of is never passed. The limits that hold where none
+    are `named` count as far as they can be checked."""
+    processes = [process for process in run.processes() if process.tally.compiles]
+    untraced = [limit.name for limit in limits if limit.name in NEED_A_TRACE]
+    if not named or not untraced or not processes or any(process.is_traced for process in processes):
+        return ""
+    verb = "needs" if len(untraced) == 1 else "need"
+    return f"{', '.join(untraced)}: {verb} a trace. {title_of(processes)} does not tell of it: {HOW}"
 
 
 def gates(run: Run, limits: Sequence[Limit], baseline: Run | None = None) -> Gates:

@@ -13,6 +13,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from tltui.analyses.job_failures.of_run import RunFailure
 from tltui.analyses.parts import part
 from tltui.analyses.problems.breaks import NAME as BREAK
 from tltui.analyses.problems.breaks import GraphBreak, from_restart, known_breaks
@@ -161,6 +162,8 @@ class Problems:
     """Compiles without metrics, of logs that may go on."""
     eager: tuple[EagerGroup, ...] = ()
     """Functions that run in eager mode."""
+    printed: tuple[RunFailure, ...] = ()
+    """What the outputs of the job tell of its end, the first failure first."""
 
 
 def problems(compiles: Sequence[Compile]) -> Problems:
@@ -348,7 +351,7 @@ def unfinished_of(compiles: Sequence[Compile], waiting: bool = False) -> tuple[O
 
 def is_unfinished(compile_: Compile) -> bool:
     """Whether the log has no end of a compile."""
-    return compile_.is_compile and not compile_.facts.has_metrics and not compile_.facts.failed
+    return compile_.is_compile and compile_.facts.traced and not compile_.facts.has_metrics and not compile_.facts.failed
 
 
 def skipped_groups(compiles: Sequence[Compile]) -> tuple[SkippedGroup, ...]:

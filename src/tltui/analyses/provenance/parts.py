@@ -16,7 +16,7 @@ from tltui.analyses.records import Reader
 from tltui.model.artifacts import OUTPUT_CODE, Artifact, Unit
 
 PRE_GRAPHS = ("before_pre_grad_graph", "inductor_pre_grad_graph")
-POST_GRAPHS = ("after_post_grad_graph", "inductor_post_grad_graph")
+POST_GRAPHS = ("after_post_grad_graph", "inductor_post_grad_graph", "fx_graph_transformed", "fx_graph_readable")
 DYNAMO_GRAPH = "dynamo_output_graph"
 WRAPPER, KERNELS = "inductor_aot_wrapper_code", "inductor_aot_kernel_code"
 _OF_UNIT = (
@@ -99,6 +99,8 @@ def _pre_graph(
             if found:
                 return found[-1], ""
     graph = next((a for a in reversed(same) if a.name == DYNAMO_GRAPH), None)
+    if graph is None and artifacts and not artifacts[0].owner.process.is_traced:
+        return None, "only a trace has the pre-grad graph"
     if graph is None:
         return None, "torch wrote no pre-grad graph"
     hit = any(a.name in ("aotautograd_cache_hit", "fx_graph_cache_hit", "fx_graph_bundled_cache_hit") for a in same)

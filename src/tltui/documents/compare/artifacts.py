@@ -14,7 +14,7 @@ from tltui.model.ref import Ref
 from tltui.text import tokens
 from tltui.text.diff.diff import CONTEXT, Change, unified, word_changes
 from tltui.text.diff.line_pairs import line_pairs
-from tltui.text.document import Line, Options, Piece, Span, TextDocument
+from tltui.text.document import Line, Options, Piece, Span, TextDocument, piece_text
 from tltui.text.filename import safe_name
 from tltui.text.sanitize import sanitize
 
@@ -161,7 +161,7 @@ def row_pieces(row: CompareRow, linked: bool) -> list[Piece]:
     else:
         style = {SAME: tokens.DIM, ONLY_LEFT: tokens.REMOVED, ONLY_RIGHT: tokens.ADDED}.get(row.outcome, tokens.WARN)
         outcome = [(row.outcome, style)]
-    room = " " * max(14 - sum(len(p if isinstance(p, str) else p[0]) for p in outcome), 1)
+    room = " " * max(14 - sum(len(piece_text(p)) for p in outcome), 1)
     return [*outcome, room, name]
 
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from tltui.analyses.stacks.stacks import StackFrame
 from tltui.analyses.study import Study, study
+from tltui.analyses.told import untold
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts import reports
 from tltui.documents.parts.compiles import add_absent, add_artifacts, add_caches, add_ids, add_inputs, add_symbols
+from tltui.documents.parts.job_failures import add_of_compile
 from tltui.documents.parts.stacks import add_called_from
 from tltui.documents.parts.summary import TOLD, at_least, standing
 from tltui.documents.parts.words import GIVEN_UP, INTERRUPTED, LIMIT_EAGER, LIMIT_RAISES, NO_BREAKS, NO_RECOMPILES, SKIPS, UNSURE
 from tltui.documents.titles import called
+from tltui.inputs.table import DEBUG_DIR
 from tltui.model.nodes import Compile
 from tltui.model.outcome import SOFT, error_name
 from tltui.model.ref import NO_ID
 from tltui.model.run import Run
-from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, Status, colour
+from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Status, colour
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
 from tltui.text.sanitize import sanitize
@@ -35,6 +38,7 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
             if failure.backward and len(failures) > 1:
                 page.add(("  of the backward", tokens.LABEL))
             reports.add_failure(page, failure, breaks=known.breaks)
+    add_of_compile(page, run, str(node.ref))
     _breaks(page, node, known)
     if known.recompile is not None:
         page.heading("Why it recompiled" if node.is_recompile or node.is_compile else "Why")
@@ -50,7 +54,8 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
         page.say(f"skipped: {known.cudagraph_skip_reason}", "  ")
     _attempts(page, node, known)
     add_artifacts(page, known.parts)
-    add_absent(page, known.absent)
+    if known.facts.traced:
+        add_absent(page, known.absent)
     add_ids(page, node, known)
     return page.document(known)
 
@@ -76,6 +81,8 @@ def _status(page: Page, run: Run, node: Compile, known: Study) -> None:
     page.joined([(f"{glyph[0]} {first[0]}", colour(node.status)), *rest])
     for note in _notes(node, known):
         page.say(note, "  ", tokens.DIM)
+    page.untold = untold([node.process], "summary")
+    page.say_untold()
     _epochs(page, node)
 
 
@@ -106,6 +113,8 @@ def _outcome(run: Run, node: Compile, known: Study) -> list[str]:
         return [f"not compiled: the recompile limit{limit} was reached"]
     if status is Status.EAGER:
         return [f"given up{after}: the function runs in eager mode"]
+    if not facts.traced:
+        return _seen(node)
     if status is Status.ERROR:
         if facts.failed:
             return [f"{'interrupted' if facts.interrupted else 'failed'}{after}"]
@@ -124,6 +133,13 @@ def _outcome(run: Run, node: Compile, known: Study) -> list[str]:
     if facts.backward_s is not None:
         backward = [f"of that {fmt.seconds(facts.backward_s)} for the backward"]
     return [what + took, *breaks, *backward]
+
+
+def _seen(node: Compile) -> list[str]:
+    """What is known of a compile that no trace tells of."""
+    facts = node.facts
+    breaks = [fmt.plural(facts.breaks, "graph break")] if facts.breaks else []
+    return ["failed, as a traceback in the output says" if facts.failed else TABLE[Status.SEEN].words, *breaks]
 
 
 def _stood(known: Study) -> str:
@@ -173,6 +189,9 @@ def _no_compile(page: Page, node: Compile) -> None:
     count = fmt.plural(len(node.records), "record")
     if node.id == NO_ID:
         page.add((f"{'·'} {count} without a compile id", tokens.STRONG))
+        if node.process.origins == {DEBUG_DIR}:
+            page.say("Files of the process, not of one graph.", "  ", tokens.DIM)
+            return
         page.say(
             "Written outside of any compile: torch.export and AOTInductor have no ids, and neither have the threads "
             "that compile kernels, the string table and the torch version.", "  ", tokens.DIM,
@@ -275,7 +294,7 @@ def _attempts(page: Page, node: Compile, known: Study) -> None:
     last = max(node.attempts, default=0)
     for number in sorted(node.attempts):
         ref = str(node.process.ref_of(node.id)) + (f"_{number}" if number else "")
-        kept = "this one was kept" if number == last else "given up and started again"
+        kept = ("this one was kept" if facts.traced else "the last one") if number == last else "given up and started again"
         page.add("  ", (f"attempt {number}", tokens.LINK, f"@attempt:{ref}"), "  ", (kept, tokens.DIM))
     if facts.restarts and not known.breaks:
         for reason in facts.restarts:

@@ -37,10 +37,10 @@ def frame_document(run: Run, node: Frame, options: Options) -> TextDocument:
     tally = node.tally
     recompiles = [c for c in node.compiles if c.is_recompile]
     spent = sum(c.tally.seconds for c in recompiles)
-    total = f"{fmt.plural(len(node.compiles), 'compile')} in {fmt.seconds(tally.seconds)}"
+    total = f"{fmt.plural(len(node.compiles), 'compile')}{fmt.took(tally.seconds)}"
     words: list[Piece] = [total]
     if recompiles:
-        words.append(f"{len(recompiles)} of them recompiles ({fmt.seconds(spent)})")
+        words.append(f"{len(recompiles)} of them recompiles{fmt.took(spent, ' (', ')')}")
     limit = limit_of(node)
     hit = next((c for c in node.compiles if c.facts.recompile_limit), None)
     given_up = next((c for c in node.compiles if c.facts.eager not in (None, Eager.LIMIT)), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tltui.analyses.summary import Summary, summarise
+from tltui.analyses.told import untold
 from tltui.analyses.torch_version import version_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
@@ -45,7 +46,7 @@ def rank_document(run: Run, node: Rank, options: Options) -> TextDocument:
 def process_document(run: Run, node: Process, options: Options) -> TextDocument:
     """The overview of one process."""
     summary = summarise([node])
-    title = f"{process_title(node)}, pid {node.pid}"
+    title = f"{process_title(node)}, {fmt.pid(node.pid)}"
     page = Page(str(node.ref), title, options)
     page.add((title, tokens.TITLE))
     _head(page, run, summary, [node])
@@ -62,6 +63,8 @@ def _head(page: Page, run: Run, summary: Summary, processes: list[Process]) -> N
     if summary.tally.seconds:
         words.append(f"{fmt.seconds(summary.tally.seconds)} of compiling")
     page.joined(words)
+    page.untold = untold(processes, "summary")
+    page.say_untold()
     if summary.start is not None and summary.end is not None:
         span = fmt.seconds(max(summary.end - summary.start, 0.0) / 1e6)
         what = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"
@@ -105,8 +108,8 @@ def _processes(page: Page, node: Rank) -> None:
         tally = process.tally
         state = ", ".join(f"{tally.counted(s)} {TABLE[s].words}" for s in (Status.ERROR, Status.EAGER) if tally.counted(s))
         rows.append([
-            (ref.rstrip(":"), tokens.LINK, ref), f"pid {process.pid}", fmt.plural(tally.compiles, "compile"),
-            (fmt.seconds(tally.seconds), tokens.NUMBER), (state, tokens.ERROR),
+            (ref.rstrip(":"), tokens.LINK, ref), fmt.pid(process.pid), fmt.plural(tally.compiles, "compile"),
+            (fmt.took(tally.seconds, ""), tokens.NUMBER), (state, tokens.ERROR),
             (process.launch, tokens.DIM), (fmt.when(process.started * 1e6) if process.is_dated else "", tokens.DIM),
             (fmt.file_name(process.log.path), tokens.DIM),
         ])  # fmt: skip
@@ -116,7 +119,7 @@ def _processes(page: Page, node: Rank) -> None:
 def _facts(page: Page, process: Process) -> None:
     """Where it comes from: what a bug report needs."""
     page.heading("Where")
-    page.labelled("pid", str(process.pid))
+    page.labelled("pid", str(process.pid) if process.pid else "not known")
     if process.launch:
         page.labelled("launch", process.launch)
     if process.is_dated:

@@ -6,13 +6,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
+from tltui.analyses.case import holdings, is_plain
+from tltui.analyses.job_failures.of_run import own_failures, told_first
 from tltui.analyses.problems.failures import INTERRUPTED
 from tltui.analyses.ranks.diverging import diverging
 from tltui.analyses.summary import Summary, summarise
+from tltui.analyses.told import untold
 from tltui.analyses.torch_version import version_of
 from tltui.documents import format as fmt
 from tltui.documents.hints import key_hint, key_of, link_hint
 from tltui.documents.page import Page
+from tltui.documents.parts.case import held_words
+from tltui.documents.parts.job_failures import add_ends
 from tltui.documents.parts.ranks import add_ranks, told
 from tltui.documents.parts.summary import (
     add_breaks,
@@ -25,6 +30,8 @@ from tltui.documents.parts.summary import (
     add_unfinished,
     standing,
 )  # fmt: skip
+from tltui.inputs.table import DEBUG_DIR
+from tltui.model.expected import FRESH
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
 from tltui.model.status import Status
@@ -42,6 +49,8 @@ def run_document(run: Run, options: Options) -> TextDocument:
     page = Page("", run.title, options)
     page.add((fmt.clip_middle(run.title, page.width), tokens.TITLE))
     _head(page, run, summary)
+    page.untold = untold(list(run.processes()), "summary")
+    page.say_untold()
     if not run.is_read:
         share = fmt.percent(min(run.scanned, run.size), run.size)
         what = f"still reading: {share} of {fmt.size_of(run.size)} so far, everything below is preliminary"
@@ -54,7 +63,9 @@ def run_document(run: Run, options: Options) -> TextDocument:
         add_counts(page, summary.tally)
     elif run.finished:
         _no_compiles(page, run)
-    _start(page, run, summary)
+    printed = told_first(run)
+    add_ends(page, printed)
+    _start(page, run, summary, bool(own_failures(printed)))
     add_ranks(page, summary.diverging)
     add_errors(page, summary)
     add_eager(page, summary)
@@ -90,6 +101,8 @@ def _head(page: Page, run: Run, summary: Summary) -> None:
         together = " in all ranks together" if len(numbered) > 1 else ""
         words.append(f"{fmt.seconds(summary.tally.seconds)} of compiling{together}")
     page.joined(words)
+    if not is_plain(run):
+        page.joined([(held_words(held), tokens.DIM) for held in holdings(run)])
     if summary.start is not None and summary.end is not None:
         span = fmt.seconds(max(summary.end - summary.start, 0.0) / 1e6)
         what = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"
@@ -119,17 +132,27 @@ def _no_records(page: Page, run: Run) -> None:
                  key_hint(page.options, "app.output"))  # fmt: skip
 
 
+NO_UNITS = (
+    f"Nothing was compiled here (cache hits): Inductor lowered no graph, and left no directory of one. With {FRESH} all is "
+    "compiled anew. What fails before Inductor leaves none either."
+)
+
+
 def _no_compiles(page: Page, run: Run) -> None:
     records = sum(process.records for process in run.processes())
-    if not records:
+    if run.models and all(model.form == DEBUG_DIR for model in run.models):
+        page.blank()
+        page.say(NO_UNITS)
+    elif not records:
         page.say("There are no records.", "", tokens.WARN)
         return
-    page.blank()
-    count = fmt.plural(records, "record")
-    page.say(
-        f"No compile of a Python frame is in this trace. Its {count} have no compile id, as torch.export and "
-        "AOTInductor write them."
-    )
+    else:
+        page.blank()
+        count = fmt.plural(records, "record")
+        page.say(
+            f"No compile of a Python frame is in this trace. Its {count} have no compile id, as torch.export and "
+            "AOTInductor write them."
+        )
     for process in list(run.processes())[:RANKS_NAMED]:
         for compile_ in process.ordered():
             ref = str(compile_.ref)
@@ -159,9 +182,10 @@ ERROR, BREAK, RECOMPILE = (command for command, _ in WALKS)
 WHERE = "app.view_where"
 
 
-def _start(page: Page, run: Run, summary: Summary) -> None:
+def _start(page: Page, run: Run, summary: Summary, has_failed: bool) -> None:
     """One to four things to look at, each for a fact, the worst first."""
-    wrong = _failed(summary) + _stuck(run, summary) + _parted(summary) + _slowed(summary)
+    told = [Hint("@problems", "what the output says of how the job ended", "tltui problems")] if has_failed else []
+    wrong = told + _failed(summary) + _stuck(run, summary) + _parted(summary) + _slowed(summary)
     hints = wrong + _dearest(summary, is_alone=not wrong)
     if not wrong:
         hints = hints or _first(run)
@@ -253,7 +277,7 @@ def _slowed(summary: Summary) -> list[Hint]:
         hints.append(Hint(place.first, what, "tltui problems", BREAK))
     worst = summary.recompiled
     if worst is not None and not worst.limit_hit and (worst.recompiles > 1 or not hints):
-        what = f"{worst.code.shown or 'a frame'} was recompiled {_times(worst.recompiles)}: {fmt.seconds(worst.seconds)}"
+        what = f"{worst.code.shown or 'a frame'} was recompiled {_times(worst.recompiles)}{fmt.took(worst.seconds, ': ')}"
         hints.append(Hint(worst.last, what, "tltui recompiles", RECOMPILE))
     return hints
 

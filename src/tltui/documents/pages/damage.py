@@ -6,10 +6,12 @@ import os
 from collections.abc import Generator
 from dataclasses import dataclass, replace
 
+from tltui.analyses.case import Conflict, conflicts
 from tltui.analyses.problems.damaged import LAST, wrong_payloads
 from tltui.documents.format import plural, size_of
 from tltui.documents.page import Page
 from tltui.documents.pages.records import record_ref
+from tltui.documents.parts.case import add_conflicts
 from tltui.documents.parts.many import ROWS_SHOWN, add_named
 from tltui.model.artifacts import artifact_name
 from tltui.model.log_model import LogModel
@@ -60,6 +62,8 @@ class DamageReport:
     others: int
     """Further files that are no logs."""
     md5_checked: bool
+    conflicts: tuple[Conflict, ...] = ()
+    """What several inputs of one job tell differently."""
 
 
 def damage_report(run: Run, check: bool) -> DamageReport:
@@ -80,13 +84,19 @@ def read_damage(run: Run, check: bool) -> Generator[None, None, DamageReport]:
         if check:
             yield from _check(model, places)
         for n, place in enumerate(sorted(places)):
-            found.append(_damaged(model, place))
+            found.append(_damaged(run, model, place))
             if n % EVERY == EVERY - 1:
                 yield
     skipped = [SkippedFile(item.path, item.reason) for item in run.found.skipped]
     skipped += [SkippedFile(path, f"could not be read to its end: {reason}") for path, reason in run.failures.items()]
     skipped += [SkippedFile("", note) for note in run.found.notes]
-    return DamageReport(1, tuple(found), tuple(skipped), run.found.others, check)
+    told = []
+    for conflict in conflicts(run):
+        if conflict is None:
+            yield
+        else:
+            told.append(conflict)
+    return DamageReport(1, tuple(found), tuple(skipped), run.found.others, check, tuple(told))
 
 
 def _check(model: LogModel, places: list[Damage]) -> Generator[None, None, None]:
@@ -123,13 +133,13 @@ def _is_good(log: Log, record: int) -> bool:
     return checked is not None and checked.check is not Check.BAD
 
 
-def _damaged(model: LogModel, place: Damage) -> DamagedRecord:
+def _damaged(run: Run, model: LogModel, place: Damage) -> DamagedRecord:
     log, record = model.log, place.record
     if record < 0:
         return DamagedRecord(log.path, place.offset, None, "", place.reason, "")
-    kind, owner = log.kind(record), model.owner(record).process
-    name = artifact_name(kind)
-    return DamagedRecord(log.path, place.offset, record + 1, name, place.reason, str(record_ref(owner, record)))
+    owner, number = run.joining.home(model, record)
+    name = artifact_name(log.kind(record))
+    return DamagedRecord(log.path, place.offset, record + 1, name, place.reason, str(record_ref(owner.process, number)))
 
 
 def damage_document(run: Run, options: Options, check: bool | None = None) -> Document:
@@ -146,7 +156,7 @@ def damage_document(run: Run, options: Options, check: bool | None = None) -> Do
 
 
 def _fill(page: Page, run: Run, report: DamageReport) -> Generator[None, None, None]:
-    if not report.damaged and not report.skipped:
+    if not report.damaged and not report.skipped and not report.conflicts:
         page.add((page.so_far("Nothing is damaged."), tokens.OK))
     else:
         damaged = plural(len(report.damaged), "damaged record")
@@ -168,6 +178,7 @@ def _fill(page: Page, run: Run, report: DamageReport) -> Generator[None, None, N
         else:
             yield from _by_reason(page, items)
     _incomplete(page, run)
+    add_conflicts(page, report.conflicts)
     if report.skipped or report.others:
         page.heading("Not opened")
         for skipped in report.skipped:

@@ -100,12 +100,13 @@ def hits(run: Run, query: Query) -> Iterator[GrepHit | None]:
     found = finder(in_payloads(query.pattern))
     with child_for(found) or nullcontext() as child:
         for model in run.models:
-            yield from _in_log(model, query, found, child)
+            search = _in_made if model.log.is_made else _in_log
+            yield from search(run, model, query, found, child)
 
 
-def _in_log(model: LogModel, query: Query, wanted: Finder, child: Child | None) -> Iterator[GrepHit | None]:
+def _in_log(run: Run, model: LogModel, query: Query, wanted: Finder, child: Child | None) -> Iterator[GrepHit | None]:
     log = model.log
-    places = _Places(model, query)
+    places = _Places(run, model, query)
     at, carry, size = 0, b"", log.scanned
     while at < size:
         data = log.source.read(at, min(PIECE, size - at))
@@ -126,10 +127,46 @@ def _in_log(model: LogModel, query: Query, wanted: Finder, child: Child | None) 
         yield None
 
 
+def _in_made(run: Run, model: LogModel, query: Query, wanted: Finder, child: Child | None) -> Iterator[GrepHit | None]:
+    """The hits in texts that are not stored as in a trace, some records at once."""
+    log, places = model.log, _Places(run, model, query)
+    texts: list[bytes] = []
+    starts: list[int] = []
+    numbers: list[int] = []
+    size = 0
+    for record in log.records():
+        payload = log.payload(record) if places.is_shown(record) else None
+        if payload is None:
+            continue
+        numbers.append(record)
+        starts.append(size)
+        texts.append(payload.read())
+        size += len(texts[-1]) + 1
+        if size >= PIECE:
+            yield from _in_texts(places, texts, starts, numbers, wanted, child)
+            texts, starts, numbers, size = [], [], [], 0
+    yield from _in_texts(places, texts, starts, numbers, wanted, child)
+
+
+def _in_texts(
+    places: _Places, texts: list[bytes], starts: list[int], numbers: list[int], wanted: Finder, child: Child | None
+) -> Iterator[GrepHit | None]:
+    data = b"\n".join(texts)
+    for found in first_hits(data if wanted.cased else data.lower(), wanted, child):
+        if found is None:
+            yield None
+            continue
+        line, end, start, stop = found
+        place = bisect_right(starts, line) - 1
+        yield places.hit_in(numbers[place], texts[place], line - starts[place], end - line, start - line, stop - start)
+    yield None
+
+
 class _Places:
     """Offsets of a log → records, artifacts and lines. Hits come in order, so that lines are counted once."""
 
-    def __init__(self, model: LogModel, query: Query) -> None:
+    def __init__(self, run: Run, model: LogModel, query: Query) -> None:
+        self._run = run
         self._model = model
         self._log: Log = model.log
         self._query = query
@@ -158,6 +195,24 @@ class _Places:
         if number and self._query.context:
             before, after = self._context(record, line_offset, stored)
             found = replace(found, before=before, after=after)
+        return found
+
+    def is_shown(self, record: int) -> bool:
+        """Whether a record is wanted, and is not that of another input again."""
+        if not self._wanted(record):
+            return False
+        owner, number = self._run.joining.home(self._model, record)
+        return owner.process.log.origin(number)[0] is self._log
+
+    def hit_in(self, record: int, text: bytes, at: int, size: int, column: int, length: int) -> GrepHit:
+        """A hit in the text of a record: in the line of `size` bytes at `at`."""
+        shown, column = _window(text[at : at + size], column)
+        found = GrepHit(
+            str(self._ref(record)), artifact_name(self._log.kind(record)), text.count(b"\n", 0, at) + 1, column, length, shown
+        )
+        if lines := self._query.context:
+            above, below = text[:at].split(b"\n")[:-1], text[at + size + 1 :].split(b"\n", lines)
+            found = replace(found, before=_shown(above[-lines:]), after=_shown(below[:lines] if at + size < len(text) else []))
         return found
 
     def _context(self, record: int, offset: int, size: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -193,11 +248,11 @@ class _Places:
         return not query.status or str(owner.status) == query.status
 
     def _owner(self, record: int) -> Compile:
-        return self._model.owner(record)
+        return self._run.joining.home(self._model, record)[0]
 
     def _ref(self, record: int) -> Ref:
         """The artifact that the record is, else the record itself."""
-        owner = self._owner(record)
+        owner, record = self._run.joining.home(self._model, record)
         refs = self._refs.get(id(owner))
         if refs is None:
             refs = self._refs[id(owner)] = {artifact.record: artifact.ref for artifact in artifacts_of(owner)}

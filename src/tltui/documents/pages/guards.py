@@ -298,6 +298,8 @@ def _kinds(page: Page, kinds: Iterable[tuple[str, int]]) -> None:
 def _why_none(compile_: Compile) -> str:
     """Why a compile has no guards in the log."""
     facts = compile_.facts
+    if not facts.traced:
+        return "none are in the text"
     if facts.waiting:
         return "the compile is still running"
     if facts.recompile_limit:

@@ -27,6 +27,7 @@ class Page:
     command: str
 
 
+LOG = Page("@log", "log", "what the job printed, every line, with the way to what became of it", "", "tltui log PATH")
 OUTPUT = Page("@output", "output", "what the job printed that tltui run --view started", "O", "tltui show PATH @output")
 
 
@@ -35,6 +36,7 @@ def pages(run: Run | None = None) -> tuple[Page, ...]:
     return (
         *((OUTPUT,) if run is not None and run.found.outputs else ()),
         *(Page(f"@{view.name}", view.name, view.help, view.key, f"tltui {view.name} PATH") for view in VIEWS),
+        *((LOG,) if run is not None and any(log.form == "text" for log in run.found.logs) else ()),
         Page("@records", "records", "every record in file order, with time, site and size", "", "tltui records PATH"),
         Page("@damage", "damage", "what is damaged, and which files were not opened", "", "tltui damage PATH"),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 
+from tltui.analyses.job_failures.of_run import RunFailure, told_first
 from tltui.analyses.problems.problems import (
     SCHEMA,
     BreakGroup,
@@ -30,6 +31,7 @@ from tltui.analyses.timing.phases import Open
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.pages.table import BY_NAME
+from tltui.documents.parts.job_failures import add_job_failures
 from tltui.documents.parts.problems import (
     add_break_group,
     add_eager,
@@ -67,9 +69,11 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     compiles = scope.compiles
     unfinished, skipped, cudagraphs = unfinished_of(compiles), skipped_groups(compiles), cudagraph_groups(compiles)
     running = unfinished_of(compiles, waiting=True)
-    _head(page, run, scope, len(running), len(unfinished), len(skipped))
+    printed = [item for item in told_first(run) if _is_of(item, scope)]
+    _head(page, run, scope, len(running), len(unfinished), len(skipped), bool(printed))
     add_unlogged_limits(page, unlogged_limits(scope))
     yield
+    yield from add_job_failures(page, run, printed)
     errors, backward = yield from failed_groups(compiles)
     yield from _add_failed(page, "Errors", errors)
     yield from _add_failed(page, "Backward failures", backward)
@@ -88,10 +92,21 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     yield
     _add_skipped(page, skipped)
     _add_cudagraphs(page, cudagraphs)
-    return Problems(SCHEMA, errors, backward, limits, unfinished, breaks, restarts, skipped, cudagraphs, logged, running, eager)
+    return Problems(
+        SCHEMA, errors, backward, limits, unfinished, breaks, restarts, skipped, cudagraphs, logged, running, eager, tuple(printed)
+    )
 
 
-def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, skipped: int) -> None:
+def _is_of(item: RunFailure, scope: Scope) -> bool:
+    """Whether a failure that an output tells of belongs to a part of the run."""
+    if not str(scope.ref):
+        return True
+    if scope.ref.id is not None:
+        return any(str(compile_.ref) == item.compile for compile_ in scope.compiles)
+    return any((item.rank is not None and item.rank == own.rank) or item.pid == own.pid for own in scope.processes)
+
+
+def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, skipped: int, is_told: bool) -> None:
     """What there is, in numbers of the index; or that there is nothing."""
     tally = sum((c.tally for c in scope.compiles), Tally())
     limits = sum(c.facts.recompile_limit for c in scope.compiles)
@@ -114,10 +129,14 @@ def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, ski
         words.append((f"{page.status(Status.EMPTY)[0]} {fmt.plural(skipped, 'function')} without operations", tokens.DIM))
     page.joined(words)
     reading = "" if run.finished else " so far"
+    if is_told and not words:
+        return
     if not tally.compiles and not words:
         page.say(f"There is no compile{reading} in this part of the log, and so no problem of one.")
         if "exports" in BY_NAME:
             page.add("What went wrong in an export: ", ("exports", tokens.LINK, scope.page("exports")))
+    elif not words and page.untold:
+        page.say(page.so_far(f"{fmt.plural(tally.compiles, 'compile')}{reading}, no failure and no graph break."))
     elif not words:
         limit = "" if unlogged_limits(scope) else "hit of the recompile limit, "
         what = (

@@ -6,12 +6,13 @@ Of one compile the whole table, of more the coverage of each of their units. `op
 from __future__ import annotations
 
 import argparse
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from tltui.analyses.provenance.provenance import Covered, Provenance, covered_by, provenance_json, provenance_of
 from tltui.analyses.provenance.result import POST, PRE, SOURCES, Coverage, Kernel, Node, UnitProvenance
+from tltui.analyses.sdsc.files import SpyreFile, files_by_kernel
 from tltui.analyses.torch_version import version_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
@@ -21,7 +22,7 @@ from tltui.model.ref import BadAddress, at_line
 from tltui.model.run import Run
 from tltui.model.versions.settings import Way, provenance_way
 from tltui.text import tokens
-from tltui.text.document import Document, Options, Piece
+from tltui.text.document import Document, Options, Piece, piece_text
 from tltui.text.growing import GrowingDocument
 from tltui.text.sanitize import sanitize
 
@@ -64,6 +65,8 @@ class Coverages:
     ref: str
     units: tuple[UnitCoverage, ...]
 
+Files = Mapping[str, Sequence[SpyreFile]]
+"""Kernel → its files of torch-spyre."""
 NOTHING = "Nothing was lowered here: there is no graph of Inductor, no code and no mapping."
 
 
@@ -80,13 +83,14 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         if len(scope.compiles) == 1:
             compile_ = scope.compiles[0]
             way = provenance_way(version_of(compile_.process))
-            return provenance_json(_compile(page, provenance_of(compile_), options.filter, way))
+            spyre = files_by_kernel(compile_, run.compiles())
+            return provenance_json(_compile(page, provenance_of(compile_), options.filter, way, spyre))
         return (yield from _many(page, scope))
 
     return GrowingDocument(scope.page("provenance"), f"provenance{scope.title}", options, fill, Page)
 
 
-def _compile(page: Page, found: Provenance, unit: str, way: Way) -> Provenance:
+def _compile(page: Page, found: Provenance, unit: str, way: Way, spyre: Files) -> Provenance:
     units = found.units
     if unit:
         one = found.unit(unit)
@@ -100,16 +104,16 @@ def _compile(page: Page, found: Provenance, unit: str, way: Way) -> Provenance:
         *others, last = (known.unit for known in units)
         page.row([("units: ", tokens.LABEL), *(f"{name}, " for name in others), last], "")
     for known in units:
-        _unit(page, known, way)
+        _unit(page, known, way, spyre)
     return Provenance(found.schema, found.ref, units)
 
 
-def _unit(page: Page, unit: UnitProvenance, way: Way) -> None:
+def _unit(page: Page, unit: UnitProvenance, way: Way, spyre: Files) -> None:
     page.heading(unit.unit)
     _coverage(page, unit, way)
     _panes(page, unit)
     _lines(page, unit)
-    _kernels(page, unit)
+    _kernels(page, unit, spyre)
 
 
 def _coverage(page: Page, unit: UnitProvenance, way: Way) -> None:
@@ -220,7 +224,7 @@ def _wrapped(page: Page, label: str, pieces: Sequence[Piece]) -> None:
     first = True
     for n in range(0, len(pieces), 2):
         pair = pieces[n : n + 2]
-        width = sum(len(piece if isinstance(piece, str) else piece[0]) for piece in pair)
+        width = sum(len(piece_text(piece)) for piece in pair)
         if line and used + width > page.width:
             page.add("    ", (label.ljust(LABEL) if first else " " * LABEL, tokens.LABEL), *line)
             line, used, first = [], indent, False
@@ -229,7 +233,7 @@ def _wrapped(page: Page, label: str, pieces: Sequence[Piece]) -> None:
     page.add("    ", (label.ljust(LABEL) if first else " " * LABEL, tokens.LABEL), *line)
 
 
-def _kernels(page: Page, unit: UnitProvenance) -> None:
+def _kernels(page: Page, unit: UnitProvenance, spyre: Files) -> None:
     """Kernel by kernel in the order of the code: where it is called and defined, and the lines in it."""
     if not unit.kernels:
         return
@@ -249,9 +253,22 @@ def _kernels(page: Page, unit: UnitProvenance) -> None:
         for label, names in told:
             if names:
                 page.labelled(label, sanitize(", ".join(names)), "      ", LABEL)
+        if files := spyre.get(kernel.name):
+            _spyre(page, files)
         if not kernel.mapped:
             page.add("      ", (page.so_far("nothing in the trace tells where it comes from"), tokens.DIM))
     page.close()
+
+
+def _spyre(page: Page, files: Sequence[SpyreFile]) -> None:
+    """What torch-spyre's compiler is told of each operation of a kernel."""
+    pieces: list[Piece] = []
+    for n, file in enumerate(files):
+        pieces.append((sanitize(file.ref), tokens.LINK, file.ref))
+        pieces.append((f" {sanitize(file.op)}" if file.op else "") + (", " if n < len(files) - 1 else ""))
+    page.row([("sdsc".ljust(LABEL), tokens.LABEL), *pieces], "      ")
+    if any(file.of is not None and not file.of.agrees for file in files):
+        page.say("by order: the names of the operations differ", " " * (6 + LABEL), tokens.WARN)
 
 
 def _short(places: Sequence[str]) -> list[str]:

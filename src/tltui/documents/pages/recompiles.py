@@ -89,10 +89,10 @@ class _View:
             _nothing(page, self._run, self._scope, compiles)
             return
         total = sum(len(own) for _, own in frames)
-        page.joined([
-            (f"{fmt.plural(total, 'recompile')} of {fmt.plural(len(frames), 'frame')}", tokens.RECOMPILE),
-            f"{fmt.seconds(spent)} of {fmt.seconds(seconds)} compile time",
-        ])  # fmt: skip
+        words: list[Piece] = [(f"{fmt.plural(total, 'recompile')} of {fmt.plural(len(frames), 'frame')}", tokens.RECOMPILE)]
+        if seconds:
+            words.append(f"{fmt.seconds(spent)} of {fmt.seconds(seconds)} compile time")
+        page.joined(words)
         hit = [own for _, own in frames if any(c.facts.recompile_limit for c in own)]
         if hit:
             raised = sum(any(c.facts.recompile_limit and not c.facts.eager for c in own) for own in hit)
@@ -156,10 +156,10 @@ class _View:
         if twin is not None:
             pieces.append(f"  the same code as {twin}")
         page.row(pieces, "")
-        words: list[Piece] = [f"{fmt.plural(len(frame.compiles), 'compile')} in {fmt.seconds(seconds_of(frame))}"]
+        words: list[Piece] = [fmt.plural(len(frame.compiles), "compile") + fmt.took(seconds_of(frame))]
         every = recompiles_of(frame)
         spent = sum(c.tally.seconds for c in every)
-        words.append((f"{fmt.plural(len(every), 'recompile')} ({fmt.seconds(spent)})", tokens.RECOMPILE))
+        words.append((fmt.plural(len(every), "recompile") + fmt.took(spent, " (", ")"), tokens.RECOMPILE))
         page.joined(words, "  ")
 
     @staticmethod
@@ -205,7 +205,7 @@ def _alike(page: Page, frame: Frame, like: str) -> None:
     page.close(0)
     page.row([
         (ref, tokens.LINK, f"@{NAME}:{ref}"), " ", (name, tokens.FUNCTION), f"  the same causes as {like}",
-        (f"  {fmt.plural(len(frame.compiles), 'compile')} in {fmt.seconds(seconds_of(frame))}", tokens.DIM),
+        (f"  {fmt.plural(len(frame.compiles), 'compile')}{fmt.took(seconds_of(frame))}", tokens.DIM),
     ], "")  # fmt: skip
 
 

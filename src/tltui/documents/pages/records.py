@@ -94,8 +94,7 @@ class RecordsDocument:
         kind, context, prefix = log.kind(record), log.context(record), log.prefix(record)
         return RecordRow(
             record + 1,
-            log.path,
-            log.columns.offset[record],
+            *log.place(record),
             f"{prefix.month:02}-{prefix.day:02} {prefix.time}" if prefix else None,
             context.pid,
             self._id(part.process, record).address,
@@ -112,7 +111,7 @@ class RecordsDocument:
         if process.epochs > 1 and (owner := process.owner(record)) is not None:
             return owner.id
         context = process.log.context(record)
-        return CompileId(context.autograd, context.frame, context.compile)
+        return CompileId(context.autograd, context.frame, context.compile, name=context.name)
 
     def line(self, n: int, lo: int = 0, hi: int | None = None) -> Line:
         whole = self._lines.get(n)
@@ -126,9 +125,10 @@ class RecordsDocument:
     def _draw(self, n: int) -> Line:
         part, record = self._at(n)
         row = self.row(n)
-        place = "" if row.id == NO_ID.address else f"[{row.id.replace('a', '!')}" + (
-            f"_{row.attempt}]" if row.attempt else "]"
-        )
+        id_ = self._id(part.process, record)
+        place = "" if id_ == NO_ID else id_.bracketed
+        if row.attempt and not id_.name:
+            place = f"{place.removesuffix(']')}_{row.attempt}]"
         time = (row.time or "").partition(" ")[2][:12]
         columns = (
             (f"{row.record:>7}", tokens.DIM),

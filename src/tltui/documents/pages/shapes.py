@@ -140,11 +140,13 @@ def _plain(page: Page, plain: list[Compile], some: bool) -> None:
     real = [node for node in plain if node.is_compile]
     if not some:
         what = "No compile has a symbol: every size that torch saw was static, or this torch does not log symbols."
+        if page.untold:
+            what = "No symbol of a dynamic size."
         page.say(page.so_far(what))
         page.say("A dim becomes dynamic when its size varies between calls, or by torch._dynamo.mark_dynamic.", "", tokens.DIM)
     if not real:
         return
-    what = page.so_far(f"{fmt.plural(len(real), 'compile')} without symbols: all sizes static")
+    what = page.so_far(f"{fmt.plural(len(real), 'compile')} without symbols{'' if page.untold else ': all sizes static'}")
     page.open(what, folded=True)
     page.add((what, tokens.DIM))
     for node in real[:NAMED]:

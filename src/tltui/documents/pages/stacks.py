@@ -14,7 +14,7 @@ from tltui.model.ref import at_line
 from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.text import tokens
-from tltui.text.document import Document, Options, Piece
+from tltui.text.document import Document, Options, Piece, piece_text
 from tltui.text.growing import GrowingDocument
 from tltui.text.owner import Owner
 from tltui.text.sanitize import sanitize
@@ -77,6 +77,8 @@ def _add_without(page: Page, found: Sequence[TrieCompile]) -> None:
     page.heading(page.so_far(f"Without a stack ({fmt.count(len(found))})"))
     if not page.goes_on:
         what = "No dynamo_start was logged for them: so it is where the recompile limit was reached, or the log is cut off."
+        if page.untold:
+            what = "No line tells who called them."
         page.say(what, "  ", tokens.DIM)
     _add_groups(page, _marks(page, found, apart=True), "  ", "  ")
 
@@ -201,7 +203,7 @@ def _target(node: TrieNode) -> str:
 
 
 def _length(pieces: Sequence[Piece]) -> int:
-    return sum(len(piece if isinstance(piece, str) else piece[0]) for piece in pieces)
+    return sum(len(piece_text(piece)) for piece in pieces)
 
 
 def _add_groups(page: Page, groups: Sequence[list[Piece]], indent: str, deeper: str) -> None:

@@ -36,6 +36,7 @@ VIEWS: tuple[View, ...] = (
          ("own", "total", "count", "name")),
     View("where", "W", "where it hangs: what is open on which ranks, since when, and who has nothing open"),
     View("provenance", "", "which line of source became which nodes and kernels, and how much of it is known"),
+    View("fusion", "", "which operations went into which kernel, what was not fused and why"),
     View("passes", "", "what each step of the compiler changed in the graph: nodes added, removed, replaced"),
     View("absent", "", "which artifacts are not in the trace, and why: failed, cut off, not logged, cached"),
     View("metrics", "", "all fields of the metrics; settings that differ between compiles and ranks"),

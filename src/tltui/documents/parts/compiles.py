@@ -215,7 +215,7 @@ def add_ids(page: Page, node: Compile, known: Study) -> None:
     if process.rank is not None:
         page.labelled("rank", str(process.rank))
     place = "" if process.alone else f", number {process.number} of this rank"
-    page.labelled("process", f"pid {process.pid}{place}")
+    page.labelled("process", f"{fmt.pid(process.pid)}{place}")
     page.labelled("torch", known.torch or (version_of(process).told or "the log does not say").removeprefix("torch "))
     page.file(process.log.path)
     page.add("  ", ("records".ljust(9), tokens.LABEL), (fmt.plural(len(node.records), "record"), tokens.LINK,

@@ -11,7 +11,7 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.model.ref import at_line
 from tltui.text import tokens
-from tltui.text.document import Piece
+from tltui.text.document import Piece, piece_text
 from tltui.text.graphs.guard_tree import GuardNode
 from tltui.text.sanitize import sanitize
 
@@ -100,7 +100,7 @@ class TreeWriter:
         if self._head:
             self._page.close(0)
             self._page.blank()
-            self._page.open("".join(piece if isinstance(piece, str) else piece[0] for piece in self._head))
+            self._page.open("".join(piece_text(piece) for piece in self._head))
             self._page.add(*self._head)
             self._head = []
         self._flush()

@@ -28,7 +28,7 @@ from tltui.model.outcome import SOFT, Eager, error_name
 from tltui.model.ref import parse_ref
 from tltui.model.status import Status
 from tltui.text import tokens
-from tltui.text.document import Piece
+from tltui.text.document import Piece, piece_text
 from tltui.text.sanitize import sanitize
 
 INDENT = "    "
@@ -213,7 +213,7 @@ def _break_head(page: Page, group: BreakGroup) -> None:
     head: list[Piece] = [page.status(Status.BREAK), " "]
     if found.gb:
         head += [(found.gb, tokens.BREAK), "  "]
-    used = 2 + sum(len(piece if isinstance(piece, str) else piece[0]) for piece in head)
+    used = 2 + sum(len(piece_text(piece)) for piece in head)
     record = group.occurrences[0].record
     count = times(len(group.occurrences)) if len(group.occurrences) > 1 else ""
     tail: list[Piece] = ["  ", (count, tokens.STRONG)] if count else []

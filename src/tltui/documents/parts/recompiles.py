@@ -15,7 +15,7 @@ from tltui.documents.parts.reports import no_reason
 from tltui.documents.parts.stacks import add_stack
 from tltui.model.ref import parse_ref
 from tltui.text import tokens
-from tltui.text.document import Piece
+from tltui.text.document import Piece, piece_text
 from tltui.text.sanitize import sanitize
 
 IN_A_ROW = 3
@@ -106,7 +106,7 @@ class RecompileLines:
         link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
         if more:
             link += ["  ", (f"{fmt.count(more)} more", tokens.LINK, str(parse_ref(found.ref).at("recompiles")))]
-        used = sum(len(piece if isinstance(piece, str) else piece[0]) for piece in (*head, *link))
+        used = sum(len(piece_text(piece)) for piece in (*head, *link))
         said = change_of(reason) or said_of(reason)
         self.page.add(*head, (self.page.clip(fmt.one_line(sanitize(said)), max(self.page.width - used, 8)), tokens.VALUE), *link)
 
@@ -191,7 +191,7 @@ class RecompileLines:
             lead: list[Piece] = [self._deep, "  ", _earlier(reason), "  "] if reason.earlier else [self._deep, "  "]
             said = f"{reason.cause}  {said_of(reason)}" if len(found.keys) > 1 else said_of(reason)
             link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
-            room = self.page.width - sum(len(p if isinstance(p, str) else p[0]) for p in [*lead, *link])
+            room = self.page.width - sum(len(piece_text(p)) for p in [*lead, *link])
             self.page.add(*lead, (fmt.clip(said, room), tokens.VALUE), *link)
         self.page.close()
 
@@ -320,9 +320,9 @@ def _share(found: Variation, recompiles: int) -> str:
     if not found.only_cause:
         return f"one of the causes of {of}"
     if len(found.only_cause) == found.count:
-        return f"the only cause named for {of} ({fmt.seconds(found.only_cause_seconds)})"
+        return f"the only cause named for {of}{fmt.took(found.only_cause_seconds, ' (', ')')}"
     which = f"[{found.only_cause[0]}]" if len(found.only_cause) == 1 else f"{fmt.count(len(found.only_cause))} of them"
-    return f"a cause of {of}, the only one of {which} ({fmt.seconds(found.only_cause_seconds)})"
+    return f"a cause of {of}, the only one of {which}{fmt.took(found.only_cause_seconds, ' (', ')')}"
 
 
 def _advice(page: Page, found: Variation) -> str:

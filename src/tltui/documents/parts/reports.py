@@ -14,7 +14,7 @@ from tltui.documents import format as fmt
 from tltui.documents.page import BAR, BAR_END, Page
 from tltui.documents.parts.stacks import add_stack, inside, whose_line
 from tltui.text import tokens
-from tltui.text.document import Piece
+from tltui.text.document import Piece, piece_text
 from tltui.text.sanitize import sanitize
 
 REASON_LINES = 6
@@ -211,7 +211,7 @@ def add_reason(page: Page, reason: RecompileReason, there: Collection[str], inde
         name = f"[{reason.earlier}]"
         pieces += [(name, tokens.LINK, reason.earlier) if reason.earlier in there else (name, tokens.DIM), " "]
     hang = indent + "    "
-    first = sum(len(p if isinstance(p, str) else p[0]) for p in pieces)
+    first = sum(len(piece_text(p)) for p in pieces)
     tail: list[Piece] = ["  ", ("its guards", tokens.LINK, reason.guards)] if reason.guards else []
     text = reason.text or "torch wrote no reason"
     lines = fmt.wrap(text, page.width - len(indent) - max(first, 4) - (12 if tail else 0)) or [""]
@@ -268,7 +268,7 @@ def _add_pairs(page: Page, pieces: list[Piece], indent: str) -> None:
     used = len(indent)
     for n in range(0, len(pieces), 2):
         pair = pieces[n : n + 2]
-        length = sum(len(p if isinstance(p, str) else p[0]) for p in pair)
+        length = sum(len(piece_text(p)) for p in pair)
         if line and used + length > page.width:
             page.add(indent, *line)
             line, used = [], len(indent)

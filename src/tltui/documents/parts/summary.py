@@ -13,7 +13,7 @@ from tltui.model.expected import FRESH
 from tltui.model.outcome import Eager
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Tally
 from tltui.text import tokens
-from tltui.text.document import Piece
+from tltui.text.document import Piece, piece_text
 from tltui.text.owner import owner_of
 from tltui.text.sanitize import sanitize
 
@@ -157,7 +157,7 @@ def _break_place(page: Page, place: BreakPlace) -> None:
     times = f"{place.count}{'×'}"
     on = f" on {fmt.plural(place.ranks, 'rank')}" if place.ranks > 1 else ""
     head: list[Piece] = [(times.rjust(4), tokens.STRONG), " ", ((place.gb or "").ljust(6), tokens.BREAK), " "]
-    used = 2 + sum(len(p if isinstance(p, str) else p[0]) for p in head)
+    used = 2 + sum(len(piece_text(p)) for p in head)
     page.add("  ", *head, fmt.clip(sanitize(place.headline), page.width - used))
     where: list[Piece] = []
     if place.user_file is not None:
@@ -178,7 +178,7 @@ def add_recompiled(page: Page, summary: Summary) -> None:
     pieces: list[Piece] = ["most often ", (name, tokens.LINK, worst.frame)]
     if worst.code.file is not None:
         pieces += ["  ", page.place(worst.code.file, worst.code.line)]
-    pieces.append(f"  {fmt.plural(worst.recompiles, 'recompile')}, {fmt.seconds(worst.seconds)}")
+    pieces.append(f"  {fmt.plural(worst.recompiles, 'recompile')}{fmt.took(worst.seconds, ', ')}")
     page.row(pieces)
     if worst.limit_hit:
         page.say(f"The recompile limit was reached. {LIMIT_EAGER if worst.eager else LIMIT_RAISES}", "  ", tokens.WARN)

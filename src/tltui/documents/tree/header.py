@@ -9,7 +9,7 @@ from tltui.documents.format import clip, clip_middle, plural, seconds, size_of
 from tltui.documents.tree.outline import marks
 from tltui.model.run import Run
 from tltui.text import tokens
-from tltui.text.document import Piece
+from tltui.text.document import Piece, piece_text
 from tltui.text.width import cells as cell_len
 
 QUIET = 60.0
@@ -160,5 +160,5 @@ def _right(run: Run, said: Piece | None, live: Live) -> list[Ranked]:
 
 
 def _wide(pieces: Sequence[Ranked], between: int = 0) -> int:
-    cells = [cell_len(piece if isinstance(piece, str) else piece[0]) for _, piece in pieces]
+    cells = [cell_len(piece_text(piece)) for _, piece in pieces]
     return sum(cells) + between * max(len(cells) - 1, 0)

@@ -17,7 +17,7 @@ from tltui.model.nodes import Compile, Process
 from tltui.model.run import Run
 from tltui.model.status import TABLE, Facts, glyph, tlparse_status
 from tltui.text import cut, tokens
-from tltui.text.document import Builder, Options, Piece, TextDocument
+from tltui.text.document import Builder, Options, Piece, TextDocument, piece_text, with_text
 from tltui.text.width import cells
 from tltui.trace.log import Check
 
@@ -48,7 +48,7 @@ def listing_document(run: Run, options: Options) -> TextDocument:
 def _lines(builder: Builder, node: Node, depth: int, options: Options) -> None:
     shown = label(node, options.ascii, shown_name)
     left: list[Piece] = ["  " * depth, *shown.left, *shown.detail]
-    width = options.width - sum(cells(_text(piece)) for piece in shown.right) - 1
+    width = options.width - sum(cells(piece_text(piece)) for piece in shown.right) - 1
     builder.add(*_fitted(left, width), *shown.right)
     if isinstance(node.target, Compile):
         return
@@ -56,17 +56,13 @@ def _lines(builder: Builder, node: Node, depth: int, options: Options) -> None:
         _lines(builder, child, depth + 1, options)
 
 
-def _text(piece: Piece) -> str:
-    return piece if isinstance(piece, str) else piece[0]
-
-
 def _fitted(pieces: list[Piece], width: int) -> Iterator[Piece]:
     """The pieces, cut or padded to `width` columns."""
     left = width
     for piece in pieces:
-        text = cut.piece(_text(piece), left)
+        text = cut.piece(piece_text(piece), left)
         left -= cells(text)
-        yield text if isinstance(piece, str) else (text, *piece[1:])
+        yield with_text(piece, text)
         if left <= 0:
             break
     yield " " * (left + 1)

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from tltui.analyses.stacks.stacks import StackFrame
 from tltui.analyses.stacks.trie import Branch
-from tltui.documents.format import plural, seconds, size_of
+from tltui.documents.format import pid, plural, seconds, size_of
 from tltui.model.artifacts import Artifact, Unit, artifacts_of, units_of
 from tltui.model.kind import Phase
 from tltui.model.nodes import Compile, Frame, Process, Rank
@@ -308,7 +308,7 @@ def _tally_pieces(tally: Tally, ascii_: bool) -> tuple[Piece, ...]:
 def _process_label(process: Process, ascii_: bool) -> Label:
     launch = f"{process.launch} " if process.launch else ""
     return Label(
-        ((f"{launch}process {process.number}", tokens.STRONG), (f"  pid {process.pid}", tokens.DIM)),
+        ((f"{launch}process {process.number}", tokens.STRONG), (f"  {pid(process.pid)}", tokens.DIM)),
         _tally_pieces(process.tally, ascii_),
         ((f"  {os.path.basename(process.log.path)}", tokens.DIM),),
         rule="╌",

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tltui.analyses.records import Reader
-from tltui.documents.format import plural
+from tltui.documents.format import pid, plural
 from tltui.documents.names import Names
 from tltui.documents.pages.listed import pages
 from tltui.documents.tree.outline import NameOf, compile_node, label, own_name
@@ -24,7 +24,7 @@ from tltui.model.ref import BadAddress, at_line, parse_ref
 from tltui.model.run import Run
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, colour, glyph
 from tltui.text import tokens
-from tltui.text.document import Piece
+from tltui.text.document import Piece, piece_text
 from tltui.text.resume_names import short
 
 SHOWN = 200
@@ -62,10 +62,6 @@ class Place:
         return ((f"{self.mark or ' '} ", self.style), (address, tokens.STRONG), gap + rest)
 
 
-def _text(piece: Piece) -> str:
-    return piece if isinstance(piece, str) else piece[0]
-
-
 def _joined(*parts: str) -> str:
     return GAP.join(part for part in parts if part)
 
@@ -95,7 +91,7 @@ class _Rows:
         return Place(str(rank.ref), _joined(str(rank.ref), rank.title, plural(rank.tally.compiles, "compile")))
 
     def process(self, process: Process) -> Place:
-        said = _joined(f"process {process.number}", f"pid {process.pid}", plural(process.tally.compiles, "compile"))
+        said = _joined(f"process {process.number}", pid(process.pid), plural(process.tally.compiles, "compile"))
         return Place(str(process.ref), _joined(str(process.ref), said))
 
     def frame(self, frame: Frame) -> Place:
@@ -107,11 +103,11 @@ class _Rows:
         status, ref = compile_.status, str(compile_.ref)
         said = label(compile_node(compile_), self._ascii)
         if status is None:
-            what = "".join(_text(piece) for piece in said.left[2:])
+            what = "".join(piece_text(piece) for piece in said.left[2:])
             return Place(ref, _joined(ref, what.strip()), glyph(None, self._ascii), tokens.DIM)
         name, where, rank = self._code(compile_.frame)
         again = (ASCII_RECOMPILE if self._ascii else RECOMPILE_GLYPH) if compile_.is_recompile else ""
-        why = "".join(_text(piece) for piece in said.detail).strip() if len(compile_.frame.compiles) > 1 else ""
+        why = "".join(piece_text(piece) for piece in said.detail).strip() if len(compile_.frame.compiles) > 1 else ""
         why = f"{again} {why}".strip()
         also = self._also(compile_.frame)
         return Place(ref, _joined(ref, name, where, rank, why), glyph(status, self._ascii), colour(status), also)

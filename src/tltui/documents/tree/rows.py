@@ -16,6 +16,7 @@ from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.run import Run
 from tltui.model.status import Status
+from tltui.text.document import piece_text
 from tltui.text.pattern import compiled
 from tltui.text.resume_names import short
 
@@ -248,8 +249,8 @@ class OutlineRows:
         self.rows[place + 1 : place + 1] = below
 
     def keep_in_sight(self, compile_: Compile) -> None:
-        """When a second compile makes a frame of this one, the frame is open."""
-        if len(compile_.frame.compiles) == 1:
+        """When a second compile makes a frame of this one, the frame is open. What stands for itself never gets a second one."""
+        if len(compile_.frame.compiles) == 1 and compile_.frame.key != compile_.id:
             self.open.add(frame_key_of(compile_))
 
     def collapse(self, place: int) -> None:
@@ -310,7 +311,7 @@ def text_of(node: Node) -> str:
     said: Label = label(node)
     pieces = (*said.left, *said.detail, *said.right)
     status = str(node.target.status) if isinstance(node.target, Compile) else ""
-    said_ = "".join(piece if isinstance(piece, str) else piece[0] for piece in pieces)
+    said_ = "".join(piece_text(piece) for piece in pieces)
     return f"{said_} {_own_name(node)} {node.ref} {status}"
 
 

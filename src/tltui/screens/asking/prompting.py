@@ -14,6 +14,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from tltui.screens.asking.question import Question, Row
+from tltui.text.document import piece_text
 from tltui.widgets.line_edit import LineEdit
 from tltui.widgets.prompt_line import NOTHING, Asking
 
@@ -66,7 +67,7 @@ class Prompting:
     @property
     def rows(self) -> list[str]:
         """The list above, as text."""
-        return ["".join(p if isinstance(p, str) else p[0] for p in row) for row in self._listed]
+        return ["".join(piece_text(p) for p in row) for row in self._listed]
 
     @property
     def asking(self) -> Asking:

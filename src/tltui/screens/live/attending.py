@@ -14,6 +14,7 @@ from textual.timer import Timer
 from tltui.documents.output import REF, OutputDocument, how_it_ended, many_outputs
 from tltui.model.run import Run
 from tltui.screens.asking.question import KeyQuestion
+from tltui.screens.live.growing_log import has_outputs
 from tltui.screens.main_screen import MainScreen
 from tltui.screens.workbench import front
 from tltui.sources.discover import awaited
@@ -87,6 +88,10 @@ class Attending:
     def show(self) -> None:
         """The output, at its end if that is where one was."""
         bench = self._bench
+        if self._job is None and not bench.trace.found.outputs and has_outputs(bench.trace):
+            bench.show_ref("@log")
+            bench.document_view.focus()
+            return
         if self._job is None and not bench.trace.found.outputs:
             bench.tell("there is no output here: tltui run --view keeps what a job prints")
             return

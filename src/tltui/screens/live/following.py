@@ -14,6 +14,7 @@ from tltui.documents.format import plural
 from tltui.documents.tree.header import QUIET, Live, Silent, silence
 from tltui.messages import Scanned
 from tltui.model.follow import Follower
+from tltui.model.joining.cases import REST
 from tltui.model.run import Event, Lost, Unreadable, settle
 from tltui.screens.live.noticing import Noticing
 from tltui.screens.main_screen import MainScreen
@@ -171,9 +172,10 @@ class Following:
                     settle(self._run)
                 first = self._is_last and not self._is_read
                 self._is_read |= first
-                is_new, self._is_new = self._is_new, False
+                is_new, self._is_new = self._is_new, self._run.joining.is_behind
+        if not may or self._is_new:
+            self._drawing = self._bench.set_timer(REST if may else AGAIN, self._draw)
         if not may:
-            self._drawing = self._bench.set_timer(AGAIN, self._draw)
             return
         self._bench.run_changed(is_new, first)
         if first:

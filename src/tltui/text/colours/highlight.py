@@ -30,6 +30,7 @@ LANGUAGES: dict[str, str] = {
     "json": "JSON",
     "bytecode": "Bytecode",
     "stack": "Stack",
+    "ir": "Scheduler IR",
     "text": "Text",
 }
 

@@ -59,6 +59,21 @@ _BYTECODE = re.compile(
     r"|^(?P<heading>\S.*:)$|(?P<string>\(.*\)$)|(?P<comment>\#.*$)|(?P<number2>\b\d+\b)"
 )
 
+_IR = re.compile(
+    r"^(?P<definition>\w+)(?=:\ \w+\(.*\)\s*$)"
+    r"|^(?P<keyword>class)\ (?P<definition2>\w+)"
+    r"|^\s+(?P<keyword2>def|return)\b"
+    r"|^(?P<dim>\w+\.)(?P<label>[a-z_]+(?:\.[a-z_]+)*(?:\[\d+\])?)(?=\ =)"
+    r"|^\s+(?P<name>\w+)(?=:\ [A-Z]\w*$|\.(?:layout|users|mutations|aliases)\ =)"
+    rf"|(?P<string>{_STRING})"
+    r"|\b(?P<type>torch\.\w+|[A-Z]\w*Dep|\w*Layout\w*|\w*SchedulerNode|ComputedBuffer|ExternKernel\w*)\b"
+    r"|\b(?P<constant>None|True|False|OUTPUT)\b"
+    r"|(?P<function>[A-Za-z_][\w.]*)(?=\()"
+    r"|(?<![\w.])(?P<number>-?\d+(?:\.\d*)?(?:e[+-]?\d+)?)(?![\w.])"
+    r"|[A-Za-z_][\w.]*",
+    re.VERBOSE,
+)
+
 _FRAME = re.compile(
     r'^(?P<lead>\s*(?:\[\w+\]:\s*)?)File (?P<path>"[^"]*")(?:, line (?P<line>\d+))?(?:, in (?P<function>.*))?$'
 )
@@ -130,6 +145,7 @@ STYLES: dict[str, Callable[[str], list[Span]]] = {
     "json": _matches(_JSON),
     "guards": _matches(_GUARD),
     "bytecode": _matches(_BYTECODE),
+    "ir": _matches(_IR),
     "traceback": _traceback,
     "stack": _traceback,
 }

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tltui.text.document import Section
 from tltui.text.graphs.fx_sections import fx_sections, short_title
 from tltui.text.graphs.guard_tree import parse as parse_guards
+from tltui.text.ir.scheduler_ir import parse as parse_ir
 from tltui.text.owner import Owner, owner_of
 
 FOLD_FRAMES = 2
@@ -234,12 +235,28 @@ def _json(lines: Sequence[str]) -> list[Section]:
     return found
 
 
+def _ir(lines: Sequence[str]) -> list[Section]:
+    """Nodes, the members of those that were fused, and loop bodies."""
+    found: list[Section] = []
+    waiting = [(node, 0) for node in reversed(parse_ir(lines))]
+    while waiting:
+        node, level = waiting.pop()
+        last = _last_text(lines, node.first, node.last)
+        if last > node.first:
+            found.append(Section(node.first, last, level, short_title(f"{node.name}  {node.kind}")))
+        if node.body is not None and node.body[1] > node.body[0]:
+            found.append(Section(*node.body, level + 1, short_title(f"loop of {node.name}")))
+        waiting += [(member, level + 1) for member in reversed(node.members)]
+    return found
+
+
 _FINDERS: dict[str, Callable[[Sequence[str]], list[Section]]] = {
     "fx": fx_sections,
     "output_code": _output_code,
     "python": _python,
     "cpp": _cpp,
     "guards": _guards,
+    "ir": _ir,
     "traceback": _traceback,
     "json": _json,
 }

@@ -1,0 +1,77 @@
+"""A case: several inputs of one job as one run. What each kind of input is there of, and where they contradict each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tltui.inputs.table import FORMS, TRACE
+from tltui.model.artifacts import artifact_name
+from tltui.model.joining.same import EXACT
+from tltui.model.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What there is of one form of input."""
+
+    form: str
+    """As `tltui.inputs.table` names it."""
+    title: str
+    ranks: tuple[int, ...]
+    """Of the processes that state one."""
+    processes: int
+    files: int
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """One fact that two inputs tell differently, or two processes with one number that are not the same."""
+
+    ref: str
+    """The artifact as the first input has it; '' for processes."""
+    name: str
+    """Of the artifact; for processes their pid."""
+    first: str
+    """Names of the two inputs."""
+    second: str
+    why: str
+
+
+def holdings(run: Run) -> list[Holding]:
+    """What there is, the form that tells most first."""
+    found = []
+    for name, form in FORMS.items():
+        models = [model for model in run.models if model.form == name]
+        if models:
+            processes = [process for model in models for process in model.processes]
+            ranks = sorted({process.rank for process in processes if process.rank is not None})
+            found.append(Holding(name, form.title, tuple(ranks), len(processes), len(models)))
+    return found
+
+
+def is_plain(run: Run) -> bool:
+    """Whether it is made of traces alone: then nothing needs to be said of it."""
+    return all(model.form == TRACE for model in run.models)
+
+
+def conflicts(run: Run) -> Iterator[Conflict | None]:
+    """What inputs tell differently, of what they should tell alike byte for byte; None in between. Reads those texts."""
+    for apart in run.joining.apart:
+        yield Conflict("", str(apart.other.pid), apart.base.log.path, apart.other.log.path, apart.why)
+    for merged in run.joining.merged:
+        for twins in merged.twins:
+            (member, record), (other, again) = twins.kept, twins.left
+            kept, left = merged.members[member].log, merged.members[other].log
+            name = artifact_name(kept.kind(record))
+            if name not in EXACT:
+                continue
+            try:
+                same = (kept.md5(record) or "").lower() == (left.md5(again) or "").lower()
+            except OSError:
+                same = True  # what cannot be read is said elsewhere
+            if same:
+                yield None
+                continue
+            owner = merged.model.owner(merged.places[member][record])
+            yield Conflict(f"{owner.ref}:{name}", name, kept.path, left.path, "they differ")

@@ -1,0 +1,1 @@
+"""Which operations Inductor put into which kernel, and what it did not fuse and why."""

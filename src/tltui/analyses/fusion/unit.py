@@ -1,0 +1,296 @@
+"""One unit: its nodes, kernels, and what was not fused, from texts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from tltui.analyses.fusion.calls import KernelCall, calls_of
+from tltui.analyses.fusion.reasons import told
+from tltui.analyses.fusion.result import (
+    ARGUMENTS,
+    ORIGINS,
+    PART,
+    UNKNOWN,
+    BufferUse,
+    FusedKernel,
+    NotFused,
+    Origin,
+    Reason,
+    SchedulerNode,
+    SourceLine,
+    Timed,
+    UnitFusion,
+)
+from tltui.analyses.fusion.sizes import sizes_of
+from tltui.analyses.provenance.result import POST, PY, UnitProvenance
+from tltui.model.versions.version import TorchVersion
+from tltui.text.ir.fusion_log import FusionRun
+from tltui.text.ir.names import members_of
+from tltui.text.ir.scheduler_ir import IrNode
+from tltui.text.owner import owner_of
+
+
+@dataclass(frozen=True, slots=True)
+class UnitTexts:
+    """What was read of a unit."""
+
+    unit: str
+    pre: tuple[IrNode, ...] | None = None
+    """The IR, None where there is none."""
+    post: tuple[IrNode, ...] | None = None
+    run: FusionRun | None = None
+    provenance: UnitProvenance | None = None
+    code: Sequence[str] = ()
+    """Lines of the generated code."""
+    pre_ref: str = ""
+    post_ref: str = ""
+    version: TorchVersion = field(default_factory=TorchVersion)
+    """Advice names a setting only of a version that has it."""
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is looked up for every node."""
+
+    lines: dict[str, int] = field(default_factory=dict)
+    """Node of the graph → its line."""
+    source: dict[str, list[SourceLine]] = field(default_factory=dict)
+    origins: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Operation → nodes of the graph."""
+    place: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Operation → where the fusion log says that it comes from."""
+    does: dict[str, str] = field(default_factory=dict)
+
+    def origin(self, name: str) -> Origin:
+        """A node of the graph, with its line."""
+        return Origin(name, self.lines.get(name, 0))
+
+    def of(self, operations: Iterable[str]) -> tuple[Origin, ...]:
+        """What the operations of a node compute."""
+        return tuple(map(self.origin, dict.fromkeys(name for op in operations for name in self.origins.get(op, ()))))
+
+    def source_of(self, origins: Iterable[Origin], operations: Iterable[str] = ()) -> tuple[SourceLine, ...]:
+        """The lines of source of some nodes of the graph; where none is known, those that the log names. The user's own first."""
+        found = dict.fromkeys(line for origin in origins for line in self.source.get(origin.name, ()))
+        if not found:
+            places = dict.fromkeys(self.place[op] for op in operations if op in self.place)
+            found = dict.fromkeys(SourceLine(file, line, "") for file, line in places)
+        best = min((owner_of(line.file).rank for line in found), default=0)
+        return tuple(line for line in found if owner_of(line.file).rank == best)
+
+
+def fusion_of(texts: UnitTexts) -> UnitFusion:
+    """What is known of the fusion of a unit."""
+    known = _known(texts)
+    own = texts.provenance
+    calls = calls_of(own.kernels, texts.code) if own is not None else ()
+    nodes = _nodes(texts, known, calls)
+    run = texts.run
+    groups = {frozenset(node.operations) for node in nodes}
+    agrees = None if run is None or texts.post is None else {frozenset(own) for own in run.groups()} == groups
+    ops = len({op for node in texts.pre for op in node.operations}) if texts.pre is not None else run.announced if run else 0
+    return UnitFusion(
+        texts.unit, ops or sum(len(node.operations) for node in nodes), nodes, _kernels(known, calls, nodes),
+        _reasons(run, known, nodes, texts.version), tuple(Timed(m.first, m.second, m.is_fused, m.factor) for m in run.measured) if run else (),
+        _buffers(texts, nodes), len(run.rounds) if run else 0, texts.post is not None, run is not None,
+        run is not None and run.is_complete, agrees, texts.pre_ref, texts.post_ref,
+        own.panes[PY].ref if own is not None else "", own.panes[POST].ref if own is not None else "",
+    )  # fmt: skip
+
+
+def _known(texts: UnitTexts) -> _Known:
+    known = _Known()
+    for born in texts.provenance.lines if texts.provenance is not None else ():
+        for node in born.post:
+            known.lines.setdefault(node.name, node.line)
+            if born.file:
+                known.source.setdefault(node.name, []).append(SourceLine(born.file, born.line, born.code))
+    for candidate in texts.run.candidates if texts.run is not None else ():
+        known.origins[candidate.name] = candidate.origins
+        known.does[candidate.name] = candidate.does
+        if candidate.place[0]:
+            known.place[candidate.name] = candidate.place
+    return known
+
+
+def _nodes(texts: UnitTexts, known: _Known, calls: tuple[KernelCall, ...]) -> tuple[SchedulerNode, ...]:
+    """The nodes after fusion: those of the IR, else those of the log."""
+    writers: dict[str, list[str]] = {}
+    for call in calls:
+        for name in call.writes:
+            writers.setdefault(name, []).append(call.kernel.key)
+    found = []
+    if texts.post is not None:
+        before = {name: node for node in texts.pre or () for name in node.operations}
+        for node in texts.post:
+            found.append(_of_ir(node, known, calls, writers, before))
+        found = _outputs_taken_apart(texts.post, found)
+    elif texts.run is not None:
+        kinds = {candidate.name: candidate.kind for candidate in texts.run.candidates}
+        for group in texts.run.groups():
+            kind = kinds.get(group[0], "") if len(group) == 1 else "FusedSchedulerNode"
+            origins = known.of(group)
+            kernels, how = _by_origins(origins, calls)
+            does = tuple(dict.fromkeys(known.does.get(op, "") for op in group))
+            found.append(SchedulerNode(
+                "_".join(group), kind, group, ", ".join(filter(None, does)), (), "", (), (), origins,
+                known.source_of(origins, group), kernels, how, 0,
+            ))  # fmt: skip
+    return _with_kernels(tuple(found), known, calls)
+
+
+def _of_ir(
+    node: IrNode, known: _Known, calls: tuple[KernelCall, ...], writers: Mapping[str, list[str]], before: Mapping[str, IrNode]
+) -> SchedulerNode:
+    operations = node.operations
+    leaves = {leaf.name: leaf for leaf in node.leaves()}
+    own = [leaves.get(op) or before.get(op) or node for op in operations]
+    writes = tuple(sorted({dep.buffer for part in (node, *own) for dep in part.writes}, key=_natural))
+    changed = [name for part in (node, *own) for out in part.outputs for name in out.mutations]
+    reads = tuple(dict.fromkeys(dep.buffer for dep in node.reads if dep.kind != "WeakDep" and dep.buffer not in writes))
+    origins = known.of(operations)
+    kernels, how = tuple(dict.fromkeys(key for name in writes for key in writers.get(name, ()))), ARGUMENTS
+    if not kernels:  # what is changed in place has the name of what it was before, which others may write too
+        keys = [set(writers.get(name, ())) for name in changed if name in writers]
+        kernels = tuple(sorted(set.intersection(*keys))) if keys else ()
+    if not kernels or (len(kernels) > 1 and not node.kind.startswith(("Foreach", "Combo"))):
+        by_origins, way = _by_origins(origins, calls, kernels)
+        kernels, how = (by_origins, way) if by_origins else (kernels, UNKNOWN)
+    told = [known.does.get(op) or _what(part) for op, part in zip(operations, own, strict=True)]
+    does = dict.fromkeys([node.kernel] if node.kernel else told)
+    sizes = dict.fromkeys(size for part in own if (size := sizes_of(part.sizes or part.iteration)))
+    device = next((part.device for part in (node, *own) if part.device), "")
+    return SchedulerNode(
+        node.name, node.kind, operations, ", ".join(filter(None, does)), tuple(sizes), device, writes, reads, origins,
+        known.source_of(origins, operations), kernels, how, node.first + 1,
+    )  # fmt: skip
+
+
+def _outputs_taken_apart(ir: Sequence[IrNode], nodes: list[SchedulerNode]) -> list[SchedulerNode]:
+    """What only takes one of several outputs of a node has that node's kernel."""
+    writer = {name: node for node in nodes for name in node.writes}
+    found = []
+    for text, node in zip(ir, nodes, strict=True):
+        of = next((writer[name] for name in node.reads if name in writer), None) if text.what == "MultiOutput" else None
+        if of is not None and not node.kernel_from:
+            node = replace(node, kernels=of.kernels, kernel_from=PART if of.kernel_from else UNKNOWN)
+        found.append(node)
+    return found
+
+
+def _what(node: IrNode) -> str:
+    """Of a node of which no log tells: whether it reduces, as its loops say."""
+    if not node.is_generated or not node.sizes:
+        return ""
+    return "Pointwise" if node.sizes.endswith("[])") else "Reduction"
+
+
+def _by_origins(
+    origins: Sequence[Origin], calls: Sequence[KernelCall], among: Sequence[str] = ()
+) -> tuple[tuple[str, ...], str]:
+    """The kernel whose nodes of the graph are all that a node computes, and more. Several are possible, none is sure then."""
+    names = {origin.name for origin in origins}
+    if not names:
+        return (), UNKNOWN
+    found = tuple(
+        call.kernel.key for call in calls
+        if names.issubset(call.kernel.post_nodes) and (not among or call.kernel.key in among)
+    )  # fmt: skip
+    return found, ORIGINS if len(found) == 1 else UNKNOWN
+
+
+def _with_kernels(
+    nodes: tuple[SchedulerNode, ...], known: _Known, calls: tuple[KernelCall, ...]
+) -> tuple[SchedulerNode, ...]:
+    """The only node of a kernel computes what the mapping says of the kernel, where no log tells."""
+    alone: dict[str, int] = {}
+    for node in nodes:
+        for key in node.kernels:
+            alone[key] = alone.get(key, 0) + 1
+    post = {call.kernel.key: call.kernel.post_nodes for call in calls}
+    found = []
+    for node in nodes:
+        if not node.origins and node.kernel_from == ARGUMENTS and len(node.kernels) == 1 and alone[node.kernels[0]] == 1:
+            origins = tuple(map(known.origin, post[node.kernels[0]]))
+            node = replace(node, origins=origins, source=known.source_of(origins))
+        found.append(node)
+    return tuple(found)
+
+
+def _kernels(known: _Known, calls: tuple[KernelCall, ...], nodes: tuple[SchedulerNode, ...]) -> tuple[FusedKernel, ...]:
+    inside: dict[str, list[SchedulerNode]] = {}
+    for node in nodes:
+        for key in node.kernels if node.kernel_from else ():
+            inside.setdefault(key, []).append(node)
+    found = []
+    for call in calls:
+        kernel, own = call.kernel, inside.get(call.kernel.key, [])
+        origins = tuple(map(known.origin, kernel.post_nodes)) or tuple(dict.fromkeys(o for node in own for o in node.origins))
+        source = known.source_of(origins) or tuple(dict.fromkeys(_line(place) for place in kernel.user_lines))
+        found.append(FusedKernel(
+            kernel.key, kernel.name, call.is_generated, kernel.call_lines[0], kernel.definition[0] if kernel.definition else 0,
+            tuple(node.name for node in own), sum(len(node.operations) for node in own), origins,
+            source or tuple(dict.fromkeys(line for node in own for line in node.source)),
+        ))  # fmt: skip
+    return tuple(found)
+
+
+def _line(place: str) -> SourceLine:
+    file, _, line = place.rpartition(":")
+    return SourceLine(file, int(line) if line.isdigit() else 0, "")
+
+
+def _reasons(
+    run: FusionRun | None, known: _Known, nodes: tuple[SchedulerNode, ...], version: TorchVersion
+) -> tuple[Reason, ...]:
+    """What was refused, by reason. Two nodes have one reason once, though every round says it again."""
+    ends = {op: node.name for node in nodes for op in node.operations}
+    found: dict[str, list[NotFused]] = {}
+    says: dict[str, tuple[str, str]] = {}
+    for refusal in run.refused if run is not None else ():
+        own = told(refusal.reason)
+        says[own.template] = own.known.means, own.advice(version)
+        sides = [(known.of(ops), ops) for ops in (members_of(refusal.first), members_of(refusal.second))]
+        (first, _), (second, _) = sides
+        found.setdefault(own.template, []).append(NotFused(
+            refusal.first, refusal.second, ends.get(members_of(refusal.first)[0], ""), ends.get(members_of(refusal.second)[0], ""),
+            own.values, refusal.times, first, second,
+            *(known.source_of(origins, ops) for origins, ops in sides),
+        ))  # fmt: skip
+    reasons = (Reason(template, *says[template], tuple(pairs)) for template, pairs in found.items())
+    return tuple(sorted(reasons, key=lambda reason: -len(reason.pairs)))
+
+
+def _buffers(texts: UnitTexts, nodes: tuple[SchedulerNode, ...]) -> tuple[BufferUse, ...]:
+    """The buffers of the IR in the order in which they are written, and who uses them."""
+    node_of = {op: node for node in nodes for op in node.operations}
+    readers: dict[str, dict[str, None]] = {}
+    found = []
+    source = texts.post if texts.post is not None else ()
+    for node in nodes:
+        for name in node.reads:
+            readers.setdefault(name, {})[node.name] = None
+    by_name = {node.name: node for node in nodes}
+    for ir in source:
+        own = by_name.get(ir.name)
+        for buffer in ir.outputs if own is not None else ():
+            assert own is not None
+            inside = [node_of[user].name for user in map(_first, buffer.users) if user in node_of]
+            users = tuple(dict.fromkeys((*inside, *readers.get(buffer.name, ()))))
+            using = (by_name[name] for name in users)
+            found.append(BufferUse(
+                buffer.name, buffer.layout, own.name, users, "OUTPUT" in buffer.users, own.kernels if own.kernel_from else (),
+                tuple(dict.fromkeys(key for node in using if node.kernel_from for key in node.kernels)),
+            ))  # fmt: skip
+    return tuple(found)
+
+
+def _natural(name: str) -> tuple[str, int]:
+    """`buf9` before `buf10`: torch sorts them as texts."""
+    letters = name.rstrip("0123456789")
+    return letters, int(name[len(letters) :][:9] or 0)
+
+
+def _first(user: str) -> str:
+    return members_of(user)[0]

@@ -1,0 +1,1 @@
+"""TORCH_LOGS text: what torch's loggers print to stderr, amid whatever else stands there."""

@@ -1,0 +1,47 @@
+"""Runs that are known from what a job printed, opened from fixtures."""
+
+from __future__ import annotations
+
+import lzma
+import os
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from tltui.model.follow import open_run
+from tltui.model.run import Run
+from tltui.sources.discover import Found, FoundLog
+
+INPUTS = Path(__file__).parent / "traces" / "inputs"
+
+
+
+@cache
+def directory() -> Path:
+    return Path(tempfile.mkdtemp(prefix="tltui-text-"))
+
+
+def unpacked(name: str) -> Path:
+    """A fixture as the job printed it: `ranks_merged/stderr.txt.xz`."""
+    path = INPUTS / name
+    if path.suffix != ".xz":
+        return path
+    target = directory() / name.removesuffix(".xz").replace("/", "_")
+    if not target.exists():
+        target.write_bytes(lzma.decompress(path.read_bytes()))
+    return target
+
+
+def found_text(*paths: str | Path, is_over: bool = True) -> Found:
+    """Outputs of a job."""
+    logs = []
+    for path in paths:
+        file = unpacked(path) if isinstance(path, str) else path
+        state = os.stat(file)
+        logs.append(FoundLog(str(file), state.st_size, None, "", state.st_mtime, state.st_mtime, form="text", is_final=is_over))
+    return Found(tuple(log.path for log in logs), tuple(logs), (), is_over=is_over)
+
+
+def text_run(*paths: str | Path) -> Run:
+    """A run of outputs that have ended, read to their end."""
+    return open_run(found_text(*paths))

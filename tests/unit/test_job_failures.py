@@ -1,0 +1,199 @@
+"""What a job's output tells of its end: tracebacks, torchrun's summary, last words of others."""
+
+from __future__ import annotations
+
+import lzma
+import re
+from pathlib import Path
+
+import pytest
+
+from tltui.analyses.job_failures.found import JobFailure, Printed, job_failures, may_tell, read_printed
+from tltui.analyses.job_failures.lines import TextLine
+from tltui.analyses.job_failures.signs import SIGNS, sign_of
+from tltui.analyses.job_failures.torchrun import parse_torchrun
+from tltui.analyses.prose.traceback import CAUSE, HANDLING, MEMBER
+
+INPUTS = Path(__file__).parent.parent / "traces" / "inputs"
+OTHER = INPUTS / "other"
+_RECORD = re.compile(rb"^(?:\[[^\]\n]{1,40}\]: ?|\d: )*(?:\[rank\d+\]:)?[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ ")
+
+
+def lines_of(data: bytes) -> list[TextLine]:
+    """The lines that are no records."""
+    found, at = [], 0
+    for line in data.split(b"\n"):
+        if not _RECORD.match(line):
+            found.append(TextLine(at, line))
+        at += len(line) + 1
+    return found
+
+
+def printed(name: str) -> Printed:
+    path = OTHER / name if (OTHER / name).exists() else INPUTS / name
+    data = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
+    return read_printed(lines_of(data))
+
+
+def failures(name: str) -> tuple[JobFailure, ...]:
+    return job_failures([printed(name)])
+
+
+@pytest.mark.parametrize("name", ["torchrun_recorded.txt", "torchrun_tee.txt"])
+def test_torchrun_says_which_rank_died_first_and_which_it_ended_itself(name: str) -> None:
+    first, other = failures(name)
+    assert first.sentence == "rank 1 died first (exit code 1): RuntimeError: no settings for rank 1"
+    assert (first.is_first, first.is_consequence, first.rank, first.host) == (True, False, 1, "localhost")
+    assert first.file is not None and (Path(first.file).name, first.line, first.function) == ("ranks.py", 17, "settings")
+    assert other.is_consequence and other.rank == 0
+    assert other.sentence == "rank 0 was ended, as another process had failed (SIGTERM)"
+
+
+def test_each_line_of_a_rank_belongs_to_its_traceback_whatever_stands_between() -> None:
+    found = printed("torchrun_recorded.txt")
+    assert [(item.rank, item.name) for item in found.tracebacks] == [(1, "RuntimeError")]
+    assert [(part.link, part.type) for part in found.tracebacks[0].parts] == [("", "KeyError"), (CAUSE, "RuntimeError")]
+    root = found.torchrun[0].root
+    assert root is not None and root.traceback.startswith("Traceback") and root.error_file.endswith("error.json")
+
+
+def test_a_fault_and_the_signal_that_torchrun_tells_of_are_one_failure() -> None:
+    first, other = failures("torchrun_segfault.txt")
+    assert first.sentence == "rank 1 died first (SIGSEGV): Fatal Python error: Segmentation fault"
+    assert (first.line, first.function) == (32, "main")
+    assert other.is_consequence
+
+
+def test_failed_compiles_are_told_from_other_exceptions() -> None:
+    unsupported, backend, sizes = printed("printed.txt").tracebacks
+    assert [item.is_compile for item in (unsupported, backend, sizes)] == [True, True, True]
+    assert unsupported.type == "torch._dynamo.exc.Unsupported"
+    assert unsupported.said == "Unsupported: Call to `torch._dynamo.graph_break()`"
+    assert (unsupported.line, unsupported.function) == (18, "whole")  # what was being compiled, not who called it
+    assert backend.said == "BackendCompilerFailed: backend='bad' raised: ValueError: this backend has no"
+    assert (sizes.line, sizes.function) == (30, "sizes")
+    assert not printed("chained.txt").tracebacks[0].is_compile
+
+
+def test_a_message_ends_where_the_log_goes_on() -> None:
+    backend = printed("printed.txt").tracebacks[1]
+    data = (OTHER / "printed.txt").read_bytes()
+    assert data[: backend.end].endswith(b'set TORCH_LOGS="+dynamo"\n')
+    assert b"TRACED GRAPH" not in data[backend.offset : backend.end]
+
+
+def test_groups_chains_and_other_forms() -> None:
+    (group,) = printed("group.txt").tracebacks
+    assert group.said == "ExceptionGroup: two shards (2 sub-exceptions)"
+    assert [(part.link, part.type) for part in group.parts[1:]] == [(MEMBER, "ValueError"), (MEMBER, "OSError")]
+    (chained,) = printed("chained.txt").tracebacks
+    assert [(part.link, part.type) for part in chained.parts] == [("", "KeyError"), (HANDLING, "RuntimeError")]
+    (interrupt,) = printed("interrupt.txt").tracebacks
+    assert (interrupt.said, interrupt.function) == ("KeyboardInterrupt", "interrupt")
+    (syntax,) = printed("syntax.txt").tracebacks
+    assert (syntax.said, syntax.line) == ("SyntaxError: '(' was never closed", 1)
+    (fatal,) = printed("fatal.txt").tracebacks
+    assert (fatal.said, fatal.line, fatal.function) == ("Fatal Python error: Segmentation fault", 77, "fatal")
+
+
+def test_an_exception_in_a_thread_ends_no_job() -> None:
+    (thread,) = printed("thread.txt").tracebacks
+    assert not thread.is_deadly
+    assert failures("thread.txt")[0].sentence == "Exception in thread loader: RuntimeError: settings are"
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "[default3]:", "3: ", "[1,3]<stderr>:", "2026-11-21T19:00:43.123456789Z ", "[pod/job-3/worker] ", "[default3]:[rank3]: ",
+        "2026-11-21T19:00:43.123456789+00:00 stderr F ",
+    ],
+)  # fmt: skip
+def test_launchers_prefixes_are_taken_off(prefix: str) -> None:
+    text = (OTHER / "chained.txt").read_text()
+    mixed = "".join(f"{prefix}{line}\nstep {n} of another program\n" for n, line in enumerate(text.splitlines()))
+    (found,) = read_printed(lines_of(mixed.encode())).tracebacks
+    assert found.said == "RuntimeError: settings are"
+    assert [part.type for part in found.parts] == ["KeyError", "RuntimeError"]
+
+
+def test_colours_and_progress_bars_are_no_hindrance() -> None:
+    text = (OTHER / "chained.txt").read_text()
+    coloured = "".join(f"\r 10%|█\r 20%|██\r\x1b[31m{line}\x1b[0m\r\n" if line else "\n" for line in text.splitlines())
+    assert [item.said for item in read_printed(lines_of(coloured.encode())).tracebacks] == ["RuntimeError: settings are"]
+
+
+def test_two_ranks_that_fail_at_once_have_a_traceback_each() -> None:
+    text = (OTHER / "chained.txt").read_text().splitlines()
+    mixed = "".join(f"[rank{rank}]: {line}\n" for line in text if line for rank in (0, 1))
+    found = read_printed(lines_of(mixed.encode())).tracebacks
+    assert [(item.rank, item.said) for item in found] == [(0, "RuntimeError: settings are"), (1, "RuntimeError: settings are")]
+    assert found[0].message == "settings are\nincomplete"
+
+
+def test_a_traceback_that_is_cut_off_says_so() -> None:
+    text = (OTHER / "interrupt.txt").read_text().rpartition("KeyboardInterrupt")[0]
+    (failure,) = job_failures([read_printed(lines_of(text.encode()))])
+    assert failure.said == "a traceback whose end is not in the output"
+    begun = "ChildFailedError:\n====\ntrain.py FAILED\n----\nFailures:\n  <NO_OTHER_FAILURES>\n----\nRoot Cause"
+    assert parse_torchrun(0, begun).root is None
+
+
+OF_SLURM = "Some of the step tasks have been OOM Killed."
+LAST_WORDS = [
+    # what the programs printed, from logs that people have published
+    ("slurmstepd: error: Detected 1 oom_kill event in StepId=1054.0. " + OF_SLURM, "out of memory"),
+    ("[2026-09-21T10:00:00.123] error: Detected 2 oom_kill events in StepId=7.0. " + OF_SLURM, "out of memory"),
+    ("slurmstepd: error: Detected 1 oom-kill event(s) in StepId=7.batch. Some of your processes may have been killed by the cgroup"
+     " out-of-memory handler.", "out of memory"),
+    ("[ 1234.5] Out of memory: Killed process 4711 (python) total-vm:1kB, anon-rss:1kB", "out of memory"),
+    ("error: *** JOB 42221 ON clr1247 CANCELLED AT 2022-04-14T16:20:46 DUE TO TIME LIMIT ***", "cancelled"),
+    ("1: slurmstepd: error: *** STEP 9999 ON hpc CANCELLED DUE TO TIME LIMIT ***", "cancelled"),
+    ("slurmstepd: error: *** STEP 30399.0 ON sn30-r1-h1 CANCELLED AT 2024-04-09T11:02:03 ***", "cancelled"),
+    ("[rank0]:[E1218 20:27:21.426415540 ProcessGroupNCCL.cpp:629] [Rank 0] Watchdog caught collective operation timeout: "
+     "WorkNCCL(SeqNum=1, OpType=BROADCAST, NumelIn=131072000, NumelOut=131072000, Timeout(ms)=600000) ran for 600081 "
+     "milliseconds before timing out.", "timeout"),
+    ("RuntimeError: DataLoader worker (pid 24110) is killed by signal: Killed.", "worker"),
+    ("RuntimeError: DataLoader worker (pid(s) 24110) exited unexpectedly", None),
+    ("srun: error: node12: task 3: Killed", "killed"),
+    ("srun: error: ana: task 0: Out Of Memory", "killed"),
+    ("Killed", "killed"),
+    ("Bus error (core dumped)", "signal"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "kind"), LAST_WORDS)
+def test_last_words_of_others(text: str, kind: str | None) -> None:
+    found = sign_of(TextLine(0, text.encode()))
+    assert (found.kind if found else None) == kind
+    assert may_tell(text.encode()) == (kind is not None)
+
+
+def test_what_bash_prints_of_children_that_a_signal_ended() -> None:
+    assert [(sign.kind, sign.pid is not None) for sign in printed("signals.txt").signs] == [
+        ("killed", True), ("signal", True), ("signal", True), ("signal", True)
+    ]  # fmt: skip
+
+
+def test_the_rank_of_a_watchdog_is_known() -> None:
+    text = next(text for text, kind in LAST_WORDS if kind == "timeout")
+    found = sign_of(TextLine(0, text.encode()))
+    assert found is not None and found.rank == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Killed 3 stale workers of the last run", "no Segmentation fault so far", "job CANCELLED by the user interface",
+        "loss=0.3 Aborted=False", "Out of memory? lower the batch size",
+    ],
+)  # fmt: skip
+def test_words_of_the_program_are_no_last_words(text: str) -> None:
+    found = sign_of(TextLine(0, text.encode()))
+    assert found is None
+
+
+def test_each_kind_of_last_words_is_tried() -> None:
+    tried = {row.needle for row in SIGNS for text, _ in LAST_WORDS if row.pattern.search(text)}
+    tried |= {b"Segmentation fault", b"Bus error", b"Aborted", b"OOMKilled"}
+    assert tried >= {row.needle for row in SIGNS}

@@ -1,0 +1,290 @@
+"""Every page of a run that is known from text alone: what it says, and what it does not."""
+
+from __future__ import annotations
+
+import lzma
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from text_runs import text_run, unpacked
+
+from tltui.analyses.job_failures.of_run import own_failures, printed_of, run_failures
+from tltui.analyses.problems.gates import gates, needing_a_trace, parse_limits
+from tltui.documents.build import build
+from tltui.documents.pages.log import LogDocument
+from tltui.documents.pages.table import VIEWS
+from tltui.documents.titles import in_output
+from tltui.model.artifacts import Artifact
+from tltui.model.follow import Follower, open_run
+from tltui.model.ref import parse_ref, split_line
+from tltui.model.run import Run
+from tltui.model.status import Status
+from tltui.sources.discover import Found, FoundLog, discover
+from tltui.text.document import Document, Options
+
+RUNS = {
+    "ranks": ("ranks_merged/stderr.txt.xz",),
+    "crash": ("crash/stderr.txt.xz",),
+    "recompiles": ("recompiles/stderr.txt.xz",),
+    "breaks": ("breaks/stderr.txt.xz",),
+    "recorded": ("other/torchrun_recorded.txt",),
+}
+WRONG = re.compile(r"\bkilled|\bmissing|\b0\.0 s\b|\b0 ms\b|no metrics|not finished|log ends|cut off", re.IGNORECASE)
+PAGES = ["", "@pages", "@damage", "@records", "@log", *(f"@{view.name}" for view in VIEWS)]
+
+
+@pytest.fixture(scope="module", params=RUNS)
+def run(request: pytest.FixtureRequest) -> Run:
+    return text_run(*RUNS[request.param])
+
+
+def page(run: Run, ref: str, width: int = 100) -> Document:
+    document = build(run, ref, Options(width=width))
+    while not document.advance():
+        pass
+    return document
+
+
+def said(run: Run, ref: str) -> str:
+    return "\n".join(page(run, ref).text())
+
+
+def joined(run: Run, ref: str) -> str:
+    """Without the line ends of wrapping."""
+    return " ".join(said(run, ref).split())
+
+
+def test_no_page_says_what_text_cannot_tell(run: Run) -> None:
+    compiles = [str(compile_.ref) for compile_ in run.compiles() if compile_.is_compile]
+    frames = [str(frame.ref) for process in run.processes() for frame in process.frames.values()]
+    refs = [*PAGES, *compiles, *frames, *(f"@{view.name}:{compiles[0]}" for view in VIEWS)]
+    for ref in refs:
+        for line in page(run, ref).text():
+            assert not WRONG.search(line) or ref in ("@log", "@pages"), f"{ref}: {line}"
+
+
+def test_each_compile_is_seen_or_broke_or_failed(run: Run) -> None:
+    found = {compile_.status for compile_ in run.compiles() if compile_.is_compile}
+    assert found <= {Status.SEEN, Status.BREAK, Status.ERROR}
+
+
+@pytest.mark.parametrize("view", ["timing", "caches", "metrics", "where", "exports", "vllm", "absent"])
+def test_a_page_that_text_has_nothing_of_is_one_sentence_and_the_way_to_the_lines(view: str) -> None:
+    lines = list(page(text_run(*RUNS["breaks"]), f"@{view}").text())
+    assert " ".join(lines[:-2]).startswith("TORCH_LOGS text ")
+    assert "record a trace with TORCH_TRACE=DIR." in " ".join(lines[:-2])
+    assert lines[-1] == "What is there: @log every line as it was written"
+
+
+def test_an_empty_page_does_not_claim_that_there_is_nothing() -> None:
+    run = text_run("other/torchrun_recorded.txt")  # TORCH_LOGS=graph_code,guards
+    assert "It has the reasons of recompiles only where TORCH_LOGS=recompiles was set" in joined(run, "@recompiles")
+    assert "As far as it is told: no recompiles" in joined(run, "@recompiles")
+    assert "It has graph breaks only where TORCH_LOGS=graph_breaks was set" in joined(run, "@problems")
+    assert "TORCH_LOGS text has symbols and what fixed them only where TORCH_LOGS=dynamic was set" in joined(run, "@shapes")
+    assert "TORCH_LOGS" not in joined(run, "@guards")  # they are there
+
+
+def test_the_first_lines_say_who_died_first() -> None:
+    run = text_run(*RUNS["ranks"])
+    first = "✗ rank 1 died first (exit code 1): RuntimeError: rank 1 gives up  job/ranks.py:15"
+    lines = list(page(run, "").text())
+    assert first in lines[:9]
+    problems = joined(run, "@problems")
+    assert "rank 1 died first (exit code 1): RuntimeError: rank 1 gives up" in problems
+    assert "rank 0 was ended, as another process had failed (SIGTERM)" in problems
+    assert [item.rank for item in own_failures(run_failures(run))] == [1]
+
+
+def test_the_failure_in_a_file_of_its_own_belongs_to_what_torchrun_says_in_another() -> None:
+    logs = sorted((unpacked("ranks_redirect/log")).rglob("stderr.*"))
+    assert len(logs) == 2
+    run = text_run("ranks_redirect/stderr.txt.xz", *(str(log.relative_to(unpacked("ranks_redirect").parent)) for log in logs))
+    first, other = run_failures(run)
+    assert first.sentence == "rank 1 died first (exit code 1): RuntimeError: rank 1 gives up"
+    assert (other.rank, other.is_consequence) == (0, True)
+    assert Path(first.log).parent.name == "1" or "_1_" in first.log
+
+
+def test_a_failed_compile_is_probably_the_last_one_without_an_end() -> None:
+    run = text_run(*RUNS["crash"])
+    (failure,) = run_failures(run)
+    assert (failure.compile, failure.is_compile) == ("1/0", True)
+    assert "[1/0] probably" in said(run, "")
+    statuses = {str(own.ref): own.status for own in run.compiles() if own.is_compile}
+    assert statuses == {"0/0": Status.SEEN, "1/0": Status.ERROR}
+    assert said(run, "1/0").startswith("✗ failed, as a traceback in the output says")
+    assert "BackendCompilerFailed" in said(run, "1/0")
+    assert "BackendCompilerFailed" not in said(run, "0/0")
+
+
+def test_a_limit_on_errors_sees_what_the_output_says() -> None:
+    def passed(name: str) -> bool:
+        return gates(text_run(*RUNS[name]), parse_limits("error")).passed
+
+    assert not passed("crash") and not passed("ranks") and passed("recompiles")
+    (limit,) = gates(text_run(*RUNS["crash"]), parse_limits("error")).limits
+    assert limit.value == 1 and limit.reasons[0].ref == "1/0"
+
+
+def test_limits_on_what_text_does_not_tell_are_no_limits() -> None:
+    run = text_run(*RUNS["breaks"])
+    assert needing_a_trace(run, parse_limits("compile_time=5")) == (
+        "compile_time: needs a trace. TORCH_LOGS text does not tell of it: record a trace with TORCH_TRACE=DIR"
+    )
+    assert needing_a_trace(run, parse_limits("error,break,recompiles")) == ""
+    assert needing_a_trace(run, parse_limits("error,eager"), named=False) == ""
+
+
+# the page of all lines
+
+
+def test_the_log_has_every_line_as_it_was_written() -> None:
+    for name in ("ranks_merged/stderr.txt.xz", "breaks/stderr.txt.xz"):
+        written = unpacked(name).read_text(encoding="utf-8")
+        assert [line.rstrip() for line in page(text_run(name), "@log").text()][: written.count("\n")] == [
+            line.rstrip().replace("\t", "    ") for line in written.split("\n")
+        ][: written.count("\n")]
+
+
+def test_colours_and_carriage_returns_are_not_shown_unless_raw() -> None:
+    for name in ("tty_pty/terminal.txt.xz", "tty_stdout/stderr.txt.xz"):
+        run = text_run(name)
+        assert not any("␛" in line or "␍" in line for line in page(run, "@log").text())
+        raw = build(run, "@log", Options(raw=True))
+        assert any("␛" in line for line in raw.text())
+
+
+def test_a_line_leads_to_what_became_of_it_and_back(run: Run) -> None:
+    document = page(run, "@log")
+    assert isinstance(document, LogDocument)
+    targets = {link.target for n in range(len(document)) for link in document.line(n).links if not link.target.startswith("file:")}
+    assert any(":" in target.rpartition("/")[2] for target in targets)  # artifacts
+    for target in targets:
+        run.resolve(parse_ref(target))
+    for link in (link for n in range(len(page(run, "@problems"))) for link in page(run, "@problems").line(n).links):
+        if link.target.startswith("@log@L"):
+            number = split_line(link.target)[1]
+            assert number is not None and "Traceback" in document.line(number - 1).text
+
+
+def test_a_line_leads_to_the_artifact_that_holds_it() -> None:
+    run = text_run(*RUNS["breaks"])
+    document = page(run, "@log")
+    seen = 0
+    for n in range(len(document)):
+        line = document.line(n)
+        target = next((link.target for link in line.links if ":" in link.target and not link.target.startswith("file:")), "")
+        if "dynamo_output_graph" in target:
+            text = line.text.partition("[__graph_code] ")[2].strip()
+            if text.startswith(("def ", "return ")):
+                assert text in said(run, target)
+                seen += 1
+    assert seen > 4
+
+
+def test_the_lines_of_a_compile_and_of_a_rank() -> None:
+    run = text_run(*RUNS["ranks"])
+    own = list(page(run, "@log:1:1/1").text())
+    assert own and all("[1/1" in line for line in own if re.match(r"\[rank1\]:[VIWE]\d", line))
+    assert not any(line.startswith("[rank0]") for line in own)
+    everything, first, second = (list(page(run, ref).text()) for ref in ("@log", "@log:0:", "@log:1:"))
+    assert not any(line.startswith("[rank1]") for line in first) and not any(line.startswith("[rank0]") for line in second)
+    for rank, lines in ((0, first), (1, second)):
+        mine = [line for line in everything if line.startswith(f"[rank{rank}]")]
+        assert [line for line in lines if line.startswith("[rank")] == mine
+
+
+def test_sections_are_compiles_and_failures() -> None:
+    document = page(text_run(*RUNS["crash"]), "@log")
+    titles = [section.title for section in document.sections()]
+    assert titles[0] == "[0/0] ok" and "[1/0] g" in titles
+    assert titles[-1].startswith("BackendCompilerFailed")
+    last = -1
+    for section in document.sections():
+        assert last < section.first < section.last
+        last = section.last
+
+
+def test_several_outputs_stand_one_below_the_other() -> None:
+    run = text_run("crash/stderr.txt.xz", "breaks/stderr.txt.xz")
+    heads = [line for line in page(run, "@log").text() if line.startswith("==> ")]
+    assert len(heads) == 2
+
+
+def test_a_run_without_output_says_how_to_have_it() -> None:
+    from real import demo
+
+    text = said(demo(), "@log")
+    assert "Nothing that the job printed is among what was opened." in text
+    assert "2> job.err" in text
+
+
+def test_what_was_read_of_an_output_is_not_read_again(tmp_path: Path) -> None:
+    whole = unpacked("ranks_merged/stderr.txt.xz").read_bytes()
+    log = text_run(*RUNS["ranks"]).models[0].log
+    assert printed_of(log) is printed_of(log)
+    assert printed_of(log).tracebacks[0].said == "RuntimeError: rank 1 gives up"
+    cut = tmp_path / "cut.txt"
+    cut.write_bytes(whole[: whole.index(b"[rank1]: RuntimeError")])
+    assert printed_of(text_run(cut).models[0].log).tracebacks[0].said == ""
+
+
+def test_an_artifact_knows_its_lines() -> None:
+    run = text_run(*RUNS["ranks"])
+    node = run.resolve("1:1/1:recompile_reasons")
+    assert isinstance(node, Artifact)
+    ref = in_output(run, node.owner.process, node.record)
+    document = page(run, ref)
+    assert isinstance(document, LogDocument)
+    assert "[__recompiles] Recompiling function" in document.line(document.start).text
+    assert ref in {link.target for n in range(6) for link in page(run, f"@record:{ref.partition(':')[2]}").line(n).links}
+
+
+def test_the_log_goes_on_while_the_job_prints(tmp_path: Path) -> None:
+    whole = unpacked("ranks_merged/stderr.txt.xz").read_bytes()
+    file = tmp_path / "job.err"
+    file.write_bytes(whole[:50_000])
+    run = Run(Found((str(file),), (FoundLog(str(file), 50_000, None, "", 0.0, 0.0, form="text"),), ()))
+    with file.open("ab") as job:
+        follower = Follower(run)
+        for event in follower.read(1 << 20):
+            run.take(event)
+        document = page(run, "@log")
+        assert isinstance(document, LogDocument) and document.is_live and not document.look()
+        before = list(document.text())
+        job.write(whole[50_000:])
+        job.flush()
+        for event in follower.look():
+            run.take(event)
+    assert document.look() and document.advance()
+    after = list(document.text())
+    assert after[: len(before) - 1] == before[:-1] and len(after) == whole.count(b"\n")
+    assert run_failures(run)[0].is_first
+
+
+def test_a_debug_directory_alone_has_its_own_words() -> None:
+    run = open_run(discover([str(unpacked("mlp/torch_compile_debug"))]))
+    assert said(run, "@guards").startswith("A torch_compile_debug directory does not have guards: record a trace with ")
+    assert "What is there: summary provenance fusion passes" in said(run, "@timing")
+    assert "A torch_compile_debug directory has no times, and does not tell what became of a compile" in joined(run, "")
+    for view in VIEWS:
+        assert not WRONG.search(said(run, f"@{view.name}")), view.name
+        assert "TORCH_LOGS text" not in said(run, f"@{view.name}"), view.name
+
+
+def test_what_a_trace_says_of_a_failure_is_not_said_again(tmp_path: Path) -> None:
+    (trace,) = unpacked("crash/trace").glob("*.xz")
+    (tmp_path / trace.stem).write_bytes(lzma.decompress(trace.read_bytes()))
+    (tmp_path / "job.err").write_bytes(unpacked("crash/stderr.txt.xz").read_bytes())
+    found = discover([str(tmp_path / trace.stem)])
+    text = FoundLog(str(tmp_path / "job.err"), 1, None, "", 0.0, 0.0, form="text", is_final=True)
+    run = open_run(replace(found, logs=(*found.logs, text), is_over=True))
+    assert [item.compile for item in run_failures(run)] == ["1/0"]
+    for ref in ("", "@problems", "1/0"):
+        assert "probably" not in said(run, ref)
+    assert gates(run, parse_limits("error")).limits[0].value == 1
+    for view in VIEWS:
+        assert "TORCH_LOGS text has" not in said(run, f"@{view.name}"), view.name

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import lzma
 import shutil
+from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import pytest
 import real
@@ -19,6 +19,7 @@ from tltui.analyses.fusion.fusion import fusion_of_compile
 from tltui.analyses.fusion.reasons import KNOWN, told
 from tltui.analyses.fusion.result import UnitFusion, sums_of
 from tltui.analyses.fusion.sizes import sizes_of
+from tltui.analyses.fusion.unit import UnitTexts, fusion_of
 from tltui.analyses.provenance.provenance import provenance_of
 from tltui.analyses.provenance.result import PY
 from tltui.analyses.torch_version import version_of
@@ -29,6 +30,7 @@ from tltui.model.run import Run
 from tltui.model.versions.settings import SETTINGS
 from tltui.model.versions.version import TorchVersion
 from tltui.sources.discover import discover
+from tltui.text.ir.fusion_log import parse
 
 INPUTS = real.TRACES / "inputs"
 MLP, TRAIN = "mlp/stderr.txt.xz", "fusion/train.txt.xz"
@@ -161,11 +163,6 @@ def test_buffers_lead_from_writer_to_reader() -> None:
 
 def test_the_log_alone_gives_the_nodes() -> None:
     """Without IR the log says what was fused, and the mapping of a trace in which kernel that is."""
-    from dataclasses import replace
-
-    from tltui.analyses.fusion.unit import UnitTexts, fusion_of
-    from tltui.text.ir.fusion_log import parse
-
     log = run_of(MLP).models[0].log
     records = [log.text(r) for r in range(len(log)) if log.kind(r).name == "fusion" and log.context(r).compile == 0]
     mapped = provenance_of(next(c for c in run_of("trace").compiles() if str(c.ref) == "0/0")).units[0]
@@ -194,7 +191,8 @@ def test_reasons_that_nobody_knows_are_grouped_without_their_numbers() -> None:
 
 def test_no_setting_that_this_torch_lacks() -> None:
     own = told("score_fusion_memory_threshold")
-    assert own.advice(TorchVersion(least=(2, 13), most=(2, 13))) and not own.advice(TorchVersion(least=(2, 4), most=(2, 4)))
+    new, old = TorchVersion(least=(2, 13), most=(2, 13)), TorchVersion(least=(2, 4), most=(2, 4))
+    assert own.advice(new) and not own.advice(old)
 
 
 @pytest.mark.parametrize(("said", "read"), [("([4], [16])", "4 × 16 reduced"), ("([64], [])", "64"), ("([], [])", "1"),
@@ -223,4 +221,3 @@ def test_the_ir_is_a_document_with_sections() -> None:
     document = page(run, "0/0:ir_post_fusion#1")
     assert document.language == "ir" and document.sections()[0].title.startswith("op0_op1_op2_op3_op4")
     assert any(span.style == "definition" for span in document.line(0).spans)
-    assert Path(real.ROOT / "docs" / "schema" / "fusion.json").exists()

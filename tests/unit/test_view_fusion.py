@@ -11,7 +11,7 @@ import pytest
 import real
 from test_schemas import fits, view_data
 from text_runs import directory, text_run
-from viewed import lead_somewhere, opened, page, text
+from viewed import lead_somewhere, opened, page, targets, text
 
 from tltui.analyses.compare.passes import beside, has_beside
 from tltui.analyses.fusion.calls import calls_of
@@ -195,10 +195,18 @@ def test_no_setting_that_this_torch_lacks() -> None:
     assert own.advice(new) and not own.advice(old)
 
 
-@pytest.mark.parametrize(("said", "read"), [("([4], [16])", "4 × 16 reduced"), ("([64], [])", "64"), ("([], [])", "1"),
-                                            ("([s0, 4], [])", "s0 × 4"), ("((4,), (16,))", "4 × 16 reduced"), ("odd", "odd")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [("([4], [16])", "4 × 16 reduced"), ("([64], [])", "64"), ("([], [])", "1"), ("([s0, 4], [])", "s0 × 4"),
+     ("((4,), (16,))", "4 × 16 reduced"), ("odd", "odd")],
+)  # fmt: skip
 def test_sizes(said: str, read: str) -> None:
     assert sizes_of(said) == read
+
+
+def test_the_overview_leads_there() -> None:
+    assert "@fusion:0/0" in targets(page(run_of(MLP), "0/0"))
+    assert "@fusion:0/0" not in targets(page(run_of("trace"), "0/0")), "only where there is more than the code"
 
 
 def test_every_page_of_this_can_be_narrow_and_in_ascii() -> None:

@@ -330,7 +330,7 @@ def _side(
     else:
         page.add(lead, *first)
         if second:
-            page.add(" " * (len(lead) + 2), *second)
+            page.add(" " * 10, *second)
 
 
 def _length(pieces: Iterable[Piece]) -> int:

@@ -6,11 +6,12 @@ import lzma
 import shutil
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import pytest
 import real
 from test_schemas import fits, view_data
-from text_runs import directory, text_run
+from text_runs import directory, text_run, unpacked
 from viewed import lead_somewhere, opened, page, targets, text
 
 from tltui.analyses.compare.passes import beside, has_beside
@@ -152,6 +153,29 @@ def test_what_has_no_kernel_is_said() -> None:
     assert [node.kind for node in backward.nodes if not node.kernel_from] == ["NopKernelSchedulerNode"]
     assert {node.kernel_from for node in backward.nodes} == {"arguments", "part", ""}, "outputs that are taken apart"
     assert "No kernel: nothing to run (1 node)" in text(page(run_of(TRAIN), "@fusion:0/0"))
+
+
+def test_text_without_graphs_has_units_too(tmp_path: Path) -> None:
+    """TORCH_LOGS=fusion,ir_pre_fusion,ir_post_fusion,output_code: only IR tells where the next unit begins."""
+    kept = [line for line in unpacked(MLP).read_text().split("\n")
+            if any(f"[__{name}]" in line for name in ("fusion", "ir_pre_fusion", "ir_post_fusion", "output_code"))]  # fmt: skip
+    path = tmp_path / "few.txt"
+    path.write_text("\n".join(kept) + "\n")
+    run = text_run(path)
+    found = [unit for c in run.compiles() for unit in fusion_of_compile(c, version_of(c.process)).units]
+    assert [(unit.unit, unit.ops, len(unit.nodes), len(unit.kernels), unit.agrees) for unit in found] == [
+        ("forward", 12, 5, 5, True), ("backward", 11, 9, 7, True)] * 2  # fmt: skip
+    lead_somewhere(run, page(run, "@fusion:0/0"))
+
+
+def test_the_fusion_log_alone(tmp_path: Path) -> None:
+    path = tmp_path / "log.txt"
+    path.write_text("\n".join(line for line in unpacked(MLP).read_text().split("\n") if "[__fusion]" in line) + "\n")
+    run = text_run(path)
+    said = text(page(run, "@fusion:0/0"))
+    assert "23 operations became 14 nodes\n18 reasons why not more" in said
+    assert "Kernels unknown, there is no generated code here (5 nodes)" in said and "Single operations" not in said
+    fits("fusion", view_data(run, "fusion", ""))
 
 
 def test_buffers_lead_from_writer_to_reader() -> None:

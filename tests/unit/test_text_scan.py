@@ -18,7 +18,8 @@ from tltui.trace.batch import Kind
 from tltui.trace.files import FileBytes
 
 STEPPED = [
-    "made/ranks_torn.txt.xz", "made/kernel_and_traceback.txt.xz", "crash/stderr.txt", "killed/stderr.txt", "ranks_tee/stderr.txt.xz",
+    "made/ranks_torn.txt.xz", "made/kernel_and_traceback.txt.xz", "crash/stderr.txt", "killed/stderr.txt",
+    "ranks_tee/stderr.txt.xz",
 ]  # fmt: skip
 DAMAGED = ["made/ranks_torn.txt.xz", "killed/stderr.txt", "tty_pty/terminal.txt.xz", "made/slurm_label.txt.xz", "crash/stderr.txt"]
 BLANK = b" \t\r\n\x00"
@@ -283,9 +284,8 @@ def test_names_of_artifacts_without_end_are_not_kinds_without_end(tmp_path: Path
 
 def test_what_tells_two_writings_of_a_message_apart_from_two_messages() -> None:
     """TORCH_LOGS_OUT has the same 45 messages as stderr."""
-    once, again = (
-        Counter(log.identity(record) for record in messages(log)) for log in map(text_log, ("logs_out/logs_out.txt", "logs_out/stderr.txt"))
-    )
+    logs = [text_log(name) for name in ("logs_out/logs_out.txt", "logs_out/stderr.txt")]
+    once, again = (Counter(log.identity(record) for record in messages(log)) for log in logs)
     assert once == again and once.total() == 45
 
 

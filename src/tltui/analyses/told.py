@@ -52,9 +52,6 @@ NEEDS: dict[str, Needs] = {
         "has no mapping from kernels to nodes", ("aot_graphs", "post_grad_graphs", "output_code"), "graphs and code",
         in_debug_dir=True,
     ),
-    "fusion": Needs(
-        "", ("fusion", "ir_pre_fusion", "ir_post_fusion"), "what was fused, and why not more", in_debug_dir=True,
-    ),
     "passes": Needs("", GRAPHS, "the graph after each step", in_debug_dir=True),
     "fusion": Needs("", ("ir_pre_fusion", "ir_post_fusion", "fusion"), "what was fused, and why not more", in_debug_dir=True),
     "absent": Needs("does not tell which artifacts a compile should have"),
@@ -79,9 +76,6 @@ EVIDENCE: dict[str, frozenset[str]] = {
         "create_symbol", "create_unbacked_symbol", "guard_added_fast", "symbolic_shape_specialization",
         "torch.fx.experimental.symbolic_shapes", "torch/fx/experimental/symbolic_shapes",
     )),
-    "fusion": frozenset(("fusion",)),
-    "ir_pre_fusion": frozenset(("ir_pre_fusion",)),
-    "ir_post_fusion": frozenset(("ir_post_fusion",)),
     "+dynamo": frozenset(("dynamo_start",)),
     **{name: frozenset((name,)) for name in ("ir_pre_fusion", "ir_post_fusion", "fusion")},
 }  # fmt: skip

@@ -8,12 +8,15 @@ from tltui import __version__
 from tltui.cli.failure import Failure, tell
 from tltui.cli.parser import Parser, add_paths
 from tltui.cli.registry import COMMANDS, command
+from tltui.inputs.archives.magic import STANDARD_INPUT
 
 EXAMPLES = """\
 examples:
   tltui /tmp/tracedir                                 the terminal UI
   tltui --demo                                        the same on a small built-in trace
   tltui /tmp/traces --latest                          only the newest run in a directory
+  tltui job.tar.gz                                    also .gz .xz .bz2 .zst .tar .zip, and reports of tlparse
+  torchrun train.py 2>&1 | tltui -                    what comes through a pipe, while it comes
   tltui summary /tmp/tracedir                         what happened, and what to look at first
   tltui problems /tmp/tracedir                        errors and graph breaks, with what to try
   tltui ls /tmp/tracedir                              compiles with status and time
@@ -44,9 +47,12 @@ def open_ui(options: argparse.Namespace) -> int:
     """Start it; the exit code."""
     from tltui.cli.loading import look, no_path
     from tltui.cli.terminal import no_terminal
+    from tltui.cli.unpacking import keys_from_terminal
 
     if not options.paths:
         no_path()
+    if STANDARD_INPUT in options.paths:
+        keys_from_terminal()
     why = no_terminal()
     if why:
         from tltui.cli.printing import write

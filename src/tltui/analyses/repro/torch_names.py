@@ -24,7 +24,8 @@ _OTHERS = (
     "torch._C._autograd._saved_tensors_hooks_disable torch._C._autograd._saved_tensors_hooks_enable "
     "torch._functorch.eager_transforms._set_tensor_requires_grad torch._functorch.eager_transforms._autograd_grad "
     "torch._functorch.eager_transforms._jvp_treespec_compare torch._functorch.eager_transforms._vjp_treespec_compare "
-    "torch._C._functorch.set_inplace_requires_grad_allowed torch._prims.convert_element_type torch._prims_common.dtype_to_type"
+    "torch._C._functorch.set_inplace_requires_grad_allowed torch._prims.convert_element_type torch._prims_common.dtype_to_type "
+    "torch.Size torch.is_tensor torch._assert torch.autograd.function.FunctionCtx torch._C._log_api_usage_once"
 )
 OTHERS = frozenset(_OTHERS.split())
 

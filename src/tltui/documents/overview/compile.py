@@ -44,7 +44,7 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
     if known.recompile is not None:
         page.heading("Why it recompiled" if node.is_recompile or node.is_compile else "Why")
         reports.add_recompile(page, known.recompile, {str(other.ref) for other in node.frame.compiles})
-    _function(page, known)
+    _function(page, node, known)
     add_inputs(page, known.inputs, known.graph_inputs)
     add_symbols(page, known.inputs.symbols)
     _time(page, known, finished=run.finished)
@@ -223,7 +223,7 @@ def _breaks(page: Page, node: Compile, known: Study) -> None:
                  ("all records", tokens.LINK, f"@records:{node.ref}"))  # fmt: skip
 
 
-def _function(page: Page, known: Study) -> None:
+def _function(page: Page, node: Compile, known: Study) -> None:
     if known.function is None and not known.callers:
         return
     callers = known.callers or _callers_by_break(known)
@@ -236,6 +236,8 @@ def _function(page: Page, known: Study) -> None:
     if known.file is not None:
         pieces += ["  ", page.place(known.file, known.line)]
     page.row(pieces)
+    if node.frame.is_guessed:
+        page.say("A guess: the last operation of its graph stands there, which may be in a function that it calls.", "  ", tokens.DIM)
     if callers:
         page.add("  ", ("called from, nearest first", tokens.LABEL))
         add_called_from(page, callers, "    ")

@@ -59,8 +59,8 @@ def recognise(file: ByteSource, path: str, is_named: bool, changed: float) -> Re
     limit = FAR if is_named else NEAR if _OUTPUT.search(os.path.basename(path)) else LINE
     found, at, before = NOT, 0, b""
     while at < limit and (more := file.read(at, min(BLOCK, limit - at))):
-        if b"\x00" * 16 in more and not at and more[:64].count(0) > 16:
-            return NOT
+        if not at and more.lstrip(b"\x00")[:64].count(0) > 16:
+            return NOT  # not text at all
         found = in_text(before + more, changed)
         if found.certainty or found.reason:
             return found

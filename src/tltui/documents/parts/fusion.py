@@ -192,6 +192,8 @@ def _flow(page: Page, pieces: Sequence[Piece], indent: str, hang: str) -> None:
             text = text.lstrip(" ·")
             if not text:
                 continue
+        if used + len(text) > page.width:
+            text = page.clip_middle(text, page.width - used)
         line.append(with_text(piece, text))
         used += len(text)
     page.add(indent, *line)

@@ -132,7 +132,8 @@ def test_names_of_older_torch() -> None:
 def test_triton_code_belongs_to_its_node() -> None:
     lines = [
         "op0: SchedulerNode(ComputedBuffer)", "op0.writes = [MemoryDep('buf0', c0, {c0: 4})]", "op0 Triton code:",
-        "    import triton", "", "", "    def triton_poi(in_ptr0):", "        op7: X(Y)", "", "", "op1: NopKernelSchedulerNode(ComputedBuffer)",
+        "    import triton", "", "", "    def triton_poi(in_ptr0):", "        op7: X(Y)", "", "",
+        "op1: NopKernelSchedulerNode(ComputedBuffer)",
     ]  # fmt: skip
     assert [(node.name, node.first, node.last) for node in parse(lines)] == [("op0", 0, 7), ("op1", 10, 10)]
 

@@ -48,9 +48,10 @@ def calls_said(sums: FusionSums) -> str:
     said = fmt.plural(sums.kernel_calls, "call of a generated kernel", "calls of generated kernels")
     if sums.external_calls:
         said += f" and {fmt.plural(sums.external_calls, 'external call')}"
-    if sums.nodes:
-        said = f"{fmt.plural(sums.ops, 'operation')} became {fmt.plural(sums.nodes, 'node')}: {said}"
-    return said
+    if not sums.nodes:
+        return said
+    became = f"{fmt.plural(sums.ops, 'operation')} became {fmt.plural(sums.nodes, 'node')}"
+    return f"{became}: {said}" if sums.kernel_calls or sums.external_calls else became
 
 
 def reasons_said(sums: FusionSums, units: Sequence[UnitFusion]) -> list[Piece]:
@@ -191,6 +192,8 @@ def _flow(page: Page, pieces: Sequence[Piece], indent: str, hang: str) -> None:
             text = text.lstrip(" ·")
             if not text:
                 continue
+        if used + len(text) > page.width:
+            text = page.clip_middle(text, page.width - used)
         line.append(with_text(piece, text))
         used += len(text)
     page.add(indent, *line)
@@ -214,12 +217,13 @@ def _homeless(page: Page, unit: UnitFusion) -> None:
     if not left:
         return
     idle = [node for node in left if node.kind.startswith("Nop")]
-    for title, nodes in (("No kernel: nothing to run", idle), ("Kernel unknown", [n for n in left if n not in idle])):
+    unknown = "Kernel unknown" if unit.kernels else "Kernels unknown, there is no generated code here"
+    for title, nodes in (("No kernel: nothing to run", idle), (unknown, [n for n in left if not n.kind.startswith("Nop")])):
         if not nodes:
             continue
         page.blank()
         what = f"{title} ({fmt.plural(len(nodes), 'node')})"
-        page.open(what, folded=title != "Kernel unknown")
+        page.open(what, folded=title != unknown)
         page.add("  ", (what, tokens.LABEL))
         for node in nodes:
             _node(page, unit, node, None)
@@ -330,7 +334,7 @@ def _side(
     else:
         page.add(lead, *first)
         if second:
-            page.add(" " * (len(lead) + 2), *second)
+            page.add(" " * 10, *second)
 
 
 def _length(pieces: Iterable[Piece]) -> int:

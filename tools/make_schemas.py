@@ -150,6 +150,7 @@ def documents() -> dict[str, Any]:
     from tltui.analyses.problems.gates import Gates
     from tltui.analyses.provenance.source_line import SourceLine
     from tltui.documents.bundle import BundleResult
+    from tltui.documents.packing import CaseResult
     from tltui.documents.pages.damage import DamageReport
     from tltui.documents.pages.grep import GrepResult
     from tltui.documents.pages.log import OutputReport
@@ -160,7 +161,7 @@ def documents() -> dict[str, Any]:
 
     return {
         "ls": Listing, "records": Records, "source": SourceLine, "grep": GrepResult, "diff": DiffResult | CompareResult,
-        "damage": DamageReport, "check": Gates, "bundle": BundleResult, "show": ShownArtifact,
+        "damage": DamageReport, "check": Gates, "bundle": BundleResult, "case": CaseResult, "show": ShownArtifact,
         "tail": TailLine, "log": OutputReport,
     }  # fmt: skip
 

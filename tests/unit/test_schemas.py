@@ -21,6 +21,7 @@ from tltui.analyses.problems.gates import gates, parse_limits
 from tltui.cli import COMMANDS, main
 from tltui.documents.build import build
 from tltui.documents.bundle import Bundle
+from tltui.documents.packing import Case
 from tltui.documents.pages.damage import damage_document
 from tltui.documents.pages.grep import Query, grep_document
 from tltui.documents.pages.table import VIEWS
@@ -138,6 +139,7 @@ def test_what_is_printed_of_a_trace_fits(path: Path) -> None:
         pass
     fits("grep", grep.data())
     fits("bundle", Bundle(run, places[1:2], True, ()).result())
+    fits("case", Case(run).result())
     artifacts = [artifact for compile_ in compiles for artifact in artifacts_of(compile_)][:3]
     pages = ["@damage", "@pages", "@records", "@problems", *(str(artifact.ref) for artifact in artifacts)]
     for ref in [*places, *pages, *(str(compile_.frame.ref) for compile_ in compiles if compile_.is_compile)]:

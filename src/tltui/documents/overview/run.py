@@ -188,7 +188,7 @@ def _start(page: Page, run: Run, summary: Summary, has_failed: bool) -> None:
     wrong = told + _failed(summary) + _stuck(run, summary) + _parted(summary) + _slowed(summary)
     hints = wrong + _dearest(summary, is_alone=not wrong)
     if not wrong:
-        hints = hints or _first(run)
+        hints = hints or _first(run, summary)
         read = " in what could be read" if run.damaged or run.failures else ""
         well = page.so_far(f"No error, graph break or recompile{read}.")
         hints[:1] = [hint._replace(what=f"{well} {hint.what}") for hint in hints[:1]]
@@ -293,10 +293,12 @@ def _dearest(summary: Summary, is_alone: bool) -> list[Hint]:
     return [Hint(top.slowest, what, "tltui timing")]
 
 
-def _first(run: Run) -> list[Hint]:
+def _first(run: Run, summary: Summary) -> list[Hint]:
     """Of a run of which no time is known: its first compile."""
     first = next(in_order(run), None)
-    return [] if first is None else [Hint(str(first.ref), "the first compile", "tltui ls")]
+    number = summary.tally.compiles
+    what = "The only compile is here." if number == 1 else f"The first of {fmt.count(number)} compiles is here."
+    return [] if first is None else [Hint(str(first.ref), what, "tltui ls")]
 
 
 def _times(count: int) -> str:

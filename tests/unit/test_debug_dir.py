@@ -273,7 +273,7 @@ def test_more_files_than_anybody_lists(tmp_path: Path) -> None:
     copy = tmp_path / "model__0_forward_1.0"
     shutil.copytree(FORWARD, copy)
     for number in range(MOST + 10):
-        os.link(FORWARD / "output_code.py", copy / f"{number}.txt")
+        os.link(copy / "output_code.py", copy / f"{number}.txt")
     log = read(copy)
     assert len(log) == MOST
     assert [damage.reason for damage in log.damage] == [f"more than {MOST:,} files: the rest was not looked at"]

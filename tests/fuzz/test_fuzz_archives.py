@@ -23,6 +23,7 @@ from real import TRACES
 from test_fuzz import END, FIRST, FROM
 
 from tltui.documents.pages.damage import damage_document
+from tltui.export import lines_of
 from tltui.inputs.archives import cache as module
 from tltui.inputs.archives.cache import Cache
 from tltui.inputs.archives.settings import SETTINGS, Limits
@@ -117,7 +118,7 @@ def test_a_damaged_archive_is_opened_or_refused(number: int, tmp_path: Path, cac
         texts = str(nothing).split("\n")
     else:
         assert run.finished
-        texts = list(damage_document(run, Options(), check=True).text())
+        texts = list(lines_of(damage_document(run, Options(), check=True)))
         assert all(sanitize(log.label) == log.label for log in run.found.logs)
     assert [sanitize(text) for text in texts] == texts
     for directory, _, files in os.walk(cache.top):
@@ -140,7 +141,7 @@ def test_a_damaged_report_of_tlparse_is_opened_or_refused(number: int, tmp_path:
         run = open_run(discover([str(report)]))
     except NothingFound:
         return
-    texts = list(damage_document(run, Options(), check=True).text())
+    texts = list(lines_of(damage_document(run, Options(), check=True)))
     assert [sanitize(text) for text in texts] == texts
 
 

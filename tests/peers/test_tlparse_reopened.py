@@ -15,6 +15,7 @@ from real import TRACES, fresh
 
 from tltui.documents.build import build
 from tltui.documents.pages.damage import damage_report
+from tltui.export import lines_of
 from tltui.inputs.archives.cache import Cache
 from tltui.inputs.archives.settings import SETTINGS, Limits
 from tltui.model.artifacts import artifacts_of
@@ -69,5 +70,5 @@ def test_a_report_is_its_trace(log: Path, tmp_path: Path) -> None:
     assert [(str(c.ref), c.status) for c in laid.compiles()] == [(str(c.ref), c.status) for c in trace.compiles()]
     assert payloads(laid) == payloads(trace)
     assert damage_report(laid, check=True).damaged == ()
-    timing = [list(build(run, Ref(view="timing"), Options(width=100)).text())[1:] for run in (trace, laid)]
+    timing = [list(lines_of(build(run, Ref(view="timing"), Options(width=100))))[1:] for run in (trace, laid)]
     assert timing[0] == timing[1]

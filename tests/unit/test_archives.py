@@ -144,6 +144,12 @@ def test_ranks_are_named_by_members(tmp_path: Path) -> None:
     assert sorted(log.rank for log in found.logs if log.rank is not None) == [0, 1]
 
 
+def test_the_newest_run_of_an_archive(tmp_path: Path) -> None:
+    logs = {f"attempt_{number}/x.log": mt.chromium(ts=1.7e15 + number) + mt.compiled(number, 0) for number in (0, 1)}
+    found = discover([str(zipped(tmp_path / "x.zip", logs))], latest=True)
+    assert [log.launch for log in found.logs] == ["attempt_0", "attempt_1"]
+
+
 def test_an_archive_in_an_archive(tmp_path: Path) -> None:
     inner = tar(tmp_path / "inner.tar.gz", {"a/x.log": PLAIN})
     other = zipped(tmp_path / "other.zip", {"y.log": PLAIN})

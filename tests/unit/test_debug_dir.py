@@ -371,6 +371,7 @@ def test_passes_compare_the_readable_with_the_transformed_graph() -> None:
     graphs = {artifact.name: artifact for artifact in artifacts_of(unit(run, UNITS[0]))}
     readable, transformed = graphs["fx_graph_readable"], graphs["fx_graph_transformed"]
     assert beside(readable) == transformed and beside(transformed) == readable
+    assert beside(graphs["ir_pre_fusion"]) == graphs["ir_post_fusion"]
     assert beside(graphs["inductor_output_code"]) is None
 
 

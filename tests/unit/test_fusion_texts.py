@@ -83,7 +83,7 @@ def test_a_fused_node() -> None:
 def test_an_external_node() -> None:
     node = parse(mlp().split("\n"))[1]
     assert (node.kind, node.kernel, node.is_generated) == ("ExternKernelSchedulerNode", "extern_kernels.addmm", False)
-    assert [(dep.kind, dep.buffer) for dep in node.reads][0] == ("StarDep", "buf4")
+    assert (node.reads[0].kind, node.reads[0].buffer) == ("StarDep", "buf4")
 
 
 def test_what_is_changed_in_place() -> None:
@@ -131,8 +131,9 @@ def test_names_of_older_torch() -> None:
 
 def test_triton_code_belongs_to_its_node() -> None:
     lines = [
-        "op0: SchedulerNode(ComputedBuffer)", "op0.writes = [MemoryDep('buf0', c0, {c0: 4})]", "op0 Triton code:", "    import triton",
-        "", "", "    def triton_poi(in_ptr0):", "        op7: X(Y)", "", "", "op1: NopKernelSchedulerNode(ComputedBuffer)",
+        "op0: SchedulerNode(ComputedBuffer)", "op0.writes = [MemoryDep('buf0', c0, {c0: 4})]", "op0 Triton code:",
+        "    import triton", "", "", "    def triton_poi(in_ptr0):", "        op7: X(Y)", "", "",
+        "op1: NopKernelSchedulerNode(ComputedBuffer)",
     ]  # fmt: skip
     assert [(node.name, node.first, node.last) for node in parse(lines)] == [("op0", 0, 7), ("op1", 10, 10)]
 

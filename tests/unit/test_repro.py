@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import lzma
 from pathlib import Path
 
 import make_trace as mt
 import pytest
-from real import LOGS, fresh, opened, trace
+from real import LOGS, TRACES, fresh, opened, trace
 
 from tltui.analyses.repro.below import bounds
 from tltui.analyses.repro.choosing import WORTH, Repro, repro_of
@@ -106,6 +107,23 @@ def test_most_compiles_that_have_a_graph_give_a_script() -> None:
                 made += bool(repro_of(compile_).script)
     assert have > 250
     assert made / have > 0.9
+
+
+@pytest.mark.parametrize("name", ["mlp/torch_compile_debug", "dyn/stderr.txt.xz", "recompiles/stderr.txt.xz"])
+def test_other_inputs_have_graphs_too(name: str, tmp_path: Path) -> None:
+    source = TRACES / "inputs" / name
+    if source.suffix == ".xz":
+        target = tmp_path / "stderr.txt"
+        target.write_bytes(lzma.decompress(source.read_bytes()))
+        source = target
+    made = set()
+    for compile_ in in_order(fresh(source)):
+        found = repro_of(compile_)
+        assert bool(found.script) != bool(found.refused)
+        if found.script:
+            assert_harmless(found.script)
+            made.add(found.graph.rpartition(":")[2].partition("#")[0])
+    assert made == {"fx_graph_runnable" if "debug" in name else "dynamo_output_graph"}
 
 
 def line_of(script: str, end: str) -> str:
@@ -273,6 +291,15 @@ def test_inputs_that_are_no_tensors_are_refused(parameters: str, tmp_path: Path)
     found = repro(tmp_path, graph("return (0,)", parameters=parameters))
     assert found.refused
     assert not found.script
+
+
+def test_a_graph_that_was_cut_off_is_refused(tmp_path: Path) -> None:
+    found = repro(tmp_path, graph("y = x.relu()"))
+    assert found.refused == "0/0 can't be made a script: its text ends before the graph does."
+    log = tmp_path / "dedicated_log_torch_trace_a.log"
+    log.write_bytes(log.read_bytes().replace(b"relu", b"sinh"))
+    (compile_,) = in_order(fresh(log))
+    assert repro_of(compile_).refused == "0/0 can't be made a script: its text is damaged."
 
 
 def test_strings_and_comments_cannot_end_elsewhere(tmp_path: Path) -> None:

@@ -288,6 +288,13 @@ def test_a_debug_directory_alone_has_its_own_words() -> None:
         assert "TORCH_LOGS text" not in said(run, f"@{view.name}"), view.name
 
 
+def test_torchruns_own_process_compiled_nothing_and_is_not_missed() -> None:
+    run = text_run(*RUNS["ranks"])
+    assert len(list(run.processes())) == 3
+    for view in VIEWS:
+        assert "of 3 processes" not in said(run, f"@{view.name}")
+
+
 def test_what_a_trace_says_of_a_failure_is_not_said_again(tmp_path: Path) -> None:
     (trace,) = unpacked("crash/trace").glob("*.xz")
     (tmp_path / trace.stem).write_bytes(lzma.decompress(trace.read_bytes()))

@@ -17,6 +17,7 @@ from real import TRACES, fresh
 
 from tltui.documents.build import build
 from tltui.documents.pages.damage import damage_report
+from tltui.export import lines_of
 from tltui.inputs.archives.cache import Cache
 from tltui.inputs.archives.settings import SETTINGS, Limits
 from tltui.model.artifacts import artifacts_of
@@ -75,7 +76,7 @@ def payloads(run: Run) -> dict[str, Any]:
 
 
 def page(run: Run, view: str) -> list[str]:
-    return list(build(run, Ref(view=view), Options(width=100)).text())
+    return list(lines_of(build(run, Ref(view=view), Options(width=100))))
 
 
 def rows_changed(report: Path, change: Any) -> None:

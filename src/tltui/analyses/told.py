@@ -87,8 +87,14 @@ def from_elsewhere(processes: Iterable[Process]) -> list[Process]:
     return [process for process in processes if not process.is_traced]
 
 
+def compiling(processes: Sequence[Process]) -> Sequence[Process]:
+    """The processes that compiled something, not the one of torchrun; all of them where none did."""
+    return [process for process in processes if process.tally.compiles] or processes
+
+
 def is_untold(processes: Sequence[Process], view: str) -> bool:
     """Whether nothing that was opened can tell anything of what a page shows."""
+    processes = compiling(processes)
     told_of = from_elsewhere(processes)
     if not told_of or len(told_of) < len(processes):
         return False
@@ -112,6 +118,7 @@ def title_of(processes: Iterable[Process]) -> str:
 
 def untold(processes: Sequence[Process], view: str) -> str:
     """What a page cannot tell of these processes, and how to have it; '' where a trace tells of all of them."""
+    processes = compiling(processes)
     of = from_elsewhere(processes)
     if not of:
         return ""

@@ -222,7 +222,7 @@ class Frame:
 
     @property
     def is_guessed(self) -> bool:
-        """Whether `code` is concluded from a graph: where its last operation stands, which may be in a function that was inlined."""
+        """Whether `code` is concluded from a graph: its last operation stands there, which may be in an inlined function."""
         return self.code[0] is not None and not any(
             (own.started is not None and own.started.name) or any(metrics.co_name for metrics in own.metrics)
             or (own.named is not None and not own.named.is_guess)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from tltui.inputs.archives.magic import STANDARD_INPUT, packing_of
+from tltui.inputs.archives.magic import INSIDE, STANDARD_INPUT, packing_of
 from tltui.inputs.debug_dir.layout import Layout, layout_of
 from tltui.inputs.table import DEBUG_DIR, TEXT, TRACE
 from tltui.inputs.text.recognise import may_become, recognise
@@ -242,7 +242,7 @@ def newest(logs: list[FoundLog]) -> list[FoundLog]:
 
 def _job(log: FoundLog) -> str:
     """The directory that holds the directories of the launches."""
-    parts = os.path.abspath(log.path).split(os.sep)
+    parts = os.path.abspath(log.name.replace(INSIDE, os.sep)).split(os.sep)
     return os.sep.join(parts[: len(parts) - 1 - parts[::-1].index(log.launch)])
 
 

@@ -183,8 +183,8 @@ def has_beside(artifact: Artifact) -> bool:
 
 
 def beside(artifact: Artifact) -> Artifact | None:
-    """The graph that a graph was made from; of the first one that which was made from it; of IR before fusion that after it, and the
-    other way round. None where there is neither."""
+    """The graph that a graph was made from; of the first one that which was made from it; of IR before fusion that after it, and
+    the other way round. None where there is neither."""
     if artifact.name in FUSED:
         same = (other for other in artifacts_of(artifact.owner) if other.name == FUSED[artifact.name])
         return next((other for other in same if (other.unit, other.attempt) == (artifact.unit, artifact.attempt)), None)

@@ -15,6 +15,7 @@ from tltui.analyses.torch_version import version_of
 from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.nodes import Compile
 from tltui.model.status import Status
+from tltui.trace.log import Check
 
 RUNNABLE = "fx_graph_runnable"
 WORTH = {
@@ -85,6 +86,9 @@ def _graphs(compile_: Compile, only: str | None) -> list[Artifact]:
 
 
 def _script(graph: Artifact, facts: ReproFacts, tried: tuple[Tried, ...]) -> str:
+    checked = graph.log.check(graph.record)
+    if checked is not None and checked.check is Check.BAD:
+        raise Refused("its text is damaged")
     text = reader_of(graph.owner).text(graph.record, LONGEST + 1)
     if graph.log.columns.size[graph.record] > LONGEST:
         raise Refused(f"its text is longer than {LONGEST >> 20} MB")

@@ -98,6 +98,8 @@ class _Reading:
         body = _Body(checker, parameters)
         for statement in forward.body:
             body.take(statement)
+        if not body.statements or not isinstance(body.statements[-1], ast.Return):
+            raise Refused("its text ends before the graph does")
         graph = GraphClass(name, body.parameters, body.statements, body.types, children)
         for attribute in sorted(checker.used - children.keys()):
             graph.constants[attribute] = body.types.get(body.reads.get(attribute, ""), "")

@@ -237,7 +237,8 @@ def _function(page: Page, node: Compile, known: Study) -> None:
         pieces += ["  ", page.place(known.file, known.line)]
     page.row(pieces)
     if node.frame.is_guessed:
-        page.say("A guess: the last operation of its graph stands there, which may be in a function that it calls.", "  ", tokens.DIM)
+        what = "A guess: the last operation of its graph stands there, which may be in a function that it calls."
+        page.say(what, "  ", tokens.DIM)
     if callers:
         page.add("  ", ("called from, nearest first", tokens.LABEL))
         add_called_from(page, callers, "    ")

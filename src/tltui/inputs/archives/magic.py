@@ -9,6 +9,8 @@ COMPRESSED = frozenset((GZIP, XZ, BZIP2, ZSTD))
 """One stream of bytes, which may be a log or a tar archive."""
 STANDARD_INPUT = "-"
 """What stands for it among the paths."""
+INSIDE = "!"
+"""What stands between an archive and the name of a member."""
 BLOCK = 512
 """Bytes of a block of a tar archive, and what `packing_of` wants to see."""
 

@@ -1,4 +1,5 @@
-"""`torchrun … 2>&1 | tltui -`: the screen is there before anything has come, and grows; the keys come from the terminal."""
+"""`torchrun … 2>&1 | tltui -`: the screen is there before anything has come, and grows; the keys come from the terminal. Unpacking
+says how far it is."""
 
 from __future__ import annotations
 
@@ -83,3 +84,20 @@ def test_packed(tmp_path: Path) -> None:
         assert "live" not in terminal.text()
         leave(terminal)
     assert unpacked(tmp_path) == []
+
+
+def test_unpacking_says_how_far_it_is_and_ctrl_c_stops_it(tmp_path: Path) -> None:
+    with Terminal.tltui("ls", LOG.with_name("bomb_512M.log.xz"), home=tmp_path) as terminal:
+        terminal.wait_for("tltui: unpacking bomb_512M.log.xz: ", " MiB (ctrl+c stops)")
+        terminal.press("ctrl+c")
+        terminal.wait_end()
+        assert terminal.code == 130
+        assert "Traceback" not in terminal.text()
+    assert unpacked(tmp_path) == []
+
+
+def test_the_line_is_gone_at_the_end(tmp_path: Path) -> None:
+    with Terminal.tltui("ls", LOG.with_name("bomb_512M.log.xz"), home=tmp_path) as terminal:
+        terminal.wait_for("tltui: unpacking")
+        terminal.wait_for("1 compile")
+        assert "unpacking" not in terminal.text()

@@ -74,7 +74,7 @@ def test_it_ends_without_a_log(tmp_path: Path) -> None:
         terminal.wait_for("standard input")
         os.write(job, b"Traceback (most recent call last):\nImportError: no module named torch\n")
         os.close(job)
-        terminal.wait_for("not a TORCH_TRACE log")
+        terminal.wait_for("not a trace, TORCH_LOGS text, debug directory or tlparse output")
         leave(terminal)
 
 

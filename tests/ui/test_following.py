@@ -176,7 +176,7 @@ async def test_reading_again_goes_back_to_where_one_was(job: Job) -> None:
         await driver.until(lambda: "1 log out of reach" in bar(driver))
         assert "deleted" in driver.said and "ctrl+r" in driver.said
         await driver.press("ctrl+r")
-        await driver.until(lambda: "no TORCH_TRACE log found" in driver.said and "what was read stays" in driver.said)
+        await driver.until(lambda: "no trace, TORCH_LOGS text" in driver.said and "what was read stays" in driver.said)
         assert driver.browser.shown_ref == "1/0"
         job.path.write_bytes(begun(1) + ended(1))
         await driver.press("ctrl+r")

@@ -431,7 +431,7 @@ def test_a_full_disk_leaves_no_part_of_a_file(command: str, tmp_path: Path) -> N
         (["show", TRAIN, "9:"], ["there is no rank 9", "norank:"]),
         (["records", TRAIN, "0/7"], ["there is no 0/7"]),
         (["ls", "/nonexistent/trace"], ["/nonexistent/trace: No such file or directory"]),
-        (["ls", str(TRACES / "scripts")], ["no TORCH_TRACE log found"]),
+        (["ls", str(TRACES / "scripts")], ["no trace, TORCH_LOGS text, debug directory or tlparse output found"]),
         (["ls", "--nonsense"], ["unrecognized arguments: --nonsense"]),
         (["extract", TRAIN], ["required: -o"]),
         (["/nonexistent/trace"], ["/nonexistent/trace: No such file or directory"]),

@@ -105,7 +105,7 @@ def test_a_log_that_begins_with_something_else(tmp_path: Path) -> None:
 
 
 def test_no_logs_at_all(tmp_path: Path) -> None:
-    with pytest.raises(NothingFound, match="no TORCH_TRACE log found"):
+    with pytest.raises(NothingFound, match="no trace, TORCH_LOGS text, debug directory or tlparse output found"):
         discover([str(tmp_path)])
     with pytest.raises(NothingFound, match="No such file or directory"):
         discover([str(tmp_path / "nowhere")])

@@ -310,7 +310,7 @@ def other_inputs() -> dict[str, bytes]:
         "UTF-16  ": BEFORE.decode().encode("utf-16-le"),
         "TORCH_LOGS text of torch 2.2 or older": old.encode(),
         "TORCH_LOGS_FORMAT=short": no_ids.encode(),
-        "not a TORCH_TRACE log": b"just some text\nand more\n",
+        "not a trace, TORCH_LOGS text, debug directory or tlparse output": b"just some text\nand more\n",
         "not a TORCH_TRACE": b"\x7fELF" + bytes(range(256)) * 9,
         "not a ": b'{"json": true}\n',
     }
@@ -324,7 +324,7 @@ def test_other_text_utf_16_gz_zip(tmp_path: Path, reason: str, capsys: pytest.Ca
         error = capsys.readouterr().err
         assert str(path) in error
         assert reason.strip() in error
-    with pytest.raises(NothingFound, match="no TORCH_TRACE log found"):
+    with pytest.raises(NothingFound, match="no trace, TORCH_LOGS text, debug directory or tlparse output found"):
         discover([str(path.parent)])
 
 
@@ -347,7 +347,7 @@ def test_directory_without_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[s
     mt.write(tmp_path, b"", "empty.log")
     assert main(["ls", str(tmp_path)]) == 2
     error = capsys.readouterr().err
-    assert "no TORCH_TRACE log found" in error
+    assert "no trace, TORCH_LOGS text, debug directory or tlparse output found" in error
     assert "empty.log: empty: no records" in error
     assert "2 other files that are no log" in error
 

@@ -263,7 +263,7 @@ def test_an_address_is_not_waited_for(tail: Command) -> None:
 def test_what_will_never_be_a_log_is_not_waited_for(tail: Command, tmp_path: Path) -> None:
     other = tmp_path / "train.py"
     other.write_text("import torch\n" * 200)
-    assert tail(str(other)) == (2, [], f"tltui: {other}: not a TORCH_TRACE log\n")
+    assert tail(str(other)) == (2, [], f"tltui: {other}: not a trace, TORCH_LOGS text, debug directory or tlparse output\n")
     assert tail(f"{other}/trace")[0] == 2
     assert "no PATH given" in tail()[2]
 

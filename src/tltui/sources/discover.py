@@ -404,7 +404,7 @@ def _nothing(paths: tuple[str, ...], skipped: list[Skipped], others: int) -> str
     where = ", ".join(paths)
     if len(paths) == 1 and len(skipped) == 1 and skipped[0].path == os.path.expanduser(paths[0]):
         return f"{where}: {skipped[0].reason}"
-    lines = [f"{where}: no TORCH_TRACE log found"]
+    lines = [f"{where}: no trace, TORCH_LOGS text, debug directory or tlparse output found"]
     lines += [f"  {item.path}: {item.reason}" for item in skipped[:10]]
     if len(skipped) > 10:
         lines.append(f"  … and {len(skipped) - 10} more")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tltui.inputs.table import TRACE
 
-OTHER = "not a TORCH_TRACE log"
+OTHER = "not a trace, TORCH_LOGS text, debug directory or tlparse output"
 MEMBER = "another member of an archive"
 _NAME_RANK = re.compile(r"rank[_-]?(\d{1,9})", re.IGNORECASE)
 _LAUNCH = re.compile(r"^attempt_(\d{1,9})$")

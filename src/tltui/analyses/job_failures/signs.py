@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from tltui.analyses.job_failures.lines import TextLine
 
 OOM, KILLED, SIGNAL, TIMEOUT, CANCELLED, WORKER = "out of memory", "killed", "signal", "timeout", "cancelled", "worker"
+LOOKED_AT = 2000
+"""Columns of a line that are looked at: last words are short."""
 _RANKED = re.compile(r"^(?:\[default\d+\]:)?\[rank(\d+)\]:|\[(?:Rank|rank) (\d+)\]|\bRank (\d+)\]")
 
 
@@ -98,7 +100,7 @@ def sign_of(line: TextLine) -> Sign | None:
     rows = [row for row in SIGNS if row.needle in line.data]
     if not rows:
         return None
-    text = line.text
+    text = line.text[:LOOKED_AT]
     bare = re.sub(r"^(?:\[default\d+\]:|\d{1,6}: )", "", text)
     for row in rows:
         if match := row.pattern.search(bare):

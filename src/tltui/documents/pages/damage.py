@@ -6,7 +6,7 @@ import os
 from collections.abc import Generator
 from dataclasses import dataclass, replace
 
-from tltui.analyses.case import Conflict, conflicts
+from tltui.analyses.case import Conflict, conflicts, is_plain
 from tltui.analyses.problems.damaged import LAST, wrong_payloads
 from tltui.documents.format import plural, size_of
 from tltui.documents.page import Page
@@ -162,7 +162,8 @@ def _fill(page: Page, run: Run, report: DamageReport) -> Generator[None, None, N
         damaged = plural(len(report.damaged), "damaged record")
         page.add((damaged, tokens.STRONG), " in ", plural(len(run.models), "log"))
     if report.md5_checked:
-        page.add(("Every payload was read and compared with its md5.", tokens.DIM))
+        of = "" if is_plain(run) else " of a trace"
+        page.add((f"Every payload{of} was read and compared with its md5.", tokens.DIM))
     else:
         unread = f"The payloads ({size_of(run.size)}) were not compared with their md5s: tltui damage PATH does that."
         page.say(unread, "", tokens.DIM)

@@ -38,6 +38,8 @@ NAME = "log"
 LOOKED_BACK = 64
 """Records before a line among which its own is looked for: those of other processes may stand between."""
 MOST_SECTIONS = 20_000
+RAISED_IN = 300
+"""Columns of a line in which the name of an exception is looked for."""
 _HEAD = re.compile(
     r"^.{0,200}?[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6,} (?P<pid>\d{1,9}) .{1,300}?:\d+\]"
     r"(?P<id> \[[!\d/_]+\])?(?: \[__\w+\])?(?= |$)"
@@ -158,7 +160,7 @@ class LogDocument(BytesDocument):
         text = line.text
         head = _HEAD.match(text)
         if head is None:
-            style = tokens.EXCEPTION if _TRACEBACK.search(text) else tokens.ERROR if _RAISED.match(text) else ""
+            style = tokens.EXCEPTION if _TRACEBACK.search(text) else tokens.ERROR if _RAISED.match(text[:RAISED_IN]) else ""
             return replace(line, spans=(Span(0, len(text), style),) if style and text else ())
         target = self._target(model, offset, int(head["pid"]))
         end = head.end()

@@ -96,6 +96,20 @@ def index(keep: Path, quick: bool) -> list[Row]:
     return rows
 
 
+def texts(keep: Path, quick: bool) -> list[Row]:
+    """How fast TORCH_LOGS text is read, and what that costs."""
+    times = 1 if quick else 3
+    large, small = made(keep, "text"), made(keep, "text-flood")
+    took, best, _, peak = _indexed(large, times)
+    size = large.size / 1e6
+    more = f" (best {size / best:.0f}, {peak / 1e6:.0f} MB at most)"
+    rows = [at_least(f"TORCH_LOGS text of {size:.0f} MB", size / took, 60, "MB/s", more)]
+    took, best, _, _ = _indexed(small, times)
+    size = small.size / 1e6
+    what = f"the same, {small.records:,} messages of one line"
+    return [*rows, at_least(what, size / took, 10, "MB/s", f" (best {size / best:.0f})")]
+
+
 def tlparse(keep: Path, quick: bool) -> list[Row]:
     """The same file with tlparse 0.4.3, which also writes its report."""
     binary = shutil.which("tlparse") or shutil.which("tlparse", path=sysconfig.get_path("scripts"))
@@ -119,4 +133,4 @@ def tlparse(keep: Path, quick: bool) -> list[Row]:
     ]
 
 
-BENCHES: dict[str, Bench] = {"start": start, "index": index, "tlparse": tlparse}
+BENCHES: dict[str, Bench] = {"start": start, "index": index, "texts": texts, "tlparse": tlparse}

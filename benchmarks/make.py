@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import lzma
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 TRACES = Path(__file__).resolve().parents[1] / "tests" / "traces" / "torch-2.13"
+TEXTS = TRACES.parent / "inputs"
+HEAD = re.compile(rb"(?m)^([VIWEC]\d{4} \S+ )(\d+)( [^\n]*?\]) \[(\d+)/")
+"""The prefix of a line of TORCH_LOGS text: before the pid, the pid, the site, the frame."""
 FRAME = re.compile(rb'(?m)^(V[^\n]*?"frame_id": )(\d+)')
 LARGE_RECORDS = 300_000
 PREFIX = b"V1120 10:00:00.000000 4242 torch/_logging/_internal.py:1] "
@@ -90,11 +94,38 @@ def _one_artifact(path: Path, event: bytes, body: bytes) -> None:
         file.write(PREFIX + metrics)
 
 
+def large_text(path: Path) -> None:
+    """Real TORCH_LOGS text again and again, each time of another process or of other frames."""
+    names = ("mlp", "breaks", "recompiles", "cache_hit")
+    texts = [lzma.decompress((TEXTS / name / "stderr.txt.xz").read_bytes()) for name in names]
+    with path.open("wb") as file:
+        number = 0
+        while file.tell() < 200_000_000:
+            for text in texts:
+                pid, frame = number % 7, number // 7 * 10
+                file.write(HEAD.sub(lambda m, p=pid, f=frame: b"%b%d%b [%d/" % (m[1], int(m[2]) + p, m[3], int(m[4]) + f), text))
+                number += 1
+
+
+def flood(path: Path) -> None:
+    """50 MB of messages of one line, each with a time of its own."""
+    with path.open("wb") as file:
+        number = 0
+        while file.tell() < 50_000_000:
+            second, micros = divmod(number, 1000)
+            clock = b"%02d:%02d:%02d.%06d" % (second // 3600 % 24, second // 60 % 60, second % 60, micros * 1000)
+            site = b"torch/fx/experimental/symbolic_shapes.py:5743] [%d/0]" % (number // 300)
+            file.write(b"V1121 %b 5552 %b create_symbol s%d = 5 for L['x'].size()[0] [2, int_oo] x * y\n" % (clock, site, number))
+            number += 1
+
+
 MAKERS: dict[str, Callable[[Path], None]] = {
     "large": lambda path: repeated(path, "cache_hit", records=LARGE_RECORDS),
     "cut": lambda path: repeated(path, "cache_hit", size=200_000_000),
     "middle": lambda path: repeated(path, "cache_hit", size=10_000_000),
     "small-records": lambda path: repeated(path, "recompiles", size=50_000_000),
+    "text": large_text,
+    "text-flood": flood,
     "payload": large_payload,
     "long-line": long_line,
 }

@@ -18,7 +18,11 @@ from tltui.sources.discover import discover
 ROOT = Path(__file__).resolve().parents[1]
 TRACES = ROOT / "tests" / "traces"
 DEMO = ROOT / "src" / "tltui" / "demo"
-LOGS = sorted(path for path in TRACES.rglob("*") if path.suffix in (".log", ".txt") and path.is_file())
+INPUTS = TRACES / "inputs"
+"""What is no trace, or one that is packed: those who test it open it."""
+LOGS = sorted(
+    path for path in TRACES.rglob("*") if path.suffix in (".log", ".txt") and path.is_file() and not path.is_relative_to(INPUTS)
+)
 DAY = 86_400
 
 

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from tltui.inputs.text.batch import TextBatch
+from tltui.inputs.text.between import TEXT
 from tltui.inputs.text.log import TextLog
-from tltui.inputs.text.scan import TEXT, TextScanner
+from tltui.inputs.text.scan import TextScanner
 from tltui.trace.files import FileBytes
 from tltui.trace.log import Log
 from tltui.trace.scan import Scanner

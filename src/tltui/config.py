@@ -5,6 +5,9 @@
     theme = "auto"          # auto, dark, light, high-contrast, ansi-dark, ansi-light, mono
     mouse = true
     ascii = false
+    unpack_member_mib = 4096        # what is unpacked at most: of one file, and in all
+    unpack_total_mib = 8192
+    unpack_members = 20000          # members of an archive that are looked at
 
     [keys]
     "app.next_error" = "e"              # a key, or several: ["e", "f8"]
@@ -33,13 +36,15 @@ else:
     import tomli as tomllib
 
 THEMES = ("auto", "dark", "light", "high-contrast", "ansi-dark", "ansi-light", "mono")
-_TYPES: dict[str, type] = {"theme": str, "mouse": bool, "ascii": bool, "keys": dict}
+_LIMITS = ("unpack_member_mib", "unpack_total_mib", "unpack_members")
+_TYPES: dict[str, type] = {"theme": str, "mouse": bool, "ascii": bool, "keys": dict, **dict.fromkeys(_LIMITS, int)}
 LARGEST = 1 << 20
 """Bytes of a config file."""
 MOST_PROBLEMS = 20
 """Problems that are told one by one."""
 MOST_TEXT = 60
 """Characters of what is wrong that are told."""
+MOST_UNPACKED = 1 << 30
 _KEY = re.compile(r"""\s*["']?([^"'=\s]+)""")
 _MODIFIERS = {"ctrl", "shift", "alt", "super", "meta", "hyper"}
 _NAMED = {
@@ -61,6 +66,12 @@ class Config:
     """Command id → keys, instead of the defaults."""
     problems: tuple[str, ...] = ()
     """What was wrong in the file, one sentence each."""
+    unpack_member_mib: int = 4096
+    """MiB of one file that is unpacked (`tltui.inputs.archives.settings`)."""
+    unpack_total_mib: int = 8192
+    """MiB of all of them."""
+    unpack_members: int = 20_000
+    """Members of an archive that are looked at."""
 
 
 def config_path() -> Path:
@@ -128,10 +139,12 @@ def _checked(values: dict[str, Any], commands: Collection[str], path: Path, text
     for key, value in values.items():
         if key not in _TYPES:
             wrong(key, f"no such setting (there are {', '.join(_TYPES)})")
-        elif not isinstance(value, _TYPES[key]):
+        elif not isinstance(value, _TYPES[key]) or (key in _LIMITS and isinstance(value, bool)):
             wrong(key, f"must be a {_TYPES[key].__name__}, not {_short(value)}")
         elif key == "theme" and value not in THEMES:
             wrong(key, f"must be one of {', '.join(THEMES)}, not {_short(value)}")
+        elif key in _LIMITS and isinstance(value, int) and not 0 < value <= MOST_UNPACKED:
+            wrong(key, f"must be a whole number from 1 to {MOST_UNPACKED}, not {_short(value)}")
         else:
             good[key] = value
     keys: dict[str, tuple[str, ...]] = {}

@@ -41,7 +41,15 @@ async def test_a_line_leads_to_its_artifact_and_the_artifact_to_its_lines() -> N
         await driver.press("O")
         await driver.until(lambda: driver.browser.shown_ref.startswith("@log:1"))
         await driver.until(lambda: driver.browser.document_view.cursor[0] == line)
-        assert "Recompiling function" in screen_text(driver.app)
+        assert "[rank1]:V1121 19:00:36.593000 8730" in screen_text(driver.app)
+
+
+async def test_the_list_of_pages_names_it_with_its_key() -> None:
+    async with shown(RANKS) as driver:
+        await driver.press("0")
+        await driver.shown("@pages")
+        line = next(line for line in driver.browser.document_view.document.text() if " log " in line)
+        assert line.split()[:2] == ["O", "log"]
 
 
 async def test_the_first_screen_says_who_died_first() -> None:

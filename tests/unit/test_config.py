@@ -37,7 +37,8 @@ def test_what_is_wrong_is_told_and_the_rest_counts(tmp_path: Path) -> None:
     assert [problem.removeprefix(str(path)) for problem in config.problems] == [
         ", line 1: theme: must be one of auto, dark, light, high-contrast, ansi-dark, ansi-light, mono, not 'pink'; ignored",
         ", line 2: mouse: must be a bool, not 3; ignored",
-        ", line 3: colour: no such setting (there are theme, mouse, ascii, keys); ignored",
+        ", line 3: colour: no such setting (there are theme, mouse, ascii, keys, unpack_member_mib, unpack_total_mib, "
+        "unpack_members); ignored",
         ", line 6: app.fly: no such command (tltui's help lists them); ignored",
         ", line 7: app.help: must be a key or a list of keys; ignored",
     ]

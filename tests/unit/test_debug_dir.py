@@ -19,6 +19,7 @@ from tltui.analyses.compare.pairing import artifact_pairs
 from tltui.analyses.compare.passes import beside, passes_of, run_steps
 from tltui.analyses.provenance.provenance import provenance_of
 from tltui.documents.pages.table import VIEWS
+from tltui.documents.tree.listing import listing_document
 from tltui.inputs.debug_dir.joining import How, Joined, TraceCode, UnitCode, join
 from tltui.inputs.debug_dir.layout import MOST, layout_of
 from tltui.inputs.debug_dir.log import DebugLog
@@ -30,6 +31,7 @@ from tltui.model.nodes import Compile, Process
 from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.sources.discover import NothingFound, discover
+from tltui.text.document import Options
 from tltui.trace.grammar import PREFIX, parse_envelope
 
 INPUTS = TRACES / "inputs"
@@ -339,6 +341,18 @@ def test_every_page_lives_with_units(view: str) -> None:
         lead_somewhere(run, page(run, ref))
 
 
+def test_a_name_from_a_graph_is_a_guess(tmp_path: Path) -> None:
+    run = opened(MLP)
+    assert "≈ forward  mlp.py:7" in text(listing_document(run, Options()))
+    assert "~ forward  mlp.py:7" in text(listing_document(run, Options(ascii=True)))
+    assert "A guess: the last operation" in text(page(run, f"+{UNITS[0]}"))
+    trace = next((INPUTS / "mlp" / "trace").iterdir())
+    (tmp_path / "trace.log").write_bytes(lzma.decompress(trace.read_bytes()))
+    shutil.copytree(MLP, tmp_path / MLP.name)
+    known = opened(tmp_path)
+    assert "≈" not in text(listing_document(known, Options())) and "A guess" not in text(page(known, "0/0"))
+
+
 def test_a_unit_has_an_overview_that_leads_to_its_files() -> None:
     run = opened(MLP)
     overview = page(run, f"+{UNITS[0]}")
@@ -357,7 +371,8 @@ def test_passes_compare_the_readable_with_the_transformed_graph() -> None:
     graphs = {artifact.name: artifact for artifact in artifacts_of(unit(run, UNITS[0]))}
     readable, transformed = graphs["fx_graph_readable"], graphs["fx_graph_transformed"]
     assert beside(readable) == transformed and beside(transformed) == readable
-    assert beside(graphs["ir_pre_fusion"]) is None
+    assert beside(graphs["ir_pre_fusion"]) == graphs["ir_post_fusion"]
+    assert beside(graphs["inductor_output_code"]) is None
 
 
 def test_provenance_of_a_unit_reads_a_mapping_without_a_version() -> None:
@@ -376,18 +391,39 @@ def test_two_units_are_compared_file_by_file() -> None:
     assert both == FILES[:-1]
 
 
-def test_units_beside_their_trace_are_its_compiles(tmp_path: Path) -> None:
-    trace = next((INPUTS / "mlp" / "trace").iterdir())
+@pytest.mark.parametrize(("name", "units"), [("mlp", [2, 2]), ("recompiles", [1, 1, 1, 1, 2])])
+def test_units_beside_their_trace_are_its_compiles(name: str, units: list[int], tmp_path: Path) -> None:
+    trace = next((INPUTS / name / "trace").iterdir())
     (tmp_path / "trace.log").write_bytes(lzma.decompress(trace.read_bytes()))
-    shutil.copytree(MLP, tmp_path / MLP.name)
+    shutil.copytree(INPUTS / name / "torch_compile_debug", tmp_path / "torch_compile_debug")
     run = opened(tmp_path)
     process = only(run)
     assert process.origins == {"trace", "debug_dir"} and not units_of(process)
-    for address, number in (("0/0", 2), ("0/1", 2)):
-        compile_ = run.resolve(address)
+    for number, count in enumerate(units):
+        compile_ = run.resolve(f"0/{number}")
         assert isinstance(compile_, Compile) and compile_.status is Status.OK
         names = [artifact.name for artifact in artifacts_of(compile_)]
-        assert names.count("ir_pre_fusion") == names.count("inductor_output_code") == number
+        assert names.count("ir_pre_fusion") == names.count("inductor_output_code") == count
+
+
+def test_a_compile_that_came_from_a_cache_has_no_unit_and_that_is_said(tmp_path: Path) -> None:
+    trace = next((INPUTS / "cache_hit" / "trace").iterdir())
+    (tmp_path / "trace.log").write_bytes(lzma.decompress(trace.read_bytes()))
+    shutil.copytree(INPUTS / "cache_hit" / "torch_compile_debug", tmp_path / "torch_compile_debug")
+    said = " ".join(text(page(opened(tmp_path), "@absent")).split())
+    assert "so torch_compile_debug has no directory of it" in said
+    assert "with TORCHINDUCTOR_FORCE_DISABLE_CACHES=1 it would be written" in said
+
+
+def test_units_of_a_cache_beside_a_trace_are_joined_by_their_code(tmp_path: Path) -> None:
+    trace = next((INPUTS / "mlp" / "trace").iterdir())
+    (tmp_path / "trace.log").write_bytes(lzma.decompress(trace.read_bytes()))
+    shutil.copytree(INPUTS / "torchinductor_user", tmp_path / "cache")
+    run = opened(tmp_path)
+    assert only(run).origins == {"trace", "debug_dir"} and not units_of(only(run))
+    compile_ = run.resolve("0/0")
+    assert isinstance(compile_, Compile)
+    assert [artifact.name for artifact in artifacts_of(compile_)].count("ir_pre_fusion") == 2
 
 
 def test_a_damaged_mapping_is_a_document(tmp_path: Path) -> None:

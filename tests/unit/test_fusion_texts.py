@@ -130,9 +130,11 @@ def test_names_of_older_torch() -> None:
 
 
 def test_triton_code_belongs_to_its_node() -> None:
-    text = "op0: SchedulerNode(ComputedBuffer)\nop0.writes = [MemoryDep('buf0', c0, {c0: 4})]\nop0 Triton code:\n" \
-           "    import triton\n\n\n    def triton_poi(in_ptr0):\n        op7: X(Y)\n\n\nop1: NopKernelSchedulerNode(ComputedBuffer)\n"  # fmt: skip
-    assert [(node.name, node.first, node.last) for node in parse(text.split("\n"))] == [("op0", 0, 7), ("op1", 10, 10)]
+    lines = [
+        "op0: SchedulerNode(ComputedBuffer)", "op0.writes = [MemoryDep('buf0', c0, {c0: 4})]", "op0 Triton code:", "    import triton",
+        "", "", "    def triton_poi(in_ptr0):", "        op7: X(Y)", "", "", "op1: NopKernelSchedulerNode(ComputedBuffer)",
+    ]  # fmt: skip
+    assert [(node.name, node.first, node.last) for node in parse(lines)] == [("op0", 0, 7), ("op1", 10, 10)]
 
 
 def test_sections_nest() -> None:
@@ -197,7 +199,8 @@ def test_what_a_later_pass_fuses_counts() -> None:
 def test_what_was_timed() -> None:
     (run,) = parse_log([
         "===== attempting fusion (1/10): 2 nodes =====",
-        "cannot fuse (benchmark): fusing OrderedSet(['buf0']) with OrderedSet(['buf1', 'buf2']) cause \x1b[31m1.204\x1b[0mx slowdown",
+        "cannot fuse (benchmark): fusing OrderedSet(['buf0']) with OrderedSet(['buf1', 'buf2']) cause "
+        "\x1b[31m1.204\x1b[0mx slowdown",
     ])  # fmt: skip
     own = run.measured[0]
     assert (own.first, own.second, own.is_fused, own.factor) == (("buf0",), ("buf1", "buf2"), False, "1.204")

@@ -162,7 +162,7 @@ def test_a_run_may_begin_with_an_empty_directory(tmp_path: Path) -> None:
 def test_a_directory_that_comes_later_is_looked_into(tmp_path: Path) -> None:
     job = Job(tmp_path / "trace", 1)
     job.settle()
-    deep = job.directory / "attempt_0" / "3"
+    deep = job.directory / "attempt_0" / "rank_3"
     deep.mkdir(parents=True)
     (deep / "x.log").write_bytes(begun(5))
     job.settle()

@@ -18,7 +18,8 @@ from tltui.trace.batch import Kind
 from tltui.trace.files import FileBytes
 
 STEPPED = [
-    "made/ranks_torn.txt.xz", "made/kernel_and_traceback.txt.xz", "crash/stderr.txt", "killed/stderr.txt", "ranks_tee/stderr.txt.xz",
+    "made/ranks_torn.txt.xz", "made/kernel_and_traceback.txt.xz", "crash/stderr.txt", "killed/stderr.txt",
+    "ranks_tee/stderr.txt.xz",
 ]  # fmt: skip
 DAMAGED = ["made/ranks_torn.txt.xz", "killed/stderr.txt", "tty_pty/terminal.txt.xz", "made/slurm_label.txt.xz", "crash/stderr.txt"]
 BLANK = b" \t\r\n\x00"
@@ -281,11 +282,32 @@ def test_names_of_artifacts_without_end_are_not_kinds_without_end(tmp_path: Path
     assert len(messages(log)) == 5000 and len(log.kinds) <= 4097
 
 
+def test_torch_2_4_states_the_thread(tmp_path: Path) -> None:
+    log = _written(tmp_path, _line("Output code: ", pid=140310110415936), _line("x = 1", pid=140310110415936))
+    assert log.context(0).pid == 140310110415936 and log.text(0) == "x = 1"
+
+
+def test_a_guard_tree_has_its_latency_when_that_has_come(tmp_path: Path) -> None:
+    data, path = unpacked("logs_out/logs_out.txt").read_bytes(), tmp_path / "x.txt"
+    at = data.index(b"Guard eval latency")
+    before = data.rindex(b"\n", 0, at) + 1
+    path.write_bytes(data[:before])
+    scanner, log = TextScanner(FileBytes(str(path))), TextLog("x", FileBytes(str(path)))
+    log.apply(scanner.step(last=False))
+    (tree,) = [record for record in log.records() if log.kind(record).event == "dynamo_cpp_guards_str"]
+    assert b"Guard latency" not in log.text(tree).encode()
+    first = log.md5(tree)
+    path.write_bytes(data[: data.index(b"\n", at) + 1])
+    batch = scanner.step(last=False)
+    log.apply(batch)
+    assert list(batch.resized) == [tree] and log.text(tree).splitlines()[-1].startswith("Guard latency = ")
+    assert log.md5(tree) != first and log.md5(tree) == text_log("logs_out/logs_out.txt").md5(tree)
+
+
 def test_what_tells_two_writings_of_a_message_apart_from_two_messages() -> None:
     """TORCH_LOGS_OUT has the same 45 messages as stderr."""
-    once, again = (
-        Counter(log.identity(record) for record in messages(log)) for log in map(text_log, ("logs_out/logs_out.txt", "logs_out/stderr.txt"))
-    )
+    logs = [text_log(name) for name in ("logs_out/logs_out.txt", "logs_out/stderr.txt")]
+    once, again = (Counter(log.identity(record) for record in messages(log)) for log in logs)
     assert once == again and once.total() == 45
 
 

@@ -8,10 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from real import demo
 from text_runs import text_run, unpacked
 
 from tltui.analyses.job_failures.of_run import own_failures, printed_of, run_failures
-from tltui.analyses.problems.gates import gates, needing_a_trace, parse_limits
+from tltui.analyses.problems.gates import gates, needing_a_trace, parse_limits, why_a_trace
+from tltui.cli import main
 from tltui.documents.build import build
 from tltui.documents.pages.log import LogDocument
 from tltui.documents.pages.table import VIEWS
@@ -108,6 +110,12 @@ def test_the_failure_in_a_file_of_its_own_belongs_to_what_torchrun_says_in_anoth
     assert Path(first.log).parent.name == "1" or "_1_" in first.log
 
 
+def test_torchruns_own_log_says_whom_it_ended_where_its_summary_is_not_there() -> None:
+    first, other = run_failures(text_run("made/slurm_label.txt.xz"))
+    assert first.sentence == "rank 1 failed: RuntimeError: rank 1 gives up"
+    assert other.is_consequence and other.sentence.startswith("rank 0 was ended, as another process had failed")
+
+
 def test_a_failed_compile_is_probably_the_last_one_without_an_end() -> None:
     run = text_run(*RUNS["crash"])
     (failure,) = run_failures(run)
@@ -129,13 +137,20 @@ def test_a_limit_on_errors_sees_what_the_output_says() -> None:
     assert limit.value == 1 and limit.reasons[0].ref == "1/0"
 
 
-def test_limits_on_what_text_does_not_tell_are_no_limits() -> None:
+def test_limits_on_what_text_does_not_tell_are_no_limits(capsys: pytest.CaptureFixture[str]) -> None:
     run = text_run(*RUNS["breaks"])
-    assert needing_a_trace(run, parse_limits("compile_time=5")) == (
-        "compile_time: needs a trace. TORCH_LOGS text does not tell of it: record a trace with TORCH_TRACE=DIR"
-    )
-    assert needing_a_trace(run, parse_limits("error,break,recompiles")) == ""
-    assert needing_a_trace(run, parse_limits("error,eager"), named=False) == ""
+    assert needing_a_trace(run, parse_limits("error,break,recompiles")) == ()
+    assert needing_a_trace(demo(), parse_limits("compile_time=5,eager")) == ()
+    said = "compile_time: needs a trace. TORCH_LOGS text does not tell of it: record a trace with TORCH_TRACE=DIR"
+    assert why_a_trace(run, needing_a_trace(run, parse_limits("compile_time=5,break"))) == said
+    path = str(unpacked(RUNS["breaks"][0]))
+    assert main(["check", path, "--fail-on", "compile_time=5,break=9"]) == 2
+    assert said in capsys.readouterr().err
+    assert main(["check", path, "--fail-on", "break=9"]) == 0
+    capsys.readouterr()
+    assert main(["check", path]) == 0
+    out = capsys.readouterr().out
+    assert "error" in out and "eager" not in out  # it is not said to have passed
 
 
 # the page of all lines
@@ -215,8 +230,6 @@ def test_several_outputs_stand_one_below_the_other() -> None:
 
 
 def test_a_run_without_output_says_how_to_have_it() -> None:
-    from real import demo
-
     text = said(demo(), "@log")
     assert "Nothing that the job printed is among what was opened." in text
     assert "2> job.err" in text
@@ -268,11 +281,18 @@ def test_the_log_goes_on_while_the_job_prints(tmp_path: Path) -> None:
 def test_a_debug_directory_alone_has_its_own_words() -> None:
     run = open_run(discover([str(unpacked("mlp/torch_compile_debug"))]))
     assert said(run, "@guards").startswith("A torch_compile_debug directory does not have guards: record a trace with ")
-    assert "What is there: summary provenance fusion passes" in said(run, "@timing")
+    assert "What is there: summary provenance passes fusion" in said(run, "@timing")
     assert "A torch_compile_debug directory has no times, and does not tell what became of a compile" in joined(run, "")
     for view in VIEWS:
         assert not WRONG.search(said(run, f"@{view.name}")), view.name
         assert "TORCH_LOGS text" not in said(run, f"@{view.name}"), view.name
+
+
+def test_torchruns_own_process_compiled_nothing_and_is_not_missed() -> None:
+    run = text_run(*RUNS["ranks"])
+    assert len(list(run.processes())) == 3
+    for view in VIEWS:
+        assert "of 3 processes" not in said(run, f"@{view.name}")
 
 
 def test_what_a_trace_says_of_a_failure_is_not_said_again(tmp_path: Path) -> None:

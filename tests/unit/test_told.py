@@ -12,6 +12,7 @@ from tltui.trace.log import Log
 
 def process(*names: str, origins: tuple[str, ...] = (TEXT,)) -> Process:
     log = Log("job.err", FileBytes("job.err"))
+    log.ended = True
     log.kinds = [Kind("artifact", name) for name in names]
     return Process(log, 1, origins=frozenset(origins))
 

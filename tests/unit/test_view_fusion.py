@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import lzma
 import shutil
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 import real
 from test_schemas import fits, view_data
-from text_runs import directory, text_run
-from viewed import lead_somewhere, opened, page, text
+from text_runs import directory, text_run, unpacked
+from viewed import lead_somewhere, opened, page, targets, text
 
 from tltui.analyses.compare.passes import beside, has_beside
 from tltui.analyses.fusion.calls import calls_of
@@ -19,6 +20,7 @@ from tltui.analyses.fusion.fusion import fusion_of_compile
 from tltui.analyses.fusion.reasons import KNOWN, told
 from tltui.analyses.fusion.result import UnitFusion, sums_of
 from tltui.analyses.fusion.sizes import sizes_of
+from tltui.analyses.fusion.unit import UnitTexts, fusion_of
 from tltui.analyses.provenance.provenance import provenance_of
 from tltui.analyses.provenance.result import PY
 from tltui.analyses.torch_version import version_of
@@ -29,6 +31,7 @@ from tltui.model.run import Run
 from tltui.model.versions.settings import SETTINGS
 from tltui.model.versions.version import TorchVersion
 from tltui.sources.discover import discover
+from tltui.text.ir.fusion_log import parse
 
 INPUTS = real.TRACES / "inputs"
 MLP, TRAIN = "mlp/stderr.txt.xz", "fusion/train.txt.xz"
@@ -152,6 +155,29 @@ def test_what_has_no_kernel_is_said() -> None:
     assert "No kernel: nothing to run (1 node)" in text(page(run_of(TRAIN), "@fusion:0/0"))
 
 
+def test_text_without_graphs_has_units_too(tmp_path: Path) -> None:
+    """TORCH_LOGS=fusion,ir_pre_fusion,ir_post_fusion,output_code: only IR tells where the next unit begins."""
+    kept = [line for line in unpacked(MLP).read_text().split("\n")
+            if any(f"[__{name}]" in line for name in ("fusion", "ir_pre_fusion", "ir_post_fusion", "output_code"))]  # fmt: skip
+    path = tmp_path / "few.txt"
+    path.write_text("\n".join(kept) + "\n")
+    run = text_run(path)
+    found = [unit for c in run.compiles() for unit in fusion_of_compile(c, version_of(c.process)).units]
+    assert [(unit.unit, unit.ops, len(unit.nodes), len(unit.kernels), unit.agrees) for unit in found] == [
+        ("forward", 12, 5, 5, True), ("backward", 11, 9, 7, True)] * 2  # fmt: skip
+    lead_somewhere(run, page(run, "@fusion:0/0"))
+
+
+def test_the_fusion_log_alone(tmp_path: Path) -> None:
+    path = tmp_path / "log.txt"
+    path.write_text("\n".join(line for line in unpacked(MLP).read_text().split("\n") if "[__fusion]" in line) + "\n")
+    run = text_run(path)
+    said = text(page(run, "@fusion:0/0"))
+    assert "23 operations became 14 nodes\n18 reasons why not more" in said
+    assert "Kernels unknown, there is no generated code here (5 nodes)" in said and "Single operations" not in said
+    fits("fusion", view_data(run, "fusion", ""))
+
+
 def test_buffers_lead_from_writer_to_reader() -> None:
     own = {buffer.name: buffer for buffer in units(MLP)[0].buffers}
     assert (own["buf4"].writer, own["buf4"].readers) == ("op0_op1_op2_op3_op4", ("op5",))
@@ -161,11 +187,6 @@ def test_buffers_lead_from_writer_to_reader() -> None:
 
 def test_the_log_alone_gives_the_nodes() -> None:
     """Without IR the log says what was fused, and the mapping of a trace in which kernel that is."""
-    from dataclasses import replace
-
-    from tltui.analyses.fusion.unit import UnitTexts, fusion_of
-    from tltui.text.ir.fusion_log import parse
-
     log = run_of(MLP).models[0].log
     records = [log.text(r) for r in range(len(log)) if log.kind(r).name == "fusion" and log.context(r).compile == 0]
     mapped = provenance_of(next(c for c in run_of("trace").compiles() if str(c.ref) == "0/0")).units[0]
@@ -194,18 +215,28 @@ def test_reasons_that_nobody_knows_are_grouped_without_their_numbers() -> None:
 
 def test_no_setting_that_this_torch_lacks() -> None:
     own = told("score_fusion_memory_threshold")
-    assert own.advice(TorchVersion(least=(2, 13), most=(2, 13))) and not own.advice(TorchVersion(least=(2, 4), most=(2, 4)))
+    new, old = TorchVersion(least=(2, 13), most=(2, 13)), TorchVersion(least=(2, 4), most=(2, 4))
+    assert own.advice(new) and not own.advice(old)
 
 
-@pytest.mark.parametrize(("said", "read"), [("([4], [16])", "4 × 16 reduced"), ("([64], [])", "64"), ("([], [])", "1"),
-                                            ("([s0, 4], [])", "s0 × 4"), ("((4,), (16,))", "4 × 16 reduced"), ("odd", "odd")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [("([4], [16])", "4 × 16 reduced"), ("([64], [])", "64"), ("([], [])", "1"), ("([s0, 4], [])", "s0 × 4"),
+     ("((4,), (16,))", "4 × 16 reduced"), ("odd", "odd")],
+)  # fmt: skip
 def test_sizes(said: str, read: str) -> None:
     assert sizes_of(said) == read
 
 
+def test_the_overview_leads_there() -> None:
+    assert "@fusion:0/0" in targets(page(run_of(MLP), "0/0"))
+    assert "@fusion:0/0" not in targets(page(run_of("trace"), "0/0")), "only where there is more than the code"
+
+
 def test_every_page_of_this_can_be_narrow_and_in_ascii() -> None:
-    for width in (40, 200):
-        assert text(page(run_of(TRAIN), "@fusion", width, ascii_=True)).isascii()
+    for width in (60, 200):
+        said = text(page(run_of(TRAIN), "@fusion", width, ascii_=True))
+        assert said.isascii() and max(map(len, said.split("\n"))) <= width
 
 
 def test_ir_before_fusion_stands_beside_that_after_it() -> None:
@@ -223,4 +254,3 @@ def test_the_ir_is_a_document_with_sections() -> None:
     document = page(run, "0/0:ir_post_fusion#1")
     assert document.language == "ir" and document.sections()[0].title.startswith("op0_op1_op2_op3_op4")
     assert any(span.style == "definition" for span in document.line(0).spans)
-    assert Path(real.ROOT / "docs" / "schema" / "fusion.json").exists()

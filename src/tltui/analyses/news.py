@@ -299,6 +299,8 @@ class Watch:
                 yield from self._caused(number, last, owner)
             del self._open[owner]
             facts = replace(owner.facts, backward_failed=False)
+            if not facts.traced and not facts.failed:
+                continue  # no text tells of the end of a compile
             news = self._of(What.UNFINISHED, number, last, owner, "no end of it in the log")
             yield _outcome(replace(news, status=status_of(facts)), facts)
 

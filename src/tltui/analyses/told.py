@@ -52,9 +52,6 @@ NEEDS: dict[str, Needs] = {
         "has no mapping from kernels to nodes", ("aot_graphs", "post_grad_graphs", "output_code"), "graphs and code",
         in_debug_dir=True,
     ),
-    "fusion": Needs(
-        "", ("fusion", "ir_pre_fusion", "ir_post_fusion"), "what was fused, and why not more", in_debug_dir=True,
-    ),
     "passes": Needs("", GRAPHS, "the graph after each step", in_debug_dir=True),
     "fusion": Needs("", ("ir_pre_fusion", "ir_post_fusion", "fusion"), "what was fused, and why not more", in_debug_dir=True),
     "absent": Needs("does not tell which artifacts a compile should have"),
@@ -79,9 +76,6 @@ EVIDENCE: dict[str, frozenset[str]] = {
         "create_symbol", "create_unbacked_symbol", "guard_added_fast", "symbolic_shape_specialization",
         "torch.fx.experimental.symbolic_shapes", "torch/fx/experimental/symbolic_shapes",
     )),
-    "fusion": frozenset(("fusion",)),
-    "ir_pre_fusion": frozenset(("ir_pre_fusion",)),
-    "ir_post_fusion": frozenset(("ir_post_fusion",)),
     "+dynamo": frozenset(("dynamo_start",)),
     **{name: frozenset((name,)) for name in ("ir_pre_fusion", "ir_post_fusion", "fusion")},
 }  # fmt: skip
@@ -93,8 +87,14 @@ def from_elsewhere(processes: Iterable[Process]) -> list[Process]:
     return [process for process in processes if not process.is_traced]
 
 
+def compiling(processes: Sequence[Process]) -> Sequence[Process]:
+    """The processes that compiled something, not the one of torchrun; all of them where none did."""
+    return [process for process in processes if process.tally.compiles] or processes
+
+
 def is_untold(processes: Sequence[Process], view: str) -> bool:
     """Whether nothing that was opened can tell anything of what a page shows."""
+    processes = compiling(processes)
     told_of = from_elsewhere(processes)
     if not told_of or len(told_of) < len(processes):
         return False
@@ -118,6 +118,7 @@ def title_of(processes: Iterable[Process]) -> str:
 
 def untold(processes: Sequence[Process], view: str) -> str:
     """What a page cannot tell of these processes, and how to have it; '' where a trace tells of all of them."""
+    processes = compiling(processes)
     of = from_elsewhere(processes)
     if not of:
         return ""

@@ -98,6 +98,8 @@ def _last_flush() -> None:
 
 def _leave_nothing() -> None:
     """End what was started: who ends us does not end it."""
+    from tltui.inputs.archives.cache import remove_own
     from tltui.text.search.child import end_all
 
     end_all()
+    remove_own()

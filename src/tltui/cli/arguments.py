@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tltui.cli.failure import Failure
+from tltui.inputs.archives.magic import STANDARD_INPUT
 from tltui.model.ref import BadAddress, parse_ref
 
 LIKE = "0/1, 3:0/1_1, none, 0/1:inductor_output_code or 2/0:aot_joint_graph#2"
@@ -43,6 +44,8 @@ def told_apart(
     """
     found = tuple(text for text in given if refs and is_address(text))
     rest = [text for text in given if not (refs and is_address(text))]
+    if rest.count(STANDARD_INPUT) > 1:
+        raise Failure("- is standard input: it can be read once only")
     line = _line_in(rest) if place else ""
     if line:
         rest.remove(line)
@@ -70,6 +73,8 @@ def _line_in(texts: Sequence[str]) -> str:
 
 def _lacks(path: str) -> str:
     """Why there is no such file, '' when there is one or nobody may tell."""
+    if path == STANDARD_INPUT:
+        return ""
     try:
         os.stat(os.path.expanduser(path))
     except PermissionError:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 from tltui.cli.arguments import told_apart
 from tltui.cli.failure import Failure
 from tltui.cli.parser import RECORD_HELP
+from tltui.inputs.archives.magic import STANDARD_INPUT
 from tltui.model.ref import parse_ref
 
 if TYPE_CHECKING:
@@ -32,8 +33,17 @@ def take(options: argparse.Namespace) -> None:
     found = told_apart(given, refs_too, hasattr(options, "place"), bool(default), waits)
     if options.demo and found.paths:
         raise Failure(f"--demo stands in place of PATH, and {found.paths[0]} is one")
+    if STANDARD_INPUT in found.paths:
+        _may_read_standard_input()
     options.paths, options.refs, options.place = list(found.paths) or ([default] if default else []), list(found.refs), found.place
     options.hint = found.hint
+
+
+def _may_read_standard_input() -> None:
+    if sys.stdin is None:
+        raise Failure("- is standard input, and that is closed")
+    if sys.stdin.isatty():
+        raise Failure("- is standard input, and that is the terminal: pipe something into it, as in torchrun … 2>&1 | tltui -")
 
 
 def no_path(command: str = "", hint: str = "") -> NoReturn:
@@ -45,13 +55,18 @@ def no_path(command: str = "", hint: str = "") -> NoReturn:
 
 def look(paths: Sequence[str], latest: bool, printed: bool = False) -> Found:
     """What the paths hold. `printed`: what a job printed will do, where there is no log."""
-    from tltui.sources.discover import NothingFound, discover, without_logs
+    from tltui.cli.unpacking import telling
+    from tltui.sources.discover import Discovery, Found, NothingFound, without_logs
 
+    discovery = Discovery(paths, latest)
     try:
-        found = discover(paths, latest)
+        with telling(paths, waits=not printed):
+            found = discovery.look()
     except NothingFound as nothing:
         if printed and nothing.outputs:
             return without_logs(paths, nothing)
+        if printed and STANDARD_INPUT in paths and not discovery.has_ended():
+            return Found(tuple(paths), (), (), discovery=discovery)
         raise Failure(str(nothing)) from None
     # the demo may have been installed a minute ago
     return replace(found, is_over=True) if list(paths) == [str(DEMO)] else found

@@ -8,12 +8,15 @@ from tltui import __version__
 from tltui.cli.failure import Failure, tell
 from tltui.cli.parser import Parser, add_paths
 from tltui.cli.registry import COMMANDS, command
+from tltui.inputs.archives.magic import STANDARD_INPUT
 
 EXAMPLES = """\
 examples:
   tltui /tmp/tracedir                                 the terminal UI
   tltui --demo                                        the same on a small built-in trace
   tltui /tmp/traces --latest                          only the newest run in a directory
+  tltui job.tar.gz                                    also .gz .xz .bz2 .zst .tar .zip, and reports of tlparse
+  torchrun train.py 2>&1 | tltui -                    what comes through a pipe, while it comes
   tltui summary /tmp/tracedir                         what happened, and what to look at first
   tltui problems /tmp/tracedir                        errors and graph breaks, with what to try
   tltui ls /tmp/tracedir                              compiles with status and time
@@ -31,7 +34,7 @@ What parses as an address is one, and a command's name is a command: files of su
 def ui_parser() -> Parser:
     """The parser without a command."""
     listed = "\n".join(f"  {name:<10} {entry.help}" for name, entry in COMMANDS.items())
-    what = "The terminal workbench for torch.compile. PATH is a directory of TORCH_TRACE logs, or such logs."
+    what = "The terminal workbench for torch.compile. PATH is a log or a directory of logs, packed or not; - is standard input."
     parser = Parser("", what, f"commands (tltui COMMAND --help):\n{listed}\n\n{EXAMPLES}")
     add_paths(parser)
     parser.add_argument("--theme", metavar="NAME", help="auto, dark, light, high-contrast, ansi-dark, ansi-light or mono")
@@ -44,9 +47,12 @@ def open_ui(options: argparse.Namespace) -> int:
     """Start it; the exit code."""
     from tltui.cli.loading import look, no_path
     from tltui.cli.terminal import no_terminal
+    from tltui.cli.unpacking import keys_from_terminal
 
     if not options.paths:
         no_path()
+    if STANDARD_INPUT in options.paths:
+        keys_from_terminal()
     why = no_terminal()
     if why:
         from tltui.cli.printing import write

@@ -23,6 +23,7 @@ from tltui.analyses.redact.patterns import NAME, nested_json
 from tltui.analyses.redact.redact import Redacted, Redactor
 from tltui.analyses.redact.words import is_word
 from tltui.documents.format import plural, size_of, wrap
+from tltui.inputs.archives.magic import COMPRESSED_NAME, STANDARD_INPUT
 from tltui.model.artifacts import Artifact, artifact_name
 from tltui.model.kinds import kind_of
 from tltui.model.log_model import LogModel
@@ -323,7 +324,7 @@ def _file_names(models: Sequence[LogModel], redact: bool) -> list[str]:
     for number, model in enumerate(models):
         path = Path(model.log.path)
         above = [safe_name(part) for part in path.parent.parts[-3:] if LABEL.fullmatch(part)]
-        own = safe_name(path.name)
+        own = safe_name(COMPRESSED_NAME.sub("", path.name) if path.name != STANDARD_INPUT else "standard_input.log")
         if redact:
             rank = _RANKED.search(own)
             own = f"dedicated_log_torch_trace_{rank[0] if rank else ''}{number:08}.log"

@@ -89,15 +89,10 @@ def view_document(run: Run, view: View, ref: Ref, options: Options) -> Document:
     options = replace(options, goes_on=run.goes_on)
     if view.name == "summary":  # an overview says it below its title
         return make(run, scope, options)
-    options = replace(options, untold=untold(told_of(scope), view.name))
-    if is_untold(told_of(scope), view.name):
+    options = replace(options, untold=untold(scope.processes, view.name))
+    if is_untold(scope.processes, view.name):
         return _untold_document(view, scope, options, make(run, scope, options))
     return make(run, scope, options)
-
-
-def told_of(scope: Scope) -> list[Process]:
-    """The processes of a part that compiled something; all of them where none did."""
-    return [process for process in scope.processes if process.tally.compiles] or list(scope.processes)
 
 
 def _untold_document(view: View, scope: Scope, options: Options, made: Document) -> Document:

@@ -20,6 +20,7 @@ UNIT_STARTS = "fx_graph_runnable"
 PIECE_STARTS = "vllm_piecewise_compile_start"
 WHOLE_GRAPH = frozenset((Phase.DYNAMO, Phase.INPUTS, Phase.SYMBOLS, Phase.GUARDS, Phase.METRICS, Phase.TRACE))
 OUTPUT_CODE = "inductor_output_code"
+BEFORE_FUSION = "ir_pre_fusion"
 NEVER = frozenset(("chromium_event", "log", "text"))
 """Events that are no artifacts, whatever payload they have."""
 _AOT_ID = re.compile(rb"# AOT ID: \['(\d+)_(forward|backward|inference)'\]")
@@ -165,7 +166,7 @@ def _assign_pieces(artifacts: list[Artifact]) -> list[int | None]:
 def _cut_units(artifacts: list[Artifact], units: list[int | None]) -> None:
     """A unit goes from one `fx_graph_runnable` to the next of its attempt and subgraph_name.
 
-    Logs of 2024 have no such record: there, from one graph after an output code to the next.
+    Logs of 2024 and TORCH_LOGS text have no such record: there, from one graph, or IR, after an output code to the next.
     """
     current: dict[tuple[int, str | None], int] = {}
     coded: set[tuple[int, str | None]] = set()
@@ -178,7 +179,7 @@ def _cut_units(artifacts: list[Artifact], units: list[int | None]) -> None:
         if group in runnable:
             starts = artifact.name == UNIT_STARTS
         else:
-            starts = group not in current or (group in coded and "graph" in artifact.name)
+            starts = group not in current or (group in coded and _is_before_code(artifact.name))
         if starts:
             current[group] = count
             coded.discard(group)
@@ -186,6 +187,11 @@ def _cut_units(artifacts: list[Artifact], units: list[int | None]) -> None:
         if artifact.name == "inductor_output_code":
             coded.add(group)
         units[index] = current.get(group)
+
+
+def _is_before_code(name: str) -> bool:
+    """Whether an artifact of this name stands before the code of its unit, among the first."""
+    return "graph" in name or name == BEFORE_FUSION
 
 
 @dataclass(slots=True)

@@ -71,6 +71,8 @@ class Outcome:
     backward_failed: bool = False
     waiting: bool = False
     """Its log may go on."""
+    debug_dir: bool = False
+    """Its process left a torch_compile_debug directory, which was opened too."""
     inductor: bool | None = None
     """Whether Inductor ran by the metrics (`inductor_cumulative_compile_time_us`, `inductor_compile_time_s`) or the
     timing events; None when they do not tell."""
@@ -195,6 +197,10 @@ def _no_provenance(outcome: Outcome) -> Why | None:
     return f"provenance was not recorded: {way.sentence}", way.setting
 
 
+def _no_unit(outcome: Outcome) -> Why | None:
+    return "skipped: the code came from a cache, so torch_compile_debug has no directory of it", FRESH
+
+
 def _no_runtime_meta(outcome: Outcome) -> Why | None:
     cached = _cached_code(outcome)
     if cached is not None:
@@ -282,6 +288,11 @@ def _lowered_frame(outcome: Outcome) -> bool:
     return outcome.dynamo and _lowered(outcome)
 
 
+def _unit_skipped(outcome: Outcome) -> bool:
+    """There is a debug directory, and a cache hit kept a directory of this compile out of it."""
+    return outcome.debug_dir and _lowered(outcome) and (outcome.cache_hit or outcome.fx_cache_hit)
+
+
 def _resume_frame(outcome: Outcome) -> bool:
     return any(name.endswith("_ORIGINAL_BYTECODE") for name in outcome.has)
 
@@ -302,6 +313,7 @@ _TABLE: tuple[_Expected, ...] = (
     _Expected("before_post_grad_graph", _cached_code, _lowered),
     _Expected("inductor_post_grad_graph", _not_inductor, _graph, frozenset({"after_post_grad_graph"}), core=True),
     _Expected("inductor_output_code", _not_inductor, _graph, CODE, core=True),
+    _Expected("ir_post_fusion", _no_unit, _unit_skipped),
     _Expected("inductor_provenance_tracking_node_mappings", _no_provenance, _lowered),
     _Expected("inductor_provenance_tracking_kernel_stack_traces", _no_provenance, _lowered),
     _Expected("inductor_runtime_and_tensor_meta", _no_runtime_meta, _lowered),

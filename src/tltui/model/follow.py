@@ -179,6 +179,8 @@ class Follower:
         if not still:
             return
         ended = self._writers.ended({self._logs[number].path: status for number, status in still.items()})
+        if self._discovery is not None:
+            ended |= {self._logs[number].path for number in still if self._discovery.has_ended(self._logs[number].path)}
         self._asked, self._took = self._clock(), self._clock() - now
         yield from self._end(still, ended, STEP)
 
@@ -198,6 +200,16 @@ class Follower:
                 continue  # another name of what is read already
             yield self._look_known((*self._found.logs, log))
             yield self._added(log)
+        if not self._logs and not self._found.is_over and discovery.has_ended():
+            yield from self._came_to_nothing(discovery)
+
+    def _came_to_nothing(self, discovery: Discovery) -> Iterator[Event]:
+        """Standard input has ended, and there is no log."""
+        try:
+            self._found = discovery.look()
+        except NothingFound as nothing:
+            self._found = replace(self._found, is_over=True, notes=(str(nothing),))
+        yield Looked(self._found)
 
     def _begun(self, number: int) -> Iterator[Event]:
         """When a log began is said by its first event, which its beginning may not have had yet when the log was found."""

@@ -98,11 +98,11 @@ class Row:
     until: Minor | None = None
 
 
-def section(phase: Phase, rows: Iterable[Row]) -> tuple[Kind, ...]:
-    """The kinds of one phase, ordered as written."""
+def section(phase: Phase, rows: Iterable[Row], first: int = 0) -> tuple[Kind, ...]:
+    """The kinds of one phase, ordered as written, from place `first` on."""
     return tuple(
         Kind(
             row.name, row.title, phase, row.language, order, row.artifact, row.help, row.per_unit, Span(row.since, row.until)
         )
-        for order, row in enumerate(rows)
+        for order, row in enumerate(rows, first)
     )  # fmt: skip

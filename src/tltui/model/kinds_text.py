@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from tltui.model.kind import Kind, Phase, Row, section
 
+BEHIND = 1000
+"""Of each phase they stand behind what traces have."""
+
 DYNAMO: tuple[Kind, ...] = section(
     Phase.DYNAMO,
     [
@@ -32,6 +35,7 @@ DYNAMO: tuple[Kind, ...] = section(
             "All functions that Dynamo looked at, as it listed them when the process ended.",
         ),
     ],
+    BEHIND,
 )
 
 GUARDS: tuple[Kind, ...] = section(
@@ -44,6 +48,7 @@ GUARDS: tuple[Kind, ...] = section(
             "Code of guards on shapes, as the guards log has it beside the tree.",
         ),
     ],
+    BEHIND,
 )
 
 AUTOGRAD: tuple[Kind, ...] = section(
@@ -56,6 +61,7 @@ AUTOGRAD: tuple[Kind, ...] = section(
             "What it found out of inputs and outputs: which are views, which are changed in place.",
         ),
     ],
+    BEHIND,
 )
 
 INDUCTOR: tuple[Kind, ...] = section(
@@ -141,6 +147,7 @@ INDUCTOR: tuple[Kind, ...] = section(
             per_unit=True,
         ),
     ],
+    BEHIND,
 )
 
 METRICS: tuple[Kind, ...] = section(
@@ -153,6 +160,7 @@ METRICS: tuple[Kind, ...] = section(
             "Seconds in each part of the compiler, over all compiles, as printed when the process ended.",
         ),
     ],
+    BEHIND,
 )
 
 TRACE: tuple[Kind, ...] = section(
@@ -185,6 +193,7 @@ TRACE: tuple[Kind, ...] = section(
             artifact=False,
         ),
     ],
+    BEHIND,
 )
 
 ALL: tuple[Kind, ...] = DYNAMO + AUTOGRAD + INDUCTOR + GUARDS + METRICS + TRACE

@@ -221,6 +221,15 @@ class Frame:
         return None, None, None
 
     @property
+    def is_guessed(self) -> bool:
+        """Whether `code` is concluded from a graph: its last operation stands there, which may be in an inlined function."""
+        return self.code[0] is not None and not any(
+            (own.started is not None and own.started.name) or any(metrics.co_name for metrics in own.metrics)
+            or (own.named is not None and not own.named.is_guess)
+            for own in self.compiles
+        )  # fmt: skip
+
+    @property
     def tally(self) -> Tally:
         """Counts over its compiles."""
         return sum((compile_.tally for compile_ in self.compiles), Tally())

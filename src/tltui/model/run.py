@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from tltui.inputs.archives.magic import STANDARD_INPUT
 from tltui.inputs.form import StepScanner
 from tltui.inputs.table import FORMS
 from tltui.model.artifacts import Artifact, artifacts_of
@@ -19,7 +20,7 @@ from tltui.model.parts import Parts
 from tltui.model.ref import NORANK, BadAddress, CompileId, Ref, parse_ref
 from tltui.model.status import Tally
 from tltui.sources.discover import Found, FoundLog
-from tltui.trace.batch import Batch, Tail
+from tltui.trace.batch import Batch, Damage, Tail
 from tltui.trace.files import FileBytes
 
 Node = Rank | Process | Frame | Compile | Artifact
@@ -122,6 +123,8 @@ class Run:
 
     def _model(self, found: FoundLog, source: FileBytes, generation: int = 0) -> LogModel:
         log = FORMS[found.form].log(found.name, source, generation)
+        if found.fault:
+            log.damage.append(Damage(found.size, -1, found.fault))
         return LogModel(log, found.rank, found.launch, found.started, self.parts, found.clock is not None, found.form)
 
     def scanners(self) -> list[StepScanner]:
@@ -245,7 +248,10 @@ class Run:
     @property
     def title(self) -> str:
         """The name of what was opened."""
-        names = [os.path.basename(os.path.abspath(os.path.expanduser(path))) for path in self.found.paths]
+        names = [
+            "standard input" if path == STANDARD_INPUT else os.path.basename(os.path.abspath(os.path.expanduser(path)))
+            for path in self.found.paths
+        ]
         return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
     def processes(self) -> Iterator[Process]:

@@ -72,7 +72,7 @@ TABLE: dict[Status, Row] = {
         "no metrics yet: the job may still be compiling it"),
     Status.SEEN: Row(
         "·", ".", tokens.SEEN, "seen", "seen", "", "",
-        "seen in a text log, which does not tell what became of it"),
+        "seen in a text log or a debug directory, which do not tell what became of it"),
     Status.OK: Row("✓", "+", tokens.OK, "ok", "ok", "", "", "compiled"),
     Status.MISSING: Row(
         "?", "?", tokens.MISSING, "missing", "without metrics", "unfinished", "",

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NoReturn
 
+from tltui.inputs.archives.cache import remove_own
 from tltui.screens import outside
 from tltui.screens.faults import Surviving
 from tltui.text.search.child import end_all
@@ -51,6 +52,7 @@ class _Leaving:
         """Give the terminal back by hand, and end."""
         outside.end()
         end_all()
+        remove_own()
         try:
             os.write(2, RESET)
             if self._before is not None:

@@ -9,14 +9,28 @@ from __future__ import annotations
 import os
 import re
 import stat
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
+from tltui.inputs.archives.magic import INSIDE, STANDARD_INPUT, packing_of
 from tltui.inputs.debug_dir.layout import Layout, layout_of
 from tltui.inputs.table import DEBUG_DIR, TEXT, TRACE
 from tltui.inputs.text.recognise import may_become, recognise
+from tltui.inputs.tlparse.report import RAW_LOG, RAW_ROWS, Report, is_rows, report_in
+from tltui.sources.found import MEMBER, OTHER, FoundLog, Skipped, labels
 from tltui.sources.kept import is_kept, is_kept_on, is_text, read_state
+from tltui.text.payload import Payload
 from tltui.trace.files import FileBytes
+
+if TYPE_CHECKING:
+    from tltui.sources.packed import Packed
+
+__all__ = [
+    "EMPTY", "KEPT", "MAX_DEPTH", "MAX_FILES", "MEMBER", "OTHER", "SNIFF", "TEXT", "Discovery", "Found", "FoundLog", "NothingFound",
+    "Skipped", "awaited", "discover", "labels", "newest", "not_a_log", "without_logs",
+]  # fmt: skip
 
 MAX_DEPTH = 8
 MAX_FILES = 20_000
@@ -27,64 +41,18 @@ SNIFF_ON = 64 << 20
 """How far a file is searched that begins with NULs, blank lines or payload lines."""
 TOGETHER = 60.0
 """Seconds by which a rank may have ended before the others began, and still belong to their run."""
-_NAME_RANK = re.compile(r"rank[_-]?(\d{1,9})", re.IGNORECASE)
-_LAUNCH = re.compile(r"^attempt_(\d{1,9})$")
 _CLOCK = re.compile(rb'"ts": ?(\d{15,17}(?:\.\d+)?)')
 _BEGIN = rb"^\x00*(?!\x00)[^\t\n]{0,80}?[A-Z]\d{4} \d\d:\d\d:\d\d\.\d{6,} \d+ [^\n]{1,500}?:\d+\]"
 _RECORD = re.compile(_BEGIN + rb' ?\{[\r\x00]*(?:"|\}|$)', re.MULTILINE)
 _CUT = re.compile(rb"(?:\xef\xbb\xbf)?V\d{4} \d\d:\d\d:\d\d\.\d{6,} \d+(?: [^\n\]]*(?:\] ?)?)?")
 """A log that ends inside its first line (full match)."""
 
-OTHER = "not a TORCH_TRACE log"
 EMPTY = "empty: no records"
 KEPT = "what a job printed"
 UTF_16 = "UTF-16 text: convert it to UTF-8 first"
-_MAGIC = (
-    (b"\x1f\x8b", "gzip-compressed: unpack it with gunzip first"),
-    (b"PK\x03\x04", "a zip archive: unpack it first"),
-    (b"\x28\xb5\x2f\xfd", "zstd-compressed: unpack it with unzstd first"),
-    (b"\xfd7zXZ\x00", "xz-compressed: unpack it with unxz first"),
-    (b"BZh", "bzip2-compressed: unpack it with bunzip2 first"),
-    (b"\xff\xfe", UTF_16),
-    (b"\xfe\xff", UTF_16),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class FoundLog:
-    """A log to open."""
-
-    path: str
-    size: int
-    rank: int | None
-    """The rank that the name of the file or of a directory above it states; records know better."""
-    launch: str
-    """`attempt_K` where torchrun made such a directory, else ''."""
-    started: float
-    """Seconds since the epoch: the first event of the log that tells, else the time of its last change."""
-    ended: float
-    """Time of the last change."""
-    clock: float | None = None
-    """Seconds since the epoch of its first event, where its beginning has one."""
-    form: str = TRACE
-    """The form of its records (`tltui.inputs.table`)."""
-    label: str = ""
-    """What it is called where `path` is a copy of it: `job.tar.gz!job/x.log`."""
-    is_final: bool = False
-    """Whether nobody writes into it: it is a copy, or comes from an archive."""
-
-    @property
-    def name(self) -> str:
-        """What it is called on pages."""
-        return self.label or self.path
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A path that was not opened."""
-
-    path: str
-    reason: str
+PACKED = "packed"
+"""Of what is looked into (`sources/packed.py`)."""
+REPORT = "a report of tlparse without the trace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,17 +129,14 @@ class Discovery:
             path = os.path.expanduser(name)
             directory = os.path.isdir(path)
             candidates = _walk(path, skipped, notes) if directory else iter((path,))
-            for candidate in candidates:
-                key = os.path.realpath(candidate)
-                if key in seen:
-                    continue
-                seen.add(key)
-                found = self._look(candidate, path if directory else os.path.dirname(path))
+            fresh = (one for one in candidates if _is_new(os.path.realpath(one), seen))
+            top = path if directory else os.path.dirname(path)
+            for candidate, found in self._found(fresh, top, directory, notes) if name != STANDARD_INPUT else self._come(notes):
                 if isinstance(found, FoundLog):
                     logs.append(found)
                 elif found.reason == KEPT:
                     outputs += [candidate] * is_text(candidate)
-                elif directory and (found.reason == OTHER or _is_somebody_elses(found)):
+                elif found.reason == MEMBER or (directory and (found.reason == OTHER or _is_somebody_elses(found))):
                     others += 1
                 else:
                     skipped.append(found)
@@ -183,6 +148,34 @@ class Discovery:
         kept = newest(logs) if self.latest else logs
         return Found(self.paths, tuple(kept), tuple(skipped), others, tuple(notes), outputs=tuple(outputs), discovery=self)
 
+    def _found(
+        self, paths: Iterable[str], top: str, in_directory: bool, notes: list[str]
+    ) -> Iterator[tuple[str, FoundLog | Skipped]]:
+        """What files are, also those that are packed in them."""
+        for path in paths:
+            found = self._look(path, top)
+            if isinstance(found, Skipped) and found.reason == PACKED:
+                for inside in self._packed().inside(path, path, not in_directory, notes):
+                    yield path, inside
+            elif isinstance(found, Skipped) and found.reason == REPORT:
+                yield path, self._packed().report(path, notes)
+            else:
+                yield path, found
+
+    def _come(self, notes: list[str]) -> Iterator[tuple[str, FoundLog | Skipped]]:
+        """What has come through standard input."""
+        for found in self._packed().come(notes):
+            yield STANDARD_INPUT, found
+
+    def _packed(self) -> Packed:
+        """Looks into what is packed. What unpacks is loaded where there is something to be unpacked."""
+        from tltui.sources.packed import Packed
+
+        def walked(top: str, notes: list[str]) -> Iterator[tuple[str, FoundLog | Skipped]]:
+            return self._found(_walk(top, [], notes), top, True, notes)
+
+        return Packed(lambda path: self._look(path, "", True), walked, why_no_log)
+
     def look_at(self, path: str) -> FoundLog | Skipped:
         """One file below the paths."""
         tops = [top for name in self.paths if path.startswith((top := os.path.expanduser(name)).rstrip(os.sep) + os.sep)]
@@ -193,11 +186,24 @@ class Discovery:
         (_, size, _), found = self._known.get(path, ((0, 0, 0), None))
         return isinstance(found, FoundLog) or (found is not None and size >= UNDECIDED and not may_become(path, size))
 
+    def come(self) -> list[FoundLog]:
+        """The logs that have come through standard input, where it is one of the paths."""
+        return [found for _, found in self._come([]) if isinstance(found, FoundLog)] if STANDARD_INPUT in self.paths else []
+
+    def has_ended(self, path: str = "") -> bool:
+        """Whether standard input has come to its end, where `path` is its copy, or is not given. No other file is known to end."""
+        if STANDARD_INPUT not in self.paths:
+            return False
+        from tltui.inputs.archives.standard_input import standard_input
+
+        given = standard_input()
+        return given.has_ended and path in ("", given.path)
+
     def forget(self, path: str) -> None:
         """Another file has this name now."""
         self._known.pop(path, None)
 
-    def _look(self, path: str, top: str) -> FoundLog | Skipped:
+    def _look(self, path: str, top: str, is_named: bool | None = None) -> FoundLog | Skipped:
         if is_kept(path):
             return Skipped(path, KEPT)
         try:
@@ -212,7 +218,7 @@ class Discovery:
         if isinstance(found, FoundLog) and now[0] == before[0] and (found.clock is not None or SNIFF <= before[1] <= now[1]):
             found = _again(found, status)
         else:
-            found = _look(path, top, status, path in self._named)
+            found = _look(path, top, status, path in self._named if is_named is None else is_named)
         self._known[path] = (now, found)
         return found
 
@@ -236,7 +242,7 @@ def newest(logs: list[FoundLog]) -> list[FoundLog]:
 
 def _job(log: FoundLog) -> str:
     """The directory that holds the directories of the launches."""
-    parts = os.path.abspath(log.path).split(os.sep)
+    parts = os.path.abspath(log.name.replace(INSIDE, os.sep)).split(os.sep)
     return os.sep.join(parts[: len(parts) - 1 - parts[::-1].index(log.launch)])
 
 
@@ -250,6 +256,10 @@ def _walk(top: str, skipped: list[Skipped], notes: list[str]) -> Iterator[str]:
                 listing = sorted(entries, key=lambda entry: _natural(entry.name))
         except OSError as error:
             skipped.append(Skipped(directory, error.strerror or str(error)))
+            continue
+        report = report_in({entry.name for entry in listing})
+        if report is not Report.NONE:  # whatever else is in it says the same once more, or is a page to be looked at
+            yield os.path.join(directory, RAW_LOG if report is Report.WITH_LOG else RAW_ROWS)
             continue
         if (units := layout_of(directory, listing)) is not None:
             yield directory
@@ -272,6 +282,13 @@ def _walk(top: str, skipped: list[Skipped], notes: list[str]) -> Iterator[str]:
                     notes.append(f"more than {MAX_FILES:,} files below {top}: the rest was not looked at")
                     return
                 yield entry.path
+
+
+def _is_new(key: str, seen: set[str]) -> bool:
+    """Whether it was not seen before. It is from now on."""
+    is_new = key not in seen
+    seen.add(key)
+    return is_new
 
 
 def _changed(path: str) -> float:
@@ -305,12 +322,13 @@ def _again(found: FoundLog, status: os.stat_result) -> FoundLog:
 def _look(path: str, top: str, status: os.stat_result, is_named: bool = True) -> FoundLog | Skipped:
     """One file, or directory of units: a log, or the reason why it is none."""
     try:
-        if (units := layout_of(path)) is not None:
+        is_directory = stat.S_ISDIR(status.st_mode)
+        if (is_directory or is_named) and (units := layout_of(path)) is not None:
             return _debug_directory(path, units, status)
         if not stat.S_ISREG(status.st_mode):
-            return Skipped(path, "a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file")
+            return Skipped(path, "a directory" if is_directory else "not a regular file")
         head = _head(FileBytes(path))
-        reason = not_a_log(head) if head.strip(b"\r\n \x00") else EMPTY if not head else "no records"
+        reason = not_a_log(head, path)
         text = recognise(FileBytes(path), path, is_named, status.st_mtime) if reason == OTHER else None
     except OSError as error:
         return Skipped(path, error.strerror or str(error))
@@ -323,7 +341,7 @@ def _look(path: str, top: str, status: os.stat_result, is_named: bool = True) ->
         clock = float(match[1]) / 1e6 if match else None
     started = status.st_mtime if clock is None else min(clock, status.st_mtime)
     parts = os.path.relpath(path, top).split(os.sep) if top else [os.path.basename(path)]
-    rank, launch = _labels(parts)
+    rank, launch = labels(parts)
     return FoundLog(path, status.st_size, rank, launch, started, status.st_mtime, clock, TRACE if text is None else TEXT)
 
 
@@ -355,31 +373,31 @@ def _head(file: FileBytes) -> bytes:
     return head
 
 
-def not_a_log(head: bytes) -> str:
+def why_no_log(head: bytes, name: str, is_named: bool) -> str:
+    """Why a file of which only the beginning is at hand is no log of any form; '' when it is one."""
+    reason = not_a_log(head, name)
+    if reason != OTHER:
+        return reason
+    text = recognise(Payload.of(head).source, name, is_named, time.time())
+    return "" if text.certainty else text.reason or reason
+
+
+def not_a_log(head: bytes, name: str = "") -> str:
     """Why the beginning of a file is not that of a `TORCH_TRACE` log; '' when it is one."""
-    for magic, reason in _MAGIC:
-        if head.startswith(magic):
-            return reason
-    if len(head) > 262 and head[257:262] == b"ustar":
-        return "a tar archive: unpack it first"
+    if not head.strip(b"\r\n \x00") and not packing_of(head, name):
+        return EMPTY if not head else "no records"
+    if packing_of(head, name):
+        return PACKED
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return UTF_16
+    if is_rows(head):
+        return REPORT
     if _RECORD.search(head) or (len(head) < SNIFF and _CUT.fullmatch(head)):
         return ""
+    head = head.lstrip(b"\x00")
     if head[:64].count(0) > 16:
         return UTF_16 if not head[:64:2].strip(b"\x00") or not head[1:64:2].strip(b"\x00") else OTHER
     return OTHER
-
-
-def _labels(parts: list[str]) -> tuple[int | None, str]:
-    """Rank and launch as the names of a file and of the directories above it state them.
-
-    Layouts: `…rank_3_abcd.log`, `rank_3/x.log`, `rank_3_dp_1/x.log` (vLLM). A number below torchrun's `attempt_0` is the rank on
-    its own node: of all ranks it tells nothing.
-    """
-    launch = next((part for part in parts[:-1] if _LAUNCH.match(part)), "")
-    for part in reversed(parts):
-        if match := _NAME_RANK.search(part):
-            return int(match[1]), launch
-    return None, launch
 
 
 def _nothing(paths: tuple[str, ...], skipped: list[Skipped], others: int) -> str:

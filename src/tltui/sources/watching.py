@@ -11,6 +11,7 @@ import os
 import time
 from dataclasses import dataclass
 
+from tltui.inputs.archives.magic import STANDARD_INPUT
 from tltui.sources.discover import MAX_DEPTH, MAX_FILES, Discovery, FoundLog
 from tltui.sources.turns import Turns
 from tltui.trace.files import Identity, identity_of
@@ -36,7 +37,10 @@ class Watching:
         self._settled: set[str] = set()
         """Files that are known: logs, and what will never be one."""
         for path in discovery.paths:
-            self._add_directory(os.path.expanduser(path), 0, now)
+            if path == STANDARD_INPUT:
+                self._turns.add(path, now)
+            else:
+                self._add_directory(os.path.expanduser(path), 0, now)
 
     def _add_directory(self, path: str, depth: int, now: float) -> None:
         if path not in self._directories and len(self._directories) < MAX_FILES:
@@ -50,6 +54,12 @@ class Watching:
         for path in queue:  # what a directory is found to have comes behind it
             if path in self._directories:
                 changed = self._list(path, now)
+            elif path == STANDARD_INPUT:
+                has_ended, changed = self._discovery.has_ended(), True  # asked first: what came then is all
+                found += self._discovery.come()
+                if has_ended or found:
+                    self._turns.drop(path)
+                    continue
             else:
                 log = self._look(path)
                 changed = log is not None

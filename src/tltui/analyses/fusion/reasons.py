@@ -45,7 +45,8 @@ _LIBRARY = (
     "its code."
 )
 _TEMPLATES = (
-    "torch._inductor.config.max_autotune_gemm = True has Inductor try matrix products of its own, which can be fused with what follows."
+    "torch._inductor.config.max_autotune_gemm = True has Inductor try matrix products of its own, which can be fused "
+    "with what follows."
 )
 _PROLOGUE = "What stands before a matrix product that Inductor writes is fused only where the product then reads less."
 _EPILOGUE = (
@@ -59,7 +60,8 @@ KNOWN: tuple[Known, ...] = (
           "Both use the same buffer, but not in the same order of elements: fusing would not save reading it.",
           "torch._inductor.config.loop_ordering_after_fusion = True tries other orders of the loops."),
     Known("no shared data", "They read and write nothing in common: one kernel would move as much memory as two.",
-          "torch._inductor.config.aggressive_fusion = True fuses such nodes too, where none of them is a reduction: fewer kernels to launch, "
+          "torch._inductor.config.aggressive_fusion = True fuses such nodes too, where none of them is a reduction: "
+          "fewer kernels to launch, "
           "the same traffic."),
     Known("intermediate nodes between node1 & node2", _ORDER),
     Known("score_fusion_memory_threshold",
@@ -72,7 +74,8 @@ KNOWN: tuple[Known, ...] = (
     Known("memory deps did not match",
           "The second reads other places of a buffer than the first has just written in the same step of the loop: shifted, "
           "transposed, or all of it.",
-          "torch._inductor.config.loop_ordering_after_fusion = True tries other orders of the loops; in the model, .contiguous() at another "
+          "torch._inductor.config.loop_ordering_after_fusion = True tries other orders of the loops; in the model, "
+          ".contiguous() at another "
           "place may help."),
     Known("exceeds max fusion", "The fused node would hold more operations than the limit (64).",
           "torch._inductor.config.max_fusion_size sets the limit."),
@@ -111,7 +114,8 @@ KNOWN: tuple[Known, ...] = (
     Known("prologue fusion", _PROLOGUE),
     Known("template prologue", _PROLOGUE),
     Known("template has no allowed prologue inputs", _PROLOGUE),
-    Known("template epilogue not satisfied", _EPILOGUE, "It needs torch._inductor.config.epilogue_fusion = True, which is the default."),
+    Known("template epilogue not satisfied", _EPILOGUE,
+          "It needs torch._inductor.config.epilogue_fusion = True, which is the default."),
     Known("multi-output template epilogue requires ComputedBuffer", _EPILOGUE),
     Known("foreach do not have same length", _FOREACH),
     Known("candidate producer is", _FOREACH),

@@ -89,10 +89,12 @@ def fusion_of(texts: UnitTexts) -> UnitFusion:
     run = texts.run
     groups = {frozenset(node.operations) for node in nodes}
     agrees = None if run is None or texts.post is None else {frozenset(own) for own in run.groups()} == groups
-    ops = len({op for node in texts.pre for op in node.operations}) if texts.pre is not None else run.announced if run else 0
+    announced = run.announced if run is not None else 0
+    ops = announced if texts.pre is None else len({op for node in texts.pre for op in node.operations})
     return UnitFusion(
         texts.unit, ops or sum(len(node.operations) for node in nodes), nodes, _kernels(known, calls, nodes),
-        _reasons(run, known, nodes, texts.version), tuple(Timed(m.first, m.second, m.is_fused, m.factor) for m in run.measured) if run else (),
+        _reasons(run, known, nodes, texts.version),
+        tuple(Timed(m.first, m.second, m.is_fused, m.factor) for m in run.measured) if run else (),
         _buffers(texts, nodes), len(run.rounds) if run else 0, texts.post is not None, run is not None,
         run is not None and run.is_complete, agrees, texts.pre_ref, texts.post_ref,
         own.panes[PY].ref if own is not None else "", own.panes[POST].ref if own is not None else "",

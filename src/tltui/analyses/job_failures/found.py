@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from tltui.analyses.job_failures.lines import TextLine
@@ -114,11 +114,11 @@ def read_printed(lines: Iterable[TextLine]) -> Printed:
     return reader.close()
 
 
-def job_failures(printed: Sequence[Printed]) -> tuple[JobFailure, ...]:
+def job_failures(printed: Sequence[Printed], ended: Container[int] = ()) -> tuple[JobFailure, ...]:
     """The failures that outputs of one job tell of, the first one first, those that others led to last.
 
     A worker that torchrun names and the traceback of its rank are one failure. Without torchrun's word the order is that of the
-    output, and nobody is called the first.
+    output, and nobody is called the first; the processes that it `ended` (pids) are known from its log all the same.
     """
     left = _once([one.tracebacks for one in printed])
     found: list[JobFailure] = []
@@ -126,7 +126,7 @@ def job_failures(printed: Sequence[Printed]) -> tuple[JobFailure, ...]:
         for end in one.torchrun:
             for worker in ((end.root,) if end.root else ()) + end.others:
                 found.append(_of_worker(worker, worker is end.root, end, number, left))
-    found += (_of_traceback(item, number) for number, item in left)
+    found += (_of_traceback(item, number, item.pid in ended) for number, item in left)
     for number, one in enumerate(printed):
         for sign in one.signs:
             found.append(JobFailure(sign.text, "", sign.rank, sign.pid, means=sign.means, offset=sign.offset, output=number))
@@ -182,9 +182,9 @@ def _recorded(text: str) -> tuple[str, str | None, int | None, str | None]:
     return (said, own.file, own.line, own.name) if own else (said, None, None, None)
 
 
-def _of_traceback(item: Traceback, number: int) -> JobFailure:
+def _of_traceback(item: Traceback, number: int, is_consequence: bool) -> JobFailure:
     said = f"{item.lead}: {item.said}" if item.lead else item.said
     return JobFailure(
-        said or "a traceback whose end is not in the output", "", item.rank, item.pid, False, item.is_compile, False, item.file,
-        item.line, item.function, offset=item.offset, output=number, traceback=item,
+        said or "a traceback whose end is not in the output", "", item.rank, item.pid, False, item.is_compile, is_consequence,
+        item.file, item.line, item.function, offset=item.offset, output=number, traceback=item,
     )  # fmt: skip

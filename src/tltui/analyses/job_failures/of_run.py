@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
@@ -20,6 +21,7 @@ from tltui.trace.files import Gone
 from tltui.trace.log import Log
 
 BLOCK = 1 << 20
+_SENT = re.compile(r"Sending process (\d{1,9}) closing signal SIGTERM")
 
 
 @dataclass(slots=True)
@@ -130,7 +132,7 @@ def run_failures(run: Run) -> tuple[RunFailure, ...]:
     models = outputs_of(run)
     printed = [printed_of(model.log) for model in models]
     told = []
-    for failure in job_failures(printed):
+    for failure in job_failures(printed, {pid for model in models for pid in _ended_by_torchrun(model.log)}):
         model = models[failure.output]
         owner = None if failure.traceback is None else probable_compile(run, model, failure.traceback)
         deadly = failure.traceback is None or failure.traceback.is_deadly or failure.is_first
@@ -140,6 +142,15 @@ def run_failures(run: Run) -> tuple[RunFailure, ...]:
             failure.host, failure.time, model.log.path, failure.offset, deadly,
         ))  # fmt: skip
     return tuple(told)
+
+
+def _ended_by_torchrun(log: Log) -> Iterator[int]:
+    """The pids of workers that torchrun ended, as its own log says (`torch/distributed/elastic/multiprocessing/api.py`)."""
+    wanted = {number for number, kind in enumerate(log.kinds) if kind.event == "log" and "elastic" in kind.name}
+    if wanted:
+        for record, number in enumerate(log.columns.kind):
+            if number in wanted and (match := _SENT.search(log.text(record, 1 << 12))):
+                yield int(match[1])
 
 
 def told_first(run: Run) -> tuple[RunFailure, ...]:

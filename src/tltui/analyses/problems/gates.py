@@ -354,15 +354,18 @@ NEED_A_TRACE = ("eager", "recompile_limit", "cache_miss", "compile_time", "empty
 """What no other input tells of."""
 
 
-def needing_a_trace(run: Run, limits: Sequence[Limit], named: bool = True) -> str:
-    """Why some limits cannot be checked, '' where all can: what nothing tells of is never passed. The limits that hold where none
-    are `named` count as far as they can be checked."""
+def needing_a_trace(run: Run, limits: Sequence[Limit]) -> tuple[str, ...]:
+    """The names of the limits that nothing in a run tells of: they are neither passed nor exceeded."""
     processes = [process for process in run.processes() if process.tally.compiles]
-    untraced = [limit.name for limit in limits if limit.name in NEED_A_TRACE]
-    if not named or not untraced or not processes or any(process.is_traced for process in processes):
-        return ""
-    verb = "needs" if len(untraced) == 1 else "need"
-    return f"{', '.join(untraced)}: {verb} a trace. {title_of(processes)} does not tell of it: {HOW}"
+    if not processes or any(process.is_traced for process in processes):
+        return ()
+    return tuple(limit.name for limit in limits if limit.name in NEED_A_TRACE)
+
+
+def why_a_trace(run: Run, names: Sequence[str]) -> str:
+    """Why these limits cannot be checked."""
+    verb = "needs" if len(names) == 1 else "need"
+    return f"{', '.join(names)}: {verb} a trace. {title_of(run.processes())} does not tell of it: {HOW}"
 
 
 def gates(run: Run, limits: Sequence[Limit], baseline: Run | None = None) -> Gates:

@@ -9,6 +9,7 @@ from typing import Any
 from tltui.analyses.caches.caches import AOT, FX, HIT, OLD_NAMES, answer_of
 from tltui.analyses.parts import reader_of
 from tltui.analyses.records import json_in, named
+from tltui.inputs.table import DEBUG_DIR
 from tltui.model.artifacts import Artifact, Unit
 from tltui.model.expected import CODE, Absent, Outcome, absent, failed_in
 from tltui.model.nodes import Compile
@@ -77,6 +78,7 @@ def outcome_from(
         directions=directions,
         backward_failed=facts.backward_failed,
         waiting=not log.ended,
+        debug_dir=DEBUG_DIR in compile_.process.origins,
     )
 
 

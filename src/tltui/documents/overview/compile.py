@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tltui.analyses.fusion.fusion import has_fusion
 from tltui.analyses.stacks.stacks import StackFrame
 from tltui.analyses.study import Study, study
 from tltui.analyses.told import untold
@@ -43,11 +44,11 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
     if known.recompile is not None:
         page.heading("Why it recompiled" if node.is_recompile or node.is_compile else "Why")
         reports.add_recompile(page, known.recompile, {str(other.ref) for other in node.frame.compiles})
-    _function(page, known)
+    _function(page, node, known)
     add_inputs(page, known.inputs, known.graph_inputs)
     add_symbols(page, known.inputs.symbols)
     _time(page, known, finished=run.finished)
-    _counts(page, known)
+    _counts(page, node, known)
     add_caches(page, known.caches, node)
     if known.cudagraph_skip_reason:
         page.heading("CUDA graphs")
@@ -222,7 +223,7 @@ def _breaks(page: Page, node: Compile, known: Study) -> None:
                  ("all records", tokens.LINK, f"@records:{node.ref}"))  # fmt: skip
 
 
-def _function(page: Page, known: Study) -> None:
+def _function(page: Page, node: Compile, known: Study) -> None:
     if known.function is None and not known.callers:
         return
     callers = known.callers or _callers_by_break(known)
@@ -235,6 +236,9 @@ def _function(page: Page, known: Study) -> None:
     if known.file is not None:
         pieces += ["  ", page.place(known.file, known.line)]
     page.row(pieces)
+    if node.frame.is_guessed:
+        what = "A guess: the last operation of its graph stands there, which may be in a function that it calls."
+        page.say(what, "  ", tokens.DIM)
     if callers:
         page.add("  ", ("called from, nearest first", tokens.LABEL))
         add_called_from(page, callers, "    ")
@@ -270,7 +274,7 @@ def _time(page: Page, known: Study, finished: bool) -> None:
         page.say("(from the totals in the metrics: this log has no timing events for it)", "  ", tokens.DIM)
 
 
-def _counts(page: Page, known: Study) -> None:
+def _counts(page: Page, node: Compile, known: Study) -> None:
     facts = known.facts
     words: list[Piece] = []
     if facts.graph_op_count is not None:
@@ -281,9 +285,13 @@ def _counts(page: Page, known: Study) -> None:
         words.append(fmt.plural(facts.guard_count, "guard"))
     if known.guard_latency_us is not None:
         words.append(f"guards take {known.guard_latency_us:.0f} µs a call")
-    if words:
+    fused = has_fusion(node)
+    if words or fused:
         page.heading("Graph and guards")
         page.joined(words, "  ")
+    if fused:
+        what = "  which operations went into which kernel, and why not more"
+        page.row([("fusion", tokens.LINK, f"@fusion:{node.ref}"), (what, tokens.DIM)])
 
 
 def _attempts(page: Page, node: Compile, known: Study) -> None:

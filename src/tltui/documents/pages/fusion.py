@@ -78,7 +78,7 @@ def _page(page: Page, scope: Scope, report: FusionReport) -> Generator[None, Non
     _missing(page, units)
     for number, own in enumerate(report.compiles):
         if number < FULL:
-            _compile(page, own, len(scope.compiles) > 1)
+            yield from _compile(page, own, len(scope.compiles) > 1)
         else:
             if number == FULL:
                 page.heading("Further compiles, by their sums")
@@ -113,7 +113,8 @@ def _nothing(page: Page, scope: Scope) -> None:
              "", tokens.DIM)  # fmt: skip
 
 
-def _compile(page: Page, own: CompileFusion, several: bool) -> None:
+def _compile(page: Page, own: CompileFusion, several: bool) -> Generator[None, None, None]:
+    """Each unit of a compile."""
     if several:
         page.heading(f"[{own.ref}] {own.function or ''}".rstrip())
     for unit in own.units:
@@ -122,5 +123,5 @@ def _compile(page: Page, own: CompileFusion, several: bool) -> None:
         page.open(unit.unit)
         head = f"{fmt.plural(unit.ops, 'operation')} → {fmt.plural(len(unit.nodes), 'node')}" if unit.nodes else ""
         page.add((sanitize(unit.unit), tokens.HEADING), (f"  {head}" if head else "", tokens.DIM))
-        add_unit(page, unit)
+        yield from add_unit(page, unit)
     page.close(0)

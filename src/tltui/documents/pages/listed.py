@@ -27,7 +27,7 @@ class Page:
     command: str
 
 
-LOG = Page("@log", "log", "what the job printed, every line, with the way to what became of it", "", "tltui log PATH")
+LOG = Page("@log", "log", "what the job printed, every line, with the way to what became of it", "O", "tltui log PATH")
 OUTPUT = Page("@output", "output", "what the job printed that tltui run --view started", "O", "tltui show PATH @output")
 
 
@@ -49,7 +49,7 @@ def pages_document(run: Run, options: Options) -> TextDocument:
     for page in pages(run):
         gap = " " * max(TITLE - len(page.title), 1)
         lead = KEY if options.key_of is not None else 2
-        name = f"app.view_{page.title}" if page.title in BY_NAME else f"app.{page.title}"
+        name = f"app.view_{page.title}" if page.title in BY_NAME else f"app.{'output' if page is LOG else page.title}"
         key: Piece = key_hint(options, name, "{}")
         lines: list[tuple[Piece, ...]] = [(line,) for line in wrap(page.help, builder.width - lead - TITLE)]
         beside = len(lines) > 1 and lead + TITLE + len(str(lines[-1][0])) + 2 + len(page.command) <= builder.width

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 
 from tltui.analyses.fusion.result import (
     BufferUse,
@@ -20,7 +20,7 @@ from tltui.documents.compare.artifacts import diff_ref
 from tltui.documents.page import Page
 from tltui.model.ref import at_line
 from tltui.text import tokens
-from tltui.text.document import Piece, piece_text
+from tltui.text.document import Piece, piece_text, with_text
 from tltui.text.sanitize import sanitize
 
 LABEL = 8
@@ -34,6 +34,8 @@ PAIRS = 12
 """Pairs of a reason that are shown at once; more are folded."""
 ALL_PAIRS = 1000
 BUFFERS = 1000
+AT_ONCE = 16
+"""Kernels, pairs or buffers that are told of between two moments at which a reader may leave."""
 KINDS = {
     "FusedSchedulerNode": "fused", "OuterLoopFusedSchedulerNode": "outer loops fused", "ForeachKernelSchedulerNode": "foreach",
     "ExternKernelSchedulerNode": "external", "NopKernelSchedulerNode": "nothing to run",
@@ -46,9 +48,10 @@ def calls_said(sums: FusionSums) -> str:
     said = fmt.plural(sums.kernel_calls, "call of a generated kernel", "calls of generated kernels")
     if sums.external_calls:
         said += f" and {fmt.plural(sums.external_calls, 'external call')}"
-    if sums.nodes:
-        said = f"{fmt.plural(sums.ops, 'operation')} became {fmt.plural(sums.nodes, 'node')}: {said}"
-    return said
+    if not sums.nodes:
+        return said
+    became = f"{fmt.plural(sums.ops, 'operation')} became {fmt.plural(sums.nodes, 'node')}"
+    return f"{became}: {said}" if sums.kernel_calls or sums.external_calls else became
 
 
 def reasons_said(sums: FusionSums, units: Sequence[UnitFusion]) -> list[Piece]:
@@ -65,19 +68,32 @@ def reasons_said(sums: FusionSums, units: Sequence[UnitFusion]) -> list[Piece]:
     return pieces
 
 
-def add_unit(page: Page, unit: UnitFusion) -> None:
+class _Known:
+    """What is looked up for many lines."""
+
+    __slots__ = ("calls", "nodes")
+
+    def __init__(self, unit: UnitFusion) -> None:
+        self.nodes = {node.name: node for node in unit.nodes}
+        self.calls = {kernel.key: kernel.line for kernel in unit.kernels}
+
+
+def add_unit(page: Page, unit: UnitFusion) -> Generator[None, None, None]:
     """A unit, below its heading."""
+    known = _Known(unit)
     _texts(page, unit)
     inside: dict[str, list[SchedulerNode]] = {}
     for node in unit.nodes:
         for key in node.kernels if node.kernel_from else ():
             inside.setdefault(key, []).append(node)
-    for kernel in unit.kernels:
+    for number, kernel in enumerate(unit.kernels):
         page.blank()
         _kernel(page, unit, kernel, inside.get(kernel.key, []))
+        if number % AT_ONCE == 0:
+            yield
     _homeless(page, unit)
-    _not_fused(page, unit)
-    _buffers(page, unit)
+    yield from _not_fused(page, unit, known)
+    yield from _buffers(page, unit, known)
 
 
 def _texts(page: Page, unit: UnitFusion) -> None:
@@ -134,8 +150,9 @@ def _node(page: Page, unit: UnitFusion, node: SchedulerNode, kernel: FusedKernel
     pieces: list[Piece] = [(_few(node.operations), tokens.LINK if target else tokens.NAME, target)]
     if len(node.operations) > NAMES:
         pieces.append((f"  {fmt.plural(len(node.operations), 'operation')}", tokens.STRONG))
-    said = " · ".join(sanitize(part) for part in parts if part)
-    page.row([*pieces, "  ", *((f"{word} ", tokens.DIM) for word in said.split(" "))], "    ")
+    said = [sanitize(part) for part in parts if part]
+    pieces += [(f" · {part}" if number else f"  {part}", tokens.DIM) for number, part in enumerate(said)]
+    _flow(page, pieces, "    ", " " * 6)
 
 
 def _few(names: Sequence[str]) -> str:
@@ -157,17 +174,29 @@ def _origins(unit: UnitFusion, origins: Sequence[Origin]) -> list[Piece]:
 
 def _named(page: Page, label: str, pieces: Sequence[Piece], indent: str = "    ") -> None:
     """Names behind a label, wrapped below each other."""
-    lead = len(indent) + LABEL
+    spaced: list[Piece] = [(label.ljust(LABEL), tokens.LABEL)]
+    for number, piece in enumerate(pieces):
+        spaced += [" ", piece] if number else [piece]
+    _flow(page, spaced, indent, indent + " " * LABEL)
+
+
+def _flow(page: Page, pieces: Sequence[Piece], indent: str, hang: str) -> None:
+    """Pieces one after another, those that do not fit in further lines that begin with `hang`; no blanks begin a line."""
     line: list[Piece] = []
-    used, first = lead, True
+    used = len(indent)
     for piece in pieces:
-        text = piece if isinstance(piece, str) else piece[0]
-        if line and used + len(text) + 1 > page.width:
-            page.add(indent, (label.ljust(LABEL) if first else " " * LABEL, tokens.LABEL), *line)
-            line, used, first = [], lead, False
-        line += [piece, " "]
-        used += len(text) + 1
-    page.add(indent, (label.ljust(LABEL) if first else " " * LABEL, tokens.LABEL), *line)
+        text = piece_text(piece)
+        if line and used + len(text.rstrip()) > page.width:
+            page.add(indent, *line)
+            line, indent, used = [], hang, len(hang)
+            text = text.lstrip(" ·")
+            if not text:
+                continue
+        if used + len(text) > page.width:
+            text = page.clip_middle(text, page.width - used)
+        line.append(with_text(piece, text))
+        used += len(text)
+    page.add(indent, *line)
 
 
 def _source(page: Page, source: Sequence[SourceLine], indent: str = "    ") -> None:
@@ -188,12 +217,13 @@ def _homeless(page: Page, unit: UnitFusion) -> None:
     if not left:
         return
     idle = [node for node in left if node.kind.startswith("Nop")]
-    for title, nodes in (("No kernel: nothing to run", idle), ("Kernel unknown", [n for n in left if n not in idle])):
+    unknown = "Kernel unknown" if unit.kernels else "Kernels unknown, there is no generated code here"
+    for title, nodes in (("No kernel: nothing to run", idle), (unknown, [n for n in left if not n.kind.startswith("Nop")])):
         if not nodes:
             continue
         page.blank()
         what = f"{title} ({fmt.plural(len(nodes), 'node')})"
-        page.open(what, folded=title != "Kernel unknown")
+        page.open(what, folded=title != unknown)
         page.add("  ", (what, tokens.LABEL))
         for node in nodes:
             _node(page, unit, node, None)
@@ -204,7 +234,8 @@ def _homeless(page: Page, unit: UnitFusion) -> None:
         page.close()
 
 
-def _not_fused(page: Page, unit: UnitFusion) -> None:
+def _not_fused(page: Page, unit: UnitFusion, known: _Known) -> Generator[None, None, None]:
+    """The reasons, and what was timed."""
     for timed in unit.timed:
         word = "faster: fused" if timed.is_fused else "slower: not fused"
         page.row([("timed", tokens.LABEL), f"  {_few(timed.first)} with {_few(timed.second)}  {timed.factor}× {word}"])
@@ -216,11 +247,11 @@ def _not_fused(page: Page, unit: UnitFusion) -> None:
     rounds = f"  in {fmt.plural(unit.rounds, 'round')}" if unit.rounds else ""
     page.add("  ", (title, tokens.LABEL), (rounds, tokens.DIM))
     for reason in unit.reasons:
-        _reason(page, unit, reason)
+        yield from _reason(page, unit, reason, known)
     page.close()
 
 
-def _reason(page: Page, unit: UnitFusion, reason: Reason) -> None:
+def _reason(page: Page, unit: UnitFusion, reason: Reason, known: _Known) -> Generator[None, None, None]:
     page.open(reason.reason, folded=True)
     apart = [pair for pair in reason.pairs if not pair.is_fused_later]
     later = len(reason.pairs) - len(apart)
@@ -241,7 +272,9 @@ def _reason(page: Page, unit: UnitFusion, reason: Reason) -> None:
             more = f"{fmt.plural(len(found) - PAIRS, 'further pair')}"
             page.open(more, folded=True)
             page.add("      ", (more, tokens.LABEL))
-        _pair(page, unit, pairs)
+        _pair(page, unit, pairs, known)
+        if number % AT_ONCE == 0:
+            yield
     if len(found) > PAIRS:
         page.close()
     if len(found) > ALL_PAIRS:
@@ -249,22 +282,21 @@ def _reason(page: Page, unit: UnitFusion, reason: Reason) -> None:
     page.close()
 
 
-def _pair(page: Page, unit: UnitFusion, pairs: Sequence[NotFused]) -> None:
+def _pair(page: Page, unit: UnitFusion, pairs: Sequence[NotFused], known: _Known) -> None:
     """Two nodes that stayed apart, and of which of their operations that was said:
 
     op0 op1 (var_mean, rsqrt)  in cpp_fused_native_layer_norm_0:1
     op8 op9 (amax, exp)  in cpp_fused__softmax_add_2:5
     """
-    by_name = {node.name: node for node in unit.nodes}
     first = pairs[0]
-    own = [by_name.get(first.first_node), by_name.get(first.second_node)]
+    own = [known.nodes.get(first.first_node), known.nodes.get(first.second_node)]
     sides = ((first.first, own[0], first.first_origins, first.first_source), (first.second, own[1], first.second_origins,
              first.second_source))  # fmt: skip
     same = own[0] is not None and own[1] is not None and own[0].kernels == own[1].kernels and bool(own[0].kernel_from)
     for number, (name, node, said, source) in enumerate(sides):
         origins = node.origins if node is not None and node.origins else said
         name = name if node is None else _few(node.operations)
-        _side(page, unit, name, node, origins, source, "        with " if number else "      ")
+        _side(page, unit, name, node, origins, source, "        with " if number else "      ", known)
     if same:
         page.add("        ", ("one kernel runs both, one after the other", tokens.DIM))
     values = "; ".join(dict.fromkeys(pair.values for pair in pairs if pair.values))
@@ -277,7 +309,7 @@ def _pair(page: Page, unit: UnitFusion, pairs: Sequence[NotFused]) -> None:
 
 def _side(
     page: Page, unit: UnitFusion, name: str, node: SchedulerNode | None, origins: Sequence[Origin], source: Sequence[SourceLine],
-    lead: str,
+    lead: str, known: _Known,
 ) -> None:  # fmt: skip
     """`op8 op9 (amax, exp)  in cpp_fused__softmax_add_2:5  job/mlp.py:7`, in two lines where that is too long for one."""
     room = page.width - 2 * len(lead)
@@ -290,10 +322,9 @@ def _side(
             few += [", ", piece] if few else [piece]
     if few:
         first += [" (", *few, (" …)" if (len(few) + 1) // 2 < len(origins) else ")")]
-    calls = {kernel.key: kernel.line for kernel in unit.kernels}
     second: list[Piece] = []
     for key in node.kernels[:1] if node is not None and node.kernel_from else ():
-        where = at_line(unit.code_ref, calls[key]) if unit.code_ref and key in calls else ""
+        where = at_line(unit.code_ref, known.calls[key]) if unit.code_ref and key in known.calls else ""
         second += ["in ", (page.clip_middle(sanitize(key), room // 2), tokens.LINK if where else tokens.NAME, where), "  "]
     for line in (node.source if node is not None and node.source else source)[:2]:
         if _length(second) + len(piece_text(place := page.place(line.file, line.line))) <= room - 4:
@@ -303,14 +334,14 @@ def _side(
     else:
         page.add(lead, *first)
         if second:
-            page.add(" " * (len(lead) + 2), *second)
+            page.add(" " * 10, *second)
 
 
 def _length(pieces: Iterable[Piece]) -> int:
     return sum(len(piece_text(piece)) for piece in pieces)
 
 
-def _buffers(page: Page, unit: UnitFusion) -> None:
+def _buffers(page: Page, unit: UnitFusion, known: _Known) -> Generator[None, None, None]:
     """Each buffer: who writes it, who reads it, and in which kernels that is."""
     if not unit.buffers:
         return
@@ -318,25 +349,27 @@ def _buffers(page: Page, unit: UnitFusion) -> None:
     title = fmt.plural(len(unit.buffers), "buffer")
     page.open(title, folded=True)
     page.add("  ", (title, tokens.LABEL), ("  who writes and who reads them", tokens.DIM))
-    lines = {node.name: node.line for node in unit.nodes}
-    calls = {kernel.key: kernel.line for kernel in unit.kernels}
-    for buffer in unit.buffers[:BUFFERS]:
-        _buffer(page, unit, buffer, lines, calls)
+    for number, buffer in enumerate(unit.buffers[:BUFFERS]):
+        _buffer(page, unit, buffer, known)
+        if number % AT_ONCE == 0:
+            yield
     if len(unit.buffers) > BUFFERS:
         page.add("    ", (f"and {fmt.count(len(unit.buffers) - BUFFERS)} more, in the IR", tokens.DIM))
     page.close()
 
 
-def _buffer(page: Page, unit: UnitFusion, buffer: BufferUse, lines: dict[str, int], calls: dict[str, int]) -> None:
+def _buffer(page: Page, unit: UnitFusion, buffer: BufferUse, known: _Known) -> None:
     def node(name: str) -> Piece:
         text = page.clip_middle(sanitize(name), page.width // 3)
-        return (text, tokens.LINK, at_line(unit.post_ref, lines[name])) if lines.get(name) and unit.post_ref else text
+        own = known.nodes.get(name)
+        return (text, tokens.LINK, at_line(unit.post_ref, own.line)) if own is not None and own.line and unit.post_ref else text
 
     def kernels(keys: Sequence[str]) -> list[Piece]:
         found: list[Piece] = []
         for key in keys:
             text = page.clip_middle(sanitize(key), page.width // 2)
-            found.append((text, tokens.LINK, at_line(unit.code_ref, calls[key])) if calls.get(key) and unit.code_ref else text)
+            line = known.calls.get(key, 0)
+            found.append((text, tokens.LINK, at_line(unit.code_ref, line)) if line and unit.code_ref else text)
         return found
 
     layout = page.clip(sanitize(buffer.layout), page.width - len(buffer.name) - 8)

@@ -48,13 +48,13 @@ class Here:
 
 def files_of(run: Run) -> dict[str, Identity]:
     """The logs that are still what they were when they were read: those that end inside of a compile first, as stacks are
-    asked of some only; then by rank."""
+    asked of some only; then by rank. Copies that tltui has made are left out: nobody but itself writes them."""
     models = sorted(run.models, key=lambda model: min(map(_turn, model.processes), default=LAST))
     sources = {model.log.path: model.log.source for model in models}
     return {
         path: source.identity
         for path, source in sources.items()
-        if isinstance(source, FileBytes) and source.identity is not None and not source.gone
+        if isinstance(source, FileBytes) and source.identity is not None and not source.gone and source.path == path
     }
 
 

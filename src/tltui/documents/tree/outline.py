@@ -316,9 +316,10 @@ def _process_label(process: Process, ascii_: bool) -> Label:
 
 
 def _where(frame: Frame, ascii_: bool, name_of: NameOf) -> tuple[str, str]:
-    """Function name in short, and `file.py:12`."""
+    """Function name in short, `≈ f` where it is a guess, and `file.py:12`."""
     _, file, line = frame.code
-    return short(name_of(frame) or "", ascii_), f"{os.path.basename(file)}:{line}" if file else ""
+    mark = ("~ " if ascii_ else "≈ ") if frame.is_guessed else ""
+    return mark + short(name_of(frame) or "", ascii_), f"{os.path.basename(file)}:{line}" if file else ""
 
 
 def _frame_label(frame: Frame, ascii_: bool, name_of: NameOf) -> Label:

@@ -2,7 +2,8 @@ r"""The grammar of a line of TORCH_LOGS text.
 
 Source: `TorchLogsFormatter.format` in torch/_logging/_internal.py. Every line of a message repeats the prefix:
 `[rankN]:LEVEL MMDD HH:MM:SS.micros PID PATH:LINE] [ID] [__ARTIFACT] text`. `[rankN]:` is torch's own, written while
-`torch.distributed` is initialised; whatever stands before it is a launcher's. There is no year, and the time is local time.
+`torch.distributed` is initialised; whatever stands before it is a launcher's. There is no year, and the time is local time. Up to
+torch 2.4 PID is the number of the thread.
 
 A line may hold more than one part: a write above 4 KB into a pipe may be cut anywhere by that of another process, and a progress
 bar leaves a carriage return and no newline behind.
@@ -26,7 +27,7 @@ OUTER = (
 
 HEAD = re.compile(
     rb"(?P<launcher>" + OUTER + rb")(?:\[rank(?P<rank>\d{1,9})\]:)?"
-    rb"(?P<level>[VIWEC])(?P<day>\d{4}) (?P<time>\d\d:\d\d:\d\d\.\d{6,9}) (?P<pid>\d{1,10}) "
+    rb"(?P<level>[VIWEC])(?P<day>\d{4}) (?P<time>\d\d:\d\d:\d\d\.\d{6,9}) (?P<pid>\d{1,18}) "
     rb"(?P<path>(?:[A-Za-z]:)?[^\n:]{1,400}|(?:(?!\d\d:\d\d:\d\d\.)[^\n]){1,400}?):(?P<line>\d{1,9})\]"
     rb"(?: \[(?P<ids>(?:!\d{1,9}(?:/\d{1,9}/\d{1,9})?|\d{1,9}/\d{1,9})(?:_\d{1,9})?)\])?"
     rb"(?: \[__(?P<artifact>\w{1,80})\])?(?: |(?=\r*$))"
@@ -34,10 +35,10 @@ HEAD = re.compile(
 HEAD_SIZE = 1200
 """Bytes of a line that may belong to its prefix."""
 
-INNER = re.compile(rb"(?:\[rank\d{1,9}\]:)?[VIWEC](\d{4}) \d\d:\d\d:\d\d\.\d{6,9} (\d{1,10}) [^\s:\]]{1,400}:\d{1,9}\] ")
+INNER = re.compile(rb"(?:\[rank\d{1,9}\]:)?[VIWEC](\d{4}) \d\d:\d\d:\d\d\.\d{6,9} (\d{1,18}) [^\s:\]]{1,400}:\d{1,9}\] ")
 """A prefix that stands inside a line."""
 BEGUN = re.compile(
-    rb"(?:\[rank\d{1,9}\]:)?[VIWEC](?:\d{0,4}|\d{4} [\d:.]{0,15}|\d{4} [\d:.]{15} \d{1,10}(?: [^\s]{0,400})?)"
+    rb"(?:\[rank\d{1,9}\]:)?[VIWEC](?:\d{0,4}|\d{4} [\d:.]{0,15}|\d{4} [\d:.]{15} \d{1,18}(?: [^\s]{0,400})?)"
     rb"|\[r?a?n?k?\d{0,9}\]?"
 )
 """A prefix that was cut off (full match)."""

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from tltui.inputs.text import made
 from tltui.inputs.text.batch import IRREGULAR, TORN, UNCLEAN, Piece, TextBatch
+from tltui.inputs.text.between import TEXT
 from tltui.inputs.text.events import logger_of
 from tltui.inputs.text.grammar import HEAD_SIZE, clean, core_of, head_of, label_of, parts_of
 from tltui.inputs.text.made import STACK, SUPPRESSED, Said
-from tltui.inputs.text.scan import TEXT
 from tltui.text.lru import Lru
 from tltui.text.payload import ByteSource, Payload
 from tltui.trace.batch import DECLARED, Batch

@@ -28,6 +28,7 @@ _SHORT = re.compile(rb"^(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):torch\.[\w.]+:", r
 _OLD = re.compile(
     rb"^(?:\[rank\d+\]:)?\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] (?:\[[^\]\n]*\] )?torch\.[\w.]+: \[\w+\]", re.MULTILINE
 )
+_STREAM = re.compile(r"\.(?:log|err|out|stderr|stdout)(?:\.\d+)?$|^(?:stderr|stdout|nohup|slurm)", re.IGNORECASE)
 _OUTPUT = re.compile(r"\.(?:log|txt|err|out|stderr|stdout)(?:\.\d+)?$|^(?:stderr|stdout|nohup|slurm)|^[^.]+$", re.IGNORECASE)
 
 
@@ -48,7 +49,7 @@ NOT = Recognised(0.0)
 
 def may_become(path: str, size: int) -> bool:
     """Whether a file of this name and size that holds no message may get one yet: a job prints before it compiles."""
-    return size < NEAR and _OUTPUT.search(os.path.basename(path)) is not None
+    return size < NEAR and _STREAM.search(os.path.basename(path)) is not None
 
 
 def recognise(file: ByteSource, path: str, is_named: bool, changed: float) -> Recognised:
@@ -59,8 +60,8 @@ def recognise(file: ByteSource, path: str, is_named: bool, changed: float) -> Re
     limit = FAR if is_named else NEAR if _OUTPUT.search(os.path.basename(path)) else LINE
     found, at, before = NOT, 0, b""
     while at < limit and (more := file.read(at, min(BLOCK, limit - at))):
-        if b"\x00" * 16 in more and not at and more[:64].count(0) > 16:
-            return NOT
+        if not at and more.lstrip(b"\x00")[:64].count(0) > 16:
+            return NOT  # not text at all
         found = in_text(before + more, changed)
         if found.certainty or found.reason:
             return found

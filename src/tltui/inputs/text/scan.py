@@ -13,10 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tltui.inputs.text.batch import IRREGULAR, TORN, UNCLEAN, Piece, TextBatch
+from tltui.inputs.text.between import BLANK, Between, Key
 from tltui.inputs.text.events import FROM_CACHE, Fact, Logger, Row, logger_of
-from tltui.inputs.text.grammar import BEGUN, CR, IDS, OUTER, clean, core_of, head_of, label_of, next_part
+from tltui.inputs.text.grammar import BEGUN, CR, clean, core_of, head_of, label_of, next_part
 from tltui.text.payload import ByteSource
-from tltui.trace.batch import DECLARED, Context, Damage, Kind, Named, Started, Tail
+from tltui.trace.batch import DECLARED, Named, Started, Tail
 from tltui.trace.envelope import NOTABLE
 
 STEP = 1 << 20
@@ -32,26 +33,16 @@ MOST_OPEN = 1024
 MOST_LOGGERS = 4096
 GUESSED = 1 << 14
 """Bytes at the end of a record in which the last frame is looked for."""
-TEXT = Kind("text", "")
 TORN_BY = "torn by another process"
 NOBODY = "torn by another process: it is not known whose line this is"
 OTHERS = Logger("(other loggers)", [])
-RANKED = re.compile(OUTER + rb"\[rank(\d{1,9})\]: ")
 CANDIDATE = re.compile(rb"[VIWEC]\d{4} \d\d:")
 """Where a message may begin, wherever it stands in a line."""
-BLANK = b" \t\r\n\x00"
 IN_GRAPH = re.compile(rb"# File: ([^\n]+?):(\d{1,9}) in ([^\s,]+)")
 LATER = (Fact.GRAPH, Fact.BREAK, Fact.TREE, Fact.ALONE)
 """What is known when a message is whole, or where it stands."""
 IN_STACK = re.compile(rb'  File "([^"\n]+)", line (\d{1,9}), in (\S+)')
 
-Key = tuple[bytes, "bytes | None", bytes]
-"""Launcher's label, rank, pid: whose a line is."""
-
-
-Writer = tuple["bytes | None", bytes]
-"""Rank and pid."""
-NO_WRITER: Writer = (None, b"0")
 
 
 class _Open:
@@ -79,7 +70,7 @@ class _Held:
     """None where the cut is before it."""
 
 
-class TextScanner:
+class TextScanner(Between):
     """Reads one text log in steps, also one that is still being written.
 
     A message is taken line by line, so the last one of each process may grow later. What stands behind the last newline is the open
@@ -87,30 +78,19 @@ class TextScanner:
     """
 
     def __init__(self, source: ByteSource) -> None:
+        super().__init__()
         self._source = source
         self._at = 0  # up to here lines are taken
         self._data = b""  # what was read behind that
-        self._count = 0
-        self._kinds: dict[Kind, int] = {}
-        self._contexts: dict[Context, int] = {}
-        self._context_list: list[Context] = []
-        self._known: dict[tuple[bytes | None, bytes, bytes | None], int] = {}  # rank, pid, id → context
         self._loggers: dict[bytes, Logger] = {}
-        self._batch = TextBatch(0)
         self._open: dict[Key, _Open] = {}
         self._current: _Open | None = None  # whose the last line was
         self._prefix = b""  # its prefix, without the blank
         self._day = b""  # MMDD of that, and a blank
         self._held: _Held | None = None
-        self._run: tuple[int, int, Writer, int] = (-1, 0, NO_WRITER, 0)  # other text: record, where it goes on, whose, begin
-        self._last = NO_WRITER  # who wrote the last message
-        self._ranks: dict[bytes, Writer] = {}
-        self._launchers: dict[bytes, Writer] = {}
-        self._pids: set[bytes] = set()
         self._begun: set[Key] = set()  # those of which Dynamo says when it begins
         self._trees: dict[Key, tuple[int, int, int]] = {}  # context, record, size of the last guard tree
         self._joint: dict[Key, int] = {}  # context of the last joint graph
-        self._strings: dict[tuple[int, str], int] = {}
         self._clock = ""
 
     @property
@@ -424,109 +404,14 @@ class TextScanner:
             self._batch.named.append(Named(open_.record, name, file, int(line), is_guess=True))
 
     def _other(self, data: bytes, at: int, end: int, offset: int, newline: int, damage: str = "") -> None:
-        """Take a line, or a part of one, that no logger of torch wrote."""
         self._current = None
-        record, then, writer, begin = self._run
-        is_blank = not data[at:end].strip(BLANK)
-        if then == offset and is_blank and record >= 0:
-            own = writer
-        elif is_blank:
-            return
-        else:
-            own = self._owner(data, at, end)
-        flags = DECLARED | (UNCLEAN if data.find(b"\r", at, end) >= 0 or data.find(b"\x1b", at, end) >= 0 else 0)
-        if record >= 0 and then == offset and own == writer and not damage:
-            self._resize(record, end - at + offset - begin)
-            if flags & UNCLEAN:
-                self._flag(record, flags)
-        else:
-            record, begin = self._count, offset
-            self._append(offset, 0, end - at, TEXT, self._context(*own, None), flags)
-        if damage:
-            self._damage(offset, record, damage)
-            record = -1
-        self._run = (record, offset + end - at + newline, own, begin)
-
-    def _owner(self, data: bytes, at: int, end: int) -> Writer:
-        """Who wrote other text: its rank or its launcher's label may tell, else it counts as of the process that wrote last."""
-        if self._ranks and (match := RANKED.match(data, at, end)):
-            return self._ranks.get(match[1], self._last)
-        return next((writer for label, writer in self._launchers.items() if data.startswith(label, at)), self._last)
-
-    def _of(self, key: Key, head: re.Match[bytes]) -> None:
-        """Remember who wrote last."""
-        label, rank, pid = key
-        self._pids.add(pid)
-        self._last = (rank, pid)
-        if rank is not None:
-            self._ranks[rank] = self._last
-        if label and len(self._launchers) < MOST_OPEN:
-            self._launchers[label] = self._last
-
-    def _context(self, rank: bytes | None, pid: bytes, ids: bytes | None) -> int:
-        """The number of a context, by the texts of a prefix."""
-        known = (rank, pid, ids)
-        number = self._known.get(known)
-        if number is None:
-            autograd, frame, compile_, attempt = IDS.fullmatch(ids or b"").groups()  # type: ignore[union-attr]
-            context = Context(
-                int(pid), None if rank is None else int(rank), _number(autograd), _number(frame), _number(compile_),
-                None if ids is None else int(attempt or 0),
-            )  # fmt: skip
-            number = self._contexts.get(context)
-            if number is None:
-                number = self._contexts[context] = len(self._contexts)
-                self._context_list.append(context)
-                self._batch.contexts.append(context)
-            self._known[known] = number
-        return number
-
-    def _string(self, pid: int, text: str) -> int:
-        """The id of a string, as the string table of a process has it."""
-        found = self._strings.get((pid, text))
-        if found is None:
-            found = self._strings[pid, text] = len(self._strings)
-            self._batch.strings.append((pid, found, text))
-        return found
-
-    def _append(self, offset: int, head: int, size: int, kind: Kind, context: int, flags: int) -> int:
-        batch, columns = self._batch, self._batch.columns
-        number = self._kinds.get(kind)
-        if number is None:
-            number = self._kinds[kind] = len(self._kinds)
-            batch.kinds.append(kind)
-        columns.offset.append(offset)
-        columns.head.append(head)
-        columns.size.append(size)
-        columns.kind.append(number)
-        columns.context.append(context)
-        columns.flags.append(flags)
-        batch.members[context].append(self._count)
-        self._count += 1
-        return number
+        super()._other(data, at, end, offset, newline, damage)
 
     def _grow(self, open_: _Open, stop: int) -> None:
         """The last line of a record ends at `stop`."""
         open_.end = stop
         self._resize(open_.record, stop - open_.text_at)
         self._flag(open_.record, open_.flags)
-
-    def _resize(self, record: int, size: int) -> None:
-        batch = self._batch
-        if record >= batch.first:
-            batch.columns.size[record - batch.first] = size
-        else:
-            batch.resized[record] = size
-
-    def _flag(self, record: int, flags: int) -> None:
-        batch = self._batch
-        if record >= batch.first:
-            batch.columns.flags[record - batch.first] = flags
-        else:
-            batch.flags[record] = flags
-
-    def _damage(self, offset: int, record: int, reason: str) -> None:
-        self._batch.damage.append(Damage(offset, record, reason))
 
     def _finish(self) -> None:
         """The log ends here."""
@@ -536,6 +421,3 @@ class TextScanner:
         self._open.clear()
         self._batch.finished = True
 
-
-def _number(text: bytes | None) -> int | None:
-    return None if text is None else int(text)

@@ -8,6 +8,7 @@ behind its twin.
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -93,45 +94,58 @@ def records_of(process: Process) -> Sequence[int]:
     return sorted(chain.from_iterable(compile_.records for compile_ in process.compiles.values()))
 
 
-def _key(log: Log, record: int, homes: dict[CompileId, Home]) -> Key:
-    context = log.context(record)
-    own = CompileId(context.autograd, context.frame, context.compile, name=context.name)
-    home = homes.get(own)
-    if home is not None:
-        return home.compile.of(0), home.attempt, log.kind(record)._replace(encoding="")
-    return own, context.attempt or 0, log.kind(record)._replace(encoding="")
+class _Keys:
+    """What the records of one member share with their twins, found once for each context and kind."""
+
+    def __init__(self, log: Log, homes: dict[CompileId, Home]) -> None:
+        self._log = log
+        self.homes = [homes.get(_id_of(context)) for context in log.contexts]
+        """Context → the home of the unit that it is."""
+        self._known: dict[tuple[int, int], Key] = {}
+
+    def of(self, record: int) -> Key:
+        columns = self._log.columns
+        pair = (columns.context[record], columns.kind[record])
+        found = self._known.get(pair)
+        if found is None:
+            context, kind, home = self._log.contexts[pair[0]], self._log.kinds[pair[1]]._replace(encoding=""), self.homes[pair[0]]
+            own = (_id_of(context), context.attempt or 0) if home is None else (home.compile.of(0), home.attempt)
+            found = self._known[pair] = (*own, kind)
+        return found
+
+    def home(self, record: int) -> Home | None:
+        """The compile of the unit that a record is of."""
+        return self.homes[self._log.columns.context[record]]
 
 
-def _nth(code: Place, merged: Merged, known: dict[Key, list[Place]], homes: dict[CompileId, Home]) -> int:
-    """Which of the lowerings of its compile a unit is, from 0: that of this generated code."""
-    member, record = code
-    codes = known[_key(merged.members[member].log, record, homes)]
-    return codes.index(code) if code in codes else len(codes)
+def _id_of(context: Context) -> CompileId:
+    return CompileId(context.autograd, context.frame, context.compile, name=context.name)
 
 
 START: Place = (-1, -1)
 """Before the first record of the base."""
+Stretch = tuple[int, Sequence[int]]
+"""The number of a member, and records of its log that follow each other."""
 
 
-def _order(merged: Merged, homes: dict[CompileId, Home]) -> list[Place]:
+def _order(merged: Merged, homes: dict[CompileId, Home]) -> list[Stretch]:
     """All that is kept, in order."""
-    base = merged.members[0]
-    known: dict[Key, list[Place]] = defaultdict(list)
-    for record in records_of(base):
-        known[_key(base.log, record, homes)].append((0, record))
+    keys = [_Keys(process.log, homes) for process in merged.members]
+    known = _twins_of_base(merged, keys)
     behind: dict[Place, list[Place]] = defaultdict(list)
     kept: dict[Place, Place] = {}
     for number, process in enumerate(merged.members[1:], 1):
-        log, seen, anchor = process.log, Counter[Key](), START
+        seen, anchor = Counter[Key](), START
         new: list[tuple[Key, Place]] = []
         for record in records_of(process):
-            key, place = _key(log, record, homes), (number, record)
+            key, place = keys[number].of(record), (number, record)
             twins, nth = known[key], seen[key]
             seen[key] += 1
-            home = homes.get(_unit(log, record))
+            home = keys[number].home(record)
             if home is not None:
                 anchor = kept.get(home.code, home.code)
-                nth = _nth(anchor, merged, known, homes)
+                codes = known[keys[anchor[0]].of(anchor[1])]
+                nth = codes.index(anchor) if anchor in codes else len(codes)  # which of the lowerings of its compile it is
             if nth < len(twins):
                 merged.twins.append(Twins(twins[nth], place))
                 kept[place] = twins[nth]
@@ -141,72 +155,114 @@ def _order(merged: Merged, homes: dict[CompileId, Home]) -> list[Place]:
                 new.append((key, place))
         for key, place in new:
             known[key].append(place)
-    order: list[Place] = []
-    left = [*((0, record) for record in reversed(records_of(base))), START]
-    while left:
-        place = left.pop()
-        if place is not START:
-            order.append(place)
-        left += reversed(behind.get(place, ()))
+    return _laid_out(records_of(merged.members[0]), behind)
+
+
+def _twins_of_base(merged: Merged, keys: list[_Keys]) -> dict[Key, list[Place]]:
+    """The records of the base that others may tell again. Most of a trace are events that no other input has."""
+    base = merged.members[0]
+    kinds = {kind._replace(encoding="") for process in merged.members[1:] for kind in process.log.kinds}
+    wanted = {number for number, kind in enumerate(base.log.kinds) if kind._replace(encoding="") in kinds}
+    column = base.log.columns.kind
+    known: dict[Key, list[Place]] = defaultdict(list)
+    for record in records_of(base):
+        if column[record] in wanted:
+            known[keys[0].of(record)].append((0, record))
+    return known
+
+
+def _laid_out(base: Sequence[int], behind: dict[Place, list[Place]]) -> list[Stretch]:
+    """The records of the base with what stands behind each, and behind that."""
+    order: list[Stretch] = []
+
+    def add(anchor: Place) -> None:
+        left = list(reversed(behind[anchor]))
+        while left:
+            place = left.pop()
+            order.append((place[0], (place[1],)))
+            left += reversed(behind.get(place, ()))
+
+    if START in behind:
+        add(START)
+    begin = 0
+    for record in sorted(record for member, record in behind if member == 0):
+        end = bisect_right(base, record)
+        order.append((0, base[begin:end]))
+        add((0, record))
+        begin = end
+    order.append((0, base[begin:]))
     return order
 
 
-def _unit(log: Log, record: int) -> CompileId:
-    context = log.context(record)
-    return CompileId(context.autograd, context.frame, context.compile, name=context.name)
-
-
-class _Numbers:
-    """Kinds or contexts of the joined log, numbered as they come."""
-
-    def __init__(self) -> None:
-        self.all: dict[Kind | Context, int] = {}
-        self._known: dict[tuple[int, int], int] = {}
-
-    def of(self, member: int, number: int, values: Sequence[Kind] | Sequence[Context]) -> int:
-        """The number of the value that has `number` in a member, whose values these are."""
-        found = self._known.get((member, number))
-        if found is None:
-            found = self._known[member, number] = self.all.setdefault(values[number], len(self.all))
-        return found
-
-
 def _batch(
-    merged: Merged, order: list[Place], homes: dict[CompileId, Home], who: Context
+    merged: Merged, order: list[Stretch], homes: dict[CompileId, Home], who: Context
 ) -> tuple[Batch, list[array[int]]]:
     """The batch, and for each member: record → record of the joined log."""
     logs = [process.log for process in merged.members]
     places = [array("I", [NOWHERE]) * len(log) for log in logs]
-    is_stored = not logs[0].is_made
+    numbers = [_Numbers(log, homes, who) for log in logs]
     batch = Batch(0)
     columns = batch.columns
-    kinds, contexts = _Numbers(), _Numbers()
-    homely = [[_at_home(context, homes, who) for context in log.contexts] for log in logs]
-    for new, (member, record) in enumerate(order):
-        log, own = logs[member], logs[member].columns
-        stored = member == 0 and is_stored
-        columns.offset.append(own.offset[record] if stored else record)
-        columns.source.append(0 if stored else member + 1)
-        columns.head.append(own.head[record])
-        columns.size.append(own.size[record])
-        columns.flags.append(own.flags[record])
-        columns.kind.append(kinds.of(member, own.kind[record], log.kinds))
-        context = contexts.of(member, own.context[record], homely[member])
-        columns.context.append(context)
-        batch.members[context].append(new)
-        places[member][record] = new
+    kinds: dict[Kind, int] = {}
+    contexts: dict[Context, int] = {}
+    for member, records in order:
+        own, stored = logs[member].columns, member == 0 and not logs[0].is_made
+        new = len(columns)
+        columns.offset.extend(_taken(own.offset, records) if stored else records)
+        columns.source.extend([0 if stored else member + 1] * len(records))
+        columns.head.extend(_taken(own.head, records))
+        columns.size.extend(_taken(own.size, records))
+        columns.flags.extend(_taken(own.flags, records))
+        columns.kind.extend(numbers[member].kinds(_taken(own.kind, records), kinds))
+        for context in numbers[member].contexts(_taken(own.context, records), contexts):
+            columns.context.append(context)
+            batch.members[context].append(new)
+            new += 1
+        where = places[member]
+        for number, record in enumerate(records, new - len(records)):
+            where[record] = number
     for twins in merged.twins:
         places[twins.left[0]][twins.left[1]] = places[twins.kept[0]][twins.kept[1]]
-    batch.kinds = [kind for kind in kinds.all if isinstance(kind, Kind)]
-    batch.contexts = [context for context in contexts.all if isinstance(context, Context)]
+    batch.kinds, batch.contexts = list(kinds), list(contexts)
     _facts(merged, batch, places)
     _ends(merged, batch)
     return batch, places
 
 
+def _taken(column: array[int], records: Sequence[int]) -> Sequence[int]:
+    """The values of some records."""
+    if isinstance(records, range):
+        return column[records.start : records.stop]
+    return [column[record] for record in records]
+
+
+class _Numbers:
+    """The numbers that kinds and contexts of one member have in the joined log: they are given as they come."""
+
+    def __init__(self, log: Log, homes: dict[CompileId, Home], who: Context) -> None:
+        self._log, self._homes, self._who = log, homes, who
+        self._kinds: dict[int, int] = {}
+        self._contexts: dict[int, int] = {}
+
+    def kinds(self, own: Sequence[int], known: dict[Kind, int]) -> list[int]:
+        """Kinds of records as the joined log numbers them."""
+        for number in dict.fromkeys(own):
+            if number not in self._kinds:
+                self._kinds[number] = known.setdefault(self._log.kinds[number], len(known))
+        return [self._kinds[number] for number in own]
+
+    def contexts(self, own: Sequence[int], known: dict[Context, int]) -> list[int]:
+        """Contexts of records as the joined log numbers them."""
+        for number in dict.fromkeys(own):
+            if number not in self._contexts:
+                context = _at_home(self._log.contexts[number], self._homes, self._who)
+                self._contexts[number] = known.setdefault(context, len(known))
+        return [self._contexts[number] for number in own]
+
+
 def _at_home(context: Context, homes: dict[CompileId, Home], who: Context) -> Context:
     """Whose a record is in the joined log: the process of the base, and of a unit the compile that it belongs to."""
-    home = homes.get(CompileId(context.autograd, context.frame, context.compile, name=context.name))
+    home = homes.get(_id_of(context))
     context = context._replace(pid=who.pid, rank=who.rank)
     if home is None:
         return context

@@ -1,0 +1,219 @@
+"""The private cache: a directory of this process, in which every file has a number for its name.
+
+It is gone when the program ends. What one that was killed has left is taken away by the next one that unpacks something. Each holds
+a lock on its own directory (`flock`) for as long as it lives, so what a running one uses is never touched.
+"""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import fcntl
+import os
+import shutil
+import threading
+from collections.abc import Hashable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_cache_path
+
+from tltui.inputs.archives.decompress import CannotUnpack
+from tltui.inputs.archives.settings import RESERVE, SETTINGS, Limits, Progress, size_of
+
+DIRECTORY, FILE = 0o700, 0o600
+LOCK = "lock"
+GATE = ".gate"
+"""Locked while a directory is made or taken away: one that has no lock yet is not one that is left over."""
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+class Full(Exception):
+    """No more may be written. Its text says which limit it is."""
+
+
+class Cache:
+    """Files that are unpacked. Made when the first one is."""
+
+    def __init__(self, top: Path, limits: Limits, progress: Progress = lambda *_: None) -> None:
+        self.top = top
+        self.limits = limits
+        self.written = 0
+        """Bytes in it."""
+        self.known: dict[Hashable, Any] = {}
+        """What was unpacked, by what it was unpacked from."""
+        self.progress = progress
+        self._directory: Path | None = None
+        self._lock = -1
+        self._count = 0
+        self._owner = os.getpid()
+        self._guard = threading.Lock()
+
+    @property
+    def directory(self) -> Path:
+        """That of this process. Raises `CannotUnpack`."""
+        with self._guard:
+            if self._directory is None:
+                try:
+                    self._directory = self._made()
+                except OSError as error:
+                    reason = error.strerror or str(error)
+                    raise CannotUnpack(f"cannot unpack to {self.top}: {reason}; set XDG_CACHE_HOME") from None
+            return self._directory
+
+    def _made(self) -> Path:
+        self.top.mkdir(mode=DIRECTORY, parents=True, exist_ok=True)
+        self.top.chmod(DIRECTORY)
+        gate = os.open(self.top / GATE, os.O_RDWR | os.O_CREAT | _NO_FOLLOW, FILE)
+        try:
+            fcntl.flock(gate, fcntl.LOCK_EX)
+            self._remove_remains()
+            own = self.top / f"{os.getpid()}-{os.urandom(6).hex()}"
+            own.mkdir(mode=DIRECTORY)
+            self._lock = os.open(own / LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_FOLLOW, FILE)
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+        finally:
+            os.close(gate)
+        return own
+
+    def _remove_remains(self) -> None:
+        """Take away what no running process holds."""
+        with os.scandir(self.top) as entries:
+            others = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+        for path in others:
+            try:
+                lock = os.open(os.path.join(path, LOCK), os.O_RDWR | _NO_FOLLOW)
+            except FileNotFoundError:
+                shutil.rmtree(path, ignore_errors=True)
+                continue
+            except OSError:
+                continue
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:  # it is in use, or nobody can tell
+                continue
+            else:
+                shutil.rmtree(path, ignore_errors=True)
+            finally:
+                os.close(lock)
+
+    def new_file(self) -> Path:
+        """A name for a file."""
+        return self.directory / f"{self.number():06}"
+
+    def new_directory(self) -> Path:
+        """A directory of its own. Raises `CannotUnpack`."""
+        path = self.directory / f"{self.number():06}"
+        path.mkdir(mode=DIRECTORY)
+        return path
+
+    def make_directories(self, path: Path) -> None:
+        """`path`, in this directory, and what lies between. Raises OSError and `CannotUnpack`."""
+        missing = [path, *path.parents]
+        for own in reversed(missing[: missing.index(self.directory)]):
+            own.mkdir(mode=DIRECTORY, exist_ok=True)
+
+    def number(self) -> int:
+        """A number that no other file has."""
+        with self._guard:
+            self._count += 1
+            return self._count
+
+    def has_room(self, size: int) -> None:
+        """So many bytes are about to be written. Raises `Full` where the file system has no room for them."""
+        free = shutil.disk_usage(self.directory).free
+        if free < size + RESERVE:
+            raise Full(f"only {size_of(max(free, 0))} are free in {self.top}; set XDG_CACHE_HOME")
+
+    def remove(self) -> None:
+        """Take all of it away. It is empty then, and can be used again."""
+        if self._owner != os.getpid():  # a child that was forked: not its own
+            return
+        with self._guard:
+            directory, self._directory, self.written = self._directory, None, 0
+            self.known.clear()
+        if directory is not None:
+            shutil.rmtree(directory, ignore_errors=True)
+            os.close(self._lock)
+
+
+class Member:
+    """One file of the cache while it is written. `end` is to be called in any case."""
+
+    def __init__(self, cache: Cache, path: Path) -> None:
+        self.path = path
+        self.size = 0
+        self._cache = cache
+        self._checked = 0  # bytes for which there is room
+        try:
+            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW, FILE)
+        except OSError as error:
+            raise _cannot(cache, error) from None
+
+    def write(self, data: bytes) -> None:
+        """Append. Raises `Full` where a limit is reached: what fits is written."""
+        limits = self._cache.limits
+        whole, data = data, data[: max(min(limits.member - self.size, limits.total - self._cache.written), 0)]
+        if self.size + len(data) > self._checked:
+            self._cache.has_room(max(len(data), CHECKED))
+            self._checked = self.size + max(len(data), CHECKED)
+        view = memoryview(data)
+        while view:
+            try:
+                written = os.write(self._fd, view)
+            except OSError as error:
+                if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                    raise Full(f"{error.strerror} in {self._cache.top}; set XDG_CACHE_HOME") from None
+                raise _cannot(self._cache, error) from None
+            self.size += written
+            self._cache.written += written
+            view = view[written:]
+        if len(whole) > len(data):
+            of_one = self.size >= limits.member
+            raise Full(f"{size_of(limits.member)} of one file" if of_one else f"{size_of(limits.total)} of unpacked files in all")
+
+    def cut(self, size: int) -> None:
+        """Keep the first `size` bytes."""
+        os.ftruncate(self._fd, size)
+        self._cache.written -= self.size - size
+        self.size = size
+
+    def end(self, changed: float | None = None) -> None:
+        """Nothing more comes. `changed`: seconds since the epoch, when the member was last written to."""
+        os.close(self._fd)
+        if changed is not None:
+            with suppress(OSError, OverflowError, ValueError):  # the archive may say anything
+                os.utime(self.path, (changed, changed))
+
+    def drop(self) -> None:
+        """It is not wanted after all."""
+        self._cache.written -= self.size
+        self.path.unlink(missing_ok=True)
+
+
+CHECKED = 16 << 20
+"""Bytes between two looks at how much room is left."""
+
+
+def _cannot(cache: Cache, error: OSError) -> CannotUnpack:
+    return CannotUnpack(f"cannot unpack to {cache.top}: {error.strerror or error}; set XDG_CACHE_HOME")
+
+
+_own: list[Cache] = []
+_making = threading.Lock()
+
+
+def own_cache() -> Cache:
+    """The cache of this process."""
+    with _making:
+        if not _own:
+            _own.append(Cache(user_cache_path("tltui") / "unpacked", SETTINGS.limits(), SETTINGS.tell))
+            atexit.register(_own[0].remove)
+        return _own[0]
+
+
+def remove_own() -> None:
+    """Take the cache of this process away, if it has one."""
+    for cache in _own:
+        cache.remove()

@@ -1,0 +1,232 @@
+"""Compressed streams, read a piece at a time: no piece is larger than was asked for, however much a few bytes unpack to.
+
+A stream that is broken or cut off gives what came out of it, and says in `fault` what is wrong.
+"""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import shutil
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from typing import IO, Any, Protocol
+
+from tltui.inputs.archives.magic import BZIP2, GZIP, XZ, ZSTD
+
+PIECE = 1 << 16
+"""Bytes that are read or unpacked at once."""
+A_LITTLE = 1024
+MEMORY = 256 << 20
+"""Bytes that a decompressor may take: `xz -9` wants 65 MiB, and who made the file says how much."""
+RAW = -15
+"""For `Deflated`: without the header and the checksum of gzip."""
+ZSTD_MEMORY = 128
+"""MiB: what `zstd` takes without being told otherwise."""
+NO_ZSTD = "zstd-compressed: unpack it with unzstd first"
+CUT_OFF = "the compressed data ends before its end: it was cut off"
+BROKEN = "the compressed data is broken"
+MORE_BEHIND = "something else stands behind the compressed data"
+
+
+class CannotUnpack(Exception):
+    """Why a file cannot be unpacked here at all."""
+
+
+class Stream(Protocol):
+    """Bytes that are read from front to end."""
+
+    fault: str
+    """Why they are not all that there was; '' while nothing is wrong. Known when the end is reached."""
+
+    def read(self, size: int) -> bytes:
+        """At most `size` bytes, fewer at any place, none at the end. Raises OSError where the file cannot be read."""
+
+    def close(self) -> None:
+        """Let go of what it holds."""
+
+
+class Plain:
+    """A file as it is."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.fault = ""
+
+    def read(self, size: int) -> bytes:
+        return self._file.read(size)
+
+    def close(self) -> None:
+        return
+
+
+class Deflated:
+    """zlib's decompressor, called as those of bz2 and lzma are.
+
+    zlib finds a wrong checksum when all is unpacked, and its error takes the last piece along. So that piece is unpacked once more,
+    a little at a time, from a copy.
+    """
+
+    def __init__(self, bits: int = 31) -> None:
+        self._inner = zlib.decompressobj(wbits=bits)
+        self._rest = b""
+        self._has_more = False  # it stopped because enough was unpacked: more may come without another byte
+        self.error: Exception | None = None
+
+    @property
+    def eof(self) -> bool:
+        return self._inner.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inner.unused_data
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._rest and not self._has_more
+
+    def decompress(self, data: bytes, size: int) -> bytes:
+        before, data = self._inner.copy(), self._rest + data
+        try:
+            found = self._inner.decompress(data, size)
+        except zlib.error as error:
+            self.error = error
+            return self._what_came_out(before, data)
+        self._rest, self._has_more = self._inner.unconsumed_tail, len(found) == size
+        return found
+
+    @staticmethod
+    def _what_came_out(inner: Any, data: bytes) -> bytes:
+        found: list[bytes] = []
+        before = inner.copy()
+        try:
+            while piece := inner.decompress(data, A_LITTLE):
+                found.append(piece)
+                data, before = inner.unconsumed_tail, inner.copy()
+        except zlib.error:
+            with suppress(zlib.error):  # the byte that is wrong
+                for place in range(len(data)):
+                    found.append(before.decompress(data[place : place + 1], PIECE))
+        return b"".join(found)
+
+
+class Unpacked:
+    """The bytes of a compressed file. Several streams one behind the other are one, as `gunzip`, `unxz` and `bunzip2` have it."""
+
+    def __init__(self, file: Stream, make: Callable[[], Any]) -> None:
+        self._file = file
+        self._make = make
+        self._inner = make()
+        self._data = b""
+        self._began = False  # something of the stream that is being unpacked was seen
+        self._first = True
+        self._ended = False
+        self.fault = ""
+
+    def read(self, size: int) -> bytes:
+        while not self._ended:
+            if self._inner.eof:
+                self._next_stream()
+                continue
+            if not self._data and self._inner.needs_input:
+                self._data = self._file.read(PIECE)
+                if not self._data:
+                    self._end(CUT_OFF if self._began or self._first else "")
+                    return b""
+            try:
+                found = self._step(size)
+            except (lzma.LZMAError, OSError, EOFError, ValueError, zlib.error) as error:
+                self._end(_why(error, self._first))
+                return b""
+            if found:
+                return found
+        return b""
+
+    def _step(self, size: int) -> bytes:
+        data, self._data = self._data, b""
+        self._began = True
+        found: bytes = self._inner.decompress(data, size)
+        if (error := getattr(self._inner, "error", None)) is not None:
+            self._end(_why(error, self._first))
+        return found
+
+    def _next_stream(self) -> None:
+        """What stands behind the end of a stream: another one, NULs to fill a block, or something else."""
+        rest = self._inner.unused_data + self._data
+        self._data = b""
+        while not (rest := rest.lstrip(b"\x00")):
+            rest = self._file.read(PIECE)
+            if not rest:
+                self._end("")
+                return
+        self._first, self._began, self._data = False, False, rest
+        self._inner = self._make()
+
+    def _end(self, fault: str) -> None:
+        self._ended, self.fault = True, fault or self._file.fault
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _why(error: Exception, is_first: bool) -> str:
+    if not is_first:
+        return MORE_BEHIND
+    return f"{BROKEN}: {str(error).rpartition(': ')[2]}"
+
+
+class _Program:
+    """The `zstd` program, where Python has no zstd."""
+
+    def __init__(self, program: str, path: str) -> None:
+        command = [program, "-dcq", f"--memory={ZSTD_MEMORY}MB", "--", path]
+        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.fault = ""
+
+    def read(self, size: int) -> bytes:
+        assert self._process.stdout is not None and self._process.stderr is not None
+        found = self._process.stdout.read(size)
+        if not found and not self.fault:
+            said = self._process.stderr.read(4096).decode("utf-8", "replace").strip()
+            if self._process.wait() != 0:
+                self.fault = f"{BROKEN}: {said.rpartition(': ')[2] or 'zstd failed'}"
+        return found
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+def unpacked(packing: str, file: Stream, path: str) -> Stream:
+    """The stream that `file` unpacks to; `path` is where the same bytes lie, '' for nowhere. Raises `CannotUnpack`."""
+    if packing == GZIP:
+        return Unpacked(file, Deflated)
+    if packing == XZ:
+        return Unpacked(file, lambda: lzma.LZMADecompressor(memlimit=MEMORY))
+    if packing == BZIP2:
+        return Unpacked(file, bz2.BZ2Decompressor)
+    assert packing == ZSTD
+    if (make := zstd_decompressor()) is not None:
+        return Unpacked(file, make)
+    program = shutil.which("zstd")
+    if program is None or not path:
+        raise CannotUnpack(NO_ZSTD)
+    return _Program(program, path)
+
+
+def zstd_decompressor() -> Callable[[], Any] | None:
+    """What makes a decompressor: of Python 3.14, or of the package `backports.zstd`; None without either."""
+    try:
+        if sys.version_info >= (3, 14):
+            from compression import zstd
+        else:
+            from backports import zstd
+    except ImportError:
+        return None
+    return zstd.ZstdDecompressor  # type: ignore[no-any-return]

@@ -1,0 +1,411 @@
+"""A packed file → the files of the cache that hold what is ours in it.
+
+An archive is gone through once: every member is looked at, and what content says is a log is written. Where the names say that
+members make up a directory (`trees.py`) it is gone through a second time for these. What is an archive itself is written, gone
+through in the same way, and taken away; once, not again in that.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from tltui.inputs.archives.cache import Cache, Full, Member
+from tltui.inputs.archives.decompress import PIECE, CannotUnpack, Plain, Stream, unpacked
+from tltui.inputs.archives.magic import BLOCK, COMPRESSED, COMPRESSED_NAME, TAR, ZIP, packing_of
+from tltui.inputs.archives.members import Entry, Members, members_of_tar, members_of_zip
+from tltui.inputs.archives.trees import Parts, Tree, safe_parts, tree_of, trees_in
+from tltui.text.sanitize import sanitize
+
+HEAD = 1 << 20
+"""Bytes of a member that are looked at to find out what it is."""
+FAR = 16 << 20
+"""The same of a compressed text that is no archive."""
+DEPTH = 2
+"""An archive, and one in it."""
+TOO_DEEP = "an archive in an archive in an archive: unpack it first"
+CUT = "cut at the limit: "
+_TRACE = re.compile(rb"^V\d{4} [^\n]*\] ?\{", re.MULTILINE)
+
+Judge = Callable[[bytes, str, bool], str]
+"""The beginning of a file, its name, and whether somebody asked for this very file → why it is no log, '' for one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A file of the cache."""
+
+    path: str
+    label: str
+    """What it is called: `job.tar.gz!job/x.log`, sanitised."""
+    parts: Parts
+    """Its name in the archive, and those of the directories above it."""
+    fault: str = ""
+    """Why it is not all that there was."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedTree:
+    """A directory of the cache."""
+
+    path: str
+    label: str
+    parts: Parts
+    """Its name in the archive."""
+
+
+@dataclass(slots=True)
+class Contents:
+    """What is ours in a packed file."""
+
+    copies: list[Copy] = field(default_factory=list)
+    trees: list[CopiedTree] = field(default_factory=list)
+    refused: list[tuple[str, str]] = field(default_factory=list)
+    """Label and reason of what was left out and could have been meant."""
+    others: int = 0
+    """Further members, that are something else."""
+    reason: str = ""
+    """Why nothing of it was taken: of a compressed file what it is instead."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing of it can be opened."""
+        return not self.copies and not self.trees
+
+    def take(self, other: Contents) -> None:
+        """What is in an archive in this one."""
+        self.copies += other.copies
+        self.trees += other.trees
+        self.refused += other.refused
+        self.others += other.others
+
+
+def unpack(path: str, label: str, cache: Cache, judge: Judge) -> Contents:
+    """Everything of ours in a packed file. Raises OSError where it cannot be read, and `CannotUnpack`.
+
+    What was written when it fails is taken away.
+    """
+    work = _Unpacking(cache, judge, label, os.stat(path).st_mtime)
+    try:
+        return work.file(path, sanitize(label), Path(label).name, 1)
+    except BaseException:
+        work.drop()
+        raise
+
+
+class _Head:
+    """A stream of which the beginning was looked at."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self.head = b""
+        self._given = 0
+        self.look_on(HEAD)
+
+    def look_on(self, until: int) -> None:
+        """Have the first `until` bytes in `head`."""
+        parts, size = [self.head], len(self.head)
+        while size < until and (part := self._stream.read(until - size)):
+            parts.append(part)
+            size += len(part)
+        self.head = b"".join(parts)
+
+    @property
+    def fault(self) -> str:
+        return self._stream.fault
+
+    def read(self, size: int) -> bytes:
+        if self._given < len(self.head):
+            part = self.head[self._given : self._given + size]
+            self._given += len(part)
+            return part
+        return self._stream.read(size)
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+class _Counted:
+    """The packed file, and how far it was read."""
+
+    def __init__(self, file: IO[bytes], size: int, tell: Callable[[int, int], object]) -> None:
+        self._file = file
+        self._size = size
+        self._tell = tell
+        self._read = 0
+        self.fault = ""
+
+    def read(self, size: int) -> bytes:
+        data = self._file.read(size)
+        self._read += len(data)
+        self._tell(self._read, self._size)
+        return data
+
+    def close(self) -> None:
+        return
+
+
+class _Unpacking:
+    """One packed file on its way into the cache."""
+
+    def __init__(self, cache: Cache, judge: Judge, name: str, changed: float) -> None:
+        self._cache = cache
+        self._judge = judge
+        self._name = name
+        self._changed = changed
+        self._seen = (0, 0)
+        self._written: list[Member] = []
+
+    def drop(self) -> None:
+        """Take away what was written."""
+        for member in self._written:
+            member.drop()
+
+    def _read_so_far(self, read: int, size: int) -> None:
+        self._seen = (read, size)
+        self._tell()
+
+    def _tell(self) -> None:
+        self._cache.progress(self._name, *self._seen, self._cache.written)
+
+    # a packed file
+
+    def file(self, path: str, label: str, name: str, depth: int) -> Contents:
+        """One that lies in a file; `depth` archives deep."""
+        with open(path, "rb") as file:
+            packing = packing_of(file.read(BLOCK), name)
+            file.seek(0)
+            if packing in COMPRESSED:
+                stream = unpacked(packing, self._counted(file, depth), path)
+                try:
+                    begun = _Head(stream)
+                    if (inside := packing_of(begun.head, name)) != TAR:
+                        return self._nested(begun, label, name, depth) if inside else self._alone(begun, label, name)
+                finally:
+                    stream.close()
+        return self._archive(path, label, name, depth)
+
+    def _counted(self, file: IO[bytes], depth: int) -> Stream:
+        return _Counted(file, os.fstat(file.fileno()).st_size, self._read_so_far) if depth == 1 else Plain(file)
+
+    def _alone(self, stream: _Head, label: str, name: str) -> Contents:
+        """A compressed file that is no archive."""
+        plain = COMPRESSED_NAME.sub("", name)
+        contents = Contents(reason=self._judge(stream.head, plain, True))
+        if contents.reason and len(stream.head) >= HEAD and b"\x00" not in stream.head:  # a job may print much before it compiles
+            stream.look_on(FAR)
+            contents.reason = self._judge(stream.head, plain, True)
+        if contents.reason:
+            contents.reason = stream.fault if stream.fault and not stream.head else contents.reason
+        else:
+            self._keep(self._copy(stream, label, (name,), None), contents.copies, contents)
+        return contents
+
+    def _nested(self, stream: _Head, label: str, name: str, depth: int) -> Contents:
+        """An archive in an archive."""
+        if depth >= DEPTH:
+            return Contents(refused=[(label, TOO_DEEP)])
+        copy = self._new(self._cache.new_file())
+        fault = ""
+        try:
+            try:
+                while data := stream.read(PIECE):
+                    copy.write(data)
+            except Full as full:
+                fault = f"{CUT}{full}"
+            finally:
+                copy.end()
+            found = self.file(str(copy.path), label, name, depth + 1)
+        except CannotUnpack as cannot:
+            return Contents(refused=[(label, str(cannot))])
+        finally:
+            copy.drop()
+            self._written.remove(copy)
+        if found.reason:
+            found.others += 1
+        if fault or stream.fault:
+            found.refused.append((label, fault or stream.fault))
+        return found
+
+    # an archive
+
+    @contextmanager
+    def _members(self, path: str, name: str, depth: int) -> Iterator[Members]:
+        """What is in an archive, from its beginning."""
+        with open(path, "rb") as file:
+            packing = packing_of(file.read(BLOCK), name)
+            file.seek(0)
+            if packing == ZIP:
+                yield members_of_zip(file, self._cache.limits)
+                return
+            stream = self._counted(file, depth)
+            if packing in COMPRESSED:
+                stream = unpacked(packing, stream, path)
+            try:
+                yield members_of_tar(stream, self._cache.limits)
+            finally:
+                stream.close()
+
+    def _archive(self, path: str, label: str, name: str, depth: int) -> Contents:
+        contents = Contents()
+        names: list[Parts] = []
+        taken: dict[Parts, list[Copy]] = {}
+        with self._members(path, name, depth) as members:
+            for entry in members:
+                own = f"{label}!{sanitize(entry.name)}"
+                if entry.refused:
+                    contents.refused.append((own, entry.refused))
+                else:
+                    names.append(entry.parts)
+                    self._member(entry, own, depth, contents, taken)
+                    self._tell()
+        contents.refused += [(label, fault) for fault in members.faults]
+        trees = {tree.parts: tree for tree in trees_in(names)}
+        if trees:
+            self._without_trees(trees, names, taken, contents)
+            with self._members(path, name, depth) as members:
+                self._lay_out(label, members, trees, contents)
+        contents.copies += _numbered([copy for copies in taken.values() for copy in copies])
+        return contents
+
+    def _member(self, entry: Entry, label: str, depth: int, contents: Contents, taken: dict[Parts, list[Copy]]) -> None:
+        """Look at one member, and write it where it is a log."""
+        stream = _Head(entry.stream)
+        if packing_of(stream.head, entry.name):
+            inside = self._nested(stream, label, entry.parts[-1] if entry.parts else "", depth)
+            own = [copy for copy in inside.copies if copy.label == label]
+            inside.copies = [copy for copy in inside.copies if copy.label != label]
+            if own:  # a compressed log: in the archive it is what it unpacks to
+                taken.setdefault(entry.parts, []).extend(Copy(c.path, c.label, entry.parts, c.fault) for c in own)
+            contents.take(inside)
+        elif not stream.head and stream.fault:
+            contents.refused.append((label, stream.fault))
+        elif self._judge(stream.head, entry.name, False):
+            contents.others += 1
+        else:
+            self._keep(self._copy(stream, label, entry.parts, entry.changed), taken.setdefault(entry.parts, []), contents)
+
+    def _keep(self, copy: Copy, copies: list[Copy], contents: Contents) -> None:
+        """Take a file over, unless nothing of it came out."""
+        if copy.fault and not os.path.getsize(copy.path):
+            self._forget(copy)
+            contents.refused.append((copy.label, copy.fault))
+        else:
+            copies.append(copy)
+
+    def _without_trees(
+        self, trees: dict[Parts, Tree], names: list[Parts], taken: dict[Parts, list[Copy]], contents: Contents
+    ) -> None:
+        """What belongs to a directory is no log of its own, whatever its content says, and no stranger."""
+        for parts in names:
+            tree = tree_of(parts, trees)
+            if tree is None or (tree.only and parts == (*tree.parts, tree.only) and parts in taken):
+                continue
+            if parts in taken:
+                for copy in taken.pop(parts):
+                    self._forget(copy)
+            else:
+                contents.others = max(contents.others - 1, 0)
+
+    def _forget(self, copy: Copy) -> None:
+        for member in self._written:
+            if str(member.path) == copy.path:
+                member.drop()
+                self._written.remove(member)
+                return
+
+    def _lay_out(self, label: str, members: Members, trees: dict[Parts, Tree], contents: Contents) -> None:
+        """Write the directories."""
+        tops: dict[Parts, Path] = {}
+        for tree in trees.values():
+            if not tree.only:
+                top = self._cache.new_directory()
+                tops[tree.parts] = top.joinpath(*(safe_parts(tree.parts[-1:]) or ()))
+                contents.trees.append(CopiedTree(str(tops[tree.parts]), _below(label, tree.parts), tree.parts))
+        if not tops:
+            return
+        for entry in members:
+            own = tree_of(entry.parts, trees) if not entry.refused else None
+            if own is None or own.only:
+                continue
+            top, rest = tops[own.parts], entry.parts[len(own.parts) :]
+            place = safe_parts(rest)
+            path = top.joinpath(*place) if place is not None else top / f"{self._cache.number():06}"
+            fault = self._write_in_tree(entry, path)
+            if fault:
+                contents.refused.append((_below(label, entry.parts), fault))
+
+    def _write_in_tree(self, entry: Entry, path: Path) -> str:
+        """Why the file is not all that there was, '' where it is."""
+        try:
+            self._cache.make_directories(path.parent)
+            if path.exists():
+                return "a second member of this name"
+            return self._copy(_Head(entry.stream), "", entry.parts, entry.changed, path).fault
+        except (FileExistsError, NotADirectoryError):
+            return "its name is that of a directory, or of a file in its way"
+
+    # a file
+
+    def _new(self, path: Path) -> Member:
+        member = Member(self._cache, path)
+        self._written.append(member)
+        return member
+
+    def _copy(self, stream: _Head, label: str, parts: Parts, changed: float | None, path: Path | None = None) -> Copy:
+        """Write a file, up to the last whole record where a limit is reached."""
+        member = self._new(path or self._cache.new_file())
+        ends = _Ends(bool(_TRACE.search(stream.head)))
+        fault = ""
+        try:
+            while data := stream.read(PIECE):
+                member.write(data)
+                ends.take(data)
+                self._tell()
+            fault = stream.fault
+        except Full as full:
+            fault = f"{CUT}{full}"
+            member.cut(ends.last or member.size)
+        finally:
+            member.end(self._changed if changed is None else changed)
+        return Copy(str(member.path), label, parts, fault)
+
+
+class _Ends:
+    """Where the last record of what was written begins: what may be missing of it is not known."""
+
+    def __init__(self, is_trace: bool) -> None:
+        self._mark = b"\nV" if is_trace else b"\n"
+        self._edge = b""
+        self._size = 0
+        self.last = 0
+
+    def take(self, data: bytes) -> None:
+        """The next piece."""
+        whole = self._edge + data
+        place = whole.rfind(self._mark)
+        if place >= 0:
+            self.last = self._size - len(self._edge) + place + 1
+        self._edge = data[-1:]
+        self._size += len(data)
+
+
+def _numbered(copies: list[Copy]) -> list[Copy]:
+    """Members of one name are told apart: `x.log`, `x.log (2)`."""
+    count: dict[str, int] = {}
+    named = []
+    for copy in copies:
+        number = count[copy.label] = count.get(copy.label, 0) + 1
+        label = copy.label if number == 1 else f"{copy.label} ({number})"
+        named.append(Copy(copy.path, label, copy.parts, copy.fault))
+    return named
+
+
+def _below(label: str, parts: Parts) -> str:
+    return f"{label}!{sanitize('/'.join(parts))}" if parts else label
+

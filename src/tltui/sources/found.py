@@ -1,0 +1,65 @@
+"""What a look at one file gives: a log to open, or the reason why it is none."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tltui.inputs.table import TRACE
+
+OTHER = "not a TORCH_TRACE log"
+MEMBER = "another member of an archive"
+_NAME_RANK = re.compile(r"rank[_-]?(\d{1,9})", re.IGNORECASE)
+_LAUNCH = re.compile(r"^attempt_(\d{1,9})$")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLog:
+    """A log to open."""
+
+    path: str
+    size: int
+    rank: int | None
+    """The rank that the name of the file or of a directory above it states; records know better."""
+    launch: str
+    """`attempt_K` where torchrun made such a directory, else ''."""
+    started: float
+    """Seconds since the epoch: the first event of the log that tells, else the time of its last change."""
+    ended: float
+    """Time of the last change."""
+    clock: float | None = None
+    """Seconds since the epoch of its first event, where its beginning has one."""
+    form: str = TRACE
+    """The form of its records (`tltui.inputs.table`)."""
+    label: str = ""
+    """What it is called where `path` is a copy of it: `job.tar.gz!job/x.log`."""
+    is_final: bool = False
+    """Whether nobody writes into it: it is a copy, or comes from an archive."""
+    fault: str = ""
+    """Why it is not all that there was: the archive is cut off or broken, a limit was reached."""
+
+    @property
+    def name(self) -> str:
+        """What it is called on pages."""
+        return self.label or self.path
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A path that was not opened."""
+
+    path: str
+    reason: str
+
+
+def labels(parts: list[str]) -> tuple[int | None, str]:
+    """Rank and launch as the names of a file and of the directories above it state them.
+
+    Layouts: `…rank_3_abcd.log`, `rank_3/x.log`, `rank_3_dp_1/x.log` (vLLM). A number below torchrun's `attempt_0` is the rank on
+    its own node: of all ranks it tells nothing.
+    """
+    launch = next((part for part in parts[:-1] if _LAUNCH.match(part)), "")
+    for part in reversed(parts):
+        if match := _NAME_RANK.search(part):
+            return int(match[1]), launch
+    return None, launch

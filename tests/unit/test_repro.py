@@ -26,7 +26,12 @@ ROOTS = {"torch", "self", "operator", "math", "slice", "max", "min", "int", "flo
          "tuple", "list"}  # fmt: skip
 TRACED = [log for log in LOGS if "inputs" not in log.parts]
 """Logs of TORCH_TRACE: beside them stand texts that other programs wrote."""
-OWN = {"argparse", "math", "operator", "sys", "torch", "torch._dynamo", "torch._inductor.config"}
+_OWN = (
+    "argparse math operator sys torch torch._dynamo torch._higher_order_ops torch._inductor.config "
+    "torch._inductor.inductor_prims torch.fx torch.utils.checkpoint"
+)
+OWN = set(_OWN.split())
+"""What the script itself imports."""
 
 
 def compile_at(name: str, ref: str) -> Compile:

@@ -17,7 +17,8 @@ FALLBACK = 8
 """What a symbol is of which the trace does not tell: not 0, not 1, and most things divide it."""
 POSITIVE = ("var", "sq", "std", "prob")
 """In the names of what is never negative: variances, the squares that optimizers keep."""
-COLUMNS = 110
+WANT_FX = ("tag_activation_checkpoint", "autograd_function_apply", "invoke_subgraph", "scan(")
+"""Regions that ask their graphs for what only an FX graph has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +124,9 @@ def _class(graph: GraphClass, constants: dict[tuple[str, str], Tensor], comments
     if graph.children or graph.constants:
         yield "    def __init__(self):"
         yield "        super().__init__()"
+        traced = any(name in ast.unparse(statement) for statement in graph.body for name in WANT_FX)
         for attribute, name in graph.children.items():
-            yield f"        self.{attribute} = {name}()"
+            yield f"        self.{attribute} = " + (f"torch.fx.symbolic_trace({name}())" if traced else f"{name}()")
         for attribute in graph.constants:
             made = _made(constants[graph.name, attribute], "")
             yield f"        self.register_buffer({attribute!r}, Values(False, 2, False).{made})  # its values are not in the trace"

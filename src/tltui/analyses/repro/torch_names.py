@@ -38,8 +38,8 @@ NESTING = frozenset(_NESTING.split())
 
 _REGIONS = (
     "cond while_loop scan associative_scan map map_impl wrap wrap_activation_checkpoint tag_activation_checkpoint checkpoint "
-    "autograd_function_apply wrap_with_set_grad_enabled wrap_with_autocast invoke_subgraph flex_attention "
-    "flex_attention_backward out_dtype auto_functionalized auto_functionalized_v2 strict_mode hints_wrapper with_effects "
+    "autograd_function_apply wrap_with_set_grad_enabled wrap_with_autocast invoke_subgraph "
+    "out_dtype auto_functionalized auto_functionalized_v2 strict_mode hints_wrapper with_effects "
     "run_and_save_rng_state run_with_rng_state foreach_map base_hop"
 )
 REGIONS = frozenset(_REGIONS.split())

@@ -187,9 +187,10 @@ def test_a_directory_of_packed_logs_and_of_what_is_not_ours(tmp_path: Path) -> N
     (tmp_path / "model.pt").write_bytes(zipped(tmp_path / "x", {"x.log": PLAIN}).read_bytes())
     (tmp_path / "x").unlink()
     shutil.copy(ARCHIVES / f"{NAME}.gz", tmp_path / "a.log.gz")
+    shutil.copy(ARCHIVES / f"{NAME}.gz", tmp_path / "b.log")  # whatever it is called
     (tmp_path / "note.txt").write_text("hello")
     found = discover([str(tmp_path)])
-    assert [log.name for log in found.logs] == [str(tmp_path / "a.log.gz")]
+    assert [log.name for log in found.logs] == [str(tmp_path / "a.log.gz"), str(tmp_path / "b.log")]
     assert (found.skipped, found.others) == ((), 4)
 
 

@@ -1,7 +1,7 @@
 """What is in packed files, in reports of tlparse and in standard input, as logs of the private cache.
 
-A packed file that is named is unpacked whatever it is called. In a directory those are looked into that are called like one, up to
-a size: who opens a directory need not mean the archive of a data set that lies in it.
+A packed file that is named is unpacked whatever it is called. In a directory compressed files are looked into, and archives that
+are called like one, up to a size: who opens a directory need not mean the archive of a data set that lies in it, or a checkpoint.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from tltui.inputs.archives.cache import Cache, own_cache
 from tltui.inputs.archives.decompress import CannotUnpack
-from tltui.inputs.archives.magic import STANDARD_INPUT, is_named_packed
+from tltui.inputs.archives.magic import BLOCK, COMPRESSED, STANDARD_INPUT, is_named_packed, packing_of
 from tltui.inputs.archives.members import ENCRYPTED
 from tltui.inputs.archives.settings import size_of
 from tltui.inputs.archives.standard_input import standard_input
@@ -74,7 +74,7 @@ class Packed:
 
     def _inside(self, path: str, label: str, is_named: bool) -> _Inside:
         status = os.stat(path)
-        if not is_named and not is_named_packed(path):
+        if not is_named and not is_named_packed(path) and not _is_compressed(path):
             return _Inside(reason=FOREIGN, is_foreign=True)
         if not is_named and status.st_size > LARGEST:
             return _Inside(reason=TOO_LARGE.format(size_of(status.st_size)))
@@ -110,6 +110,11 @@ class Packed:
             yield from self.inside(given.path, STANDARD_INPUT, True, notes)
         elif has_ended:
             yield Skipped(STANDARD_INPUT, found.reason)
+
+
+def _is_compressed(path: str) -> bool:
+    with open(path, "rb") as file:
+        return packing_of(file.read(BLOCK)) in COMPRESSED
 
 
 def _unpacked(path: str, label: str, cache: Cache, judge: Judge) -> _Inside:

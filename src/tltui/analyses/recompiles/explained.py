@@ -152,9 +152,11 @@ def explained_of(compile_: Compile, reader: Reader, own_guards: bool = True) -> 
     reasons = tuple(_reason(reason, compile_, texts, symbols, found.became) for reason in found.reasons)
     own = texts.of(compile_) if found.became else None
     free = texts.free(reasons[0].earlier) if reasons and found.became else frozenset()
+    sizes = {(reason.source, reason.dim) for reason in reasons}
     became = tuple(
         dynamic for change in found.became if (dynamic := _dynamic(change, symbols, own)) is not None
         and (dynamic.fixed or _sized(dynamic.source, dynamic.dim) not in free)
+        and (not change.is_unsaid or (dynamic.source, dynamic.dim) in sizes)  # another dim may have varied, or their number
     )  # fmt: skip
     facts, status = compile_.facts, compile_.status
     failure = class_name(facts.fail_type or "?").rpartition(".")[2] if facts.failed and not facts.recompile_limit else ""

@@ -19,6 +19,7 @@ from tltui.analyses.recompiles.reasons import Became, became_of, instants_of
 from tltui.analyses.records import Reader
 from tltui.cli import main
 from tltui.documents.build import build
+from tltui.documents.compare.compare import compare_nodes
 from tltui.documents.pages.log import LogDocument
 from tltui.documents.pages.table import VIEWS
 from tltui.documents.titles import in_output
@@ -392,3 +393,25 @@ def test_epochs_of_text_took_no_time_that_is_known() -> None:
 
 def test_text_has_no_md5s_to_be_compared_with() -> None:
     assert "md5" not in said(text_run("breaks/stderr.txt.xz"), "@damage")
+
+
+def test_what_was_not_logged_is_no_difference_of_a_trace_and_a_text() -> None:
+    trace, text = open_run(discover([str(INPUTS / "breaks" / "trace")])), text_run("breaks/stderr.txt.xz")
+    for ref in ("", "0/0"):
+        for left, right, side in ((trace, text, "right"), (text, trace, "left")):
+            document = compare_nodes(left, ref, right, ref, Options())
+            while not document.advance():
+                pass
+            assert f"TORCH_LOGS text tells of the {side} side: what was not logged is no difference." in list(document.text())
+        document = compare_nodes(text, ref, text, ref, Options())
+        while not document.advance():
+            pass
+        assert "not logged" not in "\n".join(document.text())
+
+
+def test_lines_of_text_in_a_trace_are_named(tmp_path: Path) -> None:
+    [packed] = (INPUTS / "breaks" / "trace").glob("*.xz")
+    (tmp_path / "mixed.log").write_bytes(lzma.decompress(packed.read_bytes()) + unpacked("breaks/stderr.txt.xz").read_bytes())
+    said_of = joined(open_run(discover([str(tmp_path / "mixed.log")])), "@damage")
+    assert "× a line of TORCH_LOGS text, which no trace has: in a file of its own it can be read" in said_of
+    assert "not JSON" not in said_of

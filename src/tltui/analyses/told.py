@@ -116,6 +116,14 @@ def title_of(processes: Iterable[Process]) -> str:
     return known[0] if len(known) == 1 else "What was opened"
 
 
+def told_less(left: Sequence[Process], right: Sequence[Process]) -> str:
+    """Of two sides the one that no trace tells of, where one tells of the other: what it lacks is no difference. '' for none."""
+    for side, own, other in (("left", left, right), ("right", right, left)):
+        if own and not any(process.is_traced for process in own) and any(process.is_traced for process in other):
+            return f"{title_of(own)} tells of the {side} side: what was not logged is no difference."
+    return ""
+
+
 def untold(processes: Sequence[Process], view: str) -> str:
     """What a page cannot tell of these processes, and how to have it; '' where a trace tells of all of them."""
     processes = compiling(processes)

@@ -37,6 +37,9 @@ IDS = re.compile(
 
 NOT_JSON = "its envelope is not JSON"
 NO_RECORD = "a line that is no record"
+TEXT_LINE = "a line of TORCH_LOGS text, which no trace has: in a file of its own it can be read"
+TEXT_TAG = re.compile(rb"\[(?:__\w+|(?:!\d+(?:/\d+/\d+)?|\d+/\d+)(?:_\d+)?)\](?: |$)")
+"""What stands behind the prefix of a line of text: the id of a compile, or the name of an artifact. No envelope begins so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,8 @@ def parse_line(line: bytes) -> tuple[int, int, dict[str, object] | None, str]:
     if match is None:
         return 0, 0, None, NO_RECORD
     pid, brace = int(match[8]), match.end()
+    if TEXT_TAG.match(line, brace):
+        return pid, brace, None, TEXT_LINE
     try:
         envelope = parse_envelope(line[brace:])
     except ValueError as error:

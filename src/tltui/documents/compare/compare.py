@@ -11,6 +11,7 @@ from functools import partial
 from tltui.analyses.compare.compared import CHANGED, ONLY_LEFT, ONLY_RIGHT, OUTCOMES, SAME, CompareResult, CompareRow
 from tltui.analyses.compare.own_device import owns_of
 from tltui.analyses.compare.pairing import Pair, artifact_pairs, compile_pairs, digest_of, rest_pairs
+from tltui.analyses.told import told_less
 from tltui.documents.compare.artifacts import artifact_page, compared, diff_ref, patch_lines, row_pieces
 from tltui.documents.compare.compiles import fill_compiles
 from tltui.documents.format import plural
@@ -93,6 +94,8 @@ def _sets(
     page.add((names[0], tokens.TITLE), (" ↔ ", tokens.TITLE), (names[1], tokens.TITLE))
     page.say("Compiles are paired by function, file, line and how often that was compiled before: ids may differ.", "",
              tokens.DIM)  # fmt: skip
+    if less := told_less(*([compile_.process for compile_ in side] for side in (left, right))):
+        page.say(less, "", tokens.WARN)
     page.blank()
     rows: list[CompareRow] = []
     same: list[tuple[Pair[Compile], CompareRow]] = []

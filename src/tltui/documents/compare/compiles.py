@@ -6,6 +6,7 @@ from collections.abc import Generator, Sequence
 
 from tltui.analyses.compare.compared import SAME, CompareResult, Fact
 from tltui.analyses.compare.pairing import artifact_pairs
+from tltui.analyses.told import told_less
 from tltui.documents.compare.artifacts import compared, diff_ref, marked, row_pieces
 from tltui.documents.compare.facts import facts_between, guards_between, inputs_between, symbols_between, timing_between
 from tltui.documents.format import clip, plural
@@ -27,6 +28,8 @@ def fill_compiles(
 ) -> Generator[None, None, object]:
     """The overview; of one attempt of each where one is meant."""
     page.add(*_named(left, linked), "  ↔  ", *_named(right, linked))
+    if less := told_less([left.process], [right.process]):
+        page.say(less, "", tokens.WARN)
     page.blank()
     facts = facts_between(left, right)
     for fact in facts:

@@ -150,12 +150,14 @@ def explained_of(compile_: Compile, reader: Reader, own_guards: bool = True) -> 
     found = recompile_of(compile_, instants_of(compile_, reader), reader) or Recompile((), "")
     symbols = _symbols(compile_)
     reasons = tuple(_reason(reason, compile_, texts, symbols, found.became) for reason in found.reasons)
-    changes = found.became if compile_.is_traced else _varied(reasons, symbols)
+    changes = found.became or (() if compile_.is_traced else _varied(reasons, symbols))
     own = texts.of(compile_) if changes else None
     free = texts.free(reasons[0].earlier) if reasons and changes else frozenset()
+    sizes = {(reason.source, reason.dim) for reason in reasons}
     became = tuple(
         dynamic for change in changes if (dynamic := _dynamic(change, symbols, own)) is not None
         and (dynamic.fixed or _sized(dynamic.source, dynamic.dim) not in free)
+        and (not change.is_unsaid or (dynamic.source, dynamic.dim) in sizes)  # another dim may have varied, or their number
     )  # fmt: skip
     facts, status = compile_.facts, compile_.status
     failure = class_name(facts.fail_type or "?").rpartition(".")[2] if facts.failed and not facts.recompile_limit else ""

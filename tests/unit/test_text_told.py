@@ -23,6 +23,7 @@ from tltui.documents.compare.compare import compare_nodes
 from tltui.documents.pages.log import LogDocument
 from tltui.documents.pages.table import VIEWS
 from tltui.documents.titles import in_output
+from tltui.documents.tree.header import Live, header
 from tltui.model.artifacts import Artifact
 from tltui.model.follow import Follower, open_run
 from tltui.model.ref import parse_ref, split_line
@@ -415,3 +416,16 @@ def test_lines_of_text_in_a_trace_are_named(tmp_path: Path) -> None:
     said_of = joined(open_run(discover([str(tmp_path / "mixed.log")])), "@damage")
     assert "× a line of TORCH_LOGS text, which no trace has: in a file of its own it can be read" in said_of
     assert "not JSON" not in said_of
+
+
+def test_what_has_no_rank_is_counted_as_none() -> None:
+    """torchrun's own lines stand in the stream of its ranks."""
+    run = text_run("ranks_diverge/stderr.txt.xz")
+    assert [rank.number for rank in run.ranks] == [0, 1, None]
+    left, _ = header(run, "", Live(), 200, False)
+    assert "  2 ranks" in [piece if isinstance(piece, str) else piece[0] for piece in left]
+
+
+def test_a_report_without_its_trace_has_no_damaged_record() -> None:
+    said_of = said(open_run(discover([str(INPUTS / "tlparse_out" / "without_raw")])), "@damage")
+    assert said_of.startswith("No record is damaged.") and "tlparse" in said_of

@@ -157,8 +157,9 @@ def damage_document(run: Run, options: Options, check: bool | None = None) -> Do
 
 
 def _fill(page: Page, run: Run, report: DamageReport) -> Generator[None, None, None]:
-    if not report.damaged and not report.skipped and not report.conflicts:
-        page.add((page.so_far("Nothing is damaged."), tokens.OK))
+    if not report.damaged:
+        what = "No record" if report.skipped or report.conflicts else "Nothing"
+        page.add((page.so_far(f"{what} is damaged."), tokens.OK))
     else:
         damaged = plural(len(report.damaged), "damaged record")
         page.add((damaged, tokens.STRONG), " in ", plural(len(run.models), "log"))

@@ -129,8 +129,9 @@ def _left(run: Run, version: str, ascii_only: bool, words: bool = True) -> list[
     pieces: list[Ranked] = [(TITLE, (f" {clip_middle(run.title, TITLE)}", tokens.TITLE))]
     if version:
         pieces.append((2, (f"  torch {clip(version, 24)}", tokens.DIM)))
-    if len(run.ranks) > 1:
-        pieces.append((4, f"  {plural(len(run.ranks), 'rank')}"))
+    numbered = sum(rank.number is not None for rank in run.ranks)  # what has no rank is no rank more
+    if numbered > 1:
+        pieces.append((4, f"  {plural(numbered, 'rank')}"))
     if run.models:
         pieces.append((50, f"  {plural(tally.compiles, 'compile')}"))
     for place, (count, mark, word, style) in enumerate(marks(tally, ascii_only)):

@@ -429,3 +429,16 @@ def test_what_has_no_rank_is_counted_as_none() -> None:
 def test_a_report_without_its_trace_has_no_damaged_record() -> None:
     said_of = said(open_run(discover([str(INPUTS / "tlparse_out" / "without_raw")])), "@damage")
     assert said_of.startswith("No record is damaged.") and "tlparse" in said_of
+
+
+def test_who_asked_for_a_guard_on_sizes_is_told_as_in_the_trace() -> None:
+    """The text states the one line of torch that asked; what fixed a size stands with the guard before it."""
+    trace = said(open_run(discover([str(INPUTS / "dyn" / "trace")])), "@shapes")
+    text = said(text_run("dyn/stderr.txt.xz"), "@shapes")
+    for words in (
+        "s77 < 10  at job/dyn.py:10  your code decides by it", "fixed by Eq(s77, 5) at job/dyn.py:3 in fn",
+        "asked by infer_size", "u0 < 10  at job/dyn.py:17  asserted at run time",
+        "A size that breaks a condition asserted at run time is an error, not another compile.",
+    ):  # fmt: skip
+        assert words in trace and words in text, words
+    assert trace.count("broadcasting: sizes that meet") == text.count("broadcasting: sizes that meet")

@@ -172,6 +172,9 @@ class _Records:
             name = text_in(fields, "symbol") or "?"
             sources = tuple(str(source) for source in list_in(fields, "sources"))
             value = str(fields.get("value"))[:80]
+            if user is None and by is None:  # TORCH_LOGS text states the place with the guard before it alone
+                equal = next((own for own in reversed(self._guards) if own.expr == f"Eq({name}, {value})"), None)
+                user, by, why = (equal.user, equal.by, equal.why) if equal is not None else (user, by, why)
             self._fixed.setdefault(name, Fixed(name, sources, value, text_in(fields, "reason"), user, by, ref, why))
         elif event in (GUARD, DTRACE_GUARD) and expr:
             deferred = any(frame.name == _DEFERS for frame in stack[-8:]) or fields.get("prefix") == "runtime_assert"

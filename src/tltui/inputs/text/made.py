@@ -23,7 +23,7 @@ UNBACKED = re.compile(r"create_unbacked_\w+ (\S+) (\[.+?, .+?\])(?: (.*))?", re.
 GUARD = re.compile(r"(\w+)(?: \(forcing_spec\))? (.+?) \[guard added\] ?(.*)", re.DOTALL)
 SPECIALIZATION = re.compile(r"set_replacement (\S+) = (.+?) \((.+?)\) ")
 START = re.compile(r"(?:Step 1: )?torchdynamo start (?:compiling|tracing) (.+) (\S+):(\d{1,9})(?:, stack .*)?")
-PLACE = re.compile(r"(.*)  # (\S+):(\d{1,9}) in (\S+) \(\S+?:\d+ in [^)]*\)")
+PLACE = re.compile(r"(.*)  # (\S+):(\d{1,9}) in (\S+) \((\S+?):(\d{1,9}) in ([^)]*)\)")
 FRAME = re.compile(r'  File "([^"\n]+)", line (\d{1,9}), in (\S+)')
 
 
@@ -131,7 +131,10 @@ def unbacked(said: Said) -> object:
 def guard(said: Said) -> object:
     """`eval Eq(s77, 5) [guard added] CODE  # FILE:LINE in FUNCTION (…)`."""
     match = GUARD.match(said.first)
-    return {"expr": match[2], **_place(match[3])} if match else {}
+    if match is None:
+        return {}
+    deferred = {"prefix": match[1]} if match[1] == "runtime_assert" else {}
+    return {"expr": match[2], **deferred, **_place(match[3])}
 
 
 def specialization(said: Said) -> object:
@@ -156,8 +159,12 @@ def start(said: Said) -> object:
 
 
 def _place(text: str) -> dict[str, object]:
-    """The one frame that a message about a symbol states."""
+    """The one frame of the program that a message about a symbol states, and the one of torch that asked."""
     match = PLACE.match(text)
     if match is None:
         return {}
-    return {"user_stack": [{"line": int(match[3]), "name": match[4], "filename": match[2], "loc": match[1]}]}
+    code, file, line, name, by, by_line, by_name = match.groups()
+    return {
+        "user_stack": [{"line": int(line), "name": name, "filename": file, "loc": code}],
+        "stack": [{"line": int(by_line), "name": by_name, "filename": f"torch/{by}"}],
+    }

@@ -442,3 +442,11 @@ def test_who_asked_for_a_guard_on_sizes_is_told_as_in_the_trace() -> None:
     ):  # fmt: skip
         assert words in trace and words in text, words
     assert trace.count("broadcasting: sizes that meet") == text.count("broadcasting: sizes that meet")
+
+
+def test_what_torch_advises_of_an_uncaught_failure_is_shown() -> None:
+    run = text_run("fullgraph/stderr.txt.xz")
+    for ref in ("@problems", "2/0"):
+        said_of = joined(run, ref)
+        assert "why Dynamo does not know how to trace builtin operator `print` with argument types ['str']" in said_of
+        assert "try 1 Avoid calling builtin `print`" in said_of and "3 Please report an issue to PyTorch." in said_of

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 
 from tltui.analyses.job_failures.of_run import RunFailure, outputs_of, own_failures, told_first, traceback_of
+from tltui.analyses.prose.break_reason import read_reason
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.pages.log import line_in_log
+from tltui.documents.parts.reports import add_said
 from tltui.documents.parts.stacks import add_traceback
 from tltui.model.run import Run
 from tltui.model.status import Status
@@ -79,6 +81,9 @@ def _add_failure(page: Page, run: Run, item: RunFailure) -> None:
     if model is not None:
         page.add(INDENT, ("in the output", tokens.LINK, line_in_log(run, model, item.offset, page.options)))
     traceback = traceback_of(run, item)
+    if traceback is not None and traceback.is_compile:
+        said = read_reason(traceback.message).first
+        add_said(page, sanitize(fmt.one_line(said.explanation)), [sanitize(fmt.one_line(hint)) for hint in said.hints], INDENT)
     if traceback is not None and traceback.parts:
         add_traceback(page, traceback.parts, " of the traceback", INDENT)
     page.close()

@@ -144,7 +144,7 @@ def _add_where(page: Page, found: Failure, indent: str) -> None:
 
 def add_advice(page: Page, found: GraphBreak, indent: str) -> None:
     """Explanation and hints; then the breaks that came while torch handled this one."""
-    _add_said(page, found.explanation, found.hints, indent)
+    add_said(page, found.explanation, found.hints, indent)
     if found.rest:
         shown = _add_quoted(page, found.rest, indent)
         _fold_quoted(page, found.rest, shown, "of the message", indent)
@@ -157,12 +157,13 @@ def add_later(page: Page, reason: Reason, skipped: bool, indent: str) -> None:
     label = "What made it fall back to eager mode: " if skipped else "While torch handled that: "
     gb = f"  {reason.gb}" if reason.gb else ""
     page.say(f"{label}{reason.headline or 'torch wrote no reason'}{gb}", indent, tokens.WARN, indent + "  ")
-    _add_said(page, reason.explanation, own_hints(reason), indent + "  ")
+    add_said(page, reason.explanation, own_hints(reason), indent + "  ")
     if reason.context:
         page.labelled("context", reason.context, indent + "  ", 9, tokens.DIM)
 
 
-def _add_said(page: Page, explanation: str, hints: Sequence[str], indent: str) -> None:
+def add_said(page: Page, explanation: str, hints: Sequence[str], indent: str) -> None:
+    """Torch's explanation and hints."""
     if explanation:
         page.labelled("why", explanation, indent, 5)
     for number, hint in enumerate(hints, 1):

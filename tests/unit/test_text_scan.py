@@ -228,6 +228,8 @@ LAUNCHERS = {
     "kubectl logs --prefix --timestamps": lambda n, line: b"[pod/train-worker-0/pytorch] 2026-11-21T18:55:22.%09dZ " % n + line,
     "docker compose": lambda n, line: b"worker-%d  | " % (n % 2) + line,
     "ray": lambda n, line: b"(RayTrainWorker pid=%d) " % (n % 2) + line,
+    "ray, of another node": lambda n, line: b"(RayTrainWorker pid=%d, ip=10.0.0.1) " % (n % 2) + line,
+    "log of a container": lambda n, line: b"2026-11-21T18:55:22.%09dZ stderr F " % n + line,
 }
 
 

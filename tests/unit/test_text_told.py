@@ -450,3 +450,16 @@ def test_what_torch_advises_of_an_uncaught_failure_is_shown() -> None:
         said_of = joined(run, ref)
         assert "why Dynamo does not know how to trace builtin operator `print` with argument types ['str']" in said_of
         assert "try 1 Avoid calling builtin `print`" in said_of and "3 Please report an issue to PyTorch." in said_of
+
+
+@pytest.mark.parametrize(
+    "before", ["(Worker pid=7, ip=10.0.0.1) ", "2026-11-21T18:55:22.123456789Z stderr F ", "worker-0  | ", "0: ", "[1,0]<stderr>:"]
+)
+def test_a_failed_compile_behind_what_launchers_put_in_front(before: str, tmp_path: Path) -> None:
+    lines = unpacked("fullgraph/stderr.txt.xz").read_text().splitlines(keepends=True)
+    (tmp_path / "job.err").write_text("".join(before + line for line in lines))
+    run = text_run(tmp_path / "job.err")
+    [failed] = [own for process in run.processes() for own in process.ordered() if own.status is Status.ERROR]
+    assert str(failed.ref) == "2/0" and failed.frame.code[0] == "bad"
+    [item] = own_failures(run_failures(run))
+    assert item.compile == "2/0" and "Failed to trace builtin operator" in item.sentence

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
+from tltui.inputs.text.grammar import OUTER
 from tltui.trace.batch import Batch, Kind
 from tltui.trace.files import Gone
 from tltui.trace.log import Log
@@ -23,9 +24,7 @@ READ = 1 << 20
 FINISHED = frozenset(("dynamo_cpp_guards_str",))
 """Torch writes them at the end of a compile."""
 _NEEDLE = b".exc."
-_FAILED = re.compile(
-    rb"^(?:\[[^\]\n]{1,60}\](?:<\w+>)?:? ?|\d{1,6}: )*torch\.(?:_dynamo|_inductor)\.exc\.[A-Z]\w*(?::|\r?$)", re.MULTILINE
-)
+_FAILED = re.compile(rb"^" + OUTER + rb"torch\.(?:_dynamo|_inductor)\.exc\.[A-Z]\w*(?::|\r?$)", re.MULTILINE)
 
 
 class Recorded(Protocol):

@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from tltui.text.terminal_lines import shown
 
 _TIME = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
-OUTER = rf"(?:\[default\d+\]:|\[(?!rank\d+\]:)[^\]\n]{{1,60}}\](?:<\w+>)?:? ?|\d{{1,6}}: |{_TIME} (?:std(?:out|err) F )?)*?"
+OUTER = (
+    rf"(?:\[default\d+\]:|\[(?!rank\d+\]:)[^\]\n]{{1,60}}\](?:<\w+>)?:? ?|\d{{1,6}}: |{_TIME} (?:std(?:out|err) F )?"
+    r"|[\w.-]{1,80} +\| |\([^()\n]{1,80} pid=\d{1,10}(?:, ip=[\w.:]{2,45})?\) )*?"
+)
 """What launchers print before each line: torchrun --tee `[default0]:`, srun -l `0: `, mpirun --tag-output `[1,0]<stderr>:`, kubectl
-logs --prefix `[pod/name/container] ` and --timestamps, container logs `… stderr F `. Only known where a known text follows."""
+logs --prefix `[pod/name/container] ` and --timestamps, container logs `… stderr F `,
+docker compose `name  | `, Ray `(name pid=1, ip=10.0.0.1) `. Only known where a known text follows."""
 RANK = r"(?:\[rank(?P<rank>\d+)\]: ?)?"
 """torch's own, before each line of a traceback while torch.distributed is initialised (`_distributed_excepthook`)."""
 _TIMES = re.compile(_TIME)

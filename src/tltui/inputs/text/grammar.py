@@ -18,9 +18,10 @@ OUTER = (
     rb"(?:\[default\d{1,6}\]:"  # torchrun --tee
     rb"|\d{1,6}: "  # srun --label
     rb"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)? "  # kubectl logs --timestamps
+    rb"(?:std(?:out|err) F )?"  # a node's own log of a container
     rb"|\[[^\]\n]{1,200}\](?:<\w{1,20}>)?:? ?"  # mpirun --tag-output, kubectl logs --prefix
     rb"|[\w.-]{1,80} +\| "  # docker compose
-    rb"|\((?:[^()\n]{1,80}) pid=\d{1,10}\) "  # Ray, vLLM
+    rb"|\((?:[^()\n]{1,80}) pid=\d{1,10}(?:, ip=[\w.:]{2,45})?\) "  # Ray, vLLM
     rb"|\xef\xbb\xbf){0,4}?"
 )
 """What launchers and log collectors put before a line."""

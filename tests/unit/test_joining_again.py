@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -158,3 +159,16 @@ def test_nothing_is_called_a_contradiction_while_it_may_still_be_written(tmp_pat
     followed.read()
     assert list(filter(None, conflicts(followed.run)))
 
+
+def test_containers_whose_processes_have_one_pid_are_told_apart_by_their_ranks(tmp_path: Path) -> None:
+    """Each text has found its trace: that the other rank has a process 1 too contradicts nothing."""
+    job = unpacked("nodes", tmp_path)
+    prefix = re.compile(rb"^((?:\[rank\d\]:)?[VIWE]\d{4} [\d:.]+) \d+ ", re.MULTILINE)
+    for path in job.rglob("*.log"):
+        path.write_bytes(prefix.sub(rb"\1 1 ", path.read_bytes()))
+    run = open_run(discover([str(job)]))
+    assert [(rank.number, [process.origins for process in rank.processes]) for rank in run.ranks] == [
+        (0, [{"trace", "text"}]),
+        (1, [{"trace", "text"}]),
+    ]
+    assert not list(filter(None, conflicts(run)))

@@ -158,6 +158,8 @@ def damage_document(run: Run, options: Options, check: bool | None = None) -> Do
 def _fill(page: Page, run: Run, report: DamageReport) -> Generator[None, None, None]:
     if not report.damaged and not report.skipped and not report.conflicts:
         page.add((page.so_far("Nothing is damaged."), tokens.OK))
+    elif not report.damaged and not report.skipped:
+        page.add((page.so_far("Nothing is damaged, but inputs tell differently."), tokens.STRONG))
     else:
         damaged = plural(len(report.damaged), "damaged record")
         page.add((damaged, tokens.STRONG), " in ", plural(len(run.models), "log"))

@@ -151,6 +151,7 @@ def _group(own: Member, groups: list[list[Member]], apart: list[Apart], memory: 
     """The group that a process belongs to: the one that most speaks for, if it is one."""
     _, process = own
     found: list[tuple[int, list[Member]]] = []
+    against: list[Apart] = []
     for group in groups:
         base = group[0][1]
         if base.log is process.log or not (base.pid == process.pid or not process.pid):
@@ -159,7 +160,9 @@ def _group(own: Member, groups: list[list[Member]], apart: list[Apart], memory: 
         if evidence.is_enough:
             found.append((len(evidence.equal), group))
         elif evidence.against and process.pid:
-            apart.append(Apart(base, process, evidence.against))
+            against.append(Apart(base, process, evidence.against))
+    if not found:  # that others have its pid too is nothing to be told of what has found its own
+        apart += against
     best = [group for equal, group in found if equal == max(number for number, _ in found)]
     left = [group for group in best if not _is_gone(group[0][0])] or best  # the same log may have been copied here again
     return left[0] if len(left) == 1 else None

@@ -113,6 +113,24 @@ def test_redacted_it_still_is_one_run(tmp_path: Path) -> None:
     assert [[a.name for a in artifacts_of(c)] for c in after.compiles()] == names
 
 
+def test_redacted_the_fusion_is_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Names of the scheduler (`op0_op2`) are torch's, and what its log says a node is made of has its names one by one."""
+    job = unpacked("mlp", tmp_path / "job")
+    Case(fresh(job), redact=True).write(str(tmp_path / "case.zip"))
+
+    def fused(path: Path) -> list[object]:
+        assert main(["fusion", str(path), "--json"]) == 0
+        units = [unit for own in json.loads(capsys.readouterr().out)["result"]["compiles"] for unit in own["units"]]
+        return [
+            (unit["agrees"], [(node["operations"], node["kind"], node["writes"], len(node["origins"])) for node in unit["nodes"]])
+            for unit in units
+        ]
+
+    before = fused(job)
+    assert any(len(operations) > 1 for _, nodes in before for operations, *_ in nodes)  # type: ignore[misc]
+    assert fused(tmp_path / "case.zip") == before
+
+
 def test_a_file_that_is_there_is_not_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     job = unpacked("killed", tmp_path / "job")
     (tmp_path / "case.zip").write_text("mine")

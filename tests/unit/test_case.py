@@ -103,6 +103,20 @@ def test_nothing_that_was_planted_survives(tmp_path: Path) -> None:
     assert {file.form for file in redacted.files} == {file.form for file in plain.files}
 
 
+def test_what_others_write_to_a_logger_of_torch_is_left_out(tmp_path: Path) -> None:
+    """Its words may all be words of torch, and the sentence the user's."""
+    text = unpacked("mlp", tmp_path / "job") / "stderr.txt"
+    lines = [line for line in text.read_bytes().splitlines() if b"[__fusion] cannot fuse op" in line]
+    place = lines[0].split(b" ")[3]
+    said = lines[0].replace(place, b"rules.py:21]").partition(b": ")[0] + b": no model for the red device"
+    assert place.startswith(b"torch/_inductor/")
+    text.write_bytes(text.read_bytes() + said + b"\n")
+    Case(fresh(text), redact=True).write(str(tmp_path / "case.zip"))
+    with zipfile.ZipFile(tmp_path / "case.zip") as zipped:
+        redacted = zipped.read("text/0000.txt")
+    assert redacted.count(b"cannot fuse op") == len(lines) and b"red device" not in redacted
+
+
 def test_redacted_it_still_is_one_run(tmp_path: Path) -> None:
     job = unpacked("mlp", tmp_path / "job")
     before = fresh(job)

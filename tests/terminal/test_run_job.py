@@ -228,7 +228,7 @@ def test_a_directory_that_the_user_set_may_hold_earlier_runs(tmp_path: Path) -> 
 
 
 def test_the_text_that_was_asked_for_is_nothing_to_complain_of(tmp_path: Path) -> None:
-    text = "V1122 02:50:38.876000 14086 torch/_inductor/scheduler.py:4995] [0/0] [__fusion] ===== attempting fusion\n"
+    text = "V1120 09:22:50.876000 3536 torch/_inductor/scheduler.py:4995] [0/0] [__fusion] ===== attempting fusion\n"
     done = tltui(tmp_path, "--logs", "fusion", "--", *job("breaks", f"open(os.environ['TORCH_LOGS_OUT'], 'w').write({text!r})"))
     assert "6 compiles" in done.stderr.decode()
     assert "Not read" not in done.stderr.decode()

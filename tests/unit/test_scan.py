@@ -15,6 +15,7 @@ import make_trace as mt
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from real import LOGS
 
 from tltui.model.log_model import LogModel
 from tltui.model.ref import NO_ID
@@ -25,7 +26,6 @@ from tltui.trace.log import Check, Log
 from tltui.trace.scan import BROKEN, FOREIGN, ORPHANS, Scanner
 
 TRACES = Path(__file__).resolve().parents[1] / "traces"
-LOGS = sorted(path for path in TRACES.rglob("*") if path.suffix in (".log", ".txt") and path.is_file())
 SMALL = mt.small()
 
 

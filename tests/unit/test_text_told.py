@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import lzma
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from real import demo
-from text_runs import text_run, unpacked
+from text_runs import INPUTS, text_run, unpacked
 
 from tltui.analyses.job_failures.of_run import own_failures, printed_of, run_failures
 from tltui.analyses.problems.gates import gates, needing_a_trace, parse_limits, why_a_trace
+from tltui.analyses.ranks.diverging import diverging
+from tltui.analyses.recompiles.reasons import Became, became_of, instants_of
+from tltui.analyses.records import Reader
 from tltui.cli import main
 from tltui.documents.build import build
 from tltui.documents.pages.log import LogDocument
@@ -150,7 +154,7 @@ def test_limits_on_what_text_does_not_tell_are_no_limits(capsys: pytest.CaptureF
     capsys.readouterr()
     assert main(["check", path]) == 0
     out = capsys.readouterr().out
-    assert "error" in out and "eager" not in out  # it is not said to have passed
+    assert "✓  error" in out and "✓  eager" not in out  # it is not said to have passed
 
 
 # the page of all lines
@@ -308,3 +312,83 @@ def test_what_a_trace_says_of_a_failure_is_not_said_again(tmp_path: Path) -> Non
     assert gates(run, parse_limits("error")).limits[0].value == 1
     for view in VIEWS:
         assert "TORCH_LOGS text has" not in said(run, f"@{view.name}"), view.name
+
+
+def test_ranks_are_compared_by_what_was_logged() -> None:
+    """Rank 1 alone breaks its graph: without metrics none of its compiles is known to have ended."""
+    said_of = joined(text_run("ranks_diverge/stderr.txt.xz"), "")
+    assert "Ranks that differ (1 difference) step job/ranks_c.py:4 graph breaks differ rank 0 [0:0/0]: no break" in said_of
+    assert "same graphs" not in said_of
+
+
+def test_ranks_are_not_compared_where_the_text_leaves_out_what_their_functions_are_called() -> None:
+    assert "Ranks" not in said(text_run("ranks_merged/stderr.txt.xz"), "").split()
+
+
+def test_ranks_that_a_trace_tells_of_are_not_compared_with_others(tmp_path: Path) -> None:
+    """Of rank 1 there is text alone: that its compiles did not finish is not told."""
+    for packed in (INPUTS / "ranks_redirect" / "trace").glob("*.xz"):
+        (tmp_path / packed.stem).write_bytes(lzma.decompress(packed.read_bytes()))
+    both = open_run(discover([str(tmp_path)]))
+    assert (found := diverging(both)) is not None and found.ranks == 2
+    [of_rank_1] = [process.log.path for process in both.processes() if process.rank == 1]
+    os.unlink(of_rank_1)
+    [text] = (INPUTS / "ranks_redirect" / "log").glob("**/1/stderr.log.xz")
+    (tmp_path / "rank_1.err").write_bytes(lzma.decompress(text.read_bytes()))
+    mixed = open_run(discover([str(tmp_path)]))
+    assert [process.is_traced for process in mixed.processes()] == [True, False]
+    assert diverging(mixed) is None
+
+
+def test_what_became_dynamic_is_told_as_in_the_trace() -> None:
+    became = re.compile(r"(\S+(?: dim \d)? became dynamic: \w+)|(It became dynamic at \S+)")
+    trace = said(open_run(discover([str(INPUTS / "recompiles" / "trace")])), "@recompiles")
+    text = said(text_run("recompiles/stderr.txt.xz"), "@recompiles")
+    assert became.findall(text) == became.findall(trace) != []
+    assert "?" not in said(text_run("recompiles/stderr.txt.xz"), "@shapes")
+
+
+VARIED = """\
+I1122 12:49:27.373000 16873 torch/_dynamo/pgo.py:483] [1/2] marking L['x'] as dynamic (from automatic dynamic/PGO)
+V1122 12:49:27.373000 16873 torch/_dynamo/pgo.py:487] [1/2] automatic dynamic size L['x'] size(0) 7 != 4
+I1122 12:49:27.380000 16873 torch/_dynamo/pgo.py:444] [1/2] marking L['s'].scale as dynamic (from automatic dynamic/PGO)
+V1122 12:49:27.380000 16873 torch/_dynamo/pgo.py:448] [1/2] automatic dynamic int L['s'].scale val 2.0 != 1.0
+I1122 12:49:27.390000 16873 torch/_dynamo/pgo.py:444] [1/2] marking L['k'] as dynamic (from automatic dynamic/PGO)
+I1122 12:49:27.391000 16873 torch/fx/experimental/symbolic_shapes.py:5743] [1/2] create_symbol s16 = 4 for L['k'] [2, int_oo]
+"""
+
+
+def test_what_varied_is_told_where_torch_logged_it(tmp_path: Path) -> None:
+    (tmp_path / "job.err").write_text(VARIED)
+    [compile_] = [own for process in text_run(tmp_path / "job.err").processes() for own in process.ordered() if own.is_compile]
+    assert [became_of(event) for event in instants_of(compile_, Reader(compile_.process.log))] == [
+        Became("L['x']", 0, "size change", "4", "7"), Became("L['s'].scale", None, "scalar change", "1.0", "2.0"),
+        Became("L['k']", None, "scalar change", "?", "?"),
+    ]  # fmt: skip
+
+
+def test_where_nothing_was_compiled_it_is_said_why(capsys: pytest.CaptureFixture[str]) -> None:
+    """What torchrun itself printed."""
+    said_of = joined(text_run("ranks_redirect/stderr.txt.xz"), "")
+    assert "nothing was compiled. Torch wrote only warnings and errors here: TORCH_LOGS was not set, or" in said_of
+    main(["check", str(unpacked("ranks_redirect/stderr.txt.xz"))])
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "of failures and functions in eager mode only what was" in printed
+    assert "given up" not in printed
+
+
+def test_an_order_by_time_is_not_claimed_of_text(tmp_path: Path) -> None:
+    text = said(text_run("planted/stderr.txt.xz"), "@recompiles")
+    assert "most expensive" not in text
+
+
+def test_epochs_of_text_took_no_time_that_is_known() -> None:
+    twice = unpacked("levels/stderr.txt.xz")
+    doubled = twice.with_suffix(".twice")
+    doubled.write_bytes(twice.read_bytes() * 2)
+    said_of = said(text_run(doubled), "")
+    assert "compiled again for that: 6 compiles, the last" in said_of and not WRONG.search(said_of)
+
+
+def test_text_has_no_md5s_to_be_compared_with() -> None:
+    assert "md5" not in said(text_run("breaks/stderr.txt.xz"), "@damage")

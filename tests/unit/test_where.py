@@ -463,7 +463,7 @@ def test_the_innermost_phase_is_since_when() -> None:
 
 def test_no_records(tmp_path: Path) -> None:
     found = Where(False, 0, False, (), "", (), "", (), (), 0, ())
-    assert answer(found) == "There are no records."
+    assert answer(found) == "There are no records of a trace."
 
 
 @pytest.mark.parametrize("name", ["train", "ca", "ddp", "breaks", "errors", "recompiles", "resets", "ddp_split", "cache_hit"])

@@ -162,6 +162,15 @@ def named(compile_: Compile, names: Iterable[str]) -> Iterator[tuple[int, str]]:
                 yield record, name
 
 
+def logged(compile_: Compile, name: str) -> Iterator[int]:
+    """The log messages of this name of a compile that TORCH_LOGS text tells of, in file order."""
+    log = compile_.process.log
+    kinds = {n for n, kind in enumerate(log.kinds) if kind.event == "log" and kind.name == name}
+    if kinds:
+        column = log.columns.kind
+        yield from (record for record in compile_.records if column[record] in kinds)
+
+
 def metrics_fields(compile_: Compile, reader: Reader | None = None) -> list[tuple[str, dict[str, Any]]]:
     """(event, all fields) of the metrics records that are not runtime records."""
     reader = reader or Reader(compile_.process.log)

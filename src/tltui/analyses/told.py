@@ -38,7 +38,7 @@ NEEDS: dict[str, Needs] = {
         ("graph_breaks", "recompiles", "guards", *GRAPHS, "output_code"), in_debug_dir=True,
     ),
     "problems": Needs(
-        "tells of no restarts, of no functions in eager mode, and only of failures that were printed",
+        "tells of no restarts, and of failures and functions in eager mode only what was printed",
         ("graph_breaks",), "graph breaks",
     ),
     "recompiles": Needs("has no times", ("recompiles",), "the reasons of recompiles"),

@@ -38,6 +38,7 @@ def add_arguments(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """Which limits hold; exit code 1 when one does not."""
     from tltui.analyses.problems.gates import DEFAULT, BadLimit, gates, needing_a_trace, parse_limits, why_a_trace
+    from tltui.analyses.told import untold
     from tltui.documents.check import check_document
 
     try:
@@ -54,4 +55,5 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     if options.json:
         yield from as_json(found)
     else:
-        yield from as_text(check_document(found, wanted.title, layout(options), len(wanted.failures)), options)
+        lacks = untold(list(wanted.processes()), "problems")
+        yield from as_text(check_document(found, wanted.title, layout(options), len(wanted.failures), lacks), options)

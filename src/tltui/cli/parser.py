@@ -59,7 +59,8 @@ class Parser(argparse.ArgumentParser):
 
 def add_paths(parser: argparse.ArgumentParser) -> None:
     """What is opened, and how it is printed: the same for every command."""
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="logs or directories of logs, as one run (default: $TORCH_TRACE)")
+    opens = "traces, TORCH_LOGS text, torch_compile_debug, archives, directories of them, as one run; - for standard input"
+    parser.add_argument("paths", nargs="*", metavar="PATH", help=f"{opens} (default: $TORCH_TRACE)")
     parser.add_argument("--demo", action="store_true", help="use the built-in demo trace instead of PATH")
     parser.add_argument("--latest", action="store_true", help="only the newest run in the directory")
     parser.add_argument("--ascii", action="store_true", default=None, help="draw with ASCII characters only")

@@ -13,8 +13,8 @@ from tltui.text.sanitize import sanitize
 REASONS_SHOWN = 20
 
 
-def check_document(found: Gates, title: str, options: Options, unread: int = 0) -> Document:
-    """The outcome of the gates; `unread` files could not be read."""
+def check_document(found: Gates, title: str, options: Options, unread: int = 0, lacks: str = "") -> Document:
+    """The outcome of the gates; `unread` files could not be read. `lacks`: what inputs besides a trace cannot tell."""
     page = Page("@check", f"check of {title}", options)
     over = sum(outcome.exceeded for outcome in found.limits)
     said = f"{fmt.plural(found.compiles, 'compile')} of {title}"
@@ -23,7 +23,9 @@ def check_document(found: Gates, title: str, options: Options, unread: int = 0) 
     else:
         page.add(("passed", tokens.OK), f" · {said}")
     if not found.compiles:
-        page.say("There is no compile in this trace: limits on compiles say nothing here.", style=tokens.WARN)
+        page.say("There is no compile here: limits on compiles say nothing here.", style=tokens.WARN)
+    if lacks:
+        page.say(lacks, style=tokens.WARN)
     if unread:
         what = f"{fmt.plural(unread, 'file')} could not be read: the numbers are of the others (tltui damage)"
         page.add((what, tokens.WARN, "@damage"))

@@ -129,7 +129,8 @@ def where(run: Run, processes: Sequence[Process] | None = None) -> Where:
 
 def read_where(run: Run, processes: Sequence[Process] | None = None) -> Generator[None, None, Where]:
     """The same, with a pause after each piece."""
-    chosen = list(run.processes()) if processes is None else list(processes)
+    asked = run.processes() if processes is None else processes
+    chosen = [process for process in asked if process.is_traced]  # nothing else tells what was open
     for process in chosen:
         yield from read_inside(process)
         place_of(process)

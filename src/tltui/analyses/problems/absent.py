@@ -148,8 +148,8 @@ def read_absence(compiles: Iterable[Compile]) -> Generator[None, None, Absence]:
     versions: dict[int, TorchVersion] = {}
     found: list[CompileArtifacts] = []
     for number, compile_ in enumerate(compiles):
-        # of records outside of any compile nothing can be said to be expected
-        if compile_.is_compile or compile_.id.autograd is not None:
+        # nothing can be said to be expected of records outside of any compile, and of what no trace tells
+        if (compile_.is_compile or compile_.id.autograd is not None) and compile_.is_traced:
             status, process = compile_.status, compile_.process
             rows = _sorts(process).rows(_sort_of(compile_), process, versions)
             found.append(CompileArtifacts(str(compile_.ref), str(status) if status else None, rows))

@@ -11,7 +11,7 @@ from tltui.analyses.job_failures.of_run import RunFailure, own_failures, told_fi
 from tltui.analyses.problems.measure import REASONS, Facts, Found, Measure, one_line
 from tltui.analyses.ranks.gate import difference_reasons, differences
 from tltui.analyses.recompiles.reasons import parse_reason
-from tltui.analyses.told import HOW, title_of
+from tltui.analyses.told import HOW, compiling, title_of
 from tltui.model.artifacts import artifact_name
 from tltui.model.kind import Kind as Row
 from tltui.model.kinds import kind_of
@@ -356,7 +356,7 @@ NEED_A_TRACE = ("eager", "recompile_limit", "cache_miss", "compile_time", "empty
 
 def needing_a_trace(run: Run, limits: Sequence[Limit]) -> tuple[str, ...]:
     """The names of the limits that nothing in a run tells of: they are neither passed nor exceeded."""
-    processes = [process for process in run.processes() if process.tally.compiles]
+    processes = compiling(list(run.processes()))
     if not processes or any(process.is_traced for process in processes):
         return ()
     return tuple(limit.name for limit in limits if limit.name in NEED_A_TRACE)

@@ -3,6 +3,8 @@
 Compiles are matched by code object (function, file, line) and by how often that was compiled before on the rank. Ids are no help:
 one break more on a rank, and all of its later ids are others. Of each rank the newest process counts. What follows from another
 difference of the same compile on the same ranks is named with it. Of a rank whose log goes on nothing is said that it may still do.
+Ranks that a trace tells of are not compared with those of which other inputs tell: those lack what was not logged. Where these
+leave out what the functions are called, nothing is compared.
 """
 
 from __future__ import annotations
@@ -130,7 +132,7 @@ class _Fact:
 def diverging(run: Run) -> Diverging | None:
     """In what the ranks of a run differ; None where there are no two ranks."""
     ranks = list(_newest(run))
-    if len(ranks) < 2:
+    if len(ranks) < 2 or any(_is_nameless(rank.process) for rank in ranks):
         return None
     codes = list(dict.fromkeys(code for rank in ranks for code in rank.codes))
     behind: set[int] = set()
@@ -151,6 +153,8 @@ def diverging(run: Run) -> Diverging | None:
 def _newest(run: Run) -> Iterator[_Rank]:
     """The newest process of each rank that has a number, of the newest launch."""
     newest = [rank.processes[-1] for rank in run.ranks if rank.number is not None]
+    if any(process.is_traced for process in newest):
+        newest = [process for process in newest if process.is_traced]
     launches = [int(number) for p in newest if (number := p.launch.rpartition("_")[2]).isdigit()]
     launch = max(launches, default=None)
     for process in newest:
@@ -164,6 +168,12 @@ def _newest(run: Run) -> Iterator[_Rank]:
             if compile_.is_compile and (code := codes.get(id(compile_.frame))) is not None:
                 rank.codes.setdefault(code, []).append(compile_)
         yield rank
+
+
+def _is_nameless(process: Process) -> bool:
+    """Whether a text leaves out which functions some of its compiles are of."""
+    frames = () if process.is_traced else process.frames.values()
+    return any(frame.is_guessed or frame.code[0] is None for frame in frames if any(own.is_compile for own in frame.compiles))
 
 
 def _parted(code: Code, number: int, facet: str, values: Mapping[_Rank, Hashable], said: Callable[[Hashable], str]) -> list[_Fact]:
@@ -184,7 +194,7 @@ def _stops(ranks: Sequence[_Rank]) -> list[_Fact]:
     usual = Counter(sequences.values()).most_common(1)[0][0]
     last: dict[Code, dict[_Rank, str]] = defaultdict(dict)
     for rank, own in sequences.items():
-        if rank.ended and own and not max((c[-1] for c in rank.codes.values()), key=_begun).facts.has_metrics:
+        if rank.ended and own and not _is_over(max((c[-1] for c in rank.codes.values()), key=_begun)):
             rank.stopped = True
         elif rank.ended and own and len(own) + 1 < len(usual) and own == usual[: len(own)]:
             rank.stopped = True
@@ -197,6 +207,12 @@ def _stops(ranks: Sequence[_Rank]) -> list[_Fact]:
 
 def _begun(compile_: Compile) -> int:
     return compile_.records[0] if compile_.records else 0
+
+
+def _is_over(compile_: Compile) -> bool:
+    """Whether it came to an end. Only a trace tells that: of others it is what was logged that is compared."""
+    process = compile_.process
+    return compile_.facts.has_metrics if process.is_traced else process.log.ended
 
 
 def _counts(code: Code, ranks: Sequence[_Rank], behind: set[int]) -> list[_Fact]:
@@ -231,9 +247,9 @@ def _compared(
     code: Code, n: int, members: Mapping[_Rank, Compile], shifted: set[_Rank], usual: Sequence[list[Compile]]
 ) -> Iterator[_Fact]:
     """In what compiles of one function differ: one a rank. `shifted`: ranks with more or fewer of them than is usual."""
-    done = {rank: c for rank, c in members.items() if c.facts.has_metrics}
-    over = {rank: c for rank, c in members.items() if c.facts.has_metrics or rank.ended}
-    ends = {rank: c.facts.has_metrics for rank, c in over.items()}
+    done = {rank: c for rank, c in members.items() if _is_over(c)}
+    over = {rank: c for rank, c in members.items() if _is_over(c) or rank.ended}
+    ends = {rank: _is_over(c) for rank, c in over.items()}
     yield from _parted(code, n + 1, UNFINISHED, ends, lambda end: "finished" if end else "not finished")
     yield from _parted(code, n + 1, BREAKS, {r: breaks_told(c) for r, c in done.items()}, _said_breaks)
     yield from _parted(code, n + 1, FAILED, _failures(done), lambda kind: str(kind or "no failure"))

@@ -31,6 +31,8 @@ class Settings:
     specialize_float: bool | None = None
     names: frozenset[str] = frozenset()
     """All that are stated: what is not among them this torch does not have."""
+    traced: bool = True
+    """Whether a trace tells of the compiles: only that says of everything whether it became dynamic."""
 
     @classmethod
     def of(cls, config: dict[str, Any]) -> Settings:

@@ -150,11 +150,14 @@ def explained_of(compile_: Compile, reader: Reader, own_guards: bool = True) -> 
     found = recompile_of(compile_, instants_of(compile_, reader), reader) or Recompile((), "")
     symbols = _symbols(compile_)
     reasons = tuple(_reason(reason, compile_, texts, symbols, found.became) for reason in found.reasons)
-    own = texts.of(compile_) if found.became else None
-    free = texts.free(reasons[0].earlier) if reasons and found.became else frozenset()
+    changes = found.became if compile_.is_traced else _varied(found.became, reasons, symbols)
+    own = texts.of(compile_) if changes else None
+    free = texts.free(reasons[0].earlier) if reasons and changes else frozenset()
+    sizes = {(reason.source, reason.dim) for reason in reasons}
     became = tuple(
-        dynamic for change in found.became if (dynamic := _dynamic(change, symbols, own)) is not None
+        dynamic for change in changes if (dynamic := _dynamic(change, symbols, own)) is not None
         and (dynamic.fixed or _sized(dynamic.source, dynamic.dim) not in free)
+        and (not change.is_unsaid or (dynamic.source, dynamic.dim) in sizes)  # another dim may have varied, or their number
     )  # fmt: skip
     facts, status = compile_.facts, compile_.status
     failure = class_name(facts.fail_type or "?").rpartition(".")[2] if facts.failed and not facts.recompile_limit else ""
@@ -162,6 +165,21 @@ def explained_of(compile_: Compile, reader: Reader, own_guards: bool = True) -> 
         str(compile_.ref), str(status) if status else None, facts.duration_s, reasons, found.logged, found.ref, became,
         facts.recompile_limit, failure, _settings(reasons),
     )  # fmt: skip
+
+
+def _varied(
+    became: tuple[Became, ...], reasons: Iterable[Reason], symbols: dict[str, tuple[str, str]]
+) -> tuple[Became, ...]:
+    """What torch made dynamic as it had varied, where no event tells, or not how: what a guard failed for, and has a symbol now."""
+    found: dict[tuple[str, int | None], Became] = {}
+    for reason in reasons:
+        if reason.cause in (causes.SIZE, causes.INT, causes.FLOAT) and _sized(strip_local(reason.source), reason.dim) in symbols:
+            why = "scalar change" if reason.dim is None else "size change"
+            change = Became(reason.source, reason.dim, why, reason.expected, reason.actual)
+            found.setdefault((reason.source, reason.dim), change)
+    said = {(strip_local(change.source), change.dim): change for change in found.values()}
+    known = tuple(said.get((strip_local(own.source), own.dim), own) if own.is_unsaid else own for own in became)
+    return known or tuple(found.values())
 
 
 def _settings(reasons: Iterable[Reason]) -> tuple[str, ...]:

@@ -106,7 +106,7 @@ def _settings(frame: Frame) -> Told:
     for compile_ in sorted(frame.compiles, key=lambda c: c.id.compile or 0, reverse=True):
         if compile_.metrics and (told := told_by(compile_)) is not None:
             return told
-    return Told(Settings(), None, None, None)
+    return Told(Settings(traced=any(compile_.is_traced for compile_ in frame.compiles)), None, None, None)
 
 
 @part

@@ -9,7 +9,7 @@ from functools import lru_cache
 from tltui.analyses.parts import part, reader_of, reads
 from tltui.analyses.prose.traceback import traceback_frames
 from tltui.analyses.recompiles.comments import NO_COMMENT, Comment, comment_of, split_comment
-from tltui.analyses.records import Reader, address, named, text_in, whole_in
+from tltui.analyses.records import Reader, address, logged, named, text_in, whole_in
 from tltui.analyses.stacks.stacks import StackFrame, user_frames
 from tltui.analyses.timing.events import Event
 from tltui.analyses.torch_version import version_by_metrics
@@ -23,6 +23,9 @@ GUARDS = "dynamo_cpp_guards_str"
 INSTANT = 4096
 """Stored bytes above which a timing event is none of the short ones that tell what became dynamic."""
 _EARLIER = re.compile(r"^\[?(!?\d+(?:/\d+){1,2})(?:_\d+)?\]?:\s*(.*)$", re.DOTALL)
+_MARKED = re.compile(r"marking (.+) as dynamic \(from automatic dynamic/PGO\)$")
+_VARIED = re.compile(r"automatic dynamic (?:int (.+) val|(size|stride) (.+) (?:(?:size|stride)\((\d+)\)|dim|other)) (.+) != (.+)$")
+_SIZE = re.compile(r"(.+)\.size\(\)\[(\d+)\]")
 _STACK = re.compile(r"\n\s*User stack trace:\s*\n")
 
 
@@ -59,6 +62,11 @@ class Became:
     why: str
     before: str
     now: str
+
+    @property
+    def is_unsaid(self) -> bool:
+        """Whether the text leaves out how it varied: the message that says so is of a lower level."""
+        return (self.before, self.now) == ("?", "?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +127,54 @@ def known_recompile(compile_: Compile, reader: Reader) -> Recompile | None:
 
 def instants_of(compile_: Compile, reader: Reader) -> list[Event]:
     """The `automatic_dynamic` events; the many others are not parsed."""
-    found = []
+    found = automatic_in_text(compile_, reader)
     for record, _ in named(compile_, ("chromium_event",)):
         if reader.log.columns.size[record] <= INSTANT and b'"automatic_dynamic"' in reader.payload(record):
             value = reader.json(record)
             args = value.get("args") if isinstance(value, dict) else None
             found.append(Event("automatic_dynamic", "i", 0.0, args if isinstance(args, dict) else {}))
     return found
+
+
+def automatic_in_text(compile_: Compile, reader: Reader) -> list[Event]:
+    """The same from TORCH_LOGS text. What varied, and how, stands in a message of a lower level behind each: without it what the
+    symbols of the compile are made for tells which sizes it was."""
+    marked: list[str] = []
+    found: dict[tuple[str, object], Event] = {}
+    for record in logged(compile_, "automatic_dynamic"):
+        said = reader.text(record, INSTANT)
+        if match := _MARKED.match(said):
+            marked.append(match[1])
+        elif match := _VARIED.match(said):
+            number, what, tensor, size, now, before = match.groups()
+            dim: object = "scalar" if number else int(size) if size else "all"
+            why = "scalar change" if number else f"{what} change" if size else "other"
+            found.setdefault((number or tensor, dim), _automatic(number or tensor, dim, why, before, now))
+    exact = {source for source, _ in found}
+    sizes = _symbol_sources(compile_, reader) if set(marked) - exact else []
+    for source in marked:
+        if source in exact:
+            continue
+        for own in sizes:
+            dim = "scalar" if own == source else _dim_of(own, source)
+            if dim is not None:
+                found.setdefault((source, dim), _automatic(source, dim, "scalar change" if dim == "scalar" else "size change"))
+    return list(found.values())
+
+
+def _automatic(source: str, dim: object, why: str, before: str | None = None, now: str | None = None) -> Event:
+    return Event("automatic_dynamic", "i", 0.0, {"name": source, "dim_changed": dim, "reason": why, "cached": before, "new": now})
+
+
+def _symbol_sources(compile_: Compile, reader: Reader) -> list[str]:
+    """What the symbols of a compile stand for."""
+    return [source for record, _ in named(compile_, ("create_symbol",)) if (source := text_in(reader.event(record), "source"))]
+
+
+def _dim_of(size: str, tensor: str) -> int | None:
+    """The dim of a tensor that a symbol stands for: of `x` 0 for `x.size()[0]`."""
+    match = _SIZE.fullmatch(size)
+    return int(match[2]) if match and match[1] == tensor else None
 
 
 def parse_payload(payload: bytes) -> list[str]:

@@ -25,7 +25,8 @@ def _int(seen: Seen, settings: Settings) -> Advice:
         return Advice(_again(seen))
     if settings.automatic_dynamic is False:
         return off("value")
-    return Advice("It did not become dynamic in this log. A tensor in its place has one compile for all values.", "tensor")
+    start = "It did not become dynamic in this log. " if settings.traced else ""
+    return Advice(f"{start}A tensor in its place has one compile for all values.", "tensor")
 
 
 def _again(seen: Seen) -> str:

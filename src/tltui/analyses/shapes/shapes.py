@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from tltui.analyses.recompiles.reasons import Became, became_of
+from tltui.analyses.recompiles.reasons import Became, automatic_in_text, became_of
 from tltui.analyses.records import Reader, named, number_in, text_in
 from tltui.analyses.shapes.inputs import TensorInput, inputs_of
 from tltui.analyses.shapes.shape_env import Fixed, NewSymbol, RealValue, ShapeGuard, ShapeRecords, shape_records
@@ -152,7 +152,7 @@ def shapes_of(compile_: Compile, reader: Reader | None = None) -> CompileShapes:
 
 def automatic(compile_: Compile, reader: Reader) -> list[Event]:
     """The `automatic_dynamic` instants of a compile. Other events are not parsed: there are many."""
-    found = []
+    found = automatic_in_text(compile_, reader)
     for record, _ in named(compile_, ("chromium_event",)):
         if b'"automatic_dynamic"' not in reader.payload(record, EVENT_LIMIT):
             continue

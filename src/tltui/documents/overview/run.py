@@ -113,7 +113,8 @@ def _head(page: Page, run: Run, summary: Summary) -> None:
         page.say(what, "", tokens.WARN)
         if again.compiles:
             functions = "one function" if again.functions == 1 else f"{fmt.count(again.functions)} functions"
-            what = f"{functions} compiled again for that: {fmt.plural(again.compiles, 'compile')}, {fmt.seconds(again.seconds)}"
+            took = f", {fmt.seconds(again.seconds)}" if again.seconds else ""
+            what = f"{functions} compiled again for that: {fmt.plural(again.compiles, 'compile')}{took}"
             page.row([f"{what},", " the last ", (f"[{again.newest}]", tokens.LINK, again.newest)])
 
 
@@ -132,6 +133,9 @@ def _no_records(page: Page, run: Run) -> None:
                  key_hint(page.options, "app.output"))  # fmt: skip
 
 
+ONLY_WARNINGS = " Torch wrote only warnings and errors here: TORCH_LOGS was not set, or the ranks wrote elsewhere."
+WARNINGS = "WEC"
+LEVELS_READ = 100
 NO_UNITS = (
     f"Nothing was compiled here (cache hits): Inductor lowered no graph, and left no directory of one. With {FRESH} all is "
     "compiled anew. What fails before Inductor leaves none either."
@@ -149,14 +153,27 @@ def _no_compiles(page: Page, run: Run) -> None:
     else:
         page.blank()
         count = fmt.plural(records, "record")
-        page.say(
-            f"No compile of a Python frame is in this trace. Its {count} have no compile id, as torch.export and "
-            "AOTInductor write them."
-        )
+        if page.untold:
+            page.say(page.so_far("nothing was compiled.") + (ONLY_WARNINGS if _has_only_warnings(run) else ""))
+        else:
+            page.say(
+                f"No compile of a Python frame is in this trace. Its {count} have no compile id, as torch.export and "
+                "AOTInductor write them."
+            )
     for process in list(run.processes())[:RANKS_NAMED]:
         for compile_ in process.ordered():
             ref = str(compile_.ref)
             page.add("  ", (ref, tokens.LINK, ref), "  ", (fmt.plural(len(compile_.records), "record"), tokens.DIM))
+
+
+def _has_only_warnings(run: Run) -> bool:
+    """Whether torch's loggers said nothing but what they say without TORCH_LOGS, as far as the first records tell."""
+    for model in run.models:
+        for record in range(min(len(model.log.columns.offset), LEVELS_READ)):
+            prefix = model.log.prefix(record)
+            if prefix is not None and prefix.level not in WARNINGS:
+                return False
+    return True
 
 
 STARTS = 4

@@ -55,7 +55,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesRep
     parts.add_divergences(page, different)
     yield
     study = _Study(run)
-    yield from study.read(scope.compiles)
+    yield from study.read(tuple(node for node in scope.compiles if node.is_traced or not node.is_compile))
     if single:
         parts.add_answers(page, study.compiles)
     if study.missed_with_components():

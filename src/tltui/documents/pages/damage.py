@@ -13,6 +13,7 @@ from tltui.documents.page import Page
 from tltui.documents.pages.records import record_ref
 from tltui.documents.parts.case import add_conflicts
 from tltui.documents.parts.many import ROWS_SHOWN, add_named
+from tltui.inputs.table import TRACE
 from tltui.model.artifacts import artifact_name
 from tltui.model.log_model import LogModel
 from tltui.model.run import Run
@@ -163,7 +164,9 @@ def _fill(page: Page, run: Run, report: DamageReport) -> Generator[None, None, N
     else:
         damaged = plural(len(report.damaged), "damaged record")
         page.add((damaged, tokens.STRONG), " in ", plural(len(run.models), "log"))
-    if report.md5_checked:
+    if not any(model.form == TRACE for model in run.models):
+        pass  # only a trace states md5s
+    elif report.md5_checked:
         of = "" if is_plain(run) else " of a trace"
         page.add((f"Every payload{of} was read and compared with its md5.", tokens.DIM))
     else:

@@ -101,7 +101,8 @@ class _View:
                     frames_at_it = f"{fmt.plural(number, 'frame')} reached the recompile limit"
                     page.say(f"{frames_at_it}: calls that fit no earlier compile {what}.", "", tokens.WARN)
         if len(frames) > 1:
-            page.say(f"{'The frames at the limit, then the' if hit else 'The'} most expensive frames come first.", "", tokens.DIM)
+            first = "most expensive frames" if seconds else "frames with the most recompiles"
+            page.say(f"{'The frames at the limit, then the' if hit else 'The'} {first} come first.", "", tokens.DIM)
 
     def _frame(
         self, page: Page, frame: Frame, own: list[Compile], seen: dict[tuple[object, ...], str]

@@ -39,7 +39,7 @@ def add_ranks(page: Page, found: Diverging | None) -> None:
     if not found.count:
         if found.functions:
             page.heading("Ranks")
-            page.say(page.so_far(_alike(found)), "  ", tokens.DIM)
+            page.say(page.so_far(_alike(found, bool(page.untold))), "  ", tokens.DIM)
             _behind(page, found)
         return
     page.heading(f"Ranks that differ ({fmt.plural(found.count, 'difference')})")
@@ -57,8 +57,9 @@ def add_ranks(page: Page, found: Diverging | None) -> None:
     _behind(page, found)
 
 
-def _alike(found: Diverging) -> str:
-    if found.behind:
+def _alike(found: Diverging, is_partly_told: bool) -> str:
+    """`is_partly_told`: breaks and graphs may not have been logged, or not those of all ranks."""
+    if found.behind or is_partly_told:
         return f"Nothing differs in what all of the {fmt.count(found.ranks)} ranks have compiled."
     what = "the same function" if found.functions == 1 else f"the same {fmt.count(found.functions)} functions"
     who = "Both ranks" if found.ranks == 2 else f"All {fmt.count(found.ranks)} ranks"

@@ -82,7 +82,8 @@ def _symbol(page: Page, symbol: SymbolShape, names: Names, told: set[str]) -> No
         notes.append(_at("first used at " if symbol.source else "made at ", symbol.user))
     page.joined(notes, "    ")
     for change in symbol.became:
-        page.say(_became(change), "    ")
+        if not change.is_unsaid:
+            page.say(_became(change), "    ")
     if symbol.shared:
         page.say(f"had the same size, so they share the symbol: {', '.join(symbol.shared)}", "    ", tokens.DIM)
     if symbol.unbacked and symbol.source is None:

@@ -31,7 +31,7 @@ def answer(found: Where) -> str:
     inside = [group for group in found.groups if group.state == INSIDE]
     idle = [group for group in found.groups if group.state != INSIDE]
     if not found.groups:
-        return "No process has written a record so far." if found.goes_on else "There are no records."
+        return "No process has written a record so far." if found.goes_on else "There are no records of a trace."
     if not inside:
         return _capital(_idle(idle, found)) + "."
     said = _stands(inside[0], found)

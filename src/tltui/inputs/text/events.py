@@ -22,9 +22,14 @@ from tltui.trace.batch import Kind
 SYMBOLS = "torch/fx/experimental/symbolic_shapes.py"
 RECORDING = "torch/fx/experimental/recording.py"
 CONVERT = "torch/_dynamo/convert_frame.py"
+PGO = "torch/_dynamo/pgo.py"
 TRANSLATOR = "torch/_dynamo/symbolic_convert.py"
 INFERENCE = (b"graph_capture.py", b"dispatch_and_compile_graph.py")
 """Files of torch/_functorch/_aot_autograd in which graphs without a backward are logged (2.8 and later; before)."""
+
+
+AUTOMATIC = "automatic_dynamic"
+"""What torch makes dynamic as it varied: in a trace an event of this name (`update_automatic_dynamic` of torch/_dynamo/pgo.py)."""
 
 
 class Fact(Enum):
@@ -163,6 +168,8 @@ TABLE: list[Row] = [
         event("dynamo_start"), None, made.start, fact=Fact.STEPS),
     Row("torch/_dynamo/eval_frame.py", r"TorchDynamo attempted to trace the following frames: \[", text("dynamo_frames")),
     Row("torch/_dynamo/utils.py", r"TorchDynamo compilation metrics:", text("compile_times")),
+    Row(PGO, r"marking .+ as dynamic \(from automatic dynamic/PGO\)$", Kind("log", AUTOMATIC)),
+    Row(PGO, r"automatic dynamic (?:int|size|stride) ", Kind("log", AUTOMATIC)),
     *_symbols(SYMBOLS),
     *_symbols(RECORDING),
     *(Row(logger, r"TRACE ") for logger in ("trace_bytecode", "trace_source", "trace_call")),

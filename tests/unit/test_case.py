@@ -103,6 +103,20 @@ def test_nothing_that_was_planted_survives(tmp_path: Path) -> None:
     assert {file.form for file in redacted.files} == {file.form for file in plain.files}
 
 
+def test_what_others_write_to_a_logger_of_torch_is_left_out(tmp_path: Path) -> None:
+    """Its words may all be words of torch, and the sentence the user's."""
+    text = unpacked("mlp", tmp_path / "job") / "stderr.txt"
+    lines = [line for line in text.read_bytes().splitlines() if b"[__fusion] cannot fuse op" in line]
+    place = lines[0].split(b" ")[3]
+    said = lines[0].replace(place, b"rules.py:21]").partition(b": ")[0] + b": no model for the red device"
+    assert place.startswith(b"torch/_inductor/")
+    text.write_bytes(text.read_bytes() + said + b"\n")
+    Case(fresh(text), redact=True).write(str(tmp_path / "case.zip"))
+    with zipfile.ZipFile(tmp_path / "case.zip") as zipped:
+        redacted = zipped.read("text/0000.txt")
+    assert redacted.count(b"cannot fuse op") == len(lines) and b"red device" not in redacted
+
+
 def test_redacted_it_still_is_one_run(tmp_path: Path) -> None:
     job = unpacked("mlp", tmp_path / "job")
     before = fresh(job)
@@ -111,6 +125,24 @@ def test_redacted_it_still_is_one_run(tmp_path: Path) -> None:
     assert [process.origins for process in after.processes()] == [{"trace", "text", "debug_dir"}]
     names = [[a.name for a in artifacts_of(c) if "bytecode" not in a.name and a.name != "debug_log"] for c in before.compiles()]
     assert [[a.name for a in artifacts_of(c)] for c in after.compiles()] == names
+
+
+def test_redacted_the_fusion_is_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Names of the scheduler (`op0_op2`) are torch's, and what its log says a node is made of has its names one by one."""
+    job = unpacked("mlp", tmp_path / "job")
+    Case(fresh(job), redact=True).write(str(tmp_path / "case.zip"))
+
+    def fused(path: Path) -> list[object]:
+        assert main(["fusion", str(path), "--json"]) == 0
+        units = [unit for own in json.loads(capsys.readouterr().out)["result"]["compiles"] for unit in own["units"]]
+        return [
+            (unit["agrees"], [(node["operations"], node["kind"], node["writes"], len(node["origins"])) for node in unit["nodes"]])
+            for unit in units
+        ]
+
+    before = fused(job)
+    assert any(len(operations) > 1 for _, nodes in before for operations, *_ in nodes)  # type: ignore[misc]
+    assert fused(tmp_path / "case.zip") == before
 
 
 def test_a_file_that_is_there_is_not_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ import pytest
 from text_inputs import TRUTH, messages, others, text_log, trace_logs
 
 from tltui.analyses.prose.break_record import read_record
+from tltui.inputs.text import made
 from tltui.inputs.text.log import TextLog
 from tltui.inputs.text.made import FIRST_STACK
 from tltui.model.artifacts import artifact_name
@@ -178,3 +180,14 @@ def test_first_lines_are_those_of_a_trace(name: str) -> None:
         assert envelope.get("has_payload") == (checked.declared if checked else None)
         assert checked is None or checked.check is Check.GOOD
         assert log.envelope(record) == envelope and log.prefix(record) is not None
+
+
+def test_reasons_of_several_cache_entries_end_where_the_next_entry_begins() -> None:
+    """`recompiles_verbose`: an empty line stands before the reasons of each further entry, and is part of none."""
+    lines = [
+        b"Recompiling function f in /m.py:3", b"    triggered by the following guard failure(s):", b"    guard 0 failures:",
+        b"    - 0/1: mode == 'a'", b"    - User stack trace:", b'    -   File "/m.py", line 4, in f', b"", b"    guard 1 failures:",
+        b"    - 0/0: mode == 'b'", b"    - User stack trace:",
+    ]  # fmt: skip
+    reasons = json.loads(made.recompile_reasons(made.Said(lines, bytes, list)))
+    assert reasons == ["0/1: mode == 'a'\nUser stack trace:\n  File \"/m.py\", line 4, in f", "0/0: mode == 'b'\nUser stack trace:"]

@@ -254,3 +254,11 @@ def test_the_ir_is_a_document_with_sections() -> None:
     document = page(run, "0/0:ir_post_fusion#1")
     assert document.language == "ir" and document.sections()[0].title.startswith("op0_op1_op2_op3_op4")
     assert any(span.style == "definition" for span in document.line(0).spans)
+
+
+def test_what_torch_does_not_count_as_shared_is_not_called_apart() -> None:
+    """The score behind "no shared data" counts only what both use in the same order: a matrix and its sums over columns have none
+    (`score_fusion_memory` of torch/_inductor/scheduler.py). And loops are put into another order on a GPU only (`is_cpu` there)."""
+    assert "not the same elements of it in the same order" in told("no shared data").known.means
+    for known in KNOWN:
+        assert "loop_ordering" not in known.setting or "on a GPU" in known.does

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tltui.inputs.table import FORMS, TRACE
+from tltui.inputs.table import FORMS
 from tltui.model.artifacts import artifact_name
 from tltui.model.joining.same import EXACT
 from tltui.model.run import Run
@@ -52,14 +52,19 @@ def holdings(run: Run) -> list[Holding]:
 
 def is_plain(run: Run) -> bool:
     """Whether it is made of traces alone: then nothing needs to be said of it."""
-    return all(model.form == TRACE for model in run.models)
+    return run.joining.is_plain(run.models)
 
 
 def conflicts(run: Run) -> Iterator[Conflict | None]:
-    """What inputs tell differently, of what they should tell alike byte for byte; None in between. Reads those texts."""
+    """What inputs tell differently, of what they should tell alike byte for byte; None in between. Reads those texts.
+
+    Of inputs that are still written nothing is said: what another one tells already may come yet.
+    """
     for apart in run.joining.apart:
         yield Conflict("", str(apart.other.pid), apart.base.log.path, apart.other.log.path, apart.why)
     for merged in run.joining.merged:
+        if not all(process.log.ended for process in merged.members):
+            continue
         for twins in merged.twins:
             (member, record), (other, again) = twins.kept, twins.left
             kept, left = merged.members[member].log, merged.members[other].log

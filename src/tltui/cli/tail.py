@@ -161,14 +161,15 @@ class _Tail:
     def follow(self, run: Run) -> Iterator[bytes]:
         """The lines, until the logs have ended, nothing is written any more, or nobody reads them."""
         from tltui.analyses.news import Watch, What
+        from tltui.analyses.told_once import Numbered, Once
         from tltui.model.follow import Follower
         from tltui.model.run import settle
 
         most: int | None = None if self._waited else self._options.lines
         watch, follower = Watch(run, quiet=most == 0), Follower(run, self._discovery)
-        is_first = True
+        once, is_first = Once(run), True
         while True:
-            streams: dict[int, deque[News]] = {}
+            streams: dict[int, deque[Numbered]] = {}
             over, is_new = [], False
             # before it ends everything is looked at: a file that has been quiet for long has its turn now and then only
             for event in follower.read() if is_first or self._is_idle() else follower.look():
@@ -179,12 +180,15 @@ class _Tail:
                     if news.what is What.OVER:
                         over.append(news)
                     else:
-                        streams.setdefault(news.log, deque(maxlen=most if is_first else None)).append(news)
+                        streams.setdefault(news.log, deque(maxlen=most if is_first else None)).append(once.number(news))
             if is_new:
                 settle(run)
             for news in () if run.finished else over:  # of all of them it is said once
-                streams.setdefault(news.log, deque()).append(news)
-            yield from self._print(run, list(streams.values()), most if is_first else None)
+                streams.setdefault(news.log, deque()).append(once.number(news))
+            told: dict[int, deque[News]] = {}
+            for news in once.new(own for stream in streams.values() for own in stream):
+                told.setdefault(news.log, deque()).append(news)
+            yield from self._print(run, list(told.values()), most if is_first else None)
             is_first = False
             if why := self._why_ended(run):
                 tell(f"tltui: {why}")

@@ -198,7 +198,8 @@ class Follower:
             identity = _identity(log.path)
             if any(identity == followed.source.identity and not followed.source.gone for followed in self._logs):
                 continue  # another name of what is read already
-            yield self._look_known((*self._found.logs, log))
+            self._found = discovery.with_log(self._found, log)
+            yield Looked(self._found)
             yield self._added(log)
         if not self._logs and not self._found.is_over and discovery.has_ended():
             yield from self._came_to_nothing(discovery)

@@ -6,7 +6,7 @@ This is the one place that counts changes (`Compile.touch`): whatever is derived
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heappush
 
 from tltui.model.epochs import Epochs, begins_again
@@ -208,6 +208,13 @@ class LogModel:
         for process in self.processes:
             process.started, process.is_dated = started, is_dated
         return news
+
+    def tell_failed(self, owners: Iterable[Compile]) -> None:
+        """What the job printed says that these compiles have failed."""
+        told = {id(owner): owner for owner in owners if not owner.is_told_failed}
+        for owner in told.values():
+            owner.is_told_failed = True
+        self._count(told)
 
     def owner(self, record: int) -> Compile:
         """The compile that a record belongs to."""

@@ -116,6 +116,7 @@ class Discovery:
         self.latest = latest
         self._named = frozenset(os.path.expanduser(path) for path in self.paths)
         self._known: dict[str, tuple[tuple[int, int, int], FoundLog | Skipped]] = {}
+        self._others: set[str] = set()  # what was counted only, at the last look at everything
 
     def look(self) -> Found:
         """What there is now. Raises `NothingFound` when there is no log."""
@@ -123,6 +124,7 @@ class Discovery:
         skipped: list[Skipped] = []
         notes: list[str] = []
         others = 0
+        self._others.clear()
         seen: set[str] = set()
         outputs: list[str] = []
         for name in self.paths:
@@ -138,6 +140,7 @@ class Discovery:
                     outputs += [candidate] * is_text(candidate)
                 elif found.reason == MEMBER or (directory and (found.reason == OTHER or _is_somebody_elses(found))):
                     others += 1
+                    self._others.add(candidate)
                 else:
                     skipped.append(found)
         outputs.sort(key=_changed)
@@ -180,6 +183,13 @@ class Discovery:
         """One file below the paths."""
         tops = [top for name in self.paths if path.startswith((top := os.path.expanduser(name)).rstrip(os.sep) + os.sep)]
         return self._look(path, max(tops, key=len, default=os.path.dirname(path)))
+
+    def with_log(self, found: Found, log: FoundLog) -> Found:
+        """What was found, and this log, which was none then or was not there."""
+        others = found.others - (log.path in self._others)
+        self._others.discard(log.path)
+        skipped = tuple(own for own in found.skipped if own.path != log.path)
+        return replace(found, logs=(*found.logs, log), skipped=skipped, others=others)
 
     def knows(self, path: str) -> bool:
         """Whether it is known what a file is, and will be."""

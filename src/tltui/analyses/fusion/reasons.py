@@ -58,11 +58,13 @@ _OWN = "What follows a Triton kernel of your own is fused only if"
 KNOWN: tuple[Known, ...] = (
     Known("no shared data due to indexing mismatch",
           "Both use the same buffer, but not in the same order of elements: fusing would not save reading it.",
-          "torch._inductor.config.loop_ordering_after_fusion = True tries other orders of the loops."),
-    Known("no shared data", "They read and write nothing in common: one kernel would move as much memory as two.",
-          "torch._inductor.config.aggressive_fusion = True fuses such nodes too, where none of them is a reduction: "
-          "fewer kernels to launch, "
-          "the same traffic."),
+          "torch._inductor.config.loop_ordering_after_fusion = True (the default of newer versions) tries other orders of the "
+          "loops on a GPU."),
+    Known("no shared data",
+          "Torch sees nothing that one kernel would save: they use no buffer in common, or not the same elements of it in the same "
+          "order, or they run over different sizes.",
+          "torch._inductor.config.aggressive_fusion = True has Inductor try such nodes too, where none of them is a reduction: "
+          "fewer kernels to launch, about the same traffic."),
     Known("intermediate nodes between node1 & node2", _ORDER),
     Known("score_fusion_memory_threshold",
           "They have too little in common: fusing would save fewer bytes than the threshold (10), such as a scalar that both read.",
@@ -74,9 +76,8 @@ KNOWN: tuple[Known, ...] = (
     Known("memory deps did not match",
           "The second reads other places of a buffer than the first has just written in the same step of the loop: shifted, "
           "transposed, or all of it.",
-          "torch._inductor.config.loop_ordering_after_fusion = True tries other orders of the loops; in the model, "
-          ".contiguous() at another "
-          "place may help."),
+          "torch._inductor.config.loop_ordering_after_fusion = True (the default of newer versions) tries other orders of the "
+          "loops on a GPU; in the model, .contiguous() at another place may help."),
     Known("exceeds max fusion", "The fused node would hold more operations than the limit (64).",
           "torch._inductor.config.max_fusion_size sets the limit."),
     Known("fusion_prevent_too_many_reads_and_writes", "The kernel would read and write more buffers than the limit that was set.",

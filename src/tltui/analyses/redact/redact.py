@@ -35,8 +35,8 @@ _TOKEN = re.compile(
     r"""|(?P<word>\w+(?:(?:\.|::)[^\W\d]\w*)*)"""
 )
 _TYPE = re.compile(r"\*?(?:Sym\(.*\)|[a-zA-Z]{1,5}\d{0,2}(?:\[[^\]]*\])*\w*)")
-_CODE = re.compile(r"[\w.:<>\[\](){}/\\=,*&%@$|+~^!?;#]+|.*['\"\\].*")
-"""A string that is read word by word: without blanks, or with strings in it."""
+_CODE = re.compile(r"[\w.:<>\[\](){}/\\=,*&%@$|+~^!?;#]+|.*['\"\\].*|origins=OrderedSet\(\[[\w, ]*\]\)")
+"""A string that is read word by word: without blanks, or with strings in it; and what a node of the scheduler is made of."""
 _NOT_SAID = frozenset(("", "None", "none", "null", "unknown", "True", "False", "default", "0"))
 _OPAQUE = (
     "job_name job_id tags tag hostname host user username owner mast_job_name entitlement oncall team email url "

@@ -81,6 +81,9 @@ COUNTED = re.compile(r"(?:(?<!\d)\d{1,5})?(?:_\d{1,5}){0,8}_?$")
 NUMBER = re.compile(r"\d[\d_]*(?:[eE]\d*|[a-zA-Z]{1,3}|(?:x\d+)+)?|0[xX][0-9a-fA-F]{1,16}|anon\d+")
 """A number, also with a unit; and what was put in the place of something already."""
 
+SCHEDULED = re.compile(r"op\d{1,6}(?:_op\d{1,6})*(?:_loop_body)?")
+"""A node of Inductor's scheduler: `op0`; fused ones have the names of all (`op0_op2`)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
@@ -135,8 +138,10 @@ def _lines(coded: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 16)
 def is_firm(word: str) -> bool:
-    """Whether a word is torch's or Python's wherever it stands, or no word: of two letters, or a number."""
-    return len(word) <= 2 or _known(word, vocabulary().firm) or NUMBER.fullmatch(word) is not None
+    """Whether a word is torch's or Python's wherever it stands, or no word: of two letters, a number, a node of the scheduler."""
+    return len(word) <= 2 or _known(word, vocabulary().firm) or (
+        NUMBER.fullmatch(word) is not None or SCHEDULED.fullmatch(word) is not None
+    )
 
 
 @lru_cache(maxsize=1 << 16)

@@ -157,8 +157,10 @@ def damage_document(run: Run, options: Options, check: bool | None = None) -> Do
 
 
 def _fill(page: Page, run: Run, report: DamageReport) -> Generator[None, None, None]:
-    if not report.damaged:
-        what = "No record" if report.skipped or report.conflicts else "Nothing"
+    if not report.damaged and report.conflicts:
+        page.add((page.so_far("No record is damaged, but inputs tell differently."), tokens.STRONG))
+    elif not report.damaged:
+        what = "No record" if report.skipped else "Nothing"
         page.add((page.so_far(f"{what} is damaged."), tokens.OK))
     else:
         damaged = plural(len(report.damaged), "damaged record")

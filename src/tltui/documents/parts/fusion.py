@@ -217,7 +217,7 @@ def _homeless(page: Page, unit: UnitFusion) -> None:
     if not left:
         return
     idle = [node for node in left if node.kind.startswith("Nop")]
-    unknown = "Kernel unknown" if unit.kernels else "Kernels unknown, there is no generated code here"
+    unknown = "Kernel unknown" if unit.kernels else page.so_far("Kernels unknown, there is no generated code here")
     for title, nodes in (("No kernel: nothing to run", idle), (unknown, [n for n in left if not n.kind.startswith("Nop")])):
         if not nodes:
             continue

@@ -184,7 +184,10 @@ def listing_data(run: Run, check: bool = False) -> Listing:
 def _damaged(run: Run) -> Counter[Process]:
     """How many damaged records each process has. One log may be that of very many processes."""
     return Counter(
-        model.owner(damage.record).process for model in run.models for damage in model.log.damage if damage.record >= 0
+        run.joining.home(model, damage.record)[0].process
+        for model in run.models
+        for damage in model.log.damage
+        if damage.record >= 0
     )
 
 

@@ -73,6 +73,8 @@ def recompile_reasons(said: Said) -> bytes:
     for line in said.lines[2:]:
         line = line.removeprefix(b"    ")
         if FAILURES.match(line):
+            if reasons:  # an empty line stands before those of the next cache entry
+                reasons[-1] = reasons[-1].removesuffix(b"\n")
             continue
         if match := REASON.match(line):
             reasons.append(line[match.end() :])

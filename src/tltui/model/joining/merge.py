@@ -80,7 +80,18 @@ def merge(members: Sequence[tuple[LogModel, Process]], homes: dict[CompileId, Ho
     model.apply(batch)
     for process in model.processes:
         process.strings.update(base.strings)
+    _failures(merged, places)
     return merged
+
+
+def _failures(merged: Merged, places: Sequence[Sequence[int]]) -> None:
+    """A compile of which the job printed that it failed has failed, whoever else tells of it."""
+    merged.model.tell_failed(
+        merged.model.owner(where[told.records[0]])
+        for process, where in zip(merged.members, places, strict=True)
+        for told in process.compiles.values()
+        if told.is_told_failed and told.records
+    )
 
 
 def _first(numbers: Iterator[int | None]) -> int | None:

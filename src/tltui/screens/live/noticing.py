@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tltui.analyses.news import News, Watch, What
+from tltui.analyses.told_once import Numbered, Once
 from tltui.commands import BY_ID
 from tltui.model.run import Delta, Event
 from tltui.model.status import Status, glyph
@@ -25,7 +26,8 @@ class Noticing:
         self._watch: Watch | None = None
         self._latest: News | None = None
         """What `L` leads to: the worst that nobody has gone to, else where it led last."""
-        self._new: list[News] = []
+        self._once = Once(self._run)
+        self._new: list[Numbered] = []
         self._unseen: list[News] = []
         self._told: News | None = None
         """What the line below says, until a key is pressed."""
@@ -37,13 +39,19 @@ class Noticing:
     def take(self, event: Event, delta: Delta) -> None:
         """Something was taken over."""
         if self._watch is not None:
-            self._new += [news for news in self._watch.take(event, delta) if news.what in WORST and news.key is not None]
+            self._new += [
+                self._once.number(news)
+                for news in self._watch.take(event, delta)
+                if news.what in WORST and news.key is not None
+            ]
 
     def tell(self) -> None:
         """The screen is brought up to date: say the worst of what is new."""
         if not self._new:
             return
-        new, self._new = self._new, []
+        new, self._new = list(self._once.new(self._new)), []
+        if not new:
+            return
         self._unseen += new
         self._latest = _worst(self._unseen)
         if self._latest is not self._told:

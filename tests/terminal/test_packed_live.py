@@ -86,9 +86,16 @@ def test_packed(tmp_path: Path) -> None:
     assert unpacked(tmp_path) == []
 
 
+def long_one(directory: Path) -> Path:
+    """What takes longer to unpack than nothing is said of it: 2 GiB, of several streams of xz as `cat` makes them."""
+    path = directory / "long.log.xz"
+    path.write_bytes(LOG.with_name("bomb_512M.log.xz").read_bytes() * 4)
+    return path
+
+
 def test_unpacking_says_how_far_it_is_and_ctrl_c_stops_it(tmp_path: Path) -> None:
-    with Terminal.tltui("ls", LOG.with_name("bomb_512M.log.xz"), home=tmp_path) as terminal:
-        terminal.wait_for("tltui: unpacking bomb_512M.log.xz: ", " MiB (ctrl+c stops)")
+    with Terminal.tltui("ls", long_one(tmp_path), home=tmp_path) as terminal:
+        terminal.wait_for("tltui: unpacking long.log.xz: ", " MiB (ctrl+c stops)")
         terminal.press("ctrl+c")
         terminal.wait_end()
         assert terminal.code == 130
@@ -97,7 +104,7 @@ def test_unpacking_says_how_far_it_is_and_ctrl_c_stops_it(tmp_path: Path) -> Non
 
 
 def test_the_line_is_gone_at_the_end(tmp_path: Path) -> None:
-    with Terminal.tltui("ls", LOG.with_name("bomb_512M.log.xz"), home=tmp_path) as terminal:
+    with Terminal.tltui("ls", long_one(tmp_path), home=tmp_path) as terminal:
         terminal.wait_for("tltui: unpacking")
         terminal.wait_for("1 compile")
         assert "unpacking" not in terminal.text()

@@ -83,7 +83,7 @@ async def test_a_new_rank_appears(job: Job) -> None:
         await driver.until(lambda: "live" in bar(driver))
         other = job.directory / "dedicated_log_torch_trace_rank_5_b.log"
         other.write_bytes(begun(0).replace(b'"attempt": 0', b'"attempt": 0, "rank": 5'))
-        await driver.until(lambda: "rank 5" in screen_text(driver.app) and "2 ranks" in bar(driver))
+        await driver.until(lambda: "rank 5" in screen_text(driver.app) and "2 compiles" in bar(driver))
 
 
 async def test_the_cursor_stays_where_it_is(job: Job) -> None:
@@ -157,6 +157,8 @@ async def test_what_happens_to_a_file_is_one_line_with_the_key_that_helps(job: J
         job.path.write_bytes(begun(5))
         await driver.until(lambda: "1 log changed" in bar(driver))
         assert "cut off after it was read" in driver.said or "written anew" in driver.said
+        if driver.browser.document_view.has_focus and size[0] < 100:
+            await driver.press("tab")  # one pane has the screen: the tree
         await driver.until(lambda: "[0/0]" in screen_text(driver.app))  # what was read stays
         await driver.press("ctrl+r")
         await driver.until(lambda: "read again" in driver.said and "changed" not in bar(driver))

@@ -152,14 +152,7 @@ class Bundle:
             log = part.model.log
             for record in part.records:
                 learned.table = _strings(part.model, log.context(record).pid)
-                learned.value(log.envelope(record))
-                if log.columns.size[record]:
-                    text = log.text(record, 1 << 40)
-                    value = nested_json(text)
-                    if value is None:
-                        learned.text(text)
-                    else:
-                        learned.value(value)
+                learn(learned, log, record)
         return Redactor(learned)
 
     def pieces(self, part: _Part) -> Iterator[bytes]:
@@ -272,6 +265,18 @@ class Bundle:
                 out.writelines(self.pieces(part))
             written.append((str(path), path.stat().st_size))
         return written
+
+
+def learn(learned: Learned, log: Log, record: int) -> None:
+    """What is the user's in a record: in its envelope, and in its payload, JSON or not. Raises OSError."""
+    learned.value(log.envelope(record))
+    if log.columns.size[record]:
+        text = log.text(record, 1 << 40)
+        value = nested_json(text)
+        if value is None:
+            learned.text(text)
+        else:
+            learned.value(value)
 
 
 def known_secrets() -> list[str]:

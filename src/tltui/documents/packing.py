@@ -19,10 +19,10 @@ from pathlib import Path
 
 from tltui import __version__
 from tltui.analyses.redact.learn import Learned
-from tltui.analyses.redact.patterns import NAME, nested_json
+from tltui.analyses.redact.patterns import NAME
 from tltui.analyses.redact.redact import Redactor
 from tltui.analyses.redact.words import is_word
-from tltui.documents.bundle import LABEL, Bundle
+from tltui.documents.bundle import LABEL, Bundle, learn
 from tltui.documents.format import plural, size_of
 from tltui.inputs.debug_dir.log import DebugLog
 from tltui.inputs.debug_dir.names import CACHED, INDUCTOR, RUN, SHARD, UNIT
@@ -181,14 +181,7 @@ class Case:
                 if log.kind(record).event == "text":
                     continue
                 learned.table = strings.get(log.context(record).pid, {})
-                learned.value(log.envelope(record))
-                if log.columns.size[record]:
-                    text = log.text(record, 1 << 40)
-                    value = nested_json(text)
-                    if value is None:
-                        learned.text(text)
-                    else:
-                        learned.value(value)
+                learn(learned, log, record)
         return Redactor(learned)
 
     def _redacted(self, redactor: Redactor) -> Iterator[_Entry]:

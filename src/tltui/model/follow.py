@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import stat
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -25,8 +26,12 @@ from tltui.sources.turns import Turns
 from tltui.sources.watching import Watching, name_of
 from tltui.sources.writers import Writers
 from tltui.trace.files import CUT_OFF, REPLACED, FileBytes, Gone, Identity, identity_of
-from tltui.trace.scan import STEP
+from tltui.trace.parts import Part, parts_of
+from tltui.trace.scan import STEP, Scanner
+from tltui.trace.workers import Workers, how_many
 
+WORTH = 48 << 20
+"""Bytes from which on it pays to start processes that scan."""
 PATIENCE = 2
 """How often a log is found shorter than it was before it counts as cut off: writers of some file systems take bytes back."""
 RATE = 200.0
@@ -76,7 +81,10 @@ class Follower:
         writers: Writers | None = None,
         faulted: Callable[[Exception], object] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        workers: int | None = None,
     ) -> None:
+        """`workers`: how many processes may be started to read large logs, or many; None: as many as there are processors."""
+        self._workers = how_many() if workers is None else workers
         self._faulted = faulted  # told of a fault of ours, which then costs one log; without it the fault is raised
         self._discovery = discovery
         self._writers = writers or Writers()
@@ -112,14 +120,65 @@ class Follower:
                 yield from self._stat(number, look)
         new = {self._logs[number].path: status for number, status in look.items() if self._logs[number].seen == (-1, -1)}
         over = self._writers.abandoned(new) if not self._is_over else set(new)
-        for number, status in look.items():
-            followed = self._logs[number]
-            yield from self._read(number, status, self._is_over or followed.is_final or followed.path in over, size)
+        final = {number for number in look if self._is_over or self._logs[number].is_final or self._logs[number].path in over}
+        yield from self._read_all(look, final, size)
         # only then: looking at all processes takes long where there are many. What is there when nobody writes any more is all
         waiting = {number: status for number, status in look.items() if not self._logs[number].done}
         if waiting:
             ended = self._writers.ended({self._logs[number].path: status for number, status in waiting.items()})
             yield from self._end(waiting, ended, size)
+
+    def _read_all(self, look: dict[int, os.stat_result], final: set[int], size: int) -> Iterator[Event]:
+        """Read on in several logs; those of `final` to their ends. One piece of each in turn, so that all are there soon."""
+        fresh = {n: status for n, status in look.items() if self._logs[n].seen == (-1, -1) and FORMS[self._logs[n].form].has_parts}
+        if self._workers and sum(status.st_size for status in fresh.values()) >= WORTH:
+            yield from self._read_parts(fresh, size)
+        turns = deque(self._read(number, status, number in final, size) for number, status in look.items())
+        while turns:
+            event = next(turns[0], None)
+            if event is None:
+                turns.popleft()
+            else:
+                yield event
+                turns.rotate(-1)
+
+    def _read_parts(self, look: dict[int, os.stat_result], size: int) -> Iterator[Event]:
+        """Have parts of logs scanned by other processes, but for the last record of each. What they do not find is found here."""
+        with Workers[int](self._workers) as workers:
+            for number, part, found in workers.scan(self._parts(look)):
+                scanner = self._logs[number].scanner
+                if not isinstance(scanner, Scanner) or scanner.reached != part.begin:
+                    continue  # something was wrong before: it is read on where that was
+                if found is not None:
+                    scanner.take_over(*found)
+                    for batch in found.batches:
+                        yield Read(number, batch)
+                elif not part.is_last:
+                    yield from self._read_part(number, scanner, part.end, size)
+
+    def _parts(self, look: dict[int, os.stat_result]) -> Iterator[tuple[int, Part]]:
+        """The parts of logs, one of each in turn."""
+        turns: deque[tuple[int, Iterator[Part]]] = deque()
+        for number, status in look.items():
+            source = self._logs[number].source
+            source.identity = source.identity or identity_of(status)
+            turns.append((number, parts_of(source, status.st_size)))
+        while turns:
+            number, parts = turns.popleft()
+            if (part := next(parts, None)) is not None:
+                yield number, part
+                turns.append((number, parts))
+
+    def _read_part(self, number: int, scanner: Scanner, end: int, size: int) -> Iterator[Event]:
+        """Scan a part here. What fails fails again where the rest is read, and is told there."""
+        is_whole = False
+        while scanner.reached < end and not is_whole:
+            try:
+                batch = scanner.step(size, False, end)
+            except Exception:
+                return
+            is_whole = batch.waiting
+            yield Read(number, batch)
 
     def look(self) -> Iterator[Event]:
         """What is new in the files whose turn it is, and in the directories. `read` comes first; then this, twice a second."""

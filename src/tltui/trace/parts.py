@@ -1,9 +1,9 @@
 r"""A log in parts that are scanned apart, by other processes: cut at `\nV`, where a record begins.
 
-What a record takes from the one before it is nothing but that its payload did not come. So a scan that begins at a good record finds
-what one from the beginning of the log finds there, but for numbers, and `Scanner.take_over` puts it behind what stands before it.
-Where no good record stands at a cut, or the file is not what it was, nothing is decided: that part is scanned by whoever has all
-before it.
+What a record takes from the one before it is nothing but that its payload did not come. So a scan that begins at a good record
+finds what one from the beginning of the log finds there, but for numbers, and `Scanner.take_over` puts it behind what stands before
+it. Where no good record stands at a cut, or the file is not what it was, nothing is decided: that part is scanned by whoever has
+all before it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The program that scans parts of logs in a process of its own (`workers.py`). It is started by its path, so it has no module of ours
-until the first message says where they are.
+"""The program that scans parts of logs in a process of its own (`workers.py`). It is started by its path, so it has no module of
+ours until the first message says where they are.
 
 It ends when its standard input does: that is when its parent ends, however that ends. Ctrl+c is for the parent.
 """

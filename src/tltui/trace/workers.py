@@ -127,23 +127,21 @@ class _Asked(Generic[Key]):
 
 
 class Workers(Generic[Key]):
-    """Some processes, for as long as the `with` block lasts."""
+    """Some processes, until they are closed."""
 
     def __init__(self, count: int, patience: float = PATIENCE) -> None:
-        self._count = count
         self._patience = patience
         self._workers: list[_Worker[Key]] = []
         self._selector = selectors.DefaultSelector()
 
-    def __enter__(self) -> Workers[Key]:
         with suppress(OSError):  # no more processes here: those that there are do it
-            for _ in range(self._count):
+            for _ in range(count):
                 own: _Worker[Key] = _Worker()
                 self._workers.append(own)
                 self._selector.register(own.out, selectors.EVENT_READ, own)
-        return self
 
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """End them at once, whatever they do."""
         for own in tuple(self._workers):
             self._end(own)
         self._selector.close()

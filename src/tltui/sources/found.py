@@ -37,11 +37,21 @@ class FoundLog:
     """Whether nobody writes into it: it is a copy, or comes from an archive."""
     fault: str = ""
     """Why it is not all that there was: the archive is cut off or broken, a limit was reached."""
+    index: str = ""
+    """The saved index (`tltui.inputs.index`) that tells of it, '' for none. `path` is that of the index where the log is not here; then
+    `label` says where it was."""
+    number: int = 0
+    """Which log of the index it is."""
 
     @property
     def name(self) -> str:
         """What it is called on pages."""
         return self.label or self.path
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the log itself can be read: of one that only an index tells of, it is on another machine, or gone."""
+        return not self.index or self.path != self.index
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
     MAGIC  chunk …  directory  end
 
-A *chunk* is a piece of bytes, compressed with zlib where that makes it smaller, of which the directory says where it lies, how long it
-is, how long it is unpacked, and its crc32. The directory is a chunk that is JSON. Whoever writes an index needs to know nothing in
-advance and keeps nothing in memory but the directory; a file that was cut off has no end, and is refused.
+A *chunk* is a piece of bytes, compressed with zlib where that makes it smaller, of which the directory says where it lies, how long
+it is, how long it is unpacked, and its crc32. The directory is a chunk that is JSON. Whoever writes an index needs to know nothing
+in advance and keeps nothing in memory but the directory; a file that was cut off has no end, and is refused.
 
 Nothing that a file says is believed: each length is held against the size of the file before anything is allocated for it, and no
 more bytes are unpacked than were announced.

@@ -1,8 +1,8 @@
 """A saved index, opened: what its directory says of logs and processes. All else is read when somebody asks for it.
 
-The directory is JSON: `{"format", "tltui", "logs": [log …], "courses": {digest: chunk}, "pool": chunk | null}`. Of each log it has
-the facts of `SavedLog`, the chunks of its sections, and its processes. Everything that ranks have in common is there once: courses by
-the digest that they have among each other, long payloads (the *pool*) by that of their bytes.
+The directory is JSON: `{"format", "tltui", "logs": [log …], "courses": {digest: chunk}, "pool": chunk | null}`. Of each log it
+has the facts of `SavedLog`, the chunks of its sections, and its processes. Everything that ranks have in common is there once:
+courses by the digest that they have among each other, long payloads (the *pool*) by that of their bytes.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ class FoundLog:
     fault: str = ""
     """Why it is not all that there was: the archive is cut off or broken, a limit was reached."""
     index: str = ""
-    """The saved index (`tltui.inputs.index`) that tells of it, '' for none. Where the log is not here `path` is that of the index, and
-    `label` says where the log was."""
+    """The saved index (`tltui.inputs.index`) that tells of it, '' for none. Where the log is not here `path` is that of the index,
+    and `label` says where the log was."""
     number: int = 0
     """Which log of the index it is."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tltui.inputs.table import TRACE
+from tltui.inputs.table import TRACE, source_of
+from tltui.trace.files import FileBytes
 
 OTHER = "not a trace, TORCH_LOGS text, debug directory or tlparse output"
 MEMBER = "another member of an archive"
@@ -47,6 +48,10 @@ class FoundLog:
     def name(self) -> str:
         """What it is called on pages."""
         return self.label or self.path
+
+    def source(self) -> FileBytes:
+        """Its bytes. Opens nothing."""
+        return source_of(self.form, self.path, self.index, self.number)
 
     @property
     def is_here(self) -> bool:

@@ -96,14 +96,19 @@ class SavedProcess:
     course: bytes
     """The digest of its course: equal ones are one course."""
     times: Chunk
+    phases: Chunk
 
     def course_bytes(self) -> bytes:
         """Its course, packed (`analyses/ranks/saved.py`). Raises `BadIndex`, OSError."""
         return self.index.course(self.course)
 
     def times_bytes(self) -> bytes:
-        """Its times, packed. Raises `BadIndex`, OSError."""
+        """Its times without phases, packed. Raises `BadIndex`, OSError."""
         return unpack(self.index.source, self.times)
+
+    def phases_bytes(self) -> bytes:
+        """The phases of its times, packed: there are many, and few are looked at. Raises `BadIndex`, OSError."""
+        return unpack(self.index.source, self.phases)
 
     @property
     def key(self) -> str:
@@ -199,6 +204,7 @@ class IndexFile:
             _text(fact, "launch"), _time(fact.get("started")), fact.get("dated") is True, ended, fact.get("traced") is True,
             math.nan if last is None else _time(last), tuple(_texts(fact.get("inside"))), _text(fact, "doing"),
             _count(fact, "compiles"), _count(fact, "records"), course, chunk_of(fact.get("times"), self._end),
+            chunk_of(fact.get("phases"), self._end),
         )  # fmt: skip
 
 

@@ -33,7 +33,7 @@ def times_of(process: Process, reader: Reader) -> Times:
             start, seconds = open_[0].since if open_ else start, None
         begin.append(math.nan if start is None else start)
         took.append(math.nan if seconds is None else seconds)
-    return Times(begin, took, NOTHING)
+    return Times(begin, took, {})
 
 
 @part

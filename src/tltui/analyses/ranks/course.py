@@ -88,7 +88,8 @@ class Times:
     took: array[float]
     """'f': seconds; NaN of what has no end."""
     phases: Mapping[str, array[float]]
-    """Name of a timing event → 'f': seconds in it, all of its events of the compile together; NaN where there are none."""
+    """Name of a timing event → 'f': seconds in it, all of its events of the compile together; NaN where there are none. Empty
+    where they are read when somebody asks (`pace.Phases`): reading the events of all ranks costs more than all else."""
 
 
 @dataclass(frozen=True, slots=True)

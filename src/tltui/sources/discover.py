@@ -156,8 +156,10 @@ class Discovery:
             printed = [Skipped(path, "what a job printed: tltui shows it") for path in outputs]
             raise NothingFound(_nothing(self.paths, [*skipped, *printed], others), outputs)
         logs.sort(key=lambda log: (log.started, log.path if log.is_here else log.label))
-        kept = newest(logs) if self.latest else logs
-        return Found(self.paths, tuple(kept), tuple(skipped), others, tuple(notes), outputs=tuple(outputs), discovery=self)
+        kept, crowd = self._indexes.chosen(newest(logs) if self.latest else logs)
+        return Found(
+            self.paths, tuple(kept), tuple(skipped), others, tuple(notes), outputs=tuple(outputs), discovery=self, crowd=crowd
+        )  # fmt: skip
 
     def _found(
         self, paths: Iterable[str], top: str, in_directory: bool, notes: list[str]

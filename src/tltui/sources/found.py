@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from tltui.inputs.index.reader import SavedProcess
 from tltui.inputs.table import TRACE, source_of
 from tltui.trace.files import FileBytes
 
@@ -97,5 +97,5 @@ class Saved:
     compiles: int
     course: bytes
     """Equal for processes that did the same, whatever their times (`tltui.analyses.ranks.course`)."""
-    lane: Callable[[], bytes] = field(repr=False)
-    """What it did, and when, packed. Raises OSError, ValueError for a damaged index."""
+    kept: SavedProcess | None = field(default=None, repr=False, compare=False)
+    """What the index keeps of it: `tltui.analyses.ranks.saved` makes its course and its times of that."""

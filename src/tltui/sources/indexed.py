@@ -12,10 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tltui.inputs.index.format import MAGIC, BadIndex
-from tltui.inputs.index.reader import IndexFile, SavedLog
+from tltui.inputs.index.reader import IndexFile, SavedLog, SavedProcess
 from tltui.inputs.index.source import opened
 from tltui.inputs.table import TRACE
-from tltui.sources.found import FoundLog
+from tltui.sources.crowd import Crowd
+from tltui.sources.found import FoundLog, Saved
 from tltui.trace.files import FileBytes
 
 INDEX = "a saved index"
@@ -49,6 +50,8 @@ class Indexes:
         self._files: list[IndexFile] = []
         self._changed: dict[str, tuple[int, int, int]] = {}
         self.notes: list[str] = []
+        self.saved: list[Saved] = []
+        """The processes of the logs that an index tells of."""
 
     def begin(self) -> None:
         """Forget which there were: everything is looked at again."""
@@ -70,6 +73,7 @@ class Indexes:
     def merged(self, logs: Sequence[FoundLog]) -> list[FoundLog]:
         """The logs that were found and those that only an index tells of. One that an index knows need not be read again up to the
         place that the index knows."""
+        self.saved.clear()
         if not self._files:
             return list(logs)
         known: dict[tuple[str, str], tuple[IndexFile, SavedLog]] = {}
@@ -84,7 +88,18 @@ class Indexes:
             name = own.path if own.path not in names else f"{own.host}:{own.path}"
             names.add(name)
             found.append(_only_indexed(index, own, name))
+        files = {index.path: index for index in self._files}
+        self.saved += [_saved(log, own) for log in found if log.index for own in files[log.index].logs[log.number].processes]
         return found
+
+    def chosen(self, logs: Sequence[FoundLog]) -> tuple[list[FoundLog], Crowd | None]:
+        """Those of these logs that are to be read, and all the processes that indexes tell of; None where there is no index."""
+        there = set(logs)
+        crowd = Crowd(process for process in self.saved if process.found in there)
+        if not crowd.saved:
+            return list(logs), None
+        told, wanted = {process.found for process in crowd.saved}, set(crowd.to_read())
+        return [log for log in logs if log in wanted or log not in told], crowd
 
     def _matched(self, logs: Iterable[FoundLog], known: dict[tuple[str, str], tuple[IndexFile, SavedLog]]) -> list[FoundLog]:
         """The logs that were found, each with what an index knows of it; that is taken out of `known`."""
@@ -96,11 +111,11 @@ class Indexes:
         changed: list[str] = []
         places = {own.path: key for key, (_, own) in known.items()}
         for log in logs:
-            key = _same(log, sizes, by_head, known) if log.form == TRACE and not log.label else None
-            if key is not None:
-                index, own = known.pop(key)
+            same = _same(log, sizes, by_head, known) if log.form == TRACE and not log.label else None
+            if same is not None:
+                index, own = known.pop(same)
                 log = replace(log, index=index.path, number=own.number)
-            elif (place := places.get(log.path)) is not None and known.pop(place, None) is not None:
+            elif log.path in places and known.pop(places[log.path], None) is not None:
                 changed.append(log.path)
             found.append(log)
         if changed:
@@ -133,3 +148,7 @@ def _only_indexed(index: IndexFile, own: SavedLog, name: str) -> FoundLog:
         index.path, own.size, own.rank, own.launch, own.started, own.changed / 1e9, own.clock, TRACE, name, own.ended, own.fault,
         index.path, own.number,
     )  # fmt: skip
+
+
+def _saved(log: FoundLog, own: SavedProcess) -> Saved:
+    return Saved(log, own.rank, own.pid, own.host, own.launch, own.started, own.compiles, own.course, own)

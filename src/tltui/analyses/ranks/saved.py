@@ -29,7 +29,7 @@ def pack_course(course: Course) -> bytes:
     steps = [(codes.setdefault(step.code, len(codes)), step.number, step.id, step.status) for step in course.steps]
     told = {digest for step in course.steps for digest in step.facets if digest}
     said = {digest.hex(): course.said[digest] for digest in sorted(told) if digest in course.said}
-    data = dump_json({"facets": FACETS, "codes": list(codes), "steps": steps, "said": said})
+    data = dump_json({"facets": FACETS, "codes": list(codes), "steps": steps, "said": said, "executed": course.executed})
     digests = b"".join(facet.ljust(DIGEST, b"\0") for step in course.steps for facet in step.facets)
     return len(data).to_bytes(4, "little") + data + digests
 
@@ -61,10 +61,13 @@ class Courses:
             if tuple(value["facets"]) != FACETS or len(rows) * _WIDTH != len(digests):
                 raise BadIndex(_DAMAGED)
             self._said.update((bytes.fromhex(digest), _text(text)) for digest, text in said.items())
+            executed = tuple(value["executed"])
+            if not all(type(place) is int and 0 <= place < len(rows) for place in executed):
+                raise BadIndex(_DAMAGED)
             steps = tuple(self._step(codes, row, digests[n * _WIDTH : (n + 1) * _WIDTH]) for n, row in enumerate(rows))
         except (KeyError, TypeError, ValueError, AttributeError, IndexError):
             raise BadIndex(_DAMAGED) from None
-        return Course(steps, self._said)
+        return Course(steps, self._said, executed)
 
     def _step(self, codes: list[Code], row: list[object], digests: bytes) -> Step:
         code, number, id_, status = row
@@ -163,7 +166,7 @@ def unpack_phases(data: bytes, count: int) -> dict[str, array[float]]:
 
 def _stored(column: array[int] | array[float]) -> bytes:
     if _BIG:
-        column = array(column.typecode, column)  # type: ignore[type-var]
+        column = array(column.typecode, column)
         column.byteswap()
     return column.tobytes()
 
@@ -175,9 +178,9 @@ def _loaded(column: array[float], data: bytes) -> array[float]:
     return column
 
 
-def _code(row: object) -> Code:
-    name, file, line = row  # type: ignore[misc]
-    if not isinstance(name, str) or not isinstance(file, str | None) or (line is not None and type(line) is not int):
+def _code(row: list[object]) -> Code:
+    name, file, line = row
+    if not isinstance(name, str) or not isinstance(file, str | None) or not isinstance(line, int | None):
         raise BadIndex(_DAMAGED)
     return sys.intern(name), None if file is None else sys.intern(file), line
 

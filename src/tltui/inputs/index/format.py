@@ -80,6 +80,13 @@ def chunk_of(value: object, end: int) -> Chunk:
     return chunk
 
 
+def block_of(stream: Chunk, offset: int, stored: int, size: int, crc: int) -> Chunk:
+    """A block of a stream. Raises `BadIndex` where it is not inside of it."""
+    if offset < 0 or offset + stored > stream.stored or size > LARGEST or not stored <= size <= stored * RATIO:
+        raise BadIndex("it is damaged: a chunk that does not fit into it")
+    return Chunk(stream.offset + offset, stored, size, crc)
+
+
 def unpack(source: ByteSource, chunk: Chunk) -> bytes:
     """The bytes of a chunk that `chunk_of` took. Raises `BadIndex`, OSError."""
     data = source.read(chunk.offset, chunk.stored)

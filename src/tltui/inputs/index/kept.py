@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from operator import add
 
-from tltui.inputs.index.format import LEVEL, BadIndex, Chunk
-from tltui.inputs.index.reader import block_of
+from tltui.inputs.index.format import LEVEL, BadIndex, Chunk, block_of
 from tltui.text.payload import ByteSource
 from tltui.trace.batch import ORPHAN, Columns
 

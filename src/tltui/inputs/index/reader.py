@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tltui.inputs.index.format import LARGEST, RATIO, BadIndex, Chunk, chunk_of, read_directory, unpack
+from tltui.inputs.index.format import BadIndex, Chunk, chunk_of, read_directory, unpack
 from tltui.text.payload import ByteSource
 from tltui.trace.files import FileBytes
 
@@ -156,6 +156,11 @@ class IndexFile:
         return b"" if chunk is None else unpack(self.source, chunk)
 
     @cached_property
+    def facts(self) -> list[dict[str, Any]]:
+        """What the directory says of each log, as it is written there: for whoever copies it."""
+        return _list(read_directory(self.source)[0].get("logs"))
+
+    @cached_property
     def pool(self) -> Mapping[bytes, Chunk]:
         """Digest → where the text is, of those that are kept once for all logs. Raises `BadIndex`, OSError."""
         if self._pool_chunk is None:
@@ -206,13 +211,6 @@ class IndexFile:
             _count(fact, "compiles"), _count(fact, "records"), course, chunk_of(fact.get("times"), self._end),
             chunk_of(fact.get("phases"), self._end),
         )  # fmt: skip
-
-
-def block_of(stream: Chunk, offset: int, stored: int, size: int, crc: int) -> Chunk:
-    """A block of a stream. Raises `BadIndex` where it is not inside of it."""
-    if offset < 0 or offset + stored > stream.stored or size > LARGEST or not stored <= size <= stored * RATIO:
-        raise BadIndex("it is damaged: a chunk that does not fit into it")
-    return Chunk(stream.offset + offset, stored, size, crc)
 
 
 def _bad(what: str) -> BadIndex:

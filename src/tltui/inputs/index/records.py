@@ -258,13 +258,16 @@ _METRICS: Checks = (
 )  # fmt: skip
 
 
-def together(batches: Iterable[Batch]) -> Batch:
-    """One batch that says what several one after another do."""
-    one = Batch(0)
+def together(batches: Iterable[Batch], first: int = 0, kinds: Sequence[Kind] = ()) -> Batch:
+    """One batch that says what several one after another do. `first` and `kinds`: the records and kinds before them."""
+    one = Batch(first)
     for batch in batches:
         one.columns.extend(batch.columns)
         for record, size in batch.resized.items():
-            one.columns.size[record] = size
+            if record < first:
+                one.resized[record] = size
+            else:
+                one.columns.size[record - first] = size
         one.kinds += batch.kinds
         one.contexts += batch.contexts
         one.strings += batch.strings
@@ -273,6 +276,5 @@ def together(batches: Iterable[Batch]) -> Batch:
         one.damage += batch.damage
         one.scanned, one.finished, one.waiting = batch.scanned, batch.finished, batch.waiting
         one.tail, one.clock = batch.tail, batch.clock or one.clock
-    kinds = one.kinds
-    _members(one, kinds)
+    _members(one, [*kinds, *one.kinds])
     return one

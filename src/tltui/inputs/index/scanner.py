@@ -8,7 +8,7 @@ from tltui.inputs.index.records import Saved, unpack_records
 from tltui.inputs.index.source import IndexBytes, KnownFile, opened
 from tltui.trace.batch import Batch
 from tltui.trace.files import FileBytes
-from tltui.trace.scan import STEP, Scanner
+from tltui.trace.scan import STEP, Scanner, State
 
 
 def saved_of(index: IndexFile, number: int) -> Saved:
@@ -39,6 +39,11 @@ class IndexScanner:
     def reached(self) -> int:
         """Bytes of the log that have been taken; 0 where it is not here: the size of an index says nothing of that of a log."""
         return self._scanner.reached if isinstance(self._source, KnownFile) else 0
+
+    @property
+    def state(self) -> State:
+        """Where the scan of a log that is here stands after a batch that said `waiting`."""
+        return self._scanner.state
 
     def step(self, size: int = STEP, last: bool = True) -> Batch:
         """The next batch. Raises OSError, `BadIndex` where the log is not here and the index is damaged."""

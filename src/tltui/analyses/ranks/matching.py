@@ -228,7 +228,7 @@ def _said_end(end: Hashable, own: Class) -> str:
 def _chain(key: Key, done: Mapping[Class, int], shifted: set[Class], known: Sequence[tuple[Class, int]]) -> list[Fact]:
     """Facet by facet. What differs only between ranks of which a difference was told already follows from that."""
     facts: list[Fact] = []
-    told: dict[Class, tuple[Hashable, ...]] = {own: () for own in done}
+    told: dict[Class, tuple[Hashable, ...]] = dict.fromkeys(done, ())
     goes_on = not all(own.ended for own in done)
     for facet in CHAIN:
         values = _values(done, facet, goes_on)
@@ -255,7 +255,7 @@ def _values(done: Mapping[Class, int], facet: str, goes_on: bool) -> dict[Class,
         lines = {own: own.lines(place, facet) for own, place in done.items()}
         least = min(map(len, lines.values()))
         return {own: own_lines[:least] for own, own_lines in lines.items()}
-    if goes_on and facet in (FAILED, PARITY):  # of what failed only the forward; the code of a backward may come before its schedule
+    if goes_on and facet in (FAILED, PARITY):  # a backward comes later, and its code before its schedule
         return {own: own.step(place).of("end") if facet == FAILED else b"" for own, place in done.items()}
     return {own: own.step(place).of(facet) for own, place in done.items()}
 
@@ -264,7 +264,7 @@ def _with_lines(key: Key, facet: str, places: Mapping[Class, int], values: Mappi
     """The fact that values differ, told by the lines in which they do."""
     if len(set(values.values())) < 2:
         return []
-    lines = {value: own.lines(places[own], facet) for own, value in reversed(values.items())}
+    lines = {value: own.lines(places[own], facet) for own, value in reversed(list(values.items()))}
     if facet == GUARDS and _own_numbers(values, lines):
         return []
     same = set.intersection(*(set(told) for told in lines.values()))

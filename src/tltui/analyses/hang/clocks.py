@@ -11,10 +11,11 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median, median_low
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from tltui.analyses.ranks.ranges import ranges
 
+T = TypeVar("T")
 FIRST, LAST = 16, 48
 """Compiles of a rank that are compared: its first and its last ones."""
 LEAST_S = 3.0
@@ -29,15 +30,6 @@ FASTEST = 1e-3
 """Seconds a second by which a clock may go wrong (one that is being put right is slewed by 0.0005); more is falling behind."""
 TREND = 6
 """Compiles from which on an offset may be seen to grow."""
-
-
-class Begin(NamedTuple):
-    """When a rank began a compile that others began too."""
-
-    at: float
-    """Microseconds since the epoch, by its clock."""
-    usual: float
-    """The lower median of all ranks."""
 
 
 class Offset(NamedTuple):
@@ -89,12 +81,14 @@ def offsets(starts: Mapping[int, Mapping[Hashable, float]]) -> dict[int, Offset]
         for compile_, at in own.items():
             begun[compile_].append(at)
     usual = {compile_: median_low(times) for compile_, times in begun.items() if len(times) > 1}
-    return off((rank, [Begin(at, usual[key]) for key, at in own.items() if key in usual]) for rank, own in starts.items())
+    shared = ((rank, [(key, at) for key, at in own.items() if key in usual]) for rank, own in starts.items())
+    return off((rank, [(at - usual[key]) / 1e6 for key, at in own], [at for _, at in own]) for rank, own in shared)
 
 
-def off(ranks: Iterable[tuple[int, Sequence[Begin]]]) -> dict[int, Offset]:
-    """The same of ranks with what they began when, in that order."""
-    found = {rank: offset for rank, begins in ranks if (offset := offset_of(begins)) is not None}
+def off(ranks: Iterable[tuple[int, Sequence[float], Sequence[float]]]) -> dict[int, Offset]:
+    """The same of ranks with what they began, in that order: seconds after the lower median of all ranks, and when that was by
+    their clocks, in microseconds."""
+    found = {rank: offset for rank, apart, times in ranks if (offset := offset_of(apart, times)) is not None}
     groups = _together((offset.seconds, rank) for rank, offset in found.items())
     if not groups:
         return {}
@@ -107,16 +101,20 @@ def off(ranks: Iterable[tuple[int, Sequence[Begin]]]) -> dict[int, Offset]:
     }
 
 
-def offset_of(begins: Sequence[Begin]) -> Offset | None:
+def chosen(many: Sequence[T]) -> Sequence[T]:
+    """Of the compiles of a rank those that are compared."""
+    return many if len(many) <= FIRST + LAST else [*many[:FIRST], *many[-LAST:]]
+
+
+def offset_of(apart: Sequence[float], times: Sequence[float]) -> Offset | None:
     """How far a rank is from the others in all that it began; None where its compiles do not agree."""
-    if len(begins) < ENOUGH:
+    if len(apart) < ENOUGH:
         return None
-    chosen = [*begins[:FIRST], *begins[max(FIRST, len(begins) - LAST) :]]
-    apart = [(one.at - one.usual) / 1e6 for one in chosen]
+    apart, times = chosen(apart), chosen(times)
     middle = median(apart)
     if (found := _agreed([one - middle for one in apart])) is not None:
         return Offset(middle, *found)
-    return _growing(chosen, apart)
+    return _growing(apart, [at / 1e6 for at in times])
 
 
 def _agreed(rest: Sequence[float]) -> tuple[int, float] | None:
@@ -127,12 +125,11 @@ def _agreed(rest: Sequence[float]) -> tuple[int, float] | None:
     return len(near), max(near)
 
 
-def _growing(begins: Sequence[Begin], apart: Sequence[float]) -> Offset | None:
+def _growing(apart: Sequence[float], times: Sequence[float]) -> Offset | None:
     """An offset that grows all the time, as that of a clock does that goes wrong."""
-    third = len(begins) // 3
-    if len(begins) < TREND:
+    third = len(apart) // 3
+    if len(apart) < TREND:
         return None
-    times = [one.at / 1e6 for one in begins]
     early, late = median(times[:third]), median(times[-third:])
     rate = (median(apart[-third:]) - median(apart[:third])) / (late - early) if late > early else 0.0
     gained = rate * (times[-1] - times[0])

@@ -6,7 +6,7 @@ been put right.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tltui.analyses.hang.clocks import Clock
@@ -17,6 +17,22 @@ Key = tuple[Code, int]
 Phases = Callable[[Lane, int], Mapping[str, float]]
 """Lane, place of a step in its course → name of a timing event → seconds in it; {} where that is not known. Asked only for
 compiles that took much longer than elsewhere, and for a few that did not, to compare with."""
+
+TIMES, MORE_S = 3.0, 1.0
+"""How many times the median something must take to be an outlier, and how many seconds more than the median."""
+LATE_S = 3.0
+"""Seconds that ranks may begin one after the other without any of them being late."""
+RULE = (
+    "Slow: more than 3 times the median of the ranks, and more than 1 s above it. "
+    "Late: began more than 3 s after the median, and more than 3 times as far from it as the ranks usually are."
+)
+WAITING = "compiler_collective"
+"""The timing event in which torch's compiler waits for the other ranks."""
+
+
+def stands_out(seconds: float, typical_s: float) -> bool:
+    """Whether something took so much longer than the median that it is an outlier."""
+    return seconds > TIMES * typical_s and seconds - typical_s > MORE_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +99,18 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Ranks that waited for others: they were done with a compile, and began the next one together with the last."""
+    """Ranks that waited for others: they were done earlier, and began their next compile together with them."""
 
     key: Key
-    """The compile after which they waited, or in which, for those that began it late."""
+    """What the last were at when the others waited for them."""
+    ref: str
+    """Its address on the first of the last."""
     last: tuple[int, ...]
     """Ranks that were waited for, in order."""
     late: bool
     """Whether the last began it after the others; else it took them longer."""
+    inside: bool
+    """Whether they waited in it, in a collective of the compiler; else after it."""
     waited: int
     """Ranks that waited for more than a second."""
     seconds: float
@@ -113,4 +133,8 @@ class Pace:
     waits: tuple[Wait, ...]
     """The most rank-seconds first."""
     spreads: tuple[Spread, ...]
-    """Of each compile that two ranks or more finished, the widest first; those of phases behind that of their compile."""
+    """Of each compile that two ranks or more finished, the widest first."""
+
+    def wait_for(self, key: Key, ranks: Sequence[int]) -> Wait | None:
+        """Who waited while these ranks were at a compile."""
+        return next((wait for wait in self.waits if wait.key == key and not set(wait.last).isdisjoint(ranks)), None)

@@ -1,7 +1,7 @@
 """Saved indexes, written: what a log tells as bytes, log by log, and many of these as one file.
 
-A part is made of one log and nothing else, so that any process on any machine can make it; what comes of the parts depends on nothing
-but them and their order: no time, no name of a machine and no directory of this process is in it.
+A part is made of one log and nothing else, so that any process on any machine can make it; what comes of the parts depends on
+nothing but them and their order: no time, no name of a machine and no directory of this process is in it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -61,11 +61,19 @@ def settled(logs: Sequence[FoundLog]) -> list[FoundLog]:
     return [replace(log, is_final=log.is_final or log.path in over) for log in logs]
 
 
+def to_index(found: Found, target: str) -> list[FoundLog]:
+    """The logs that go into the index `target`, in the order in which they stand in it. What only an older `target` tells of is
+    gone: that file is there to make the new one sooner."""
+    told = () if found.crowd is None else [process.found for process in found.crowd.saved]
+    logs = dict.fromkeys((*found.logs, *told))
+    return sorted((log for log in logs if log.is_here or log.index != target), key=lambda log: (log.name, log.path, log.number))
+
+
 def log_part(found: FoundLog, lean: bool = False) -> bytes:
     """What an index says of a log, as an index of its own. `lean`: without the texts that pages show.
 
-    Where an index knows the beginning of the log (`FoundLog.index`) only what has come since is read; one that is not here is copied
-    from the index. Raises OSError.
+    Where an index knows the beginning of the log (`FoundLog.index`) only what has come since is read; one that is not here is
+    copied from the index. Raises OSError.
     """
     if found.form != TRACE:
         raise OSError(None, NO_TRACE)

@@ -71,11 +71,10 @@ class Writer:
             yield from self._copy(index, chunk)
         for digest in sorted(unpack_extents(index.section(number, EXTENTS) or bytes(12)).digests):
             if digest not in self._pool:
-                chunk = index.pool.get(digest)
-                if chunk is None:
+                if (text := index.pool.get(digest)) is None:
                     raise BadIndex("it is damaged: a text is missing", index.path)
-                self._pool[digest] = chunk.moved(self._offset - chunk.offset)
-                yield from self._copy(index, chunk)
+                self._pool[digest] = text.moved(self._offset - text.offset)
+                yield from self._copy(index, text)
         rows = []
         for row, process in zip(old["processes"], index.logs[number].processes, strict=True):
             row = dict(row)
@@ -125,8 +124,8 @@ def one_log(index: IndexFile, number: int) -> bytes:
 
 
 def merged(parts: Iterable[bytes], host: str) -> Iterator[bytes]:
-    """The logs of several indexes, in that order, as one. Those that do not say on which host they are, are on `host`. At any time no
-    more than one part is in memory. Raises `BadIndex`."""
+    """The logs of several indexes, in that order, as one. Those that do not say on which host they are, are on `host`. No more than
+    one part is in memory at a time. Raises `BadIndex`."""
     writer = Writer()
     yield writer.begin()
     for part in parts:

@@ -28,6 +28,7 @@ from tltui.inputs.index.scanner import IndexScanner
 from tltui.inputs.index.source import opened
 from tltui.inputs.table import TRACE, scanner_of
 from tltui.model.artifacts import artifact_name
+from tltui.model.kinds import kind_of
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Process
 from tltui.model.run import Run, settle
@@ -42,10 +43,9 @@ from tltui.trace.scan import STEP, Scanner
 LONGEST = 1 << 20
 """Stored bytes of the longest payload that is kept."""
 NO_TRACE = "only traces go into an index; name it beside the index to open both"
-NOT_KEPT = frozenset((
-    "inductor_post_grad_graph", "inductor_pre_grad_graph",
-))  # fmt: skip
-"""Payloads that no page of a whole run reads."""
+CODE = frozenset(("fx", "ir", "cpp", "python", "bytecode"))
+"""Languages of texts that pages of one compile show, and no page of a whole run reads, but for these:"""
+READ = frozenset(("dynamo_output_graph", "compiled_autograd_graph", "optimize_ddp_split_graph"))
 
 
 def settled(logs: Sequence[FoundLog]) -> list[FoundLog]:
@@ -161,7 +161,7 @@ def _times(process: Process) -> Times:
 
 
 def _is_kept(kind: Kind) -> bool:
-    return artifact_name(kind) not in NOT_KEPT
+    return artifact_name(kind) in READ or kind_of(*kind).language not in CODE
 
 
 __all__ = ["BadIndex", "SavedLog", "log_part", "merged", "settled"]

@@ -74,10 +74,11 @@ def _is_nameless(process: Process) -> bool:
 
 
 def _lane(rank: Rank, process: Process) -> Lane:
+    course = course_of(process)  # first: it reads what the others need
     last = last_record(process) if process.is_traced else None
     return Lane(
         cast(int, rank.number), process.key, _address(process), "", process.pid,
-        process.log.ended, process.is_traced, math.nan if last is None else last, course_of(process), times_of(process),
+        process.log.ended, process.is_traced, math.nan if last is None else last, course, times_of(process),
         tuple(_older(own, process) for own in rank.processes if _is_older(own, process)), _inside(process),
     )  # fmt: skip
 

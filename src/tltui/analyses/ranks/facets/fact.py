@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tltui.analyses.ranks.course import DIGEST, SAID
 
-LINE = 160
+LINE = 240
 """Characters of a line that are kept."""
 
 

@@ -22,6 +22,7 @@ OTHER = frozenset((
 ))  # fmt: skip
 """Numbers of other tensors, and what follows from the rest."""
 FIRST = ("dtype", "size", "stride", "device")
+PARTS = " · "
 KEPT = 8192
 Known = dict[tuple[bytes, Own], tuple[bytes, str]]
 _TENSORS: Known = {}
@@ -29,7 +30,7 @@ _SOURCES: Known = {}
 
 
 def inputs_fact(tensors: Iterable[bytes], sources: Iterable[bytes], own: Own) -> Fact:
-    """From the first lines of their records. Each input is a line: `L['x'] float16 [8, 4] stride [4, 1] cuda, requires_grad`."""
+    """From the first lines of their records. Each input is a line: `L['x']: float16 · [8, 4] · stride [4, 1] · cuda`."""
     described: dict[tuple[bytes, bytes], str] = {}
     for line in tensors:
         start = line.find(_MARK)
@@ -48,7 +49,7 @@ def inputs_fact(tensors: Iterable[bytes], sources: Iterable[bytes], own: Own) ->
         whose, source = _known(_SOURCES, line[start:end], own, _source)
         describer, _, number = whose.partition(b" ")
         if (found := described.get((describer, number))) is not None:
-            lines.append(f"{source} {found}")
+            lines.append(f"{source}: {found}")
     lines.sort()
     return fact(lines) if lines else NONE
 
@@ -74,7 +75,7 @@ def _tensor(part: bytes, own: Own) -> tuple[bytes, str]:
         return b"?", ""
     words = [_word(name, value[name], own) for name in FIRST if name in value]
     flags = [name if value[name] is True else f"{name} {value[name]}" for name in value if name not in OTHER and name not in FIRST]
-    return str(value.get("id")).encode(), " ".join(words) + "".join(f", {flag}" for flag in flags)
+    return str(value.get("id")).encode(), PARTS.join((*words, *flags))
 
 
 def _word(name: str, value: Any, own: Own) -> str:

@@ -19,7 +19,7 @@ from tltui.analyses.ranks.facets.fact import NONE, Fact, fact
 from tltui.analyses.ranks.facets.inputs import inputs_fact
 from tltui.analyses.ranks.facets.schedules import MARK, collectives_fact, estimates_fact, parity_fact
 from tltui.analyses.ranks.facets.settings import dumps_in, settings_fact
-from tltui.analyses.ranks.facets.texts import bare, code_digest, graph_fact, guards_fact
+from tltui.analyses.ranks.facets.texts import bare, code_digest, graph_fact, guards_fact, without_rank
 from tltui.analyses.records import Reader
 from tltui.model.artifacts import artifact_name
 from tltui.model.nodes import Compile
@@ -161,7 +161,8 @@ def _recompile(compile_: Compile, reader: Reader, records: Sequence[int], own: O
     if not told:
         return NONE
     lines = [line for text in told for line in _ID.sub("", text).split("\n") if line.strip()]
-    return fact(lines, [normalised(line)[0].replace(own.name or "\0", own.device).encode("utf-8", "replace") for line in lines])
+    plain = (without_rank(normalised(line)[0]).replace(own.name or "\0", own.device) for line in lines)
+    return fact(lines, [line.encode("utf-8", "replace") for line in plain])
 
 
 def _graph(compile_: Compile, reader: Reader, graphs: Sequence[tuple[object, int]], own: Own) -> Fact:

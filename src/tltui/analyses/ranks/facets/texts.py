@@ -26,6 +26,8 @@ _IDS = (
 )
 """Needle, expression that begins with it (that makes it fast), what takes its place."""
 GUARDS = "guards"
+_RANK = re.compile(r"(?i)(rank\w{0,20}['\")\]]{0,3} == )\d+")
+"""The number of a rank: what is called so differs from rank to rank, and says no more than that."""
 
 
 def bare(text: bytes, own: Own) -> bytes:
@@ -71,8 +73,13 @@ def guards_fact(text: bytes, own: Own) -> Fact:
     if not text.strip():
         return NONE
     side = side_of(text.decode("utf-8", "replace"), GUARDS, own)
-    keys = [str(key) for key, line in zip(side.keys, side.lines, strict=True) if "+- " in line]
+    keys = [without_rank(str(key)) for key, line in zip(side.keys, side.lines, strict=True) if "+- " in line]
     return fact([_guard(key) for key in keys], [digest_of(key.encode("utf-8", "replace") for key in keys)])
+
+
+def without_rank(text: str) -> str:
+    """A guard on what is called a rank: `G['rank'] == 3` holds on rank 3 alone."""
+    return _RANK.sub(r"\1‹rank›", text)
 
 
 def _guard(line: str) -> str:

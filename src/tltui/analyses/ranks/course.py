@@ -159,8 +159,7 @@ def classes(lanes: Sequence[Lane]) -> list[list[Lane]]:
 
 def compile_ref(lane: Lane, step: Step) -> str:
     """The address of a step of a lane."""
-    rank = lane.ref.rstrip(":")
-    return f"{rank}:{step.id}" if rank else step.id
+    return f"{lane.ref}:{step.id}"
 
 
 def members(lanes: Sequence[Lane]) -> Iterator[tuple[tuple[Code, int], list[tuple[Lane, int]]]]:

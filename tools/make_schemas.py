@@ -134,6 +134,7 @@ def results() -> dict[str, Any]:
     from tltui.documents.pages.provenance import Coverages
     from tltui.documents.pages.recompiles import Recompiles
     from tltui.documents.pages.shapes import ShapesReport
+    from tltui.documents.pages.stragglers import Stragglers
     from tltui.documents.pages.where import WhereReport
 
     return {
@@ -141,6 +142,7 @@ def results() -> dict[str, Any]:
         "guards": GuardTable | CompileGuards | tuple[CompileGuards, ...], "caches": CachesReport, "timing": Timing,
         "provenance": Coverages, "fusion": FusionReport, "passes": Passes, "absent": Absence,
         "metrics": RunMetrics | CompileMetrics, "exports": Exports, "vllm": Vllm, "where": WhereReport,
+        "stragglers": Stragglers,
     }  # fmt: skip
 
 

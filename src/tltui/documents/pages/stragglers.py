@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from tltui.analyses.hang.clocks import Clock
 from tltui.analyses.ranks.columns import Columns
 from tltui.analyses.ranks.course import Lane
+from tltui.analyses.ranks.hosts import with_hosts
 from tltui.analyses.ranks.lanes import read_lanes
 from tltui.analyses.ranks.pace import RULE, Key, Pace, Spread, Wait
 from tltui.analyses.ranks.pacing import read_pace
@@ -147,7 +148,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Stragglers]:
     page.row([("Stragglers", tokens.TITLE), f"{scope.title or ' of the run'}"], "")
-    lanes = yield from read_lanes(run, bare_course)
+    lanes = with_hosts(run, (yield from read_lanes(run, bare_course)))
     if len(lanes) < 2:
         page.say(_too_few(run, lanes))
         return Stragglers(str(scope.ref), "", RULE, len(lanes), (), (), (), (), (), ())

@@ -11,7 +11,7 @@ from statistics import median_low
 
 from tltui.analyses.ranks.columns import Column, Columns
 from tltui.analyses.ranks.course import Step, compile_ref
-from tltui.analyses.ranks.pace import LATE_S, MORE_S, TIMES, WAITING, Key, Late, Phases, Wait
+from tltui.analyses.ranks.pace import LATE_S, MORE_S, TIMES, WAITING, Key, Late, Phases, Wait, is_minority
 
 ALIKE_S, ALIKE = 1.5, 0.2
 """Seconds, and part of the longest, by which ranks may be late for different lengths and still are told as one."""
@@ -37,7 +37,7 @@ class Lateness:
             return
         bound = max(LATE_S, TIMES * median_low(abs(apart[number]) for number in known))
         late = [number for number in known if apart[number] > bound]
-        if 2 * len(late) > len(known):
+        if not is_minority(len(late), len(known)):
             return
         fresh = self._fresh(column, late, apart)
         for own in _alike(fresh, apart):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from tltui.analyses.hang.open_work import WRAPPERS
 from tltui.analyses.ranks.columns import Column
-from tltui.analyses.ranks.pace import MORE_S, WAITING, Phases, Slow, Spread, stands_out
+from tltui.analyses.ranks.pace import MORE_S, WAITING, Phases, Slow, Spread, is_minority, stands_out
 
 SIGMAS = 4
 """How many times as far from the median as ranks usually are a compile must take for its phases to be read."""
@@ -85,7 +85,7 @@ def slow_in(column: Column, spread: Spread, phases: Phases) -> list[Slow]:
     usual = (took[known[int(0.75 * (len(known) - 1))]] - typical) / QUARTILE
     bound = typical + max(MORE_S, SIGMAS * usual)
     slow = [number for number in reversed(known) if took[number] > bound or stands_out(took[number], typical)]
-    if 2 * len(slow) > len(known):
+    if not is_minority(len(slow), len(known)):
         return []
     others = known[: len(known) - len(slow)]
     middle = max((len(others) - COMPARED) // 2, 0)

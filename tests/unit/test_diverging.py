@@ -314,7 +314,7 @@ def test_check(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
     assert cli.main(["check", TORCH + "diverge", "--fail-on", "diverge"]) == 1
     out, err = capfd.readouterr()
     assert err == "" and "diverge  3  at most 0" in out
-    assert "f (/home/user/models/diverge.py:16): graphs differ: ranks 0, 1: 4 nodes | rank 2: 5 nodes: .cos added" in " ".join(out.split())
+    assert "(/home/user/models/diverge.py:16): graphs differ: ranks 0, 1: 4 nodes | rank 2: 5 nodes: .cos" in " ".join(out.split())
     assert cli.main(["check", TORCH + "diverge", "--fail-on", "diverge=3"]) == 0
     assert cli.main(["check", TORCH + "mesh", "--fail-on", "diverge"]) == 0
     assert cli.main(["check", TORCH + "breaks", "--fail-on", "diverge"]) == 0
@@ -325,8 +325,9 @@ def test_json(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(ROOT)
     assert cli.main(["summary", TORCH + "diverge", "--json"]) == 0
     found = json.loads(capfd.readouterr()[0])["result"]["diverging"]
-    assert set(found) == {"ranks", "classes", "agree", "agreeing", "compiles", "functions", "alike", "count", "divergences", "behind",
-                          "restarted"}  # fmt: skip
+    assert set(found) == {
+        "ranks", "classes", "agree", "agreeing", "compiles", "functions", "alike", "count", "divergences", "behind", "restarted",
+    }  # fmt: skip
     first = found["divergences"][1]
     assert set(first) == {"id", "function", "others", "number", "facets", "sides", "majority", "more", "whole"}
     assert first["sides"][1] == {

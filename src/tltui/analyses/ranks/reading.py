@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -10,6 +10,7 @@ from tltui.analyses.compare.graph_keys import GraphText, graph_text
 from tltui.analyses.compare.node_changes import ADDED, REMOVED, RETARGETED, RETYPED, NodeChange, node_changes
 from tltui.analyses.compare.own_device import owns_of
 from tltui.analyses.parts import reader_of
+from tltui.analyses.ranks.course import Lane
 from tltui.analyses.ranks.differing import Differing, Divergence, Function, differing
 from tltui.analyses.ranks.lanes import read_lanes
 from tltui.analyses.ranks.matching import GRAPH
@@ -47,6 +48,11 @@ def differences_of(run: Run) -> Differing | None:
 def read_differences(run: Run) -> Generator[None, None, Differing | None]:
     """The same, with a pause after each piece."""
     lanes = yield from read_lanes(run)
+    return (yield from read_between(run, lanes))
+
+
+def read_between(run: Run, lanes: Sequence[Lane]) -> Generator[None, None, Differing | None]:
+    """In what these lanes of a run differ, with a pause after each difference."""
     found = differing(lanes)
     if found is None:
         return None

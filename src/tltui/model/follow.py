@@ -68,6 +68,11 @@ class _Followed:
     """Nobody writes into it."""
 
     @property
+    def is_fresh(self) -> bool:
+        """Whether nothing of it has been read, and it may be read in parts (`tltui.trace.parts`)."""
+        return self.seen == (-1, -1) and isinstance(self.scanner, Scanner)
+
+    @property
     def done(self) -> bool:
         return self.scanner is None
 
@@ -177,7 +182,7 @@ class Follower:
         new = {self._logs[number].path: status for number, status in look.items() if self._logs[number].seen == (-1, -1)}
         over = self._writers.abandoned(new) if not self._is_over else set(new)
         final = {number for number in look if self._is_over or self._logs[number].is_final or self._logs[number].path in over}
-        fresh = {n: status for n, status in look.items() if self._logs[n].seen == (-1, -1) and isinstance(self._logs[n].scanner, Scanner)}
+        fresh = {number: look[number] for number in look if self._logs[number].is_fresh}
         self._large += sum(status.st_size for status in fresh.values())
         if self._workers and self._large >= WORTH:
             yield from self._read_parts(fresh, size)

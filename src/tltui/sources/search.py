@@ -63,8 +63,8 @@ class Search:
         return self._found
 
     def come(self) -> list[FoundLog] | None:
-        """The logs that have come, the oldest first; none after `TURN` without one, and where which of them are wanted turns out at the
-        end. None when it is over."""
+        """The logs that have come, the oldest first; none after `TURN` without one, and where it turns out at the end which of them
+        are wanted. None when it is over."""
         with self._changed:
             self._changed.wait_for(lambda: self._new or self.is_over, TURN)
             new, self._new = self._new, []

@@ -7,11 +7,11 @@ leave out what the functions are called, nothing is compared.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import cast
 
 from tltui.analyses.hang.open_work import begun, last_record
-from tltui.analyses.ranks.course import Lane, Older, steps_in
+from tltui.analyses.ranks.course import Course, Lane, Older, steps_in
 from tltui.analyses.ranks.courses import course_of
 from tltui.analyses.ranks.times import times_of
 from tltui.model.nodes import Process, Rank
@@ -33,14 +33,14 @@ def lanes_of(run: Run) -> tuple[Lane, ...]:
             return cast("tuple[Lane, ...]", stop.value)
 
 
-def read_lanes(run: Run) -> Generator[None, None, tuple[Lane, ...]]:
-    """The same, with a pause after each piece."""
+def read_lanes(run: Run, course: Callable[[Process], Course] = course_of) -> Generator[None, None, tuple[Lane, ...]]:
+    """The same, with a pause after each piece. `course`: what tells what a process compiled."""
     chosen = _newest(run.ranks)
     if any(_is_nameless(process) for _, process in chosen):
         return ()
     lanes = []
     for number, (rank, process) in enumerate(chosen, 1):
-        lanes.append(_lane(rank, process))
+        lanes.append(_lane(rank, process, course(process)))
         if number % PIECE == 0:
             yield
     return tuple(lanes)
@@ -73,11 +73,11 @@ def _is_nameless(process: Process) -> bool:
     return any(frame.is_guessed or frame.code[0] is None for frame in frames if any(own.is_compile for own in frame.compiles))
 
 
-def _lane(rank: Rank, process: Process) -> Lane:
+def _lane(rank: Rank, process: Process, course: Course) -> Lane:
     last = last_record(process) if process.is_traced else None
     return Lane(
         cast(int, rank.number), process.key, _address(process), "", process.pid,
-        process.log.ended, process.is_traced, math.nan if last is None else last, course_of(process), times_of(process),
+        process.log.ended, process.is_traced, math.nan if last is None else last, course, times_of(process),
         tuple(_older(own, process) for own in rank.processes if _is_older(own, process)), inside_of(process),
     )  # fmt: skip
 

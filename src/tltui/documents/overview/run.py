@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tltui.analyses.case import holdings, is_plain
 from tltui.analyses.job_failures.of_run import own_failures, told_first
 from tltui.analyses.problems.failures import INTERRUPTED
-from tltui.analyses.ranks.diverging import diverging
+from tltui.analyses.ranks.reading import differences_of
 from tltui.analyses.summary import Summary, summarise
 from tltui.analyses.told import untold
 from tltui.analyses.torch_version import version_of
@@ -46,7 +46,7 @@ FILES_NAMED = 8
 
 def run_document(run: Run, options: Options) -> TextDocument:
     """The overview of everything that was opened."""
-    summary = replace(summarise(run.processes()), diverging=diverging(run))
+    summary = replace(summarise(run.processes()), diverging=differences_of(run))
     page = Page("", run.title, options)
     page.add((fmt.clip_middle(run.title, page.width), tokens.TITLE))
     _head(page, run, summary)
@@ -67,7 +67,7 @@ def run_document(run: Run, options: Options) -> TextDocument:
     printed = told_first(run)
     add_ends(page, printed)
     _start(page, run, summary, bool(own_failures(printed)))
-    add_ranks(page, summary.diverging)
+    add_ranks(page, run, summary.diverging)
     add_errors(page, summary)
     add_eager(page, summary)
     add_unfinished(page, summary, finished=run.finished)
@@ -205,7 +205,7 @@ WHERE = "app.view_where"
 def _start(page: Page, run: Run, summary: Summary, has_failed: bool) -> None:
     """One to four things to look at, each for a fact, the worst first."""
     told = [Hint("@problems", "what the output says of how the job ended", "tltui problems")] if has_failed else []
-    wrong = told + _failed(summary) + _stuck(run, summary) + _parted(summary) + _slowed(summary)
+    wrong = told + _failed(summary) + _stuck(run, summary) + _parted(run, summary) + _slowed(summary)
     hints = wrong + _dearest(summary, is_alone=not wrong)
     if not wrong:
         hints = hints or _first(run, summary)
@@ -280,9 +280,9 @@ def _stuck(run: Run, summary: Summary) -> list[Hint]:
     return [Hint(last.ref, what, "tltui where")]
 
 
-def _parted(summary: Summary) -> list[Hint]:
+def _parted(run: Run, summary: Summary) -> list[Hint]:
     found = summary.diverging
-    return [Hint(*told(found), "tltui diff")] if found is not None and found.count else []
+    return [Hint(*told(run, found), "tltui ranks")] if found is not None and found.count else []
 
 
 def _slowed(summary: Summary) -> list[Hint]:

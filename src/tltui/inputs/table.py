@@ -19,7 +19,7 @@ DEBUG_DIR = "debug_dir"
 FORMS: dict[str, Form] = {
     form.name: form
     for form in (
-        Form(TRACE, "trace", FileBytes, Scanner, Log),
+        Form(TRACE, "trace", FileBytes, Scanner, Log, has_parts=True),
         Form(TEXT, "TORCH_LOGS text", FileBytes, TextScanner, TextLog),
         Form(DEBUG_DIR, "torch_compile_debug", DirectoryBytes, DebugScanner, DebugLog),
     )

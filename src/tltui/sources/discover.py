@@ -10,7 +10,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -27,10 +27,11 @@ from tltui.trace.files import FileBytes
 
 if TYPE_CHECKING:
     from tltui.sources.packed import Packed
+    from tltui.sources.search import Search
 
 __all__ = [
     "EMPTY", "KEPT", "MAX_DEPTH", "MAX_FILES", "MEMBER", "OTHER", "SNIFF", "TEXT", "Discovery", "Found", "FoundLog", "NothingFound",
-    "Skipped", "awaited", "discover", "labels", "newest", "not_a_log", "without_logs",
+    "Skipped", "age", "awaited", "discover", "labels", "newest", "not_a_log", "without_logs",
 ]  # fmt: skip
 
 MAX_DEPTH = 8
@@ -75,6 +76,8 @@ class Found:
     """What looked, and can look again."""
     crowd: Crowd | None = field(default=None, compare=False, repr=False)
     """What saved indexes tell of processes, also of those whose logs are not among `logs`."""
+    search: Search | None = field(default=None, compare=False, repr=False)
+    """What is still looking: there may be more logs."""
 
 
 class NothingFound(Exception):
@@ -117,12 +120,24 @@ class Discovery:
     def __init__(self, paths: Iterable[str], latest: bool = False) -> None:
         self.paths = tuple(paths)
         self.latest = latest
+        self.unpacks = False
+        """Whether something packed was met: what unpacks it tells how far it is where there is no screen yet."""
         self._named = frozenset(os.path.expanduser(path) for path in self.paths)
         self._known: dict[str, tuple[tuple[int, int, int], FoundLog | Skipped]] = {}
         self._others: set[str] = set()  # what was counted only, at the last look at everything
 
     def look(self) -> Found:
         """What there is now. Raises `NothingFound` when there is no log."""
+        looking = self.looking()
+        while True:
+            try:
+                next(looking)
+            except StopIteration as end:
+                found: Found = end.value
+                return found
+
+    def looking(self) -> Generator[FoundLog | None, None, Found]:
+        """`look`, file by file: each log when it is found, None for a file that is none."""
         logs: list[FoundLog] = []
         skipped: list[Skipped] = []
         notes: list[str] = []
@@ -146,11 +161,12 @@ class Discovery:
                     self._others.add(candidate)
                 else:
                     skipped.append(found)
+                yield found if isinstance(found, FoundLog) else None
         outputs.sort(key=_changed)
         if not logs:
             printed = [Skipped(path, "what a job printed: tltui shows it") for path in outputs]
             raise NothingFound(_nothing(self.paths, [*skipped, *printed], others), outputs)
-        logs.sort(key=lambda log: (log.started, log.path))
+        logs.sort(key=age)
         kept = newest(logs) if self.latest else logs
         return Found(self.paths, tuple(kept), tuple(skipped), others, tuple(notes), outputs=tuple(outputs), discovery=self)
 
@@ -161,6 +177,7 @@ class Discovery:
         for path in paths:
             found = self._look(path, top)
             if isinstance(found, Skipped) and found.reason == PACKED:
+                self.unpacks = True
                 for inside in self._packed().inside(path, path, not in_directory, notes):
                     yield path, inside
             elif isinstance(found, Skipped) and found.reason == REPORT:
@@ -250,7 +267,12 @@ def newest(logs: list[FoundLog]) -> list[FoundLog]:
         if log.ended >= since or relaunched or (lacking and log.ended >= since - TOGETHER):
             run.append(log)
             since = min(since, log.started)
-    return sorted(run, key=lambda log: (log.started, log.path))
+    return sorted(run, key=age)
+
+
+def age(log: FoundLog) -> tuple[float, str]:
+    """The order of logs."""
+    return log.started, log.path
 
 
 def _job(log: FoundLog) -> str:

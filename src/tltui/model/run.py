@@ -304,6 +304,11 @@ class Run:
         return self.crowd.logs_of(wanted)
 
     @property
+    def restarted(self) -> frozenset[str]:
+        """The addresses of the newest processes of ranks that have several: `50.2`."""
+        return frozenset(str(rank.processes[-1].ref).rstrip(":") for rank in self.ranks if len(rank.processes) > 1)
+
+    @property
     def tally(self) -> Tally:
         """Counts over the whole run."""
         if self._counted[0] != self.version or self._stale:

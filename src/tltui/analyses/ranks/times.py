@@ -82,10 +82,12 @@ class PhasesOf:
 
     def __call__(self, lane: Lane, place: int) -> Mapping[str, float]:
         """Those of a step of a lane; {} where that is not known."""
+        if lane.times.phases:  # an index has them, and may have no events
+            return {name: own[place] for name, own in lane.times.phases.items() if not math.isnan(own[place])}
         process = self._processes.get(lane.process)
         if process is not None:
             if lane.process not in self._compiles:
                 self._compiles[lane.process] = [compile_ for compile_, _, _ in steps_in(process)]
             compiles = self._compiles[lane.process]
             return phases_of(compiles[place]) if place < len(compiles) else NOTHING
-        return {name: own[place] for name, own in lane.times.phases.items() if not math.isnan(own[place])}
+        return NOTHING

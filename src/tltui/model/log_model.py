@@ -169,7 +169,10 @@ class LogModel:
                 owner.started_attempt = self.log.context(event.record).attempt
                 self._rename(owner, touched)
         elif isinstance(event, Metrics):
-            owner.metrics = [*owner.metrics, event]  # no longer than it is: most have one
+            if owner.metrics:
+                owner.metrics.append(event)
+            else:  # a list that has room for one: most compiles have no more
+                owner.metrics = [event]
             if event.co_name:
                 self._rename(owner, touched)
         else:

@@ -176,6 +176,9 @@ class Compile:
 
     def take(self, records: list[int]) -> None:
         """Add records of one context, in file order. Those of several contexts arrive one after the other."""
+        if not self.records:
+            self.records = array("I", records)  # without room for more
+            return
         place = bisect_left(self.records, records[0])
         later = self.records[place:]
         del self.records[place:]

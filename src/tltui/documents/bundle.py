@@ -24,6 +24,7 @@ from tltui.analyses.redact.redact import Redacted, Redactor
 from tltui.analyses.redact.words import is_word
 from tltui.documents.format import plural, size_of, wrap
 from tltui.inputs.archives.magic import COMPRESSED_NAME, STANDARD_INPUT
+from tltui.inputs.index.source import IndexBytes
 from tltui.model.artifacts import Artifact, artifact_name
 from tltui.model.kinds import kind_of
 from tltui.model.log_model import LogModel
@@ -104,6 +105,9 @@ class Bundle:
         self.removed = 0
         everything = not refs
         traces = [model for model in run.models if not model.log.is_made]
+        if traces and not any(is_whole(model) for model in traces):
+            raise BadAddress("a bundle is made of a trace, and only an index of it is here: give the directory of the logs too")
+        traces = [model for model in traces if is_whole(model)]
         if not traces:
             raise BadAddress("a bundle is made of a trace, and there is none: tltui case packs whatever there is")
         self.parts = [part for model in traces if (part := self._part(model, everything)) is not None]
@@ -265,6 +269,11 @@ class Bundle:
                 out.writelines(self.pieces(part))
             written.append((str(path), path.stat().st_size))
         return written
+
+
+def is_whole(model: LogModel) -> bool:
+    """Whether all bytes of a log can be read: of one that only an index tells of they cannot."""
+    return not isinstance(model.source, IndexBytes)
 
 
 def learn(learned: Learned, log: Log, record: int) -> None:

@@ -28,7 +28,7 @@ from tltui.inputs.index.scanner import IndexScanner
 from tltui.inputs.index.source import opened
 from tltui.inputs.table import TRACE, scanner_of
 from tltui.model.artifacts import artifact_name
-from tltui.model.kinds import kind_of
+from tltui.model.kinds import Phase, kind_of
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Process
 from tltui.model.run import Run, settle
@@ -141,7 +141,8 @@ def _process(process: Process) -> dict[str, Any]:
     course, times = course_of(process), _times(process)
     last = last_record(process) if process.is_traced else None
     return {
-        "rank": process.rank, "pid": process.pid, "twin": process.twin, "launch": process.launch, "started": process.started,
+        "rank": process.rank, "pid": process.pid, "twin": process.twin, "forked": process.inherits,
+        "launch": process.launch, "started": process.started,
         "dated": process.is_dated, "traced": process.is_traced, "last": last if last is not None and math.isfinite(last) else None,
         "inside": inside_of(process), "doing": left_in(process), "compiles": len(course.steps), "records": process.records,
         "course": (course.digest, pack_course(course)), "times": pack_times(times), "phases": pack_phases(times),
@@ -161,7 +162,8 @@ def _times(process: Process) -> Times:
 
 
 def _is_kept(kind: Kind) -> bool:
-    return artifact_name(kind) in READ or kind_of(*kind).language not in CODE
+    known = kind_of(*kind)
+    return artifact_name(kind) in READ or known.language not in CODE or known.phase in (Phase.EXPORT, Phase.VLLM)
 
 
 __all__ = ["BadIndex", "SavedLog", "log_part", "merged", "settled"]

@@ -95,7 +95,7 @@ class Indexes:
     def chosen(self, logs: Sequence[FoundLog]) -> tuple[list[FoundLog], Crowd | None]:
         """Those of these logs that are to be read, and all the processes that indexes tell of; None where there is no index."""
         there = set(logs)
-        crowd = Crowd(process for process in self.saved if process.found in there)
+        crowd = Crowd(own for own in self.saved if own.found in there and own.kept is not None and not own.kept.is_forked)
         if not crowd.saved:
             return list(logs), None
         told, wanted = {process.found for process in crowd.saved}, set(crowd.to_read())

@@ -11,16 +11,15 @@ from collections.abc import Generator, Sequence
 from typing import cast
 
 from tltui.analyses.hang.open_work import begun, last_record
-from tltui.analyses.ranks.course import Lane, Older, steps_in
+from tltui.analyses.ranks.course import TOGETHER_US, Lane, Older, steps_in
 from tltui.analyses.ranks.courses import course_of
+from tltui.analyses.ranks.saved import read_crowd
 from tltui.analyses.ranks.times import times_of
 from tltui.model.nodes import Process, Rank
 from tltui.model.run import Run
 
 PIECE = 16
 """Ranks that are read without a pause."""
-TOGETHER_US = 1e6
-"""An older process that wrote this long after a newer one had begun ran beside it."""
 
 
 def lanes_of(run: Run) -> tuple[Lane, ...]:
@@ -35,15 +34,18 @@ def lanes_of(run: Run) -> tuple[Lane, ...]:
 
 def read_lanes(run: Run) -> Generator[None, None, tuple[Lane, ...]]:
     """The same, with a pause after each piece."""
+    lanes: list[Lane] = []
     chosen = _newest(run.ranks)
+    if run.crowd is not None and run.crowd.is_partial(run.found.logs):  # most ranks were not read
+        lanes += yield from read_crowd(run.crowd)
+        chosen = [(rank, process) for rank, process in chosen if rank.number not in run.crowd.newest]
     if any(_is_nameless(process) for _, process in chosen):
         return ()
-    lanes = []
     for number, (rank, process) in enumerate(chosen, 1):
         lanes.append(_lane(rank, process))
         if number % PIECE == 0:
             yield
-    return tuple(lanes)
+    return tuple(sorted(lanes, key=lambda lane: lane.rank))
 
 
 def _newest(ranks: Sequence[Rank]) -> list[tuple[Rank, Process]]:

@@ -36,4 +36,4 @@ class Elsewhere(OSError):
 
     def __str__(self) -> str:
         command = self.command()
-        return f"{self.strerror}; {command}" if command else str(self.strerror)
+        return f"{self.strerror}; to have it: {command}" if command else str(self.strerror)

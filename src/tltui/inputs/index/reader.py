@@ -78,6 +78,8 @@ class SavedProcess:
     """As `Process.rank`."""
     pid: int
     twin: int
+    is_forked: bool
+    """Whether another process of its log started it."""
     host: str
     launch: str
     started: float
@@ -205,7 +207,8 @@ class IndexFile:
             raise BadIndex("it is damaged: a course is missing")
         last = fact.get("last")
         return SavedProcess(
-            self, number, place, _whole(fact.get("rank")), _count(fact, "pid"), _count(fact, "twin"), host,
+            self, number, place, _whole(fact.get("rank")), _count(fact, "pid"), _count(fact, "twin"),
+            fact.get("forked") is True, host,
             _text(fact, "launch"), _time(fact.get("started")), fact.get("dated") is True, ended, fact.get("traced") is True,
             math.nan if last is None else _time(last), tuple(_texts(fact.get("inside"))), _text(fact, "doing"),
             _count(fact, "compiles"), _count(fact, "records"), course, chunk_of(fact.get("times"), self._end),

@@ -96,10 +96,10 @@ class Bundle:
 
     def __init__(
         self, run: Run, refs: Sequence[str] = (), redact: bool = False, secrets: Iterable[str] = (),
-        redactor: Redactor | None = None,
+        redactor: Redactor | None = None, key: bytes = b"",
     ) -> None:
         """`secrets`: names of accounts and hosts that are known from elsewhere. `redactor`: one that learned from more than the
-        traces of the run. Raises `BadAddress`, OSError."""
+        traces of the run. `key`: see `Names`. Raises `BadAddress`, OSError."""
         self.run = run
         self.compiles = chosen(run, refs)
         self.removed = 0
@@ -115,7 +115,7 @@ class Bundle:
             raise BadAddress("no record is in what was asked for, only lines of something else: a bundle of it could not be opened")
         for number, name in enumerate(_file_names([part.model for part in self.parts], redact)):
             self.parts[number].name = name
-        self.redactor = (redactor or self._redactor(secrets)) if redact else None
+        self.redactor = (redactor or self._redactor(secrets, key)) if redact else None
         self._kinds: Counter[str] = Counter()
         self._bytes: Counter[str] = Counter()
 
@@ -149,7 +149,7 @@ class Bundle:
                 wanted.add(record)
         return _Part(model, sorted(wanted), strings, "")
 
-    def _redactor(self, secrets: Iterable[str]) -> Redactor:
+    def _redactor(self, secrets: Iterable[str], key: bytes) -> Redactor:
         learned = Learned()
         learned.people.update((name, None) for name in secrets if len(name) > 2)
         for part in self.parts:
@@ -157,7 +157,7 @@ class Bundle:
             for record in part.records:
                 learned.table = _strings(part.model, log.context(record).pid)
                 learn(learned, log, record)
-        return Redactor(learned)
+        return Redactor(learned, key)
 
     def pieces(self, part: _Part) -> Iterator[bytes]:
         """The bytes of one file, record by record."""

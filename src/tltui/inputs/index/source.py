@@ -70,7 +70,7 @@ class IndexBytes(FileBytes):
                 raise BadIndex("it is damaged: a text of it has another length than it says", self.path)
             parts.append(data[begin : begin + count])
         if not parts:
-            raise Elsewhere(log.host, log.path)
+            raise Elsewhere(log.host, log.path, not log.is_redacted)
         return b"".join(parts)
 
     def reached(self, offset: int) -> None:

@@ -25,13 +25,13 @@ from tltui.analyses.redact.names import Names
 from tltui.documents.bundle import Bundle, known_secrets
 from tltui.inputs.index import writer
 from tltui.inputs.index.format import BadIndex
-from tltui.inputs.index.kept import keep, pack_extents
+from tltui.inputs.index.kept import Keep, keep, pack_extents
 from tltui.inputs.index.reader import EXTENTS, RECORDS, SavedLog
 from tltui.inputs.index.records import Saved, pack_records, together
 from tltui.inputs.index.scanner import IndexScanner
 from tltui.inputs.index.source import opened
 from tltui.inputs.table import TRACE, scanner_of
-from tltui.model.artifacts import artifact_name
+from tltui.model.artifacts import artifact_name, is_artifact
 from tltui.model.kinds import Phase, kind_of
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Process
@@ -160,11 +160,10 @@ def _pieces(found: FoundLog, source: FileBytes, model: LogModel, saved: Saved, l
     pool: dict[bytes, bytes] = {}
     sections = {RECORDS: pack_records(saved)}
     stream: list[bytes] = []
-    if not lean:
-        wanted = [_is_kept(kind) for kind in log.kinds]
-        sizes = zip(log.columns.kind, log.columns.size, strict=True)
-        kept = keep(source, log.columns, (wanted[kind] and size <= LONGEST for kind, size in sizes), pool)
-        sections[EXTENTS], stream = pack_extents(kept.extents), kept.stream
+    most = [_kept_of(kind, lean) for kind in log.kinds]
+    sizes = zip(log.columns.kind, log.columns.size, strict=True)
+    kept = keep(source, log.columns, (most[kind] if size <= LONGEST else min(most[kind], Keep.LINE) for kind, size in sizes), pool)
+    sections[EXTENTS], stream = pack_extents(kept.extents), kept.stream
     own = writer.Writer()
     yield own.begin()
     facts = {**_facts(found, source, saved), "redacted": is_redacted}
@@ -211,9 +210,13 @@ def _times(process: Process) -> Times:
     return replace(times, phases=phases)
 
 
-def _is_kept(kind: Kind) -> bool:
+def _kept_of(kind: Kind, lean: bool) -> Keep:
+    """What is kept of the records of a kind. Of a lean index the tree's JSON still has the md5s of artifacts."""
+    if lean:
+        return Keep.MD5 if is_artifact(kind, True) else Keep.NOTHING
     known = kind_of(*kind)
-    return artifact_name(kind) in READ or known.language not in CODE or known.phase in (Phase.EXPORT, Phase.VLLM)
+    is_read = artifact_name(kind) in READ or known.language not in CODE or known.phase in (Phase.EXPORT, Phase.VLLM)
+    return Keep.ALL if is_read else Keep.LINE
 
 
 __all__ = ["BadIndex", "SavedLog", "log_part", "merged", "settled"]

@@ -332,6 +332,9 @@ def case_document(result: CaseResult, options: Options) -> TextDocument:
         builder.blank()
         builder.add(("Look at it with tltui before you give it away.", tokens.WARN))
     else:
+        if result.left_out:
+            builder.heading("Left out")
+            _left_out(builder, result.left_out)
         builder.blank()
         builder.add("Nothing is replaced: it holds code, paths and what the job printed. --redact replaces that, or leaves it out.")
     return builder.document(result)

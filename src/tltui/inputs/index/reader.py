@@ -106,11 +106,11 @@ class SavedProcess:
 
     def times_bytes(self) -> bytes:
         """Its times without phases, packed. Raises `BadIndex`, OSError."""
-        return unpack(self.index.source, self.times)
+        return self.index.unpacked(self.times)
 
     def phases_bytes(self) -> bytes:
         """The phases of its times, packed: there are many, and few are looked at. Raises `BadIndex`, OSError."""
-        return unpack(self.index.source, self.phases)
+        return self.index.unpacked(self.phases)
 
     @property
     def key(self) -> str:
@@ -150,12 +150,19 @@ class IndexFile:
 
     def course(self, digest: bytes) -> bytes:
         """A course, packed. Raises `BadIndex`, OSError."""
-        return unpack(self.source, self._courses[digest])
+        return self.unpacked(self._courses[digest])
+
+    def unpacked(self, chunk: Chunk) -> bytes:
+        """The bytes of a chunk. Raises `BadIndex`, OSError."""
+        try:
+            return unpack(self.source, chunk)
+        except BadIndex as bad:
+            raise BadIndex(str(bad.strerror), self.path) from None
 
     def section(self, log: int, name: str) -> bytes:
         """A section of a log, unpacked; b'' where it has none. Raises `BadIndex`, OSError."""
         chunk = self.logs[log].sections.get(name)
-        return b"" if chunk is None else unpack(self.source, chunk)
+        return b"" if chunk is None else self.unpacked(chunk)
 
     @cached_property
     def facts(self) -> list[dict[str, Any]]:
@@ -167,7 +174,7 @@ class IndexFile:
         """Digest → where the text is, of those that are kept once for all logs. Raises `BadIndex`, OSError."""
         if self._pool_chunk is None:
             return {}
-        data = unpack(self.source, self._pool_chunk)
+        data = self.unpacked(self._pool_chunk)
         if len(data) % POOL_ROW:
             raise BadIndex("it is damaged: its list of texts is", self.path)
         found = {}

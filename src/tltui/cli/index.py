@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,7 +30,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """Write it."""
-    from tltui.documents.indexing import log_part, merged, settled, to_index
+    from tltui.documents.indexing import host_of, log_part, merged, new_key, settled, to_index
     from tltui.text.atomic import replacing
 
     if not options.paths:
@@ -39,16 +38,18 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     target = Path(options.output)
     logs = to_index(look([*options.paths, *([options.output] if target.is_file() else [])], options.latest), options.output)
 
+    key = new_key() if options.redact else b""
+
     def parts() -> Iterator[bytes]:
         for log in settled(logs):
             try:
-                yield log_part(log, options.lean)
+                yield log_part(log, options.lean, key)
             except OSError as error:
                 tell(f"tltui: {log.name}: {error.strerror or error}")
 
     if not logs:
         raise Failure("there is no log to index")
     with replacing(target, durable=True) as out:
-        for piece in merged(parts(), socket.gethostname()):
+        for piece in merged(parts(), host_of(key)):
             out.write(piece)
     yield message(f"wrote {target}: {len(logs):,} logs, {target.stat().st_size:,} bytes")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import cast
 
 from tltui.analyses.hang.open_work import begun, last_record
-from tltui.analyses.ranks.course import Course, Lane, Older, steps_in
+from tltui.analyses.ranks.course import TOGETHER_US, Course, Lane, Older, steps_in
 from tltui.analyses.ranks.courses import course_of
 from tltui.analyses.ranks.indexed import Told, read_told, told
 from tltui.analyses.ranks.times import times_of
@@ -21,8 +21,6 @@ from tltui.model.run import Run
 
 PIECE = 16
 """Ranks that are read without a pause."""
-TOGETHER_US = 1e6
-"""An older process that wrote this long after a newer one had begun ran beside it."""
 
 
 def lanes_of(run: Run) -> tuple[Lane, ...]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from tltui.inputs.archives.magic import STANDARD_INPUT
 from tltui.inputs.form import StepScanner
-from tltui.inputs.table import FORMS
+from tltui.inputs.table import FORMS, scanner_of
 from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.joining.cases import Joining
 from tltui.model.log_model import LogModel
@@ -114,7 +114,7 @@ class Run:
         """What was derived from its nodes."""
         self.reading = threading.RLock()
         """The gate: held while nodes are read off the UI thread, in slices, and while a batch is applied."""
-        self.models = [self._model(log, FORMS[log.form].source(log.path)) for log in found.logs]
+        self.models = [self._model(log, log.source()) for log in found.logs]
         """The logs, in the order in which they were found."""
         self.version = 0
         """Bumped by every batch."""
@@ -139,7 +139,7 @@ class Run:
 
     def scanners(self) -> list[StepScanner]:
         """One scanner for each log, in the order of `models`."""
-        return [FORMS[model.form].scanner(model.source) for model in self.models]
+        return [scanner_of(model.form, model.source) for model in self.models]
 
     def take(self, event: Event) -> Delta:
         """Take over what was found out about the files."""
@@ -302,6 +302,11 @@ class Run:
         known = {rank.number for rank in self.ranks}
         wanted = {ref.rank for ref in refs if ref.rank is not None and ref.rank not in known}
         return self.crowd.logs_of(wanted)
+
+    @property
+    def restarted(self) -> frozenset[str]:
+        """The addresses of the newest processes of ranks that have several: `50.2`."""
+        return frozenset(str(rank.processes[-1].ref).rstrip(":") for rank in self.ranks if len(rank.processes) > 1)
 
     @property
     def tally(self) -> Tally:

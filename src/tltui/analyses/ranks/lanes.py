@@ -94,7 +94,7 @@ def _older(own: Process, newest: Process) -> Older:
         inside = f"{code[0]} {compile_.label}"
     last = last_record(own)
     at_once = last is not None and newest.is_dated and newest.started > 0 and last - newest.started * 1e6 > TOGETHER_US
-    return Older(own.pid, _address(own), inside, at_once)
+    return Older(own.pid, str(own.ref), inside, at_once)
 
 
 def _address(process: Process) -> str:

@@ -305,7 +305,18 @@ def test_a_graph_that_differs_is_told_at_once(tmp_path: Path) -> None:
 
 def test_ranges() -> None:
     assert ranges([]) == "" and ranges([3]) == "3" and ranges([1, 0, 2, 4, 5, 9]) == "0–2, 4, 5, 9"
-    assert ranges(range(0, 64, 2)) == "0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22 and 20 more"
+    assert ranges(range(0, 24, 2)) == "0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22"
+    assert ranges(n * n for n in range(20)) == "0, 1, 4, 9, 16, 25, 36, 49, 64, 81, 100, 121, 144 and 7 more"
+
+
+def test_ranks_of_one_device_of_each_node() -> None:
+    """Where a range each would be too many, an even distance is said."""
+    every = set(range(2, 512, 8))
+    assert ranges(every) == "every 8th of 2–506"
+    assert ranges(every - {122, 34}) == "every 8th of 2–506 but 34, 122"
+    assert ranges(set(range(512)) - every) == "0–511 but every 8th of 2–506"
+    assert ranges(range(0, 64, 2)) == "every 2nd of 0–62" and ranges(range(1, 100, 3)) == "every 3rd of 1–97"
+    assert ranges([*every, 3]).endswith("90 and 52 more")
 
 
 def test_check(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,7 +78,7 @@ def _lane(rank: Rank, process: Process, course: Course) -> Lane:
     return Lane(
         cast(int, rank.number), process.key, _address(process), "", process.pid,
         process.log.ended, process.is_traced, math.nan if last is None else last, course, times_of(process),
-        tuple(_older(own, process) for own in rank.processes if _is_older(own, process)), _inside(process),
+        tuple(_older(own, process) for own in rank.processes if _is_older(own, process)), inside_of(process),
     )  # fmt: skip
 
 
@@ -87,14 +87,18 @@ def _is_older(own: Process, newest: Process) -> bool:
 
 
 def _older(own: Process, newest: Process) -> Older:
-    steps = steps_in(own)
-    inside = ""
-    if own.log.ended and steps and not steps[-1][0].is_closed:
-        compile_, code, _ = steps[-1]
-        inside = f"{code[0]} {compile_.label}"
     last = last_record(own)
     at_once = last is not None and newest.is_dated and newest.started > 0 and last - newest.started * 1e6 > TOGETHER_US
-    return Older(own.pid, str(own.ref), inside, at_once)
+    return Older(own.pid, str(own.ref), left_in(own), at_once)
+
+
+def left_in(process: Process) -> str:
+    """The compile in which its log ends, `block1 [1/0]`; '' where it finished what it began."""
+    steps = steps_in(process)
+    if not process.log.ended or not steps or steps[-1][0].is_closed:
+        return ""
+    compile_, code, _ = steps[-1]
+    return f"{code[0]} {compile_.label}"
 
 
 def _address(process: Process) -> str:
@@ -102,7 +106,7 @@ def _address(process: Process) -> str:
     return str(process.ref).removesuffix(":")
 
 
-def _inside(process: Process) -> tuple[str, ...]:
+def inside_of(process: Process) -> tuple[str, ...]:
     """What is open in its last compile."""
     compile_ = next((own for own in reversed(process.compiles.values()) if own.is_compile), None)
     if compile_ is None or compile_.is_closed or not process.is_traced:

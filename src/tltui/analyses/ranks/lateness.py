@@ -119,7 +119,10 @@ def wait_before(column: Column) -> Wait | None:
     among = set(last)
     others = [number for number in known if number not in among]
     least = min(begin[number] - ready[number] for number in last)
-    waits = [(begin[number] - ready[number] - least) / 1e6 for number in others]
+    latest, since = max(ready[number] for number in last), min(begin[number] for number in last) - MORE_S * 1e6
+    waits = [
+        min(begin[number] - ready[number] - least, latest - ready[number]) / 1e6 for number in others if begin[number] >= since
+    ]
     waited = [seconds for seconds in waits if seconds > MORE_S]
     if 2 * len(waited) <= len(others):
         return None

@@ -23,7 +23,7 @@ TIMES, MORE_S = 3.0, 1.0
 LATE_S = 3.0
 """Seconds that ranks may begin one after the other without any of them being late."""
 RULE = (
-    "Slow are ranks, less than half of them, that took more than 3 times the median of all for a compile or a phase of it, and more "
+    "Slow are ranks, less than half of them, that took more than 3 times the median for a compile or a phase of it, and more "
     "than 1 s above it. Late are those that began it more than 3 s after the median, and more than 3 times as far from it as ranks "
     "usually are."
 )

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from tltui.analyses.hang.open_work import WRAPPERS
 from tltui.analyses.ranks.columns import Column
 from tltui.analyses.ranks.pace import MORE_S, WAITING, Phases, Slow, Spread, is_minority, stands_out
+from tltui.model.epochs import INNER, OUTERMOST
 
 SIGMAS = 4
 """How many times as far from the median as ranks usually are a compile must take for its phases to be read."""
@@ -29,6 +30,8 @@ EXPLAINS = 0.9
 """How much of what the outermost phase took longer an inner one must have taken longer to explain it."""
 PIECE = 16
 """Ranks whose phases are read without a pause."""
+WHOLE = {*OUTERMOST, *INNER}
+"""Phases that are all of a compile: that they took long explains nothing."""
 HOLDS_WAIT = WRAPPERS | {"bytecode_tracing"}
 """Phases that hold the waiting for other ranks."""
 
@@ -139,6 +142,6 @@ def _phase(own: Mapping[str, float], compared: Sequence[Mapping[str, float]]) ->
     most = max((seconds - typical for seconds, typical, _ in found), default=0.0)
     # what holds another one took longer than that
     inner = min((one for one in found if one[0] - one[1] >= EXPLAINS * most), default=None)
-    if inner is None or inner[2] in WRAPPERS:
+    if inner is None or inner[2] in WHOLE or inner[2].startswith("compile_attempt_"):
         return NOTHING
     return _Explained(inner[2], inner[0], inner[1])

@@ -52,13 +52,17 @@ def run_document(run: Run, options: Options) -> TextDocument:
     _head(page, run, summary)
     page.untold = untold(list(run.processes()), "summary")
     page.say_untold()
-    if not run.is_read:
+    if run.is_sought:
+        page.say("still looking for logs, everything below is preliminary", "", tokens.WARN)
+    elif not run.is_read:
         share = fmt.percent(min(run.scanned, run.size), run.size)
         what = f"still reading: {share} of {fmt.size_of(run.size)} so far, everything below is preliminary"
         page.say(what, "", tokens.WARN)
     elif page.goes_on and run.models:
         page.more("everything below is preliminary")
     if not run.models:
+        if run.is_sought:
+            return page.document(summary)
         _no_records(page, run)
     elif summary.tally.compiles:
         add_counts(page, summary.tally)

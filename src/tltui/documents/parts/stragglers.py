@@ -148,7 +148,7 @@ def _slow(page: Page, pace: Pace, one: Slow) -> None:
             (fmt.seconds(one.phase_typical_s), tokens.NUMBER, timing(one.typical_ref)), "  ",
         ]  # fmt: skip
     else:
-        pieces.append(("no single phase explains it  ", tokens.DIM))
+        pieces.append(("no single phase is known to explain it  ", tokens.DIM))
     wait = pace.wait_for(one.key, one.ranks)
     page.row(pieces + (_waited(wait) if wait is not None else []), "    ")
 

@@ -65,6 +65,8 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         add_clocks(page, pace.clocks)
         add_late(page, pace)
         add_slow(page, pace)
+        page.blank()
+        page.row([("stragglers", tokens.LINK, "@stragglers"), ": what each compile took on which rank, and who waited"], "")
         return RanksReport(said, found, pace_answer(pace) if pace.late or pace.slow else "", pace.clocks)
 
     return GrowingDocument("@ranks", "what differs between ranks", options, fill, Page)

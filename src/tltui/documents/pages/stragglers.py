@@ -159,7 +159,6 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Straggler
     page.more("everything below is as far as it is written")
     said = answer(pace, None if keys else rank)
     page.say(page.so_far(said), "", tokens.STRONG)
-    page.say(RULE, "", tokens.DIM)
     add_late(page, pace)
     add_slow(page, pace)
     add_waits(page, pace.waits)
@@ -175,6 +174,8 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Straggler
         spreads = sorted(own, key=lambda one: one.median_s - one.slowest_s)
     add_spreads(page, spreads, "By compile", rank is not None and not keys)
     add_spreads(page, inner, "By phase")
+    page.heading("What counts")
+    page.say(RULE, "  ", tokens.DIM)
     return _report(scope, said, pace, spreads, inner)
 
 

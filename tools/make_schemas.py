@@ -133,8 +133,10 @@ def results() -> dict[str, Any]:
     from tltui.documents.pages.fusion import FusionReport
     from tltui.documents.pages.guards import CompileGuards, GuardTable
     from tltui.documents.pages.provenance import Coverages
+    from tltui.documents.pages.ranks import RanksReport
     from tltui.documents.pages.recompiles import Recompiles
     from tltui.documents.pages.shapes import ShapesReport
+    from tltui.documents.pages.stragglers import Stragglers
     from tltui.documents.pages.where import WhereReport
 
     return {
@@ -142,7 +144,7 @@ def results() -> dict[str, Any]:
         "guards": GuardTable | CompileGuards | tuple[CompileGuards, ...], "caches": CachesReport, "timing": Timing,
         "provenance": Coverages, "fusion": FusionReport, "passes": Passes, "absent": Absence,
         "metrics": RunMetrics | CompileMetrics, "exports": Exports, "vllm": Vllm, "where": WhereReport,
-        "matrix": Matrix,
+        "ranks": RanksReport, "stragglers": Stragglers, "matrix": Matrix,
     }  # fmt: skip
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tltui.model.run import Run
     from tltui.sources.discover import Found
 
+GLANCE = 0.06
+"""Seconds that the UI waits for logs to be found: in small directories they are."""
 DEMO = Path(__file__).parent.parent / "demo"
 
 
@@ -70,6 +72,33 @@ def look(paths: Sequence[str], latest: bool, printed: bool = False) -> Found:
         raise Failure(str(nothing)) from None
     # the demo may have been installed a minute ago
     return replace(found, is_over=True) if list(paths) == [str(DEMO)] else found
+
+
+def search(paths: Sequence[str], latest: bool) -> Found:
+    """`look`, for the UI: where that takes longer than a glance it goes on while the UI starts (`Found.search`).
+
+    Standard input and what is packed are waited for: it is told how far they are, and ctrl+c stops it.
+    """
+    from tltui.cli.unpacking import telling
+    from tltui.sources.discover import Discovery, Found, NothingFound
+    from tltui.sources.search import Search
+
+    has_directory = any(os.path.isdir(os.path.expanduser(path)) for path in paths)
+    if not has_directory or STANDARD_INPUT in paths or list(paths) == [str(DEMO)]:
+        return look(paths, latest, printed=True)
+    looking = Search(Discovery(paths, latest))
+    with telling(paths, waits=False):
+        looking.start()
+        is_over = looking.wait(GLANCE)
+        while not is_over and looking.discovery.unpacks:
+            is_over = looking.wait(GLANCE)
+    if is_over:
+        try:
+            return looking.result()
+        except NothingFound as nothing:
+            raise Failure(str(nothing)) from None
+    looking.hold()
+    return Found(tuple(paths), (), (), discovery=looking.discovery, search=looking)
 
 
 def load(options: argparse.Namespace) -> Run:

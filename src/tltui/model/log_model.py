@@ -14,7 +14,7 @@ from tltui.model.failed_in_text import failed_in
 from tltui.model.nodes import Compile, Frame, Process, frame_key
 from tltui.model.parts import Parts
 from tltui.model.ref import CompileId
-from tltui.model.status import Tally
+from tltui.model.status import NO_TALLY, Tally
 from tltui.trace.batch import Batch, Context, Metrics, Named, Started
 from tltui.trace.files import FileBytes
 from tltui.trace.log import Log
@@ -321,8 +321,9 @@ class LogModel:
                 for sibling in later.values():
                     sibling.touch()
         for owner in touched.values():
-            owner.process.tally -= owner.tally
-            owner.tally = Tally.of(owner)
+            before, owner.tally = owner.tally, Tally.of(owner)
+            if before is not NO_TALLY:
+                owner.process.tally -= before
             owner.process.tally += owner.tally
 
 

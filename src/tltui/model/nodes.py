@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from tltui.model.parts import Parts
 from tltui.model.ref import NO_ID, NORANK, CompileId, Ref
-from tltui.model.status import Facts, Status, Tally, facts_of, status_of
+from tltui.model.status import NO_TALLY, Facts, Status, Tally, facts_of, status_of, total
 from tltui.trace.batch import Metrics, Named, Started
 from tltui.trace.envelope import is_entry
 from tltui.trace.log import Log
@@ -52,7 +52,7 @@ class Compile:
     metrics: list[Metrics] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     """How often each notable artifact (`trace.envelope.NOTABLE`) was logged. Shared: replaced, never changed."""
-    tally: Tally = field(default_factory=Tally)
+    tally: Tally = NO_TALLY
     stamp: int = 0
     """Counts the changes that anything derived from the compile may depend on."""
     _facts: Facts | None = None
@@ -232,7 +232,7 @@ class Frame:
     @property
     def tally(self) -> Tally:
         """Counts over its compiles."""
-        return sum((compile_.tally for compile_ in self.compiles), Tally())
+        return total(compile_.tally for compile_ in self.compiles)
 
 
 @dataclass(slots=True, eq=False)
@@ -278,7 +278,7 @@ class Process:
     records: int = 0
     logs_breaks: bool = False
     """Whether its torch writes `dynamo_graph_break_reason` artifacts."""
-    tally: Tally = field(default_factory=Tally)
+    tally: Tally = NO_TALLY
     origins: frozenset[str] = frozenset(("trace",))
     """The forms of the inputs that tell of it (`tltui.inputs.table`)."""
     clock_offset: float = 0.0
@@ -429,6 +429,8 @@ class Rank:
 
     number: int | None
     processes: list[Process]
+    unread: tuple[int, ...] = ()
+    """Ranks that did the same, as a saved index says, and that were not read: this one stands for them."""
 
     @property
     def ref(self) -> Ref:
@@ -443,4 +445,4 @@ class Rank:
     @property
     def tally(self) -> Tally:
         """Counts over its processes."""
-        return sum((process.tally for process in self.processes), Tally())
+        return total(process.tally for process in self.processes)

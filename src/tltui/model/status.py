@@ -8,9 +8,10 @@ one compile may well have restarted, broken its graph and failed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from operator import add, sub
 from typing import NamedTuple, Protocol
 
 from tltui.model.outcome import FINE, Eager, Outcome, hit_limit, interrupted, outcome_of
@@ -225,15 +226,10 @@ class Tally(NamedTuple):
     seconds: float = 0.0
 
     def __add__(self, other: object) -> Tally:
-        return self._with(other, 1) if isinstance(other, Tally) else NotImplemented
+        return _rounded([*map(add, self, other)]) if isinstance(other, Tally) else NotImplemented
 
     def __sub__(self, other: Tally) -> Tally:
-        return self._with(other, -1)
-
-    def _with(self, other: Tally, sign: int) -> Tally:
-        counts = [int(a + sign * b) for a, b in zip(self[:-1], other[:-1], strict=True)]
-        # rounded, so that it does not matter in which order something was added and taken away
-        return Tally(*counts)._replace(seconds=round(self.seconds + sign * other.seconds, 9))
+        return _rounded([*map(sub, self, other)])
 
     def counted(self, status: Status) -> int:
         """How many compiles have a status."""
@@ -255,6 +251,21 @@ class Tally(NamedTuple):
             seconds=round(facts.duration_s or 0.0, 9),
         )
         return one._replace(**{TABLE[status].field: 1})
+
+
+NO_TALLY = Tally()
+
+
+def total(tallies: Iterable[Tally]) -> Tally:
+    """All of them together."""
+    columns = list(zip(*tallies, strict=True))
+    return _rounded([*map(sum, columns)]) if columns else NO_TALLY
+
+
+def _rounded(counts: list[float]) -> Tally:
+    """Seconds are rounded, so that it does not matter in which order something was added and taken away."""
+    counts[-1] = round(counts[-1], 9)
+    return Tally._make(counts)
 
 
 BREAK = "dynamo_graph_break_reason"

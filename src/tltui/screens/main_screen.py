@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -45,6 +46,8 @@ NARROW = 100
 """Columns below which one pane is shown at a time."""
 SETTLE = 0.04
 """Seconds that the cursor of the tree must rest before the document follows: flicking through stays cheap."""
+PAUSE = 3.0
+"""How many times as long as it took to make a page it stays as it is while the run is read."""
 HELP = "@help"
 OF_RUN = ("", "@run", "@summary")
 """Addresses of the overview of the run."""
@@ -77,6 +80,9 @@ class MainScreen(Workbench[None]):
         self._is_outdated = False  # the run has grown since the last wish
         self._past: list[Request] = []
         self._future: list[Request] = []
+        self._wished = 0.0  # when the page was asked for that is made now, or was made last
+        self._renew_from = 0.0
+        self._later: Timer | None = None
         self._rest: Timer | None = None
         self._wanted = ""
         self._steered = False  # the user has pressed a key: the cursor is his
@@ -217,7 +223,7 @@ class MainScreen(Workbench[None]):
     def renew(self) -> None:
         """The run has grown: make what is shown again. Nothing on it moves, and what is at work already is finished first."""
         self._readdress()
-        if self._is_making or self.document_view.is_at_work:
+        if self._is_making or self.document_view.is_at_work or self._may_wait():
             self._is_outdated = True
         elif self._is_of_now():
             self._wish(renews=True)
@@ -225,6 +231,16 @@ class MainScreen(Workbench[None]):
             self.document_view.document_grown()
         else:
             self._is_outdated = False
+
+    def _may_wait(self) -> bool:
+        """While a run is read its page is not made over and over: of the time that reading takes it would get half."""
+        left = self._renew_from - time.monotonic()
+        if self.trace.is_read or left <= 0:
+            return False
+        if self._later is not None:
+            self._later.stop()
+        self._later = self.set_timer(left, self.renew)
+        return True
 
     def _readdress(self) -> None:
         """What is shown, and what was, is called by the addresses that it has now."""
@@ -243,11 +259,14 @@ class MainScreen(Workbench[None]):
 
     def _rested(self) -> None:
         """The page is whole: if the run has grown meanwhile, make it again."""
+        now = time.monotonic()
+        self._renew_from, self._wished = now + PAUSE * (now - self._wished), now
         if self._is_outdated:
             self.renew()
 
     def _wish(self, at: int | None = None, top: str | None = None, renews: bool = False) -> None:
         self._wishes += 1
+        self._wished = time.monotonic()
         self._is_making, self._is_awaited, self._is_outdated = True, not renews, False
         self._maker.wish(self.shown, self.options, partial(self._ready, self._wishes, at, top, renews))
 
@@ -282,6 +301,9 @@ class MainScreen(Workbench[None]):
 
     def run_changed(self, is_new: bool, is_read: bool) -> None:
         """The run has grown."""
+
+    def come_to_nothing(self, reason: str) -> None:
+        """There is no log, and none will come."""
 
     def say_run(self) -> None:
         """Say in the line above what there is to say now."""

@@ -172,3 +172,21 @@ class Batch:
     """`MMDD HH:MM:SS.micros` of the last record of the log, in local time of the job, where all that is written has been read."""
     tail: Tail | None = None
     """With `waiting`: what could not be taken yet."""
+
+    def renumber(self, base: int, kinds: list[int], contexts: list[int]) -> None:
+        """Give it the numbers of a log in which `base` records stand before the first one of its scan. `kinds` and `contexts` say
+        which numbers those that it has have there. `members` is made anew."""
+        columns = self.columns
+        columns.kind = array("I", map(kinds.__getitem__, columns.kind))
+        columns.context = array("I", map(contexts.__getitem__, columns.context))
+        self.first += base
+        self.members = defaultdict(list)
+        for record, context in enumerate(columns.context, self.first):
+            self.members[context].append(record)
+        self.resized = {record + base: size for record, size in self.resized.items()}
+        self.notable = [(record + base, kinds[kind]) for record, kind in self.notable]
+        if base:
+            self.started = [own._replace(record=own.record + base) for own in self.started]
+            self.named = [own._replace(record=own.record + base) for own in self.named]
+            self.metrics = [own._replace(record=own.record + base) for own in self.metrics]
+            self.damage = [own._replace(record=own.record + base) for own in self.damage]

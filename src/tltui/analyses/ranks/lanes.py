@@ -7,11 +7,11 @@ leave out what the functions are called, nothing is compared.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import cast
 
 from tltui.analyses.hang.open_work import begun, last_record
-from tltui.analyses.ranks.course import Lane, Older, steps_in
+from tltui.analyses.ranks.course import Course, Lane, Older, steps_in
 from tltui.analyses.ranks.courses import course_of
 from tltui.analyses.ranks.times import times_of
 from tltui.model.nodes import Process, Rank
@@ -33,14 +33,14 @@ def lanes_of(run: Run) -> tuple[Lane, ...]:
             return cast("tuple[Lane, ...]", stop.value)
 
 
-def read_lanes(run: Run) -> Generator[None, None, tuple[Lane, ...]]:
-    """The same, with a pause after each piece."""
+def read_lanes(run: Run, course: Callable[[Process], Course] = course_of) -> Generator[None, None, tuple[Lane, ...]]:
+    """The same, with a pause after each piece. `course`: what tells what a process compiled."""
     chosen = _newest(run.ranks)
     if any(_is_nameless(process) for _, process in chosen):
         return ()
     lanes = []
     for number, (rank, process) in enumerate(chosen, 1):
-        lanes.append(_lane(rank, process))
+        lanes.append(_lane(rank, process, course(process)))
         if number % PIECE == 0:
             yield
     return tuple(lanes)
@@ -73,12 +73,12 @@ def _is_nameless(process: Process) -> bool:
     return any(frame.is_guessed or frame.code[0] is None for frame in frames if any(own.is_compile for own in frame.compiles))
 
 
-def _lane(rank: Rank, process: Process) -> Lane:
+def _lane(rank: Rank, process: Process, course: Course) -> Lane:
     last = last_record(process) if process.is_traced else None
     return Lane(
         cast(int, rank.number), process.key, _address(process), "", process.pid,
-        process.log.ended, process.is_traced, math.nan if last is None else last, course_of(process), times_of(process),
-        tuple(_older(own, process) for own in rank.processes if _is_older(own, process)), _inside(process),
+        process.log.ended, process.is_traced, math.nan if last is None else last, course, times_of(process),
+        tuple(_older(own, process) for own in rank.processes if _is_older(own, process)), inside_of(process),
     )  # fmt: skip
 
 
@@ -87,14 +87,18 @@ def _is_older(own: Process, newest: Process) -> bool:
 
 
 def _older(own: Process, newest: Process) -> Older:
-    steps = steps_in(own)
-    inside = ""
-    if own.log.ended and steps and not steps[-1][0].is_closed:
-        compile_, code, _ = steps[-1]
-        inside = f"{code[0]} {compile_.label}"
     last = last_record(own)
     at_once = last is not None and newest.is_dated and newest.started > 0 and last - newest.started * 1e6 > TOGETHER_US
-    return Older(own.pid, _address(own), inside, at_once)
+    return Older(own.pid, str(own.ref), left_in(own), at_once)
+
+
+def left_in(process: Process) -> str:
+    """The compile in which its log ends, `block1 [1/0]`; '' where it finished what it began."""
+    steps = steps_in(process)
+    if not process.log.ended or not steps or steps[-1][0].is_closed:
+        return ""
+    compile_, code, _ = steps[-1]
+    return f"{code[0]} {compile_.label}"
 
 
 def _address(process: Process) -> str:
@@ -102,7 +106,7 @@ def _address(process: Process) -> str:
     return str(process.ref).removesuffix(":")
 
 
-def _inside(process: Process) -> tuple[str, ...]:
+def inside_of(process: Process) -> tuple[str, ...]:
     """What is open in its last compile."""
     compile_ = next((own for own in reversed(process.compiles.values()) if own.is_compile), None)
     if compile_ is None or compile_.is_closed or not process.is_traced:

@@ -40,15 +40,11 @@ ALIKE_NAMED, SHOWN = 400, 1000
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The matrix of the ranks of the scope."""
+    """The matrix of all ranks, whatever the scope: one alone has nothing beside it."""
     aspect = ASPECTS.get(options.sort, ASPECTS[DIFFERENCE])
 
     def fill(page: Page) -> Generator[None, None, Matrix]:
         lanes = yield from read_lanes(run)
-        if str(scope.ref):
-            own = {process.key for process in scope.processes}
-            lanes = tuple(lane for lane in lanes if lane.process in own)
-        yield
         matrix = matrix_of(lanes)
         yield
         _head(page, matrix, lanes, aspect, options)
@@ -56,7 +52,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             yield from _Grid(page, matrix, aspect).write()
         return matrix
 
-    return GrowingDocument(scope.page(NAME), f"{NAME}{scope.title}", options, fill, Page)
+    return GrowingDocument(f"@{NAME}", NAME, options, fill, Page)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

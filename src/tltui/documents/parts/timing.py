@@ -249,16 +249,17 @@ def add_processes(page: Page, processes: Sequence[ProcessTime], outliers: Sequen
     ranks = {process.rank for process in processes if process.rank is not None}
     for outlier in outliers[:GAPS_SHOWN]:
         _outlier(page, outlier, len(ranks))
-    if not outliers and len(ranks) > 1:
-        page.say("No rank stands out.", "  ", tokens.DIM)
+    if len(ranks) > 1:
+        if not outliers:
+            page.say("No rank took much longer than the others.", "  ", tokens.DIM)
+        page.row([("stragglers", tokens.LINK, "@stragglers"), ": by compile and phase, who was late, who waited"])
 
 
 def _outlier(page: Page, outlier: Outlier, ranks: int) -> None:
-    slow = outlier.seconds > outlier.typical_s
     typical = f"the {'other took' if ranks == 2 else 'median of the ranks is'} {fmt.seconds(outlier.typical_s)}"
     text = f"took {fmt.seconds(outlier.seconds)}, {typical}"
     if outlier.phase is not None:
-        text += f"; {outlier.phase} took {fmt.seconds(abs(outlier.phase_s))} {'more' if slow else 'less'}"
+        text += f"; {outlier.phase} took {fmt.seconds(outlier.phase_s)} more"
     rank = f"rank {outlier.rank}"
     lines = fmt.wrap(text, page.width - len(rank) - 4)
     for n, line in enumerate(lines):

@@ -41,7 +41,8 @@ def dask_engine(address: str) -> Iterator[Engine]:
     except ImportError:
         raise NoEngineError(f"{SCHEME} needs dask.distributed: pip install 'tltui[dask]'") from None
     # what becomes of workers is told by us, in our words
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in ("distributed", "distributed.client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         client = Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:

@@ -32,8 +32,11 @@ class Page(Builder):
         self.goes_on = options.goes_on
         self.untold = options.untold
         self._apart = cut.Apart()
+        if options.about:
+            self.say(options.about, "", tokens.DIM)
         if self.untold:
             self.say_untold()
+        if self.untold or options.about:
             self.blank()
 
     def add(self, *pieces: Piece, anchor: str | None = None) -> None:

@@ -10,7 +10,7 @@ from typing import cast
 from tltui.analyses.told import NEEDS, TEXT, is_untold, untold
 from tltui.documents.page import Page
 from tltui.documents.pages.table import View
-from tltui.documents.titles import part_title
+from tltui.documents.titles import part_title, stands_for
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import CompileId, Ref, parse_ref
@@ -89,7 +89,8 @@ def view_document(run: Run, view: View, ref: Ref, options: Options) -> Document:
     options = replace(options, goes_on=run.goes_on)
     if view.name == "summary":  # an overview says it below its title
         return make(run, scope, options)
-    options = replace(options, untold=untold(scope.processes, view.name))
+    about = "" if str(scope.ref) else stands_for(run)
+    options = replace(options, untold=untold(scope.processes, view.name), about=about)
     if is_untold(scope.processes, view.name):
         return _untold_document(view, scope, options, make(run, scope, options))
     return make(run, scope, options)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tltui.analyses.ranks.ranges import ranges
+from tltui.documents.format import plural
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import Ref
 from tltui.model.run import Run
@@ -30,6 +32,23 @@ def _rank(process: Process) -> str:
     if not process.ranks_differ:
         return ""
     return "no rank " if process.rank is None else f"rank {process.rank} "
+
+
+def rank_title(rank: Rank) -> str:
+    """`rank 3`; of one that stands for others `ranks 0–6, 8–511`."""
+    return f"ranks {ranges((rank.number, *rank.unread))}" if rank.unread and rank.number is not None else rank.title
+
+
+def stands_for(run: Run) -> str:
+    """What is to be said of a page about ranks of which not all were read; '' where all were."""
+    unread = sum(len(rank.unread) for rank in run.ranks)
+    if not unread or run.crowd is None:
+        return ""
+    did = plural(len(run.crowd.classes), "different thing")
+    return (
+        f"{len(run.crowd.newest):,} ranks did {did}, as their saved indexes say. Of those that did the same one was read, and "
+        "stands for the others here."
+    )
 
 
 def part_title(node: Compile | Frame | Process | Rank | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tltui.inputs.archives.magic import STANDARD_INPUT
@@ -19,6 +19,7 @@ from tltui.model.parents import find_parents
 from tltui.model.parts import Parts
 from tltui.model.ref import NORANK, BadAddress, CompileId, Ref, parse_ref
 from tltui.model.status import Tally
+from tltui.sources.crowd import Crowd
 from tltui.sources.discover import Found, FoundLog
 from tltui.trace.batch import Batch, Damage, Tail
 from tltui.trace.files import FileBytes
@@ -273,6 +274,19 @@ class Run:
         return self._ranks
 
     @property
+    def crowd(self) -> Crowd | None:
+        """What saved indexes tell of processes, also of those that were not read."""
+        return self.found.crowd
+
+    def unread(self, refs: Iterable[Ref]) -> list[FoundLog]:
+        """The logs of ranks that addresses name and that were not read, though a saved index tells of them."""
+        if self.crowd is None:
+            return []
+        known = {rank.number for rank in self.ranks}
+        wanted = {ref.rank for ref in refs if ref.rank is not None and ref.rank not in known}
+        return self.crowd.logs_of(wanted)
+
+    @property
     def tally(self) -> Tally:
         """Counts over the whole run."""
         return sum((rank.tally for rank in self.ranks), Tally())
@@ -292,10 +306,22 @@ class Run:
             by_rank.setdefault(process.rank, []).append(process)
         numbers = sorted(by_rank, key=lambda rank: (rank is None, rank or 0))
         self._ranks = [Rank(number, sorted(by_rank[number], key=_age)) for number in numbers]
+        if self.crowd is not None:
+            self._let_stand_for(self.crowd)
         for rank in self._ranks:
             for place, process in enumerate(rank.processes, 1):
                 process.named(place, len(rank.processes) == 1, len(self._ranks) > 1)
         self.joining.name_members()
+
+    def _let_stand_for(self, crowd: Crowd) -> None:
+        """The first rank of each class that was read stands for those that were not."""
+        known = {rank.number for rank in self._ranks}
+        stood: set[tuple[int, ...]] = set()
+        for rank in self._ranks:
+            own = crowd.like(rank.number) if rank.number is not None else ()
+            if own and own not in stood:
+                stood.add(own)
+                rank.unread = tuple(number for number in own if number not in known)
 
     def resolve(self, ref: Ref | str) -> Node | None:
         """The node at an address; None for the run itself. Raises `BadAddress` with near ones or the candidates."""
@@ -330,6 +356,8 @@ class Run:
             return None
         number = None if ref.rank == NORANK else ref.rank
         rank = next((rank for rank in self.ranks if rank.number == number), None)
+        if rank is None and number is not None and self.crowd is not None and number in self.crowd.newest:
+            raise BadAddress(f"rank {number} has not been read: rank {self.crowd.like(number)[0]} did the same")
         if rank is None:
             there_are = _listed(str(own.ref) for own in self.ranks)
             raise BadAddress(f"there is no {Rank(number, []).title}. There are: {there_are}")

@@ -19,6 +19,7 @@ from tltui.inputs.debug_dir.layout import Layout, layout_of
 from tltui.inputs.table import DEBUG_DIR, TEXT, TRACE
 from tltui.inputs.text.recognise import may_become, recognise
 from tltui.inputs.tlparse.report import RAW_LOG, RAW_ROWS, Report, is_rows, report_in
+from tltui.sources.crowd import Crowd
 from tltui.sources.found import MEMBER, OTHER, FoundLog, Skipped, labels
 from tltui.sources.kept import is_kept, is_kept_on, is_text, read_state
 from tltui.text.payload import Payload
@@ -72,6 +73,8 @@ class Found:
     """What jobs printed that tltui started (`sources/kept.py`), the newest last."""
     discovery: Discovery | None = field(default=None, compare=False, repr=False)
     """What looked, and can look again."""
+    crowd: Crowd | None = field(default=None, compare=False, repr=False)
+    """What saved indexes tell of processes, also of those whose logs are not among `logs`."""
 
 
 class NothingFound(Exception):

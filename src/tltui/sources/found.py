@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from tltui.inputs.table import TRACE
 
@@ -63,3 +64,23 @@ def labels(parts: list[str]) -> tuple[int | None, str]:
         if match := _NAME_RANK.search(part):
             return int(match[1]), launch
     return None, launch
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A process that a saved index tells of. Its log need not be read for what ranks have in common and differ in."""
+
+    found: FoundLog
+    """Opens the log that it wrote."""
+    rank: int | None
+    pid: int
+    host: str
+    launch: str
+    """As `FoundLog.launch`."""
+    started: float
+    """Seconds since the epoch."""
+    compiles: int
+    course: bytes
+    """Equal for processes that did the same, whatever their times (`tltui.analyses.ranks.course`)."""
+    lane: Callable[[], bytes] = field(repr=False)
+    """What it did, and when, packed. Raises OSError, ValueError for a damaged index."""

@@ -86,6 +86,8 @@ class Options:
     ascii: bool = False
     goes_on: str = ""
     """Why more may come, '' when not: what is not there is then said to be so for now only."""
+    about: str = ""
+    """What a page must say of what it is made from, in a sentence. '' for nothing."""
     untold: str = ""
     """What the inputs cannot tell of what a page shows, in sentences: what is not there is then no fact. '' for all."""
     key_of: Callable[[str], str] | None = field(default=None, compare=False, repr=False)

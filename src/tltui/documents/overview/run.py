@@ -30,6 +30,7 @@ from tltui.documents.parts.summary import (
     add_unfinished,
     standing,
 )  # fmt: skip
+from tltui.documents.titles import stands_for
 from tltui.inputs.table import DEBUG_DIR
 from tltui.model.expected import FRESH
 from tltui.model.nodes import Compile
@@ -88,7 +89,7 @@ def _head(page: Page, run: Run, summary: Summary) -> None:
         page.say(told)
     numbered = [rank for rank in ranks if rank.number is not None]
     if numbered:
-        words.append(fmt.plural(len(numbered), "rank"))
+        words.append(fmt.plural(sum(1 + len(rank.unread) for rank in numbered), "rank"))
     processes = sum(len(rank.processes) for rank in ranks)
     if processes > max(len(numbered), 1):
         words.append(fmt.plural(processes, "process", "processes"))
@@ -101,6 +102,8 @@ def _head(page: Page, run: Run, summary: Summary) -> None:
         together = " in all ranks together" if len(numbered) > 1 else ""
         words.append(f"{fmt.seconds(summary.tally.seconds)} of compiling{together}")
     page.joined(words)
+    if about := stands_for(run):
+        page.say(about, "", tokens.DIM)
     if not is_plain(run):
         page.joined([(held_words(held), tokens.DIM) for held in holdings(run)])
     if summary.start is not None and summary.end is not None:

@@ -129,7 +129,7 @@ def _left(run: Run, version: str, ascii_only: bool, words: bool = True) -> list[
     pieces: list[Ranked] = [(TITLE, (f" {clip_middle(run.title, TITLE)}", tokens.TITLE))]
     if version:
         pieces.append((2, (f"  torch {clip(version, 24)}", tokens.DIM)))
-    numbered = sum(rank.number is not None for rank in run.ranks)  # what has no rank is no rank more
+    numbered = sum(1 + len(rank.unread) for rank in run.ranks if rank.number is not None)  # what has no rank is no rank more
     if numbered > 1:
         pieces.append((4, f"  {plural(numbered, 'rank')}"))
     if run.models:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -81,30 +81,31 @@ class OtherVersionError(Exception):
     """A worker has another version of tltui."""
 
 
-def attempt(version: str, function: Callable[[P], R], part: P) -> R | Failure[P]:
+def attempt(version: str, function: Callable[[P], R | Failure[P]], part: P) -> R | Failure[P]:
     """What a worker is given to do: what the function raises is a value. Raises `OtherVersionError`."""
     if version != __version__:
         raise OtherVersionError(f"a worker has tltui {__version__}")
     try:
         return function(part)
     except Exception as error:
-        return Failure(part, f"{type(error).__name__}: {error}")
+        said = error.strerror if isinstance(error, OSError) else None
+        return Failure(part, said or f"{type(error).__name__}: {error}")
 
 
 def gather(
     engine: Engine | None,
-    function: Callable[[P], R],
+    function: Callable[[P], R | Failure[P]],
     parts: Sequence[P],
     sizes: Sequence[int] = (),
     told: Callable[[Progress], None] | None = None,
-) -> Iterator[Done[P, R]]:
+) -> Generator[Done[P, R], None, None]:
     """Each part with its result, in whatever order they come.
 
     `function` and parts are picklable, and so is the result; without an engine it is called here. `sizes` are the bytes of the
     parts, for `told`, which is called now and then, also where nothing has come, and at the end. Closing the generator ends the
     workers.
     """
-    work = _Work(function, parts, sizes, told)
+    work: _Work[P, R] = _Work(function, parts, sizes, told)
     fruitless = 0
     while engine is not None and fruitless < TRIES and work.line:
         before = work.done
@@ -121,7 +122,7 @@ def gather(
 class _Work(Generic[P, R]):
     """What is still to be done."""
 
-    function: Callable[[P], R]
+    function: Callable[[P], R | Failure[P]]
     parts: Sequence[P]
     sizes: Sequence[int]
     told: Callable[[Progress], None] | None

@@ -22,6 +22,7 @@ SERIAL_BELOW = 64 << 20
 """Bytes: what is done sooner than processes are there."""
 WAITING = 2
 """Parts that wait for each worker, so that it need not wait for us."""
+ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 A = ParamSpec("A")
 R = TypeVar("R")
@@ -38,10 +39,11 @@ def process_engine(workers: int) -> Engine:
 
 
 class _Pool(ProcessPoolExecutor):
-    """Its processes do not hear ctrl+c: it is meant for the one that started them."""
+    """Its processes do not hear ctrl+c: it is meant for the one that started them. No signal ends that one while it starts another:
+    it would be left with half of its orders."""
 
     def submit(self, function: Callable[A, R], /, *args: A.args, **kwargs: A.kwargs) -> Future[R]:
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # processes that are started here inherit it
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, *ENDING))  # processes that are started here inherit it
         try:
             return super().submit(function, *args, **kwargs)
         finally:
@@ -69,6 +71,7 @@ def _pool(workers: int) -> Iterator[Executor]:
 
 def _begin(stay: Connection) -> None:
     """In a worker: end with whoever started it, and when the other end of the pipe is closed."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     parent = parent_process()
     assert parent is not None
     threading.Thread(target=_end_with, args=(stay, parent.sentinel), daemon=True).start()

@@ -6,8 +6,10 @@ The scheduler is one that somebody else has started. Its workers have tltui in t
 from __future__ import annotations
 
 import logging
+import threading
+import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,10 @@ PATIENCE = 10.0
 """Seconds in which a scheduler answers."""
 COMING = 60.0
 """Seconds in which there is a worker: some clusters start them when there is something to do."""
+GONE = 30.0
+"""Seconds without any worker after which no other one is waited for."""
+LOOKING = 1.0
+"""Seconds between two looks whether there is one."""
 WAITING = 4
 """Parts that wait for each worker."""
 
@@ -78,17 +84,57 @@ def _checked(client: Client) -> int:
 
 
 class _Cluster(Executor):
-    """What dask calls a client, as an executor. (Its own one tells nothing of a scheduler that is gone.)"""
+    """What dask calls a client, as an executor that tells when it is of no use any more: dask's own one waits for ever."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._own = client.get_executor(pure=False)
+        self._pending: set[Future[Any]] = set()
+        self._lock = threading.Lock()
+        self._left = threading.Event()
+        self._fault = ""
+        threading.Thread(target=self._watch, daemon=True).start()
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         if self._client.status != "running":
             raise BrokenExecutor(f"the dask scheduler is gone ({self._client.status})")
-        future: Future[Any] = self._own.submit(function, *args, **kwargs)
+        future: Future[Any] = Future()
+        with self._lock:
+            if self._fault:
+                raise BrokenExecutor(self._fault)
+            self._pending.add(future)
+        self._own.submit(function, *args, **kwargs).add_done_callback(lambda done: self._settle(future, done))
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self._left.set()
         self._own.shutdown(wait=wait)
+
+    def _settle(self, future: Future[Any], done: Future[Any]) -> None:
+        """What became of one, unless it is given up."""
+        with self._lock:
+            if future not in self._pending:
+                return
+            self._pending.discard(future)
+        error = CancelledError("the dask scheduler is gone") if done.cancelled() else done.exception()
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(done.result())
+
+    def _watch(self) -> None:
+        """Give up what nobody is there to do."""
+        seen = time.monotonic()
+        while not self._left.wait(LOOKING):
+            try:
+                if self._client.nthreads():
+                    seen = time.monotonic()
+            except (OSError, RuntimeError, TimeoutError):  # no scheduler: the client tells
+                continue
+            if time.monotonic() - seen < GONE:
+                continue
+            with self._lock:
+                self._fault = f"the dask cluster has had no worker for {GONE:.0f} s"
+                given_up, self._pending = self._pending, set()
+            for future in given_up:
+                future.set_exception(BrokenExecutor(self._fault))

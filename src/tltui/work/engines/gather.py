@@ -50,8 +50,8 @@ class Done(Generic[P, R]):
     result: R | Failure[P]
     lost: int = 0
     """How often a worker died with it."""
-    is_own: bool = False
-    """Whether this process did it in the end, since the workers died."""
+    fault: str | None = None
+    """What was last heard of the workers where this process did it in the end, since they died."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,6 @@ class Engine:
     executors: Executors
     in_flight: int
     """How many parts are given to the workers at once: what they are at, and a little more."""
-    falls_back: bool = True
-    """Whether this process can do what its workers cannot: it sees the same files."""
 
 
 class OtherVersionError(Exception):
@@ -115,7 +113,7 @@ def gather(
         except BrokenExecutor as error:
             work.fault = str(error) or work.fault
         fruitless = 0 if work.done > before else fruitless + 1
-    yield from work.here(engine)
+    yield from work.here(None if engine is None else work.fault)
 
 
 @dataclass(slots=True)
@@ -191,19 +189,15 @@ class _Work(Generic[P, R]):
         else:
             self.given_up.append(number)
 
-    def _finished(self, number: int, result: R | Failure[P], is_own: bool = False) -> Done[P, R]:
+    def _finished(self, number: int, result: R | Failure[P], fault: str | None = None) -> Done[P, R]:
         self.done += 1
         self._bytes += self.sizes[number] if self.sizes else 0
-        return Done(number, self.parts[number], result, self.lost.get(number, 0), is_own)
+        return Done(number, self.parts[number], result, self.lost.get(number, 0), fault)
 
-    def here(self, engine: Engine | None) -> Iterator[Done[P, R]]:
-        """Do what is left in this process, or say why it is not done."""
+    def here(self, fault: str | None) -> Iterator[Done[P, R]]:
+        """Do what is left in this process; `fault`: what became of the workers."""
         for number in sorted((*self.line, *self.given_up)):
-            part = self.parts[number]
-            if engine is None or engine.falls_back:
-                yield self._finished(number, attempt(__version__, self.function, part), engine is not None)
-            else:
-                yield self._finished(number, Failure(part, f"its workers died: {self.fault}" if self.fault else "its workers died"))
+            yield self._finished(number, attempt(__version__, self.function, self.parts[number]), fault)
             self._tell()
 
     def _tell(self) -> None:

@@ -12,7 +12,7 @@ from tltui.sources.found import FoundLog, Saved
 
 def saved(rank: int | None, course: bytes, started: float = 0.0, launch: str = "", compiles: int = 10) -> Saved:
     found = FoundLog(f"/logs/{rank}-{started}-{launch}", 1, rank, launch, started, started)
-    return Saved(found, rank, 100 + (rank or 0), "node", launch, started, compiles, course, lambda: b"")
+    return Saved(found, rank, 100 + (rank or 0), "node", launch, started, compiles, course)
 
 
 def read(crowd: Crowd, *ranks: int, most: int = 25) -> list[str]:

@@ -167,22 +167,28 @@ def test_a_log_that_cannot_be_read(job: Path, tmp_path: Path, serial: bytes) -> 
         ("run.tlx%", "-o run.tlx%: % is not known there"),
         (".", ".: is a directory; name a file in it, such as here.tlx"),
         ("no/run.tlx", "no: there is no such directory"),
-        ("a.log", "a.log: is one of the logs; name another FILE"),
-        ("link.tlx", "link.tlx: is one of the logs; name another FILE"),
+        ("a.log", "a.log: is one of the inputs; name another FILE"),
+        ("link.tlx", "link.tlx: is one of the inputs; name another FILE"),
+        ("../notes.txt", "../notes.txt: is there, and is no index; name another FILE"),
+        ("fifo", "fifo: is there, and is no index; name another FILE"),
     ],
 )
 def test_where_it_is_not_written(
     output: str | None, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     [log] = BREAKS.glob("*.log")
-    shutil.copyfile(log, tmp_path / "a.log")
-    (tmp_path / "link.tlx").symlink_to("a.log")
-    monkeypatch.chdir(tmp_path)
+    here = tmp_path / "here"
+    here.mkdir()
+    shutil.copyfile(log, here / "a.log")
+    (here / "link.tlx").symlink_to("a.log")
+    os.mkfifo(here / "fifo")
+    (tmp_path / "notes.txt").write_text("mine")
+    monkeypatch.chdir(here)
     monkeypatch.setenv("TLTUI_HOST", "here")
     assert main(["index", "a.log", *(["-o", output] if output else [])]) == 2
     assert capsys.readouterr().err.startswith(f"tltui: {says}")
-    assert (tmp_path / "a.log").read_bytes() == log.read_bytes()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.log", "link.tlx"]
+    assert (here / "a.log").read_bytes() == log.read_bytes() and (tmp_path / "notes.txt").read_text() == "mine"
+    assert sorted(path.name for path in here.iterdir()) == ["a.log", "fifo", "link.tlx"]
 
 
 @pytest.mark.parametrize(

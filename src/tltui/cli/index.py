@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tltui.cli.failure import Failure, tell
+from tltui.cli.failure import Failure, safe, tell
 from tltui.cli.loading import look, no_path
 from tltui.cli.parser import Parser, add_paths
 from tltui.cli.printing import message
@@ -126,35 +126,65 @@ class _Indexing:
     def write(self) -> Iterator[bytes]:
         """Write the index. Raises Failure where it has nothing."""
         from tltui.documents.indexing import merged
+        from tltui.inputs.index.reader import IndexFile
         from tltui.text.atomic import replacing
         from tltui.work.engines.shelf import Shelf
 
-        found = look(self._options.paths, self._options.latest)
-        logs = sorted(found.logs, key=lambda log: log.name)
-        self._spare(logs)
+        logs = self._logs()
         with Shelf(self._target.parent) as shelf:
             self._gather(logs, shelf)
             self._tell_faults(logs)
-            with replacing(self._target) as out:
+            with replacing(self._target, durable=True) as out:
                 for piece in merged(shelf.pieces(), self._host):
                     out.write(piece)
-            self._options.exit_code = 1 if self._faults else 0
-            yield message(f"wrote {self._target}: {len(shelf):,} logs, {time.monotonic() - self._began:.1f} s, on {self._host}")
+        written = IndexFile(str(self._target))
+        self._options.exit_code = 1 if self._faults else 0
+        counts = {
+            "logs": len(written.logs),
+            "records": sum(log.records for log in written.logs),
+            "compiles": sum(process.compiles for process in written.saved),
+            "bytes": self._target.stat().st_size,
+        }
+        said = ", ".join(f"{count:,} {what}" for what, count in counts.items())
+        yield message(safe(f"wrote {self._target}: {said}, {time.monotonic() - self._began:.1f} s, on {self._host}"))
 
-    def _spare(self, logs: Sequence[FoundLog]) -> None:
-        """No log is written over, whatever it is called."""
+    def _logs(self) -> Sequence[FoundLog]:
+        """The logs that go into it, in their order there. Raises Failure where there are none, or where it may not be written."""
+        from tltui.documents.indexing import settled, to_index
+
+        found = look([*self._options.paths, *([str(self._target)] if self._checked() else [])], self._options.latest)
+        for note in found.notes:
+            tell(f"tltui: {note}")
+        saved = () if found.crowd is None else found.crowd.saved
+        others = {own.host for own in saved if own.found.index == str(self._target) and not own.found.is_here} - {self._host}
+        if others:
+            whose = _named(sorted(others))
+            raise Failure(f"{self._target}: has logs of {whose} that are not here; %h in FILE gives each host its own")
+        logs = settled(to_index(found, str(self._target)))
+        if not logs:
+            raise Failure("there is no log to index")
+        return logs
+
+    def _checked(self) -> bool:
+        """Whether there is an index that is brought up to date. Raises Failure where anything else is there."""
+        from tltui.sources.indexed import is_index
+
         if not os.path.lexists(self._target):
-            return
-        for log in logs:
-            if os.path.exists(log.path) and os.path.samefile(log.path, self._target):
-                raise Failure(f"{self._target}: is one of the logs; name another FILE")
+            return False
+        for path in self._options.paths:
+            if os.path.exists(self._target) and os.path.samefile(os.path.expanduser(path), self._target):
+                raise Failure(f"{self._target}: is one of the inputs; name another FILE")
+        head = _head(self._target)
+        if head and not is_index(head):
+            raise Failure(f"{self._target}: is there, and is no index; name another FILE")
+        return bool(head)
 
     def _gather(self, logs: Sequence[FoundLog], shelf: Shelf) -> None:
         from tltui.work.engines.gather import gather
         from tltui.work.engines.logs import index_part
 
         parts = [part for log in logs if (part := self._part(log)) is not None]
-        sizes = [part.found.size for part in parts]
+        sizes = [part.unread for part in parts]
         engine = self._opened.engine(len(parts), sum(sizes))
         with _Told() as told, closing(gather(engine, index_part, parts, sizes, told)) as coming:
             for done in coming:
@@ -165,12 +195,12 @@ class _Indexing:
         from tltui.work.engines.logs import LogPart, remote_part
 
         if not self._opened.is_remote:
-            return LogPart(log)
-        if log.label:
+            return LogPart(log, self._options.lean)
+        if log.label and log.is_here:
             self._faults.append((log.name, "it was unpacked here, where workers do not see it: index it without --engine"))
             return None
         try:
-            return remote_part(log)
+            return remote_part(log, self._options.lean)
         except OSError as error:
             self._faults.append((log.name, error.strerror or str(error)))
             return None
@@ -190,13 +220,22 @@ class _Indexing:
     def _tell_faults(self, logs: Sequence[FoundLog]) -> None:
         """Name what went wrong. Raises Failure where nothing is left."""
         if self._own:
-            tell(f"tltui: workers died again and again ({self._death}); read here, one after the other: {_named(sorted(self._own))}")
+            names = _named(sorted(self._own))
+            tell(f"tltui: workers died again and again ({self._death}); read here, one after the other: {names}")
         for name, text in sorted(self._faults)[:NAMED]:
             tell(f"tltui: {name}: {text}")
         if len(self._faults) > NAMED:
             tell(f"tltui: … and {len(self._faults) - NAMED:,} more logs could not be read")
         if len(self._faults) == len(logs):
             raise Failure(f"{self._target} is not written: none of the logs could be read")
+
+
+def _head(path: Path) -> bytes:
+    """The first bytes of a file; of anything else some that are no index's."""
+    if not path.is_file():
+        return b"?"
+    with path.open("rb") as file:
+        return file.read(64)
 
 
 def _named(names: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from tltui.inputs.form import StepScanner
-from tltui.inputs.table import FORMS, TRACE
+from tltui.inputs.table import TRACE, scanner_of
 from tltui.model.run import Added, Event, Failed, Looked, Lost, Moved, Read, Run, Unreadable, settle
 from tltui.sources.discover import SNIFF, Discovery, Found, FoundLog, NothingFound
 from tltui.sources.turns import Turns
@@ -94,7 +94,7 @@ class Follower:
             self._follow(model.source, model.form, model.source.path in final)
 
     def _follow(self, source: FileBytes, form: str, is_final: bool = False) -> _Followed:
-        followed = _Followed(source.path, source, FORMS[form].scanner(source), form=form, is_final=is_final)
+        followed = _Followed(source.path, source, scanner_of(form, source), form=form, is_final=is_final)
         self._turns.add(len(self._logs), self._clock())
         self._logs.append(followed)
         return followed
@@ -248,7 +248,7 @@ class Follower:
                 yield self._added(log)
 
     def _added(self, log: FoundLog) -> Added:
-        return Added(log, self._follow(FORMS[log.form].source(log.path), log.form, log.is_final).source)
+        return Added(log, self._follow(log.source(), log.form, log.is_final).source)
 
     def _stat(self, number: int, look: dict[int, os.stat_result]) -> Iterator[Event]:
         """Look at one file: whether it is still the same, and no shorter than before."""
@@ -301,7 +301,7 @@ class Follower:
         if not stat.S_ISREG(status.st_mode):
             return
         log = FoundLog(followed.path, status.st_size, None, "", status.st_mtime, status.st_mtime, form=followed.form)
-        yield Added(log, self._follow(FORMS[log.form].source(log.path), log.form).source, instead_of=number)
+        yield Added(log, self._follow(log.source(), log.form).source, instead_of=number)
         if look is not None:
             look[len(self._logs) - 1] = status
 

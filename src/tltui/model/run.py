@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from tltui.inputs.archives.magic import STANDARD_INPUT
 from tltui.inputs.form import StepScanner
-from tltui.inputs.table import FORMS
+from tltui.inputs.table import FORMS, scanner_of
 from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.joining.cases import Joining
 from tltui.model.log_model import LogModel
@@ -107,7 +107,7 @@ class Run:
         """What was derived from its nodes."""
         self.reading = threading.RLock()
         """The gate: held while nodes are read off the UI thread, in slices, and while a batch is applied."""
-        self.models = [self._model(log, FORMS[log.form].source(log.path)) for log in found.logs]
+        self.models = [self._model(log, log.source()) for log in found.logs]
         """The logs, in the order in which they were found."""
         self.version = 0
         """Bumped by every batch."""
@@ -130,7 +130,7 @@ class Run:
 
     def scanners(self) -> list[StepScanner]:
         """One scanner for each log, in the order of `models`."""
-        return [FORMS[model.form].scanner(model.source) for model in self.models]
+        return [scanner_of(model.form, model.source) for model in self.models]
 
     def take(self, event: Event) -> Delta:
         """Take over what was found out about the files."""

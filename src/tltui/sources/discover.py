@@ -21,6 +21,7 @@ from tltui.inputs.text.recognise import may_become, recognise
 from tltui.inputs.tlparse.report import RAW_LOG, RAW_ROWS, Report, is_rows, report_in
 from tltui.sources.crowd import Crowd
 from tltui.sources.found import MEMBER, OTHER, FoundLog, Skipped, labels
+from tltui.sources.indexed import INDEX, Indexes, is_index
 from tltui.sources.kept import is_kept, is_kept_on, is_text, read_state
 from tltui.text.payload import Payload
 from tltui.trace.files import FileBytes
@@ -120,6 +121,7 @@ class Discovery:
         self._named = frozenset(os.path.expanduser(path) for path in self.paths)
         self._known: dict[str, tuple[tuple[int, int, int], FoundLog | Skipped]] = {}
         self._others: set[str] = set()  # what was counted only, at the last look at everything
+        self._indexes = Indexes()
 
     def look(self) -> Found:
         """What there is now. Raises `NothingFound` when there is no log."""
@@ -128,6 +130,7 @@ class Discovery:
         notes: list[str] = []
         others = 0
         self._others.clear()
+        self._indexes.begin()
         seen: set[str] = set()
         outputs: list[str] = []
         for name in self.paths:
@@ -147,12 +150,16 @@ class Discovery:
                 else:
                     skipped.append(found)
         outputs.sort(key=_changed)
+        logs = self._indexes.merged(logs)
+        notes += self._indexes.notes
         if not logs:
             printed = [Skipped(path, "what a job printed: tltui shows it") for path in outputs]
             raise NothingFound(_nothing(self.paths, [*skipped, *printed], others), outputs)
-        logs.sort(key=lambda log: (log.started, log.path))
-        kept = newest(logs) if self.latest else logs
-        return Found(self.paths, tuple(kept), tuple(skipped), others, tuple(notes), outputs=tuple(outputs), discovery=self)
+        logs.sort(key=lambda log: (log.started, log.path if log.is_here else log.label))
+        kept, crowd = self._indexes.chosen(newest(logs) if self.latest else logs)
+        return Found(
+            self.paths, tuple(kept), tuple(skipped), others, tuple(notes), outputs=tuple(outputs), discovery=self, crowd=crowd
+        )  # fmt: skip
 
     def _found(
         self, paths: Iterable[str], top: str, in_directory: bool, notes: list[str]
@@ -165,6 +172,9 @@ class Discovery:
                     yield path, inside
             elif isinstance(found, Skipped) and found.reason == REPORT:
                 yield path, self._packed().report(path, notes)
+            elif isinstance(found, Skipped) and found.reason == INDEX:
+                if reason := self._indexes.add(path, self._known[path][0]):
+                    yield path, Skipped(path, reason)
             else:
                 yield path, found
 
@@ -401,6 +411,8 @@ def not_a_log(head: bytes, name: str = "") -> str:
         return EMPTY if not head else "no records"
     if packing_of(head, name):
         return PACKED
+    if is_index(head):
+        return INDEX
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return UTF_16
     if is_rows(head):

@@ -11,7 +11,9 @@ by line through `_line`.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import islice
+from typing import NamedTuple
 
 from tltui.text.payload import ByteSource, Payload
 from tltui.trace.batch import DECLARED, ORPHAN, Batch, Context, Damage, Kind, Tail
@@ -43,6 +45,23 @@ NO_PAYLOAD = "its payload is missing"
 ENDS_IN_LINE = "cut off: the log ends inside its first line"
 ENDS_BEFORE_PAYLOAD = "cut off before its payload: the log ends here"
 ENDS_IN_PAYLOAD = "cut off: the log ends inside its payload"
+
+
+class State(NamedTuple):
+    """Where a scan has stopped that said `waiting`, besides the kinds and contexts that it has found: it can go on from there."""
+
+    reached: int
+    """Bytes of whole records."""
+    taken: int
+    """Records. The others are of the last one, as far as it may take further payload lines (see `Scanner`)."""
+    at: int
+    last: int
+    start: int
+    end: int
+    declared: bool
+    blank: bool
+    hungry: int
+    hungry_at: int
 
 
 class Scanner:
@@ -82,6 +101,24 @@ class Scanner:
     def reached(self) -> int:
         """Bytes before this place have been taken: they are in the batches."""
         return self._read - len(self._carry)
+
+    @property
+    def state(self) -> State:
+        """Where it stands after a batch that said `waiting`."""
+        return State(
+            self._closed, self._count, self._at, self._last, self._start, self._end, self._declared, self._blank,
+            self._hungry, self._hungry_at,
+        )  # fmt: skip
+
+    def resume(self, state: State, kinds: Sequence[Kind], contexts: Sequence[Context]) -> None:
+        """Go on where another scan of these bytes stood. `kinds` and `contexts` are what it had found, in that order."""
+        self._closed = self._seen = self._read = state.reached
+        self._count, self._at, self._last = state.taken, state.at, state.last
+        self._start, self._end, self._declared, self._blank = state.start, state.end, state.declared, state.blank
+        self._hungry, self._hungry_at = state.hungry, state.hungry_at
+        self._kinds = {kind: number for number, kind in enumerate(kinds)}
+        self._contexts = {context: number for number, context in enumerate(contexts)}
+        self._context_list = list(contexts)
 
     def step(self, size: int = STEP, last: bool = True) -> Batch:
         """Scan on; the batch of what was found. Raises OSError.

@@ -1,0 +1,41 @@
+"""A facet of one compile: its digest, and the lines that tell it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from tltui.analyses.ranks.course import DIGEST, SAID
+
+LINE = 240
+"""Characters of a line that are kept."""
+
+
+class Fact(NamedTuple):
+    """What is the case, whichever rank it is."""
+
+    digest: bytes
+    said: str
+    """A fact a line; '' where words can't tell it."""
+
+
+NONE = Fact(b"", "")
+
+
+def digest_of(parts: Iterable[bytes]) -> bytes:
+    """Of parts in their order."""
+    own = hashlib.blake2b(digest_size=DIGEST)
+    for part in parts:
+        own.update(b"%d\n" % len(part))
+        own.update(part)
+    return own.digest()
+
+
+def fact(lines: Sequence[str], parts: Iterable[bytes] | None = None) -> Fact:
+    """What lines say, told by other parts where these are more than the lines; nothing of none."""
+    if parts is None:
+        if not lines:
+            return NONE
+        parts = (line.encode("utf-8", "replace") for line in lines)
+    return Fact(digest_of(parts), "\n".join(line[:LINE] for line in lines)[:SAID])

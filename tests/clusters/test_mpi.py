@@ -70,7 +70,7 @@ def test_each_host_for_itself(job: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.tlx", "b.tlx"]
     for host, path in hosts.items():
-        alone = tmp_path / "alone.tlx"
+        alone = tmp_path / f"alone-{host}.tlx"
         subprocess.run(command(path, "-o", alone), env=environment(host), check=True, capture_output=True, timeout=60)
         assert (tmp_path / f"{host}.tlx").read_bytes() == alone.read_bytes()
 

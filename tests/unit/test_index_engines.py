@@ -59,7 +59,8 @@ def indexed(path: Path, target: Path, *arguments: str, host: str = "here") -> su
 def workers(pid: int) -> list[int]:
     """The processes of a pool."""
     try:
-        found = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+        tasks = [task.read_text() for task in Path(f"/proc/{pid}/task").glob("*/children")]
+        found = [int(text) for task in tasks for text in task.split()]
         return [child for child in found if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
     except OSError:
         return []

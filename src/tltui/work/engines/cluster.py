@@ -116,6 +116,8 @@ class _Cluster(Executor):
             if future not in self._pending:
                 return
             self._pending.discard(future)
+        if not future.set_running_or_notify_cancel():
+            return
         error = CancelledError("the dask scheduler is gone") if done.cancelled() else done.exception()
         if error is not None:
             future.set_exception(error)
@@ -137,4 +139,5 @@ class _Cluster(Executor):
                 self._fault = f"the dask cluster has had no worker for {GONE:.0f} s"
                 given_up, self._pending = self._pending, set()
             for future in given_up:
-                future.set_exception(BrokenExecutor(self._fault))
+                if future.set_running_or_notify_cancel():
+                    future.set_exception(BrokenExecutor(self._fault))

@@ -132,6 +132,8 @@ class _Work(Generic[P, R]):
     fault: str = ""
     """What was last heard of workers that died."""
     done: int = 0
+    in_vain: int = 0
+    """How many workers have died since something was last done."""
     _bytes: int = 0
     _all_bytes: int = field(init=False)
     _told_at: float = 0.0
@@ -142,6 +144,7 @@ class _Work(Generic[P, R]):
 
     def give(self, executor: Executor, in_flight: int) -> Iterator[Done[P, R]]:
         """Have the executor do all that waits. Raises BrokenExecutor; what it did not do then waits again."""
+        self.in_vain = 0
         pending: dict[Future[R | Failure[P]], int] = {}
         try:
             while self.line or pending:
@@ -155,9 +158,13 @@ class _Work(Generic[P, R]):
                     if found is not None:
                         yield found
                 self._tell()
+                if self.in_vain >= max(in_flight, TRIES):
+                    raise BrokenExecutor(self.fault)
         except BrokenExecutor:
-            wait(pending, timeout=PATIENCE)
-            for future, number in sorted(pending.items(), key=lambda item: item[1], reverse=True):
+            begun = {future: number for future, number in pending.items() if not future.cancel()}
+            self.line.extendleft(sorted(set(pending.values()) - set(begun.values()), reverse=True))
+            wait(begun, timeout=PATIENCE)
+            for future, number in sorted(begun.items(), key=lambda item: item[1], reverse=True):
                 if future.done() and not _is_broken(future) and (found := self._taken(future, number)) is not None:
                     yield found
                 elif not future.done() or _is_broken(future):
@@ -184,6 +191,7 @@ class _Work(Generic[P, R]):
     def _lose(self, number: int) -> None:
         """A worker died with a part: it waits again, as the first, or is given up."""
         self.lost[number] = self.lost.get(number, 0) + 1
+        self.in_vain += 1
         if self.lost[number] < TRIES:
             self.line.appendleft(number)
         else:
@@ -191,6 +199,7 @@ class _Work(Generic[P, R]):
 
     def _finished(self, number: int, result: R | Failure[P], fault: str | None = None) -> Done[P, R]:
         self.done += 1
+        self.in_vain = 0
         self._bytes += self.sizes[number] if self.sizes else 0
         return Done(number, self.parts[number], result, self.lost.get(number, 0), fault)
 

@@ -107,7 +107,7 @@ class Scanner:
         """Where it stands after a batch that said `waiting`."""
         return State(
             self._closed, self._count, self._at, self._last, self._start, self._end, self._declared, self._blank,
-            self._hungry, self._hungry_at,
+            self._hungry, self._hungry_at if self._hungry >= 0 else 0,
         )  # fmt: skip
 
     def resume(self, state: State, kinds: Sequence[Kind], contexts: Sequence[Context]) -> None:

@@ -109,7 +109,7 @@ def _body(kind: type) -> list[ast.stmt]:
     if own is None:
         return []
     above = [classes[base.id] for base in own.bases if isinstance(base, ast.Name) and base.id in classes]
-    return [statement for node in (*above, own) for statement in node.body]
+    return [statement for node in (*above, own) for statement in node.body[bool(ast.get_docstring(node)) :]]
 
 
 def _one_line(text: str) -> str:
@@ -132,8 +132,10 @@ def results() -> dict[str, Any]:
     from tltui.documents.pages.fusion import FusionReport
     from tltui.documents.pages.guards import CompileGuards, GuardTable
     from tltui.documents.pages.provenance import Coverages
+    from tltui.documents.pages.ranks import RanksReport
     from tltui.documents.pages.recompiles import Recompiles
     from tltui.documents.pages.shapes import ShapesReport
+    from tltui.documents.pages.stragglers import Stragglers
     from tltui.documents.pages.where import WhereReport
 
     return {
@@ -141,6 +143,7 @@ def results() -> dict[str, Any]:
         "guards": GuardTable | CompileGuards | tuple[CompileGuards, ...], "caches": CachesReport, "timing": Timing,
         "provenance": Coverages, "fusion": FusionReport, "passes": Passes, "absent": Absence,
         "metrics": RunMetrics | CompileMetrics, "exports": Exports, "vllm": Vllm, "where": WhereReport,
+        "ranks": RanksReport, "stragglers": Stragglers,
     }  # fmt: skip
 
 

@@ -28,7 +28,7 @@ from tltui.screens.floor import KEY, Floor
 from tltui.screens.signals import hear_stops, leaving_by_signals
 from tltui.screens.surroundings import Surroundings
 from tltui.screens.workbench import front
-from tltui.sources.discover import Found
+from tltui.sources.discover import Found, NothingFound
 from tltui.terminal.frames import Frames
 from tltui.themes import TRUE, wear
 from tltui.widgets.type_ahead import TypeAhead
@@ -159,7 +159,7 @@ def chosen_theme(asked: str | None, config: Config) -> str:
 
 
 def start(found: Found, options: argparse.Namespace, job: Job | None = None) -> int:
-    """Run the UI, with a job that was started for it; the exit code."""
+    """Run the UI, with a job that was started for it; the exit code. Raises `NothingFound` where that turns out then."""
     config = read_config(BY_ID)
     config = replace(config, problems=(*config.problems, *clashes(config.keys)))
     theme = chosen_theme(options.theme, config)
@@ -172,4 +172,6 @@ def start(found: Found, options: argparse.Namespace, job: Job | None = None) -> 
     app = TltuiApp(Run(found), config, theme=theme, ascii_only=ascii_only, mouse=mouse, job=job)
     with leaving_by_signals(app):
         app.run(mouse=mouse)
+    if app.browser.nothing:
+        raise NothingFound(app.browser.nothing)
     return app.return_code or 0

@@ -13,9 +13,9 @@ from tltui.sources.discover import Found
 
 @dataclass
 class Scanned(Message):
-    """The logs were read on; None: all that was there in the beginning has been read."""
+    """The logs were read on; None among them: all that was there in the beginning has been read."""
 
-    event: Event | None
+    events: tuple[Event | None, ...]
 
 
 @dataclass

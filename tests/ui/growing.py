@@ -70,7 +70,7 @@ class Live(Driver):
     async def look(self) -> None:
         """Read what was written, and wait until all is drawn."""
         for event in self.follower.read(1 << 16):
-            self.browser.post_message(Scanned(event))
+            self.browser.post_message(Scanned((event,)))
         await self.pilot.pause()
         await self.until(lambda: self.browser.is_at_rest)
         await self.pilot.pause()
@@ -137,7 +137,7 @@ async def growing(
         _note_repaints(live, monkeypatch)
         await live.until(lambda: app.browser.is_mounted and app.browser.is_at_rest)
         await live.look()
-        app.browser.post_message(Scanned(None))
+        app.browser.post_message(Scanned((None,)))
         await live.look()
         if not as_found:
             await live.to_trouble()

@@ -513,7 +513,7 @@ async def test_a_page_in_the_making_is_not_shown_before_it_is_whole(tmp_path: Pa
             with log.open("ab") as file:
                 file.write(log_of([(number, 1, "f")]))
             for event in live.follower.read():
-                live.browser.post_message(Scanned(event))
+                live.browser.post_message(Scanned((event,)))
             await live.pilot.pause(0.2)
             assert live.document_rows() == shown
             assert live.line() == "line 150"

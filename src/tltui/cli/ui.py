@@ -45,7 +45,7 @@ def ui_parser() -> Parser:
 
 def open_ui(options: argparse.Namespace) -> int:
     """Start it; the exit code."""
-    from tltui.cli.loading import look, no_path
+    from tltui.cli.loading import no_path, search
     from tltui.cli.terminal import no_terminal
     from tltui.cli.unpacking import keys_from_terminal
 
@@ -62,10 +62,14 @@ def open_ui(options: argparse.Namespace) -> int:
         write(command("ls").run(options))
         return 0
     from tltui.config import THEMES
+    from tltui.sources.discover import NothingFound
 
     if options.theme is not None and options.theme not in THEMES:
         raise Failure(f"--theme must be one of {', '.join(THEMES)}, not {options.theme}")
-    found = look(options.paths, options.latest, printed=True)
+    found = search(options.paths, options.latest)
     from tltui.app import start
 
-    return start(found, options)
+    try:
+        return start(found, options)
+    except NothingFound as nothing:
+        raise Failure(str(nothing)) from None

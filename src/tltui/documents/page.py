@@ -31,6 +31,7 @@ class Page(Builder):
         self.ascii = options.ascii
         self.goes_on = options.goes_on
         self.untold = options.untold
+        self.newest = options.newest
         self._apart = cut.Apart()
         if options.about:
             self.say(options.about, "", tokens.DIM)

@@ -86,7 +86,7 @@ def view_document(run: Run, view: View, ref: Ref, options: Options) -> Document:
     """The document of a view about the part of the run that `ref` names. Raises `BadAddress`."""
     make = cast(Callable[[Run, Scope, Options], Document], import_module(f"tltui.documents.pages.{view.name}").document)
     scope = replace(scope_of(run, ref), n=ref.n)
-    options = replace(options, goes_on=run.goes_on)
+    options = replace(options, goes_on=run.goes_on, newest=run.restarted)
     if view.name == "summary":  # an overview says it below its title
         return make(run, scope, options)
     about = "" if str(scope.ref) else stands_for(run)

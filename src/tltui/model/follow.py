@@ -14,19 +14,25 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tltui.inputs.form import StepScanner
 from tltui.inputs.table import TRACE, scanner_of
-from tltui.model.run import Added, Event, Failed, Looked, Lost, Moved, Read, Run, Unreadable, settle
+from tltui.model.run import Added, Event, Failed, Looked, Lost, Moved, Nothing, Read, Run, Unreadable, settle
 from tltui.sources.discover import SNIFF, Discovery, Found, FoundLog, NothingFound
+from tltui.sources.search import Search
 from tltui.sources.turns import Turns
 from tltui.sources.watching import Watching, name_of
 from tltui.sources.writers import Writers
 from tltui.trace.files import CUT_OFF, REPLACED, FileBytes, Gone, Identity, identity_of
-from tltui.trace.scan import STEP
+from tltui.trace.parts import Part, parts_of
+from tltui.trace.scan import STEP, Scanner
+from tltui.trace.workers import Workers, how_many
 
+WORTH = 48 << 20
+"""Bytes from which on it pays to start processes that scan."""
 PATIENCE = 2
 """How often a log is found shorter than it was before it counts as cut off: writers of some file systems take bytes back."""
 RATE = 200.0
@@ -62,6 +68,11 @@ class _Followed:
     """Nobody writes into it."""
 
     @property
+    def is_fresh(self) -> bool:
+        """Whether nothing of it has been read, and it may be read in parts (`tltui.trace.parts`)."""
+        return self.seen == (-1, -1) and isinstance(self.scanner, Scanner)
+
+    @property
     def done(self) -> bool:
         return self.scanner is None
 
@@ -76,7 +87,12 @@ class Follower:
         writers: Writers | None = None,
         faulted: Callable[[Exception], object] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        workers: int | None = None,
     ) -> None:
+        """`workers`: how many processes may be started to read large logs, or many; None: as many as there are processors."""
+        self._workers = how_many() if workers is None else workers
+        self._pool: Workers[int] | None = None
+        self._large = 0  # bytes of the logs that can be read by them
         self._faulted = faulted  # told of a fault of ours, which then costs one log; without it the fault is raised
         self._discovery = discovery
         self._writers = writers or Writers()
@@ -101,25 +117,128 @@ class Follower:
 
     def read(self, size: int = STEP) -> Iterator[Event]:
         """Everything that is written by now and was not there before, in pieces of about `size` bytes."""
+        try:
+            yield from self._read_now(size)
+        finally:
+            self.stop()
+
+    def stop(self) -> None:
+        """What was started to read and to look for logs is not wanted any more."""
+        if self._found.search is not None:
+            self._found.search.stop()
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
+
+    def _read_now(self, size: int) -> Iterator[Event]:
         look: dict[int, os.stat_result] = {}
         for number in range(len(self._logs)):
             if not self._logs[number].done:
                 yield from self._stat(number, look)
-        known = len(self._logs)
-        yield from self._discover()
-        for number in range(known, len(self._logs)):
-            if number not in look:
-                yield from self._stat(number, look)
-        new = {self._logs[number].path: status for number, status in look.items() if self._logs[number].seen == (-1, -1)}
-        over = self._writers.abandoned(new) if not self._is_over else set(new)
-        for number, status in look.items():
-            followed = self._logs[number]
-            yield from self._read(number, status, self._is_over or followed.is_final or followed.path in over, size)
+        if self._found.search is not None:
+            yield from self._sought(self._found.search, look, size)
+        else:
+            known = len(self._logs)
+            yield from self._discover()
+            for number in range(known, len(self._logs)):
+                if number not in look:
+                    yield from self._stat(number, look)
+            yield from self._read_all(look, size)
         # only then: looking at all processes takes long where there are many. What is there when nobody writes any more is all
         waiting = {number: status for number, status in look.items() if not self._logs[number].done}
         if waiting:
             ended = self._writers.ended({self._logs[number].path: status for number, status in waiting.items()})
             yield from self._end(waiting, ended, size)
+
+    def _sought(self, search: Search, look: dict[int, os.stat_result], size: int) -> Iterator[Event]:
+        """Read logs while others are still being looked for. What was looked at goes to `look`."""
+        search.go_on()
+        while (new := search.come()) is not None and not search.is_stopped:
+            yield from self._arrived(new, replace(self._found, logs=(*self._found.logs, *new)), look, size)
+        if search.is_stopped:
+            return
+        try:
+            found = search.result()
+        except NothingFound as nothing:
+            yield Nothing(str(nothing))
+            return
+        known = {followed.path for followed in self._logs}
+        yield from self._arrived([log for log in found.logs if log.path not in known], found, look, size)
+
+    def add(self, logs: Iterable[FoundLog]) -> Iterator[Event]:
+        """Read logs that were left out (`Run.unread`), as far as they are written."""
+        new = [log for log in dict.fromkeys(logs) if log not in self._found.logs]
+        if new:
+            yield from self._arrived(new, replace(self._found, logs=(*self._found.logs, *new)), {}, STEP)
+
+    def _arrived(self, new: list[FoundLog], found: Found, look: dict[int, os.stat_result], size: int) -> Iterator[Event]:
+        """These logs are new: read them."""
+        self._found = found
+        yield Looked(found)
+        own: dict[int, os.stat_result] = {}
+        for log in new:
+            yield self._added(log)
+            yield from self._stat(len(self._logs) - 1, own)
+        yield from self._read_all(own, size)
+        look |= own
+
+    def _read_all(self, look: dict[int, os.stat_result], size: int) -> Iterator[Event]:
+        """Read on in several logs, to their ends where nobody writes any more. One piece of each in turn, so that all are there
+        soon."""
+        new = {self._logs[number].path: status for number, status in look.items() if self._logs[number].seen == (-1, -1)}
+        over = self._writers.abandoned(new) if not self._is_over else set(new)
+        final = {number for number in look if self._is_over or self._logs[number].is_final or self._logs[number].path in over}
+        fresh = {number: look[number] for number in look if self._logs[number].is_fresh}
+        self._large += sum(status.st_size for status in fresh.values())
+        if self._workers and self._large >= WORTH:
+            yield from self._read_parts(fresh, size)
+        turns = deque(self._read(number, status, number in final, size) for number, status in look.items())
+        while turns:
+            event = next(turns[0], None)
+            if event is None:
+                turns.popleft()
+            else:
+                yield event
+                turns.rotate(-1)
+
+    def _read_parts(self, look: dict[int, os.stat_result], size: int) -> Iterator[Event]:
+        """Have parts of logs scanned by other processes, but for the last record of each. What they do not find is found here."""
+        if self._pool is None:
+            self._pool = Workers(self._workers)
+        for number, part, found in self._pool.scan(self._parts(look)):
+            scanner = self._logs[number].scanner
+            if not isinstance(scanner, Scanner) or scanner.reached != part.begin:
+                continue  # something was wrong before: it is read on where that was
+            if found is not None:
+                scanner.take_over(*found)
+                for batch in found.batches:
+                    yield Read(number, batch)
+            elif not part.is_last:
+                yield from self._read_part(number, scanner, part.end, size)
+
+    def _parts(self, look: dict[int, os.stat_result]) -> Iterator[tuple[int, Part]]:
+        """The parts of logs, one of each in turn."""
+        turns: deque[tuple[int, Iterator[Part]]] = deque()
+        for number, status in look.items():
+            source = self._logs[number].source
+            source.identity = source.identity or identity_of(status)
+            turns.append((number, parts_of(source, status.st_size)))
+        while turns:
+            number, parts = turns.popleft()
+            if (part := next(parts, None)) is not None:
+                yield number, part
+                turns.append((number, parts))
+
+    def _read_part(self, number: int, scanner: Scanner, end: int, size: int) -> Iterator[Event]:
+        """Scan a part here. What fails fails again where the rest is read, and is told there."""
+        is_whole = False
+        while scanner.reached < end and not is_whole:
+            try:
+                batch = scanner.step(size, False, end)
+            except Exception:
+                return
+            is_whole = batch.waiting
+            yield Read(number, batch)
 
     def look(self) -> Iterator[Event]:
         """What is new in the files whose turn it is, and in the directories. `read` comes first; then this, twice a second."""
@@ -292,8 +411,8 @@ class Follower:
         followed.path = followed.source.path = path
         yield Moved(number, path)
 
-    def _lost(self, number: int, reason: str, status: os.stat_result, look: dict[int, os.stat_result] | None) -> Iterator[Event]:
-        """What was read is not in the file any more; what is there now is another log."""
+    def _lost(self, number: int, reason: str, status: os.stat_result, look: dict[int, os.stat_result]) -> Iterator[Event]:
+        """What was read is not in the file any more; what is there now is another log, which goes to `look`."""
         followed = self._logs[number]
         followed.scanner, followed.source.gone = None, reason
         self._turns.drop(number)
@@ -301,9 +420,8 @@ class Follower:
         if not stat.S_ISREG(status.st_mode):
             return
         log = FoundLog(followed.path, status.st_size, None, "", status.st_mtime, status.st_mtime, form=followed.form)
+        look[len(self._logs)] = status
         yield Added(log, self._follow(log.source(), log.form).source, instead_of=number)
-        if look is not None:
-            look[len(self._logs) - 1] = status
 
     def _read(self, number: int, status: os.stat_result, last: bool, size: int) -> Iterator[Event]:
         """Read on; with `last` what is there is all that will be."""
@@ -320,8 +438,10 @@ class Follower:
                 if finished:
                     followed.source.reached(batch.scanned)
             except Gone as gone:
-                yield from self._lost(number, gone.strerror or "", status, None)
-                yield from self._read(len(self._logs) - 1, status, last, size)
+                instead: dict[int, os.stat_result] = {}
+                yield from self._lost(number, gone.strerror or "", status, instead)
+                for other, own in instead.items():
+                    yield from self._read(other, own, last, size)
                 return
             except OSError as error:
                 if is_first or last:

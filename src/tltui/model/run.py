@@ -18,7 +18,7 @@ from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.parents import find_parents
 from tltui.model.parts import Parts
 from tltui.model.ref import NORANK, BadAddress, CompileId, Ref, parse_ref
-from tltui.model.status import Tally
+from tltui.model.status import NO_TALLY, Tally, total
 from tltui.sources.crowd import Crowd
 from tltui.sources.discover import Found, FoundLog
 from tltui.trace.batch import Batch, Damage, Tail
@@ -94,7 +94,14 @@ class Looked:
     found: Found
 
 
-Event = Read | Failed | Added | Moved | Lost | Unreadable | Looked
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """The paths of the run hold no log, and none will come."""
+
+    reason: str
+
+
+Event = Read | Failed | Added | Moved | Lost | Unreadable | Looked | Nothing
 """What `tltui.model.follow` finds out about the files of a run."""
 
 
@@ -120,6 +127,8 @@ class Run:
         self.joining = Joining()
         """What several inputs tell of the same processes."""
         self._ranks: list[Rank] = []
+        self._counted = (-1, NO_TALLY)
+        """For which version the counts of the run are."""
         self._stale = False
 
     def _model(self, found: FoundLog, source: FileBytes, generation: int = 0) -> LogModel:
@@ -148,7 +157,7 @@ class Run:
                 self._lose(event)
             elif isinstance(event, Unreadable):
                 self._say_unreadable(event)
-            else:
+            elif isinstance(event, Looked):
                 self._look(event.found)
         return Delta((), True)
 
@@ -194,6 +203,7 @@ class Run:
         if self.joining.join(self.models, self.finished):
             self._stale = True
             self.version += 1
+        self._counted = (-1, NO_TALLY)
 
     def fail(self, number: int, error: OSError) -> None:
         """A log could not be read on: keep what there is."""
@@ -205,17 +215,22 @@ class Run:
     @property
     def finished(self) -> bool:
         """Whether all logs have ended and have been read: what is not there will not come."""
-        return all(model.log.ended for model in self.models) and not self.is_awaited
+        return not self.is_sought and all(model.log.ended for model in self.models) and not self.is_awaited
+
+    @property
+    def is_sought(self) -> bool:
+        """Whether its logs are still being looked for: there may be more."""
+        return self.found.search is not None
 
     @property
     def is_awaited(self) -> bool:
         """Whether there is no log yet, and a job may run that writes one."""
-        return not self.models and not self.found.is_over
+        return not self.models and not self.found.is_over and not self.is_sought
 
     @property
     def is_read(self) -> bool:
         """Whether everything that is written by now has been read."""
-        return all(model.log.ended or model.log.waiting for model in self.models)
+        return not self.is_sought and all(model.log.ended or model.log.waiting for model in self.models)
 
     @property
     def goes_on(self) -> str:
@@ -224,6 +239,8 @@ class Run:
             return ""
         if self.is_awaited:
             return "there is no record yet"
+        if self.is_sought:
+            return "its logs are still being looked for"
         return "the job may still be writing the log" if self.is_read else "the log is still being read"
 
     @property
@@ -287,9 +304,16 @@ class Run:
         return self.crowd.logs_of(wanted)
 
     @property
+    def restarted(self) -> frozenset[str]:
+        """The addresses of the newest processes of ranks that have several: `50.2`."""
+        return frozenset(str(rank.processes[-1].ref).rstrip(":") for rank in self.ranks if len(rank.processes) > 1)
+
+    @property
     def tally(self) -> Tally:
         """Counts over the whole run."""
-        return sum((rank.tally for rank in self.ranks), Tally())
+        if self._counted[0] != self.version or self._stale:
+            self._counted = self.version, total(process.tally for process in self.processes())
+        return self._counted[1]
 
     @property
     def damaged(self) -> int:

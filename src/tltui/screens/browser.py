@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
@@ -21,8 +21,10 @@ from tltui.screens.main_screen import NARROW
 from tltui.screens.surroundings import Surroundings
 from tltui.screens.workbench import Workbench
 from tltui.sources.discover import Discovery, NothingFound
+from tltui.sources.found import FoundLog
 from tltui.text import tokens
 from tltui.text.document import Piece
+from tltui.trace import workers
 from tltui.widgets.bars import RunBar
 from tltui.widgets.bindings import bindings
 from tltui.widgets.document_view import DocumentView
@@ -49,6 +51,8 @@ class Browser(BrowserCommands):
         self._is_on_document = before is None or before.document_view.has_focus
         self.set_class(self._is_on_document, "-on-document")
         self.is_replaced = False
+        self.nothing = ""
+        """Why there is nothing to show, where that turned out."""
 
     def on_mount(self) -> None:
         """Everything is in its place: draw it once, then begin to read."""
@@ -83,12 +87,22 @@ class Browser(BrowserCommands):
         from tltui.text.search.child import end_all  # not before the first frame
 
         end_all()
+        workers.end_all()
 
     # the run
 
     def on_scanned(self, message: Scanned) -> None:
         """A batch arrived."""
-        self.following.take_over(message.event)
+        self.following.take_over(message.events)
+
+    def read_also(self, logs: Sequence[FoundLog], then: Callable[[], object]) -> None:
+        """Read logs that were left out; then do something."""
+        self.following.read_also(logs, then)
+
+    def come_to_nothing(self, reason: str) -> None:
+        """There is no log: leave, and say why."""
+        self.nothing = reason
+        self.app.exit()
 
     def run_changed(self, is_new: bool, is_read: bool) -> None:
         """The run has grown: counts, new nodes. `is_read`: all that was there has been read."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -21,13 +22,14 @@ from tltui.documents.tree.rows import OutlineRows
 from tltui.layout import TREE, read_width, write_width
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile
-from tltui.model.ref import BadAddress, parse_ref, split_line
+from tltui.model.ref import BadAddress, named_in, parse_ref, split_line
 from tltui.model.run import Node as TreeNode
 from tltui.screens.addresses import Addresses
 from tltui.screens.live.growing_log import grows
 from tltui.screens.requests import Make, Maker, Request, at
 from tltui.screens.surroundings import Surroundings
 from tltui.screens.workbench import Workbench
+from tltui.sources.found import FoundLog
 from tltui.text import tokens
 from tltui.text.document import Document, Options
 from tltui.text.growing import GrowingDocument
@@ -45,6 +47,8 @@ NARROW = 100
 """Columns below which one pane is shown at a time."""
 SETTLE = 0.04
 """Seconds that the cursor of the tree must rest before the document follows: flicking through stays cheap."""
+PAUSE = 3.0
+"""How many times as long as it took to make a page it stays as it is while the run is read."""
 HELP = "@help"
 OF_RUN = ("", "@run", "@summary")
 """Addresses of the overview of the run."""
@@ -77,6 +81,9 @@ class MainScreen(Workbench[None]):
         self._is_outdated = False  # the run has grown since the last wish
         self._past: list[Request] = []
         self._future: list[Request] = []
+        self._wished = 0.0  # when the page was asked for that is made now, or was made last
+        self._renew_from = 0.0
+        self._later: Timer | None = None
         self._rest: Timer | None = None
         self._wanted = ""
         self._steered = False  # the user has pressed a key: the cursor is his
@@ -217,7 +224,7 @@ class MainScreen(Workbench[None]):
     def renew(self) -> None:
         """The run has grown: make what is shown again. Nothing on it moves, and what is at work already is finished first."""
         self._readdress()
-        if self._is_making or self.document_view.is_at_work:
+        if self._is_making or self.document_view.is_at_work or self._may_wait():
             self._is_outdated = True
         elif self._is_of_now():
             self._wish(renews=True)
@@ -225,6 +232,16 @@ class MainScreen(Workbench[None]):
             self.document_view.document_grown()
         else:
             self._is_outdated = False
+
+    def _may_wait(self) -> bool:
+        """While a run is read its page is not made over and over: of the time that reading takes it would get half."""
+        left = self._renew_from - time.monotonic()
+        if self.trace.is_read or left <= 0:
+            return False
+        if self._later is not None:
+            self._later.stop()
+        self._later = self.set_timer(left, self.renew)
+        return True
 
     def _readdress(self) -> None:
         """What is shown, and what was, is called by the addresses that it has now."""
@@ -243,11 +260,14 @@ class MainScreen(Workbench[None]):
 
     def _rested(self) -> None:
         """The page is whole: if the run has grown meanwhile, make it again."""
+        now = time.monotonic()
+        self._renew_from, self._wished = now + PAUSE * (now - self._wished), now
         if self._is_outdated:
             self.renew()
 
     def _wish(self, at: int | None = None, top: str | None = None, renews: bool = False) -> None:
         self._wishes += 1
+        self._wished = time.monotonic()
         self._is_making, self._is_awaited, self._is_outdated = True, not renews, False
         self._maker.wish(self.shown, self.options, partial(self._ready, self._wishes, at, top, renews))
 
@@ -283,6 +303,12 @@ class MainScreen(Workbench[None]):
     def run_changed(self, is_new: bool, is_read: bool) -> None:
         """The run has grown."""
 
+    def read_also(self, logs: Sequence[FoundLog], then: Callable[[], object]) -> None:
+        """Read logs that were left out; then do something."""
+
+    def come_to_nothing(self, reason: str) -> None:
+        """There is no log, and none will come."""
+
     def say_run(self) -> None:
         """Say in the line above what there is to say now."""
 
@@ -307,6 +333,11 @@ class MainScreen(Workbench[None]):
             at = line - 1
         try:
             parsed = parse_ref(ref)
+            if unread := self.trace.unread(named_in(parsed)):
+                named = ", ".join(sorted(f"rank {log.rank}" for log in unread))
+                self.tell(f"reading {named}, for which another one stood until now")
+                self.read_also(unread, partial(self.go, ref, at=at))
+                return False
             node = None if parsed.view else self.trace.resolve(replace(parsed, attempt=None) if parsed.id else parsed)
         except BadAddress as bad:
             self.tell(str(bad), tokens.WARN)

@@ -10,7 +10,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -28,10 +28,11 @@ from tltui.trace.files import FileBytes
 
 if TYPE_CHECKING:
     from tltui.sources.packed import Packed
+    from tltui.sources.search import Search
 
 __all__ = [
     "EMPTY", "KEPT", "MAX_DEPTH", "MAX_FILES", "MEMBER", "OTHER", "SNIFF", "TEXT", "Discovery", "Found", "FoundLog", "NothingFound",
-    "Skipped", "awaited", "discover", "labels", "newest", "not_a_log", "without_logs",
+    "Skipped", "age", "awaited", "discover", "labels", "newest", "not_a_log", "without_logs",
 ]  # fmt: skip
 
 MAX_DEPTH = 8
@@ -76,6 +77,8 @@ class Found:
     """What looked, and can look again."""
     crowd: Crowd | None = field(default=None, compare=False, repr=False)
     """What saved indexes tell of processes, also of those whose logs are not among `logs`."""
+    search: Search | None = field(default=None, compare=False, repr=False)
+    """What is still looking: there may be more logs."""
 
 
 class NothingFound(Exception):
@@ -115,16 +118,34 @@ def without_logs(paths: Iterable[str], nothing: NothingFound) -> Found:
 class Discovery:
     """Looks for logs, as often as it is asked: what did not change since the last look is not read again."""
 
-    def __init__(self, paths: Iterable[str], latest: bool = False) -> None:
+    def __init__(self, paths: Iterable[str], latest: bool = False, ranks: Collection[int] = ()) -> None:
+        """`ranks`: those whose logs are read whatever else an index knows (`sources/crowd.py`)."""
         self.paths = tuple(paths)
         self.latest = latest
+        self._ranks = ranks
+        self.unpacks = False
+        """Whether something packed was met: what unpacks it tells how far it is where there is no screen yet."""
         self._named = frozenset(os.path.expanduser(path) for path in self.paths)
         self._known: dict[str, tuple[tuple[int, int, int], FoundLog | Skipped]] = {}
         self._others: set[str] = set()  # what was counted only, at the last look at everything
         self._indexes = Indexes()
+    @property
+    def needs_all(self) -> bool:
+        """Whether no log can be opened before all are found: of which only the newest run is wanted, or which an index knows."""
+        return self.latest or self._indexes.are_there
 
     def look(self) -> Found:
         """What there is now. Raises `NothingFound` when there is no log."""
+        looking = self.looking()
+        while True:
+            try:
+                next(looking)
+            except StopIteration as end:
+                found: Found = end.value
+                return found
+
+    def looking(self) -> Generator[FoundLog | None, None, Found]:
+        """`look`, file by file: each log when it is found, None for a file that is none."""
         logs: list[FoundLog] = []
         skipped: list[Skipped] = []
         notes: list[str] = []
@@ -149,14 +170,15 @@ class Discovery:
                     self._others.add(candidate)
                 else:
                     skipped.append(found)
+                yield found if isinstance(found, FoundLog) else None
         outputs.sort(key=_changed)
         logs = self._indexes.merged(logs)
         notes += self._indexes.notes
         if not logs:
             printed = [Skipped(path, "what a job printed: tltui shows it") for path in outputs]
             raise NothingFound(_nothing(self.paths, [*skipped, *printed], others), outputs)
-        logs.sort(key=lambda log: (log.started, log.path if log.is_here else log.label))
-        kept, crowd = self._indexes.chosen(newest(logs) if self.latest else logs)
+        logs.sort(key=age)
+        kept, crowd = self._indexes.chosen(newest(logs) if self.latest else logs, self._ranks)
         return Found(
             self.paths, tuple(kept), tuple(skipped), others, tuple(notes), outputs=tuple(outputs), discovery=self, crowd=crowd
         )  # fmt: skip
@@ -168,6 +190,7 @@ class Discovery:
         for path in paths:
             found = self._look(path, top)
             if isinstance(found, Skipped) and found.reason == PACKED:
+                self.unpacks = True
                 for inside in self._packed().inside(path, path, not in_directory, notes):
                     yield path, inside
             elif isinstance(found, Skipped) and found.reason == REPORT:
@@ -260,7 +283,12 @@ def newest(logs: list[FoundLog]) -> list[FoundLog]:
         if log.ended >= since or relaunched or (lacking and log.ended >= since - TOGETHER):
             run.append(log)
             since = min(since, log.started)
-    return sorted(run, key=lambda log: (log.started, log.path))
+    return sorted(run, key=age)
+
+
+def age(log: FoundLog) -> tuple[float, str]:
+    """The order of logs."""
+    return log.started, log.path if log.is_here else log.label
 
 
 def _job(log: FoundLog) -> str:

@@ -8,7 +8,7 @@ the 4 KiB before the place up to which it was read).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from tltui.inputs.index.format import MAGIC, BadIndex
@@ -52,6 +52,11 @@ class Indexes:
         self.notes: list[str] = []
         self.saved: list[Saved] = []
         """The processes of the logs that an index tells of."""
+
+    @property
+    def are_there(self) -> bool:
+        """Whether there is one."""
+        return bool(self._files)
 
     def begin(self) -> None:
         """Forget which there were: everything is looked at again."""
@@ -100,13 +105,14 @@ class Indexes:
                     known[key] = index, own
         return known
 
-    def chosen(self, logs: Sequence[FoundLog]) -> tuple[list[FoundLog], Crowd | None]:
-        """Those of these logs that are to be read, and all the processes that indexes tell of; None where there is no index."""
+    def chosen(self, logs: Sequence[FoundLog], ranks: Collection[int] = ()) -> tuple[list[FoundLog], Crowd | None]:
+        """Those of these logs that are to be read, those of `ranks` among them, and all the processes that indexes tell of; None
+        where there is no index."""
         there = set(logs)
         crowd = Crowd(own for own in self.saved if own.found in there and own.kept is not None and not own.kept.is_forked)
         if not crowd.saved:
             return list(logs), None
-        told, wanted = {process.found for process in crowd.saved}, set(crowd.to_read())
+        told, wanted = {process.found for process in crowd.saved}, set(crowd.to_read(ranks))
         return [log for log in logs if log in wanted or log not in told], crowd
 
     def _matched(self, logs: Iterable[FoundLog], known: dict[tuple[str, str], tuple[IndexFile, SavedLog]]) -> list[FoundLog]:

@@ -61,7 +61,7 @@ class Log:
         self.key = f"{path}\0{generation}" if generation else path
         """Tells it apart from every other log of the run, also from one that had the same name before, and never changes."""
         self.sources: list[ByteSource] = [source]
-        self.columns = Columns()
+        self.columns = Columns.narrow()
         self.kinds: list[Kind] = []
         self.contexts: list[Context] = []
         self.damage: list[Damage] = []
@@ -93,7 +93,7 @@ class Log:
         """Take over what one step of the scan found."""
         self.columns.extend(batch.columns)
         for record, size in batch.resized.items():
-            self.columns.size[record] = size
+            self.columns.resize(record, size)
         self.kinds.extend(batch.kinds)
         self.contexts.extend(batch.contexts)
         self.damage.extend(batch.damage)

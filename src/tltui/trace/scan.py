@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from tltui.text.payload import ByteSource, Payload
 from tltui.trace.batch import DECLARED, ORPHAN, Batch, Context, Damage, Kind, Tail
@@ -36,6 +36,8 @@ HELD = 1 << 20
 CHECKED_TAIL = 16 << 20
 LONGEST_REST = 8  # how often the rest of a torn line is tried as one record
 
+T = TypeVar("T", Kind, Context)
+
 FACTS = METRICS | {"str", "dynamo_start"}
 ORPHANS = "(payload without a record)"
 BROKEN = "(broken record)"
@@ -48,7 +50,7 @@ ENDS_IN_PAYLOAD = "cut off: the log ends inside its payload"
 
 
 class State(NamedTuple):
-    """Where a scan has stopped that said `waiting`, besides the kinds and contexts that it has found: it can go on from there."""
+    """Where a scan has stopped, besides the kinds and contexts that it has found: it can go on from there."""
 
     reached: int
     """Bytes of whole records."""
@@ -70,14 +72,19 @@ class Scanner:
     A record is taken when it is known to be whole: at the next `\nV`, without payload at its newline, with one when its md5 is
     right. What stands after the last record that is whole is the *open tail*: it is looked at again with each step and never
     damage, until the caller knows that the writer has ended (`last`).
+
+    How a log is cut into blocks depends on nothing but the place in the log, so that a scan which begins at a cut
+    (`tltui.trace.parts`) finds what one from the beginning finds.
     """
 
-    def __init__(self, source: ByteSource) -> None:
+    def __init__(self, source: ByteSource, begin: int = 0) -> None:
+        r"""`begin`: 0, or the place behind a `\n` at which a record begins (`tltui.trace.parts`)."""
         self._source = source
-        self._closed = 0  # up to here lines are taken, or may be
-        self._seen = 0  # up to here bytes have been looked at for the next record
+        self._until: int | None = None  # a step ends here: a record begins at this place
+        self._closed = begin  # up to here lines are taken, or may be
+        self._seen = begin  # up to here bytes have been looked at for the next record
         self._ahead: bytes | None = b""  # those from `_closed` to `_seen`; None where these are many
-        self._read = 0  # up to here bytes are taken, or in `_carry`
+        self._read = begin  # up to here bytes are taken, or in `_carry`
         self._carry = b""  # the incomplete last line before `_read`
         self._final = False  # all of the log may be taken
         self._cut = False  # it does not end at a line end
@@ -104,9 +111,9 @@ class Scanner:
 
     @property
     def state(self) -> State:
-        """Where it stands after a batch that said `waiting`."""
+        """Where it stands at the end of what was taken: after a batch that said `waiting`, or at `until`."""
         return State(
-            self._closed, self._count, self._at, self._last, self._start, self._end, self._declared, self._blank,
+            self.reached, self._count, self._at, self._last, self._start, self._end, self._declared, self._blank,
             self._hungry, self._hungry_at if self._hungry >= 0 else 0,
         )  # fmt: skip
 
@@ -120,23 +127,25 @@ class Scanner:
         self._contexts = {context: number for number, context in enumerate(contexts)}
         self._context_list = list(contexts)
 
-    def step(self, size: int = STEP, last: bool = True) -> Batch:
-        """Scan on; the batch of what was found. Raises OSError.
+    def step(self, size: int = STEP, last: bool = True, until: int | None = None) -> Batch:
+        r"""Scan on; the batch of what was found. Raises OSError.
 
         With `last` the writer has ended: the end of the log is the end of its last record, and the batch says `finished`. Else it
         says `waiting` when there is nothing more to take for now.
+        `until`: no further than this place, at which a record begins behind a `\n`: then `reached` is there.
         """
         self._batch = batch = Batch(self._count)
+        self._until = until
         left = size
         try:
-            while left > 0 and not (batch.finished or batch.waiting):
+            while left > 0 and not (batch.finished or batch.waiting or self._read == until):
                 if self._read < self._closed:
                     left -= self._take(min(BLOCK, self._closed - self._read))
                 elif self._final:
                     self._flush()
                     self._finish()
                 else:
-                    left -= self._look(min(BLOCK, left), last)
+                    left -= self._look(min(BLOCK - self._seen % BLOCK, size), last)
         except OSError:
             if self._count == batch.first:
                 raise
@@ -149,8 +158,16 @@ class Scanner:
 
     def _look(self, size: int, last: bool) -> int:
         """Look for the beginning of the last record in the next `size` bytes: what stands before it can be taken."""
+        if self._until is not None:
+            size = min(size, self._until - self._seen)
         data = self._source.read(self._seen, size)
         self._seen += len(data)
+        if self._seen == self._until:
+            if self._ahead is not None:
+                self._region(self._ahead + data, self._closed)
+                self._read = self._seen
+            self._closed, self._ahead = self._seen, b""
+            return size
         if len(data) < size and last:
             self._closed, self._final = self._seen, True
             if self._ahead is not None:
@@ -412,6 +429,29 @@ class Scanner:
             return
         self._damage(at, reason)
 
+    def take_over(self, batches: list[Batch], state: State) -> None:
+        """Go on behind what another scanner found, which began where this one has come to, at a good record.
+
+        Its batches, at least one, get the numbers that records, kinds and contexts have here: they are changed in place.
+        """
+        base, self._batch = self._count, Batch(self._count)
+        kinds: list[int] = []
+        contexts: list[int] = []
+        for batch in batches:
+            batch.kinds = _known(self._kinds, batch.kinds, kinds)
+            batch.contexts = _known(self._contexts, batch.contexts, contexts)
+            self._context_list += batch.contexts
+            batch.renumber(base, kinds, contexts)
+        self._starved()
+        batches[0].damage[:0] = self._batch.damage
+        self._count = base + state.taken
+        self._closed = self._seen = self._read = state.reached
+        self._ahead = self._carry = b""
+        self._at, self._start, self._end = state.at, state.start, state.end
+        self._last = contexts[state.last] if contexts else 0
+        self._declared, self._blank = state.declared, state.blank
+        self._hungry, self._hungry_at = state.hungry + base if state.hungry >= 0 else -1, state.hungry_at
+
     def _starved(self) -> None:
         """The payload that a record declares did not come."""
         if self._hungry >= 0:
@@ -476,3 +516,14 @@ class Scanner:
     def _damage(self, at: int, reason: str) -> None:
         """Note that something is wrong with the last record."""
         self._batch.damage.append(Damage(at, self._count - 1, reason))
+
+
+def _known(numbers: dict[T, int], theirs: list[T], table: list[int]) -> list[T]:
+    """Those of `theirs` that have no number yet: they get one. The numbers of all go to `table`."""
+    new = []
+    for own in theirs:
+        if own not in numbers:
+            numbers[own] = len(numbers)
+            new.append(own)
+        table.append(numbers[own])
+    return new

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable
 
 from tltui.model.follow import Follower
-from tltui.model.run import Event
+from tltui.model.run import Event, Read
+from tltui.sources.found import FoundLog
 
 AHEAD = 4
-"""Events that may wait for the UI thread."""
+"""Posts that may wait for the UI thread."""
+TOGETHER = 2_000
+"""Records that are posted together while the UI thread has no time for more: it takes them over in 5 ms or so."""
+EVENT = 10
+"""What an event costs beside its records, in records."""
 TICK = 0.5
 """Seconds between two looks at files that are followed."""
 GLANCE = 10.0
@@ -26,7 +32,7 @@ class Scan:
     def __init__(
         self,
         follower: Follower,
-        post: Callable[[Event | None], object],
+        post: Callable[[tuple[Event | None, ...]], object],
         faulted: Callable[[BaseException], object],
         grown: Callable[[], object] = lambda: None,
     ) -> None:
@@ -37,6 +43,7 @@ class Scan:
         self._stop = threading.Event()
         self._wake = threading.Event()
         self._follows = False
+        self._wanted: deque[tuple[FoundLog, ...]] = deque()
         self._room = threading.Semaphore(AHEAD)
         self._thread = threading.Thread(target=self._run, name="tltui scan", daemon=True)
 
@@ -47,11 +54,12 @@ class Scan:
     def stop(self) -> None:
         """End at the next step; does not wait."""
         self._stop.set()
+        self._follower.stop()
         self._wake.set()
         self._room.release()
 
     def applied(self) -> None:
-        """The UI thread took over an event: there is room for one more."""
+        """The UI thread took over a post: there is room for one more."""
         self._room.release()
 
     @property
@@ -64,6 +72,11 @@ class Scan:
         self._follows = on
         self._wake.set()
 
+    def want(self, logs: Iterable[FoundLog]) -> None:
+        """Read these too, as soon as what comes before has been read."""
+        self._wanted.append(tuple(logs))
+        self._wake.set()
+
     def _run(self) -> None:
         try:
             self._take(self._follower.read())
@@ -72,6 +85,8 @@ class Scan:
             while not self._stop.is_set():
                 self._wake.wait(TICK if self._follows else None if has_grown else GLANCE)
                 self._wake.clear()
+                while self._wanted:
+                    self._take(self._follower.add(self._wanted.popleft()))
                 if self._follows:
                     has_grown = False
                     self._take(self._follower.look())
@@ -82,8 +97,19 @@ class Scan:
             self._faulted(error)
 
     def _take(self, events: Iterable[Event | None]) -> None:
+        """Post events: at once where the UI thread has time for them, else some together."""
+        ready: list[Event | None] = []
+        weight = 0
         for event in events:
+            ready.append(event)
+            weight += EVENT + (len(event.batch.columns) if isinstance(event, Read) else 0)
+            if self._room.acquire(blocking=weight >= TOGETHER):
+                if self._stop.is_set():
+                    return
+                self._post(tuple(ready))
+                ready.clear()
+                weight = 0
+        if ready:
             self._room.acquire()
-            if self._stop.is_set():
-                return
-            self._post(event)
+            if not self._stop.is_set():
+                self._post(tuple(ready))

@@ -68,7 +68,7 @@ class Clock:
     gained_s: float = 0.0
     """By how much more it is ahead at its last compile than at its first; 0 where it stays the same."""
     hosts: tuple[str, ...] = ()
-    """The nodes that these ranks ran on, as far as known."""
+    """The nodes that these ranks ran on, as far as known; of logs in a directory for each node the names of these."""
 
 
 def offsets(starts: Mapping[int, Mapping[Hashable, float]]) -> dict[int, Offset]:

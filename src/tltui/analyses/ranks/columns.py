@@ -14,6 +14,9 @@ from tltui.analyses.ranks.course import Lane, classes, compile_ref
 from tltui.analyses.ranks.pace import Key
 from tltui.model.status import Status
 
+FEW = 50
+"""One rank of as many with another clock leaves the middle one where it is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -49,10 +52,15 @@ class Columns:
                 self._where.setdefault(key, []).append((number, place))
         self.offsets: Mapping[int, Offset] = {}
         """Rank → how far its clock is ahead; only of those that are off."""
+        self._shifts: dict[int, list[Offset | None]] = {}
+        """Class with such ranks → the offset of each of its ranks."""
         self.usual = self._usual()
         """Compile → when the middle one of the ranks began it, in microseconds, in that order; only where two began it."""
         self.offsets = self._off()
-        if self.offsets:
+        for number, own in enumerate(self.classes):
+            if any(lane.rank in self.offsets for lane in own):
+                self._shifts[number] = [self.offsets.get(lane.rank) for lane in own]
+        if len(self.offsets) * FEW > len(lanes):  # else the middle one hardly is another
             self.usual = self._usual()
 
     def compiles(self) -> list[Key]:
@@ -72,16 +80,12 @@ class Columns:
             found.ready.extend(self._ends(number, place - 1) if place else [math.nan] * len(own))
         return found
 
-    def begin(self, lane: Lane, place: int) -> float:
-        """When a rank began a step, its clock put right; microseconds."""
-        when, offset = lane.times.begin[place], self.offsets.get(lane.rank)
-        return when if offset is None else when - offset.at(when)
-
     def _begins(self, number: int, place: int) -> list[float]:
-        own = self.classes[number]
-        if self.offsets and any(lane.rank in self.offsets for lane in own):
-            return [self.begin(lane, place) for lane in own]
-        return [lane.times.begin[place] for lane in own]
+        begun = [lane.times.begin[place] for lane in self.classes[number]]
+        shifts = self._shifts.get(number)
+        if shifts is None:
+            return begun
+        return [at if offset is None else at - offset.at(at) for at, offset in zip(begun, shifts, strict=True)]
 
     def _ends(self, number: int, place: int) -> list[float]:
         took = [lane.times.took[place] for lane in self.classes[number]]

@@ -17,7 +17,7 @@ from tltui.text.diff.own import Own
 
 ORDER = "graph_execution"
 AT_ONCE = 1 << 20
-"""Bytes from the first record of a compile to its last that are read in one piece."""
+"""Bytes of a log, or from the first record of a compile to its last, that are read in one piece."""
 
 
 class _Held:
@@ -37,6 +37,8 @@ def course_of(process: Process) -> Course:
 
 @part
 def _course(process: Process, reader: Reader) -> _Held:
+    if reader.log.scanned <= AT_ONCE:
+        reader.hold(0, AT_ONCE)
     device = own_device(process)
     own = Own(*device, True) if device else Own(of_rank=True)
     steps: list[Step] = []
@@ -56,11 +58,11 @@ def _made(steps: Sequence[Step], told: Sequence[tuple[Fact, ...]], executed: tup
 
 @part
 def _facts(compile_: Compile, reader: Reader, own: Own) -> _Held:
-    log, records = reader.log, compile_.records
-    span = log.columns.offset[records[-1]] + log.columns.head[records[-1]] - log.columns.offset[records[0]] if records else 0
-    if 0 < span <= AT_ONCE:  # all that is asked for stands within: one read
-        reader = Reader(log, span)
-        reader.head(records[0])
+    columns, records = reader.log.columns, compile_.records
+    if records and not columns.source:
+        start, end = columns.offset[records[0]], columns.offset[records[-1]] + columns.head[records[-1]]
+        if end - start <= AT_ONCE:
+            reader.hold(start, end - start)
     facts = facts_of(compile_, reader, own)
     return _Held(shared(compile_, facts_of, tuple([one[0] for one in facts]), lambda: facts))
 

@@ -243,7 +243,8 @@ def _divergence(facts: Sequence[Fact], facets: tuple[str, ...]) -> Divergence:
     first = facts[0]
     total = sum(len(own.lanes) for _, classes in first.parts for own in classes)
     whole = len(facts) if facets[0] in WIDE else 0
-    sides = tuple(_side(first, said, classes) for said, classes in first.parts[:SIDES])
+    fewest = min(len(own.codes.get(first.code, ())) for _, classes in first.parts for own in classes)
+    sides = tuple(_side(first, said, classes, fewest) for said, classes in first.parts[:SIDES])
     functions = list(dict.fromkeys(_function(fact.code) for fact in facts))
     return Divergence(
         sides[0].ref.rpartition(":")[2] if not whole else "", functions[0], tuple(functions[1:]), first.number, facets, sides,
@@ -255,7 +256,7 @@ def _function(code: Code) -> Function:
     return Function(*code)
 
 
-def _side(fact: Fact, said: str, classes: Sequence[Class]) -> Side:
+def _side(fact: Fact, said: str, classes: Sequence[Class], fewest: int) -> Side:
     ranks = sorted(lane.rank for own in classes for lane in own.lanes)
     having = [own for own in classes if own.codes.get(fact.code)]
     ref = ""
@@ -265,6 +266,6 @@ def _side(fact: Fact, said: str, classes: Sequence[Class]) -> Side:
         # of the number of compiles the last one is of interest: why was there one more?
         step = own.step(places[fact.number - 1 if fact.number else -1 if fact.facet == COUNT else 0])
         ref = compile_ref(own.first, step)
-        if fact.facet == COUNT and (reason := own.lines(places[-1], RECOMPILE)) and len(places) > 1:
+        if fact.facet == COUNT and len(places) > fewest and (reason := own.lines(places[-1], RECOMPILE)):
             said = f"{said}, the last for: {reason[0].strip()}"
     return Side(ranges(ranks), len(ranks), said, ref)

@@ -11,7 +11,7 @@ from statistics import median_low
 
 from tltui.analyses.ranks.columns import Column, Columns
 from tltui.analyses.ranks.course import Step, compile_ref
-from tltui.analyses.ranks.pace import LATE_S, MORE_S, TIMES, WAITING, Key, Late, Phases, Wait
+from tltui.analyses.ranks.pace import LATE_S, MORE_S, TIMES, WAITING, Key, Late, Phases, Wait, is_minority
 
 ALIKE_S, ALIKE = 1.5, 0.2
 """Seconds, and part of the longest, by which ranks may be late for different lengths and still are told as one."""
@@ -22,7 +22,7 @@ class Lateness:
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
-        self._groups: list[tuple[Column, list[int], list[float], float]] = []
+        self._groups: list[tuple[Column, list[int], list[float]]] = []
         self._since: dict[int, tuple[int, int]] = {}
         """Rank → the group that it was late in, and the place of the last compile that it was as late for."""
         self._stays: dict[int, int] = {}
@@ -37,12 +37,12 @@ class Lateness:
             return
         bound = max(LATE_S, TIMES * median_low(abs(apart[number]) for number in known))
         late = [number for number in known if apart[number] > bound]
-        if 2 * len(late) > len(known):
+        if not is_minority(len(late), len(known)):
             return
         fresh = self._fresh(column, late, apart)
         for own in _alike(fresh, apart):
             group = len(self._groups)
-            self._groups.append((column, own, apart, typical))
+            self._groups.append((column, own, apart))
             for number in own:
                 self._since[column.lanes[number].rank] = group, column.places[number]
 
@@ -66,7 +66,7 @@ class Lateness:
         return fresh
 
     def _first(self, group: int, rank: int) -> int:
-        column, own, _, _ = self._groups[group]
+        column, own, _ = self._groups[group]
         return next(column.places[number] for number in own if column.lanes[number].rank == rank)
 
     def _is_moved(self, column: Column, number: int) -> bool:
@@ -78,11 +78,12 @@ class Lateness:
     def found(self) -> tuple[Late, ...]:
         """All that were late."""
         told = []
-        for group, (column, own, apart, typical) in enumerate(self._groups):
+        for group, (column, own, apart) in enumerate(self._groups):
             latest = max(own, key=apart.__getitem__)
             ranks = tuple(sorted(column.lanes[number].rank for number in own))
-            middle = column.ref(column.begin.index(typical))
-            told.append(Late(column.key, ranks, column.ref(latest), middle, apart[latest], self._stays.get(group, 0)))
+            middle = min((number for number, seconds in enumerate(apart) if seconds == seconds), key=lambda n: abs(apart[n]))
+            stays = self._stays.get(group, 0)
+            told.append(Late(column.key, ranks, column.ref(latest), column.ref(middle), apart[latest], stays))
         return tuple(told)
 
 
@@ -118,7 +119,10 @@ def wait_before(column: Column) -> Wait | None:
     among = set(last)
     others = [number for number in known if number not in among]
     least = min(begin[number] - ready[number] for number in last)
-    waits = [(begin[number] - ready[number] - least) / 1e6 for number in others]
+    latest, since = max(ready[number] for number in last), min(begin[number] for number in last) - MORE_S * 1e6
+    waits = [
+        min(begin[number] - ready[number] - least, latest - ready[number]) / 1e6 for number in others if begin[number] >= since
+    ]
     waited = [seconds for seconds in waits if seconds > MORE_S]
     if 2 * len(waited) <= len(others):
         return None

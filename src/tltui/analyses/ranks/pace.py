@@ -23,8 +23,9 @@ TIMES, MORE_S = 3.0, 1.0
 LATE_S = 3.0
 """Seconds that ranks may begin one after the other without any of them being late."""
 RULE = (
-    "Slow: more than 3 times the median of the ranks, and more than 1 s above it. "
-    "Late: began more than 3 s after the median, and more than 3 times as far from it as the ranks usually are."
+    "Slow are ranks, less than half of them, that took more than 3 times the median for a compile or a phase of it, and more "
+    "than 1 s above it. Late are those that began it more than 3 s after the median, and more than 3 times as far from it as ranks "
+    "usually are."
 )
 WAITING = "compiler_collective"
 """The timing event in which torch's compiler waits for the other ranks."""
@@ -33,6 +34,11 @@ WAITING = "compiler_collective"
 def stands_out(seconds: float, typical_s: float) -> bool:
     """Whether something took so much longer than the median that it is an outlier."""
     return seconds > TIMES * typical_s and seconds - typical_s > MORE_S
+
+
+def is_minority(count: int, ranks: int) -> bool:
+    """Whether so many of the ranks can be called others than the rest: of two one can, else half against half are two sides."""
+    return 2 * count < ranks or (count, ranks) == (1, 2)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,22 +8,17 @@ from __future__ import annotations
 import math
 import sys
 from array import array
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
 
-from tltui.analyses.ranks.course import DIGEST, FACETS, TOGETHER_US, Code, Course, Lane, Older, Step, Times
+from tltui.analyses.ranks.course import DIGEST, FACETS, Code, Course, Step, Times
 from tltui.inputs.index.format import BadIndex, dump_json, load_json
 from tltui.inputs.index.reader import SavedProcess
-from tltui.model.ref import Ref
-from tltui.sources.crowd import Crowd
-from tltui.sources.found import Saved
 
 _DAMAGED = "it is damaged: what a rank did cannot be"
 _WIDTH = DIGEST * len(FACETS)
 _NONE = bytes(DIGEST)
 _BIG = sys.byteorder == "big"
-PIECE = 256
-"""Ranks that are read without a pause."""
 _UNKNOWN = -(1 << 62)
 """Stands for NaN among whole numbers."""
 
@@ -85,46 +80,6 @@ class Courses:
             facets = tuple(b"" if own == _NONE else own for own in pieces)
             found = self._steps[key] = Step(codes[code], number, _text(id_), _text(status), facets)
         return found
-
-
-def read_crowd(crowd: Crowd) -> Generator[None, None, tuple[Lane, ...]]:
-    """The ranks that indexes tell of, each by its newest process of the newest launch, without a log being read; with a pause after
-    each piece. Raises `BadIndex`, OSError."""
-    courses, older = Courses(), _older_of(crowd)
-    lanes = []
-    for number, (rank, process) in enumerate(crowd.newest.items(), 1):
-        if number % PIECE == 0:
-            yield
-        kept = process.kept
-        if kept is not None and kept.is_traced:
-            before = older.get(rank, ())
-            place = str(Ref(rank, len(before) + 1 if before else None)).removesuffix(":")
-            ref = place if len(crowd.newest) > 1 or before else ""
-            lanes.append(Lane(
-                rank, _key(process), ref, kept.host, kept.pid, kept.ended, True, kept.last, courses.of(kept), times_of_saved(kept),
-                tuple(_older(own, n, kept) for n, own in enumerate(before, 1)), kept.inside,
-            ))  # fmt: skip
-    return tuple(lanes)
-
-
-def _older_of(crowd: Crowd) -> dict[int, list[SavedProcess]]:
-    """Rank → its processes before the newest one, the oldest first."""
-    found: dict[int, list[SavedProcess]] = {}
-    for process in crowd.saved:
-        if process.rank is not None and process.kept is not None and process is not crowd.newest.get(process.rank):
-            found.setdefault(process.rank, []).append(process.kept)
-    return found
-
-
-def _older(own: SavedProcess, number: int, newest: SavedProcess) -> Older:
-    at_once = not math.isnan(own.last) and newest.is_dated and newest.started > 0 and own.last - newest.started * 1e6 > TOGETHER_US
-    return Older(own.pid, str(Ref(own.rank, number)).removesuffix(":"), own.doing, at_once)
-
-
-def _key(process: Saved) -> str:
-    """As `Process.key` of the process when its log is opened."""
-    assert process.kept is not None
-    return f"{process.found.name}\0{process.pid}" + (f"\0{process.kept.twin}" if process.kept.twin else "")
 
 
 def pack_times(times: Times) -> bytes:

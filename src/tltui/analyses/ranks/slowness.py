@@ -6,14 +6,17 @@ in one another that are outliers the innermost one is told that explains what th
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
 from statistics import median_low
 from typing import NamedTuple
 
 from tltui.analyses.hang.open_work import WRAPPERS
 from tltui.analyses.ranks.columns import Column
-from tltui.analyses.ranks.pace import MORE_S, WAITING, Phases, Slow, Spread, stands_out
+from tltui.analyses.ranks.pace import MORE_S, WAITING, Phases, Slow, Spread, is_minority, stands_out
+from tltui.model.epochs import INNER, OUTERMOST
 
 SIGMAS = 4
 """How many times as far from the median as ranks usually are a compile must take for its phases to be read."""
@@ -25,6 +28,10 @@ LOOKED_AT = 64
 """Ranks of one compile whose phases are read, the slowest."""
 EXPLAINS = 0.9
 """How much of what the outermost phase took longer an inner one must have taken longer to explain it."""
+PIECE = 16
+"""Ranks whose phases are read without a pause."""
+WHOLE = {*OUTERMOST, *INNER}
+"""Phases that are all of a compile: that they took long explains nothing."""
 HOLDS_WAIT = WRAPPERS | {"bytecode_tracing"}
 """Phases that hold the waiting for other ranks."""
 
@@ -48,17 +55,28 @@ def _spread(column: Column, phase: str, took: Sequence[float], known: Sequence[f
     )  # fmt: skip
 
 
-def phase_spreads(column: Column, phases: Phases) -> tuple[Spread, ...]:
-    """What each phase of a compile took on the ranks that finished it, the widest first. Reads the phases of all of them."""
+def spread_with(column: Column, spread: Spread, rank: int) -> Spread | None:
+    """The same with a certain rank in place of the slowest; None where that did not finish it."""
+    for number, lane in enumerate(column.lanes):
+        if lane.rank == rank and column.took[number] == column.took[number]:
+            return replace(spread, slowest=rank, slowest_s=column.took[number], slowest_ref=column.ref(number))
+    return None
+
+
+def read_phase_spreads(column: Column, phases: Phases) -> Generator[None, None, list[Spread]]:
+    """What each phase of a compile took on the ranks that finished it, the widest first. Reads the phases of all of them, with a
+    pause now and then."""
     found: dict[str, list[float]] = {}
-    nothing = [float("nan")] * len(column.lanes)
+    nothing = [math.nan] * len(column.lanes)
     for number, seconds in enumerate(column.took):
         if seconds == seconds:
             for name, own in phases(column.lanes[number], column.places[number]).items():
                 found.setdefault(name, nothing[:])[number] = own
+            if number % PIECE == 0:
+                yield
     known = {name: sorted(own for own in took if own == own) for name, took in found.items()}
     spreads = [_spread(column, name, took, known[name]) for name, took in found.items() if len(known[name]) > 1]
-    return tuple(sorted(spreads, key=lambda own: (own.median_s - own.slowest_s, own.phase)))
+    return sorted(spreads, key=lambda own: (own.median_s - own.slowest_s, own.phase))
 
 
 def slow_in(column: Column, spread: Spread, phases: Phases) -> list[Slow]:
@@ -70,7 +88,7 @@ def slow_in(column: Column, spread: Spread, phases: Phases) -> list[Slow]:
     usual = (took[known[int(0.75 * (len(known) - 1))]] - typical) / QUARTILE
     bound = typical + max(MORE_S, SIGMAS * usual)
     slow = [number for number in reversed(known) if took[number] > bound or stands_out(took[number], typical)]
-    if 2 * len(slow) > len(known):
+    if not is_minority(len(slow), len(known)):
         return []
     others = known[: len(known) - len(slow)]
     middle = max((len(others) - COMPARED) // 2, 0)
@@ -124,6 +142,6 @@ def _phase(own: Mapping[str, float], compared: Sequence[Mapping[str, float]]) ->
     most = max((seconds - typical for seconds, typical, _ in found), default=0.0)
     # what holds another one took longer than that
     inner = min((one for one in found if one[0] - one[1] >= EXPLAINS * most), default=None)
-    if inner is None or inner[2] in WRAPPERS:
+    if inner is None or inner[2] in WHOLE or inner[2].startswith("compile_attempt_"):
         return NOTHING
     return _Explained(inner[2], inner[0], inner[1])

@@ -11,8 +11,8 @@ from array import array
 from collections.abc import Mapping
 
 from tltui.analyses.hang.open_work import begun
-from tltui.analyses.parts import part
-from tltui.analyses.ranks.course import Lane, Times, steps_in
+from tltui.analyses.parts import part, shared
+from tltui.analyses.ranks.course import FACETS, Course, Lane, Step, Times, steps_in
 from tltui.analyses.records import Reader
 from tltui.analyses.timing.spans import Seen, read_groups
 from tltui.analyses.timing.sums import Sums
@@ -20,6 +20,7 @@ from tltui.model.nodes import Compile, Process
 from tltui.model.run import Run
 
 NOTHING: Mapping[str, float] = {}
+NO_FACETS = (b"",) * len(FACETS)
 
 
 @part
@@ -34,6 +35,29 @@ def times_of(process: Process, reader: Reader) -> Times:
         begin.append(math.nan if start is None else start)
         took.append(math.nan if seconds is None else seconds)
     return Times(begin, took, {})
+
+
+def bare_course(process: Process) -> Course:
+    """What a process compiled without what that amounts to: enough for times, and no payload is read. Equal ones are one object."""
+    return _bare(process).course
+
+
+class _Held:
+    """Something that is kept once for all who have it: of each of them it takes no room."""
+
+    __slots__ = ("course",)
+
+    def __init__(self, course: Course) -> None:
+        self.course = course
+
+
+@part
+def _bare(process: Process, reader: Reader) -> _Held:
+    steps = tuple(
+        (code, number, str(process.named_id(compile_.id)), str(compile_.status or ""))
+        for compile_, code, number in steps_in(process)
+    )
+    return shared(process, bare_course, steps, lambda: _Held(Course(tuple(Step(*own, NO_FACETS) for own in steps))))
 
 
 @part
@@ -58,10 +82,12 @@ class PhasesOf:
 
     def __call__(self, lane: Lane, place: int) -> Mapping[str, float]:
         """Those of a step of a lane; {} where that is not known."""
+        if lane.times.phases:  # an index has them, and may have no events
+            return {name: own[place] for name, own in lane.times.phases.items() if not math.isnan(own[place])}
         process = self._processes.get(lane.process)
         if process is not None:
             if lane.process not in self._compiles:
                 self._compiles[lane.process] = [compile_ for compile_, _, _ in steps_in(process)]
             compiles = self._compiles[lane.process]
             return phases_of(compiles[place]) if place < len(compiles) else NOTHING
-        return {name: own[place] for name, own in lane.times.phases.items() if not math.isnan(own[place])}
+        return NOTHING

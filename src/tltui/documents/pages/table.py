@@ -34,6 +34,8 @@ VIEWS: tuple[View, ...] = (
     View("caches", "7", "cache hits, misses, bypasses: why, time saved, and how a missed key differs"),
     View("timing", "8", "where compile time went: by phase, function, compile and rank; a flame view of a compile",
          ("own", "total", "count", "name")),
+    View("ranks", "9", "in what the ranks of a job differ: which ranks, in what, and since when"),
+    View("stragglers", "", "which ranks were late or slow, in what, who waited for them, whose clock is off"),
     View("where", "W", "where it hangs: what is open on which ranks, since when, and who has nothing open"),
     View("provenance", "", "which line of source became which nodes and kernels, and how much of it is known"),
     View("fusion", "", "which operations went into which kernel, what was not fused and why"),

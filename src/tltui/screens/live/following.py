@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from textual.timer import Timer
 
@@ -15,10 +15,10 @@ from tltui.documents.tree.header import QUIET, Live, Silent, silence
 from tltui.messages import Scanned
 from tltui.model.follow import Follower
 from tltui.model.joining.cases import REST
-from tltui.model.run import Event, Lost, Unreadable, settle
+from tltui.model.run import Added, Event, Lost, Nothing, Unreadable, settle
 from tltui.screens.live.noticing import Noticing
 from tltui.screens.main_screen import MainScreen
-from tltui.sources.discover import Discovery
+from tltui.sources.discover import Discovery, FoundLog
 from tltui.text import tokens
 from tltui.trace.files import NO_LONGER
 from tltui.work.scanning import Scan
@@ -50,11 +50,11 @@ class Following:
         self._faulted = faulted
         self._run = bench.trace
         self._clock = clock
-        self._waiting: deque[Event | None] = deque()
+        self._waiting: deque[tuple[Event | None, ...]] = deque()
         found = self._run.found
         discovery = None if found.is_over else found.discovery or Discovery(found.paths)
         follower = Follower(self._run, discovery, faulted=faulted)
-        self._scan = Scan(follower, lambda event: bench.post_message(Scanned(event)), faulted, self._say_grown)
+        self._scan = Scan(follower, lambda events: bench.post_message(Scanned(events)), faulted, self._say_grown)
         self._drawn = 0.0
         self._drawing: Timer | None = None
         self._ticking: Timer | None = None
@@ -65,11 +65,13 @@ class Following:
         self._grown = False
         self._was_live: bool = before is not None and before._was_live
         self.remark = ""
-        ages = {log.path: max(now() - log.ended, 0.0) for log in found.logs}
+        self._now = now
+        ages = {log.name: self._age(log) for log in found.logs}
         self._last = {number: clock() - ages.get(model.log.path, 0.0) for number, model in enumerate(self._run.models)}
         """When a record last came, by the number of the log."""
-        is_young = not found.logs or min(ages.values()) < YOUNG
-        self._follows: bool = not found.is_over and (is_young if before is None else before._follows)
+        self._is_asked = before is not None  # whether to follow is decided: the logs that were found later do not matter
+        self._follows: bool = self._is_young() if before is None else not found.is_over and before._follows
+        self._asked_for: list[tuple[frozenset[str], Callable[[], object]]] = []
         self.noticing = Noticing(bench)
         self._inside: dict[int, str] = {}
         """What the processes of silent logs are inside of, by the number of the log; '' of one that has nothing open."""
@@ -86,9 +88,17 @@ class Following:
         """Read no more."""
         self._scan.stop()
 
+    def _age(self, log: FoundLog) -> float:
+        return max(self._now() - log.ended, 0.0)
+
+    def _is_young(self) -> bool:
+        """Whether the job may be running, as far as its logs tell."""
+        found = self._run.found
+        return not found.is_over and (not found.logs or min(map(self._age, found.logs)) < YOUNG)
+
     def toggle(self) -> None:
         """Follow, or do not."""
-        self._follows = not self._follows
+        self._follows, self._is_asked = not self._follows, True
         self._grown = False
         self._scan.follow(self._follows)
         if self._follows and self._run.finished and self._is_read:
@@ -98,19 +108,24 @@ class Following:
         self._bench.say_run()
         self._tick()
 
+    def read_also(self, logs: Sequence[FoundLog], then: Callable[[], object]) -> None:
+        """Read logs that were left out; then, when they are in the tree, do something."""
+        self._asked_for.append((frozenset(log.name for log in logs), then))
+        self._scan.want(logs)
+
     # what comes
 
-    def take_over(self, event: Event | None) -> None:
-        """Take over what was read; None: all that was there has been read."""
-        self._waiting.append(event)
+    def take_over(self, events: tuple[Event | None, ...]) -> None:
+        """Take over what was read; None among it: all that was there has been read."""
+        self._waiting.append(events)
         self._go_on()
 
     def _go_on(self) -> None:
         """While a slice of reading is going on the run must not change: it is done a little later."""
         while self._waiting:
             with self._bench.scheduler.gate.at_once() as may:
-                if may:
-                    event = self._waiting.popleft()
+                events = self._waiting.popleft() if may else ()
+                for event in events:
                     try:
                         if event is not None:
                             self._apply(event)
@@ -120,23 +135,30 @@ class Following:
                 self._bench.set_timer(AGAIN, self._go_on)
                 return
             self._scan.applied()
-            is_whole, self._is_whole = self._run.is_read and not self._is_whole, self._run.is_read or self._is_whole
-            if event is None or is_whole:
-                self._is_last |= event is None
+            is_read, is_all = self._run.is_read, None in events
+            is_whole, self._is_whole = is_read and not self._is_whole, is_read or self._is_whole
+            if is_all or is_whole or self._are_there():
+                self._is_last |= is_all
                 self._draw()
             else:
                 self._draw_soon()
 
     def _apply(self, event: Event) -> None:
+        if isinstance(event, Nothing):
+            self._bench.come_to_nothing(event.reason)
+            return
         number = getattr(event, "log", -1)
         before = len(self._run.models[number].log) if number >= 0 else 0
         delta = self._run.take(event)
         self._is_new |= delta.new
+        if isinstance(event, Added) and not self._is_read:
+            self._last[len(self._run.models) - 1] = self._clock() - self._age(event.found)
         if number >= 0 and len(self._run.models[number].log) > before and self._is_read:
             self._last[number] = self._clock()
             self._inside.pop(number, None)
             self._was_live = True
-        self.noticing.take(event, delta)
+        if not self._asked_for:  # what was there before is no news
+            self.noticing.take(event, delta)
         if self._is_read:
             self._tell(event)
 
@@ -152,6 +174,13 @@ class Following:
         name = os.path.basename(model.log.path)
         several = len(self._run.ranks) > 1
         return f"rank {processes[0].rank}: {name}" if several and processes and processes[0].rank is not None else name
+
+    def _are_there(self) -> list[tuple[frozenset[str], Callable[[], object]]]:
+        """What was asked for and is read by now."""
+        if not self._asked_for:
+            return []
+        there = {model.log.path for model in self._run.models if model.log.ended or model.log.waiting}
+        return [wish for wish in self._asked_for if wish[0] <= there]
 
     def _draw_soon(self) -> None:
         """Not more often than twice a second."""
@@ -172,12 +201,18 @@ class Following:
                     settle(self._run)
                 first = self._is_last and not self._is_read
                 self._is_read |= first
+                if first and not self._is_asked and self._follows != self._is_young():
+                    self._follows = not self._follows
+                    self._scan.follow(self._follows)
                 is_new, self._is_new = self._is_new, self._run.joining.is_behind
         if not may or self._is_new:
             self._drawing = self._bench.set_timer(REST if may else AGAIN, self._draw)
         if not may:
             return
         self._bench.run_changed(is_new, first)
+        for wish in self._are_there():
+            self._asked_for.remove(wish)
+            wish[1]()
         if first:
             self.noticing.begin()
         self.noticing.tell()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from tltui.analyses.ranks.course import DIGEST, SAID
@@ -21,6 +22,8 @@ class Fact(NamedTuple):
 
 
 NONE = Fact(b"", "")
+REMEMBERED = 4096
+"""Facts that are not made again: most compiles have the same."""
 
 
 def digest_of(parts: Iterable[bytes]) -> bytes:
@@ -30,6 +33,12 @@ def digest_of(parts: Iterable[bytes]) -> bytes:
         own.update(b"%d\n" % len(part))
         own.update(part)
     return own.digest()
+
+
+@lru_cache(maxsize=REMEMBERED)
+def plain(*lines: str) -> Fact:
+    """What a few lines say that most compiles have in common."""
+    return fact(lines)
 
 
 def fact(lines: Sequence[str], parts: Iterable[bytes] | None = None) -> Fact:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tltui.analyses.ranks.facets.fact import NONE, Fact, fact
+from tltui.analyses.ranks.facets.fact import NONE, Fact, plain
 from tltui.text.diff.own import Own
 from tltui.trace.grammar import parse_json
 
@@ -51,7 +51,7 @@ def inputs_fact(tensors: Iterable[bytes], sources: Iterable[bytes], own: Own) ->
         if (found := described.get((describer, number))) is not None:
             lines.append(f"{source}: {found}")
     lines.sort()
-    return fact(lines) if lines else NONE
+    return plain(*lines) if lines else NONE
 
 
 def _known(known: Known, part: bytes, own: Own, read: Callable[[bytes, Own], tuple[bytes, str]]) -> tuple[bytes, str]:

@@ -15,7 +15,7 @@ from tltui.analyses.caches.caches import NAMES
 from tltui.analyses.parts import digest_of as content_of
 from tltui.analyses.parts import shared
 from tltui.analyses.problems.breaks import known_breaks
-from tltui.analyses.ranks.facets.fact import NONE, Fact, fact
+from tltui.analyses.ranks.facets.fact import NONE, Fact, fact, plain
 from tltui.analyses.ranks.facets.inputs import inputs_fact
 from tltui.analyses.ranks.facets.schedules import MARK, collectives_fact, estimates_fact, parity_fact
 from tltui.analyses.ranks.facets.settings import dumps_in, settings_fact
@@ -36,7 +36,6 @@ GRAPH, CODE, SCHEDULE, ESTIMATES = "dynamo_output_graph", "inductor_output_code"
 GUARDS, TENSOR, SOURCE, REASONS = "dynamo_cpp_guards_str", "describe_tensor", "describe_source", "recompile_reasons"
 READ = frozenset((GRAPH, CODE, SCHEDULE, ESTIMATES, GUARDS, TENSOR, SOURCE, REASONS, *NAMES))
 FINISHED, FAILED, LIMITED = "finished", "failed", "recompile limit"
-_MD5 = re.compile(rb'"has_payload": "([0-9a-f]{32})"\}$')
 _ID = re.compile(r"(?m)^\d+/\d+: ")
 _WANTED: WeakKeyDictionary[Log, tuple[int, dict[int, str]]] = WeakKeyDictionary()
 Facts = tuple[Fact, ...]
@@ -56,7 +55,7 @@ def facts_of(compile_: Compile, reader: Reader, own: Own) -> Facts:
         inputs_fact(map(reader.head, get(TENSOR, ())), map(reader.head, get(SOURCE, ())), own),
         _graph(compile_, reader, graphs, own), _guards(compile_, reader, get(GUARDS, ()), own),
         _code(compile_, reader, codes, own), _parity(compile_, reader, schedules, codes),
-        fact([" ".join(NAMES[name]) for name in answers]),
+        plain(*(" ".join(NAMES[name]) for name in answers)) if answers else NONE,
         _estimates(compile_, reader, _keyed(reader, get(ESTIMATES, ()))),
     )  # fmt: skip
 
@@ -86,23 +85,19 @@ def _records(compile_: Compile, log: Log) -> tuple[dict[str, list[int]], list[st
 
 def _keyed(reader: Reader, records: Sequence[int]) -> list[tuple[object, int]]:
     """Records with what makes their text the same as another one."""
-    found: list[tuple[object, int]] = []
-    for record in records:
-        match = _MD5.search(reader.head(record)[-52:])
-        found.append((match[1] if match else reader.log.md5(record) or (reader.log.key, record), record))
-    return found
+    return [(reader.md5(record) or (reader.log.key, record), record) for record in records]
 
 
 def _end(compile_: Compile) -> Fact:
     facts = compile_.facts
     if facts.failed:
-        return fact([FAILED])
-    return fact([FINISHED]) if facts.has_metrics else NONE
+        return plain(FAILED)
+    return plain(FINISHED) if facts.has_metrics else NONE
 
 
 def _version(compile_: Compile) -> Fact:
     version = next((m.pytorch_version for m in compile_.metrics if m.pytorch_version), None)
-    return fact([version]) if version else NONE
+    return plain(version) if version else NONE
 
 
 def _settings(compile_: Compile, reader: Reader, own: Own) -> Fact:
@@ -126,7 +121,7 @@ def _breaks(compile_: Compile) -> Fact:
 def _failure(compile_: Compile) -> Fact:
     facts = compile_.facts
     kind = LIMITED if facts.recompile_limit else (facts.fail_type or FAILED) if facts.failed else ""
-    return fact([kind] if kind else ["backward failed"] if facts.backward_failed else ())
+    return plain(kind) if kind else plain("backward failed") if facts.backward_failed else NONE
 
 
 def _schedules(compile_: Compile, reader: Reader, schedules: Sequence[tuple[object, int]]) -> Fact:
@@ -161,8 +156,8 @@ def _recompile(compile_: Compile, reader: Reader, records: Sequence[int], own: O
     if not told:
         return NONE
     lines = [line for text in told for line in _ID.sub("", text).split("\n") if line.strip()]
-    plain = (without_rank(normalised(line)[0]).replace(own.name or "\0", own.device) for line in lines)
-    return fact(lines, [line.encode("utf-8", "replace") for line in plain])
+    told_of_any = (without_rank(normalised(line)[0]).replace(own.name or "\0", own.device) for line in lines)
+    return fact(lines, [line.encode("utf-8", "replace") for line in told_of_any])
 
 
 def _graph(compile_: Compile, reader: Reader, graphs: Sequence[tuple[object, int]], own: Own) -> Fact:
@@ -177,15 +172,14 @@ def _guards(compile_: Compile, reader: Reader, records: Sequence[int], own: Own)
 
 
 def _once(compile_: Compile, make: Callable[[bytes, Own], Fact], text: bytes, own: Own) -> Fact:
-    plain = bare(text, own)
-    # what names no device any more says the same for whichever rank
-    return shared(compile_, make, (content_of(plain), own), lambda: make(plain, own))
+    left = bare(text, own)
+    return shared(compile_, make, (content_of(left), own), lambda: make(left, own))
 
 
 def _code(compile_: Compile, reader: Reader, codes: Sequence[tuple[object, int]], own: Own) -> Fact:
     def read(record: int) -> bytes:
-        plain = bare(reader.payload(record, LIMIT), own)
-        return shared(compile_, code_digest, (content_of(plain), own), lambda: code_digest(plain, own))
+        text = bare(reader.payload(record, LIMIT), own)
+        return shared(compile_, code_digest, (content_of(text), own), lambda: code_digest(text, own))
 
     found = [shared(compile_, _code, (key, own), partial(read, record)) for key, record in codes]
     return fact([digest.hex() for digest in found]) if found else NONE

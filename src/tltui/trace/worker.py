@@ -1,0 +1,63 @@
+"""The program that scans parts of logs in a process of its own (`workers.py`). It is started by its path, so it has no module of
+ours until the first message says where they are.
+
+It ends when its standard input does: that is when its parent ends, however that ends. Ctrl+c is for the parent.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import signal
+import struct
+import sys
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SIZE = struct.Struct(">Q")
+"""Before every message: its bytes."""
+
+
+def packed(message: object) -> bytes:
+    """A message as it goes through a pipe."""
+    data = pickle.dumps(message, protocol=5)
+    return SIZE.pack(len(data)) + data
+
+
+def _received(source: BinaryIO) -> Any:
+    """The next message; None where there is none any more."""
+    head = source.read(SIZE.size)
+    if len(head) < SIZE.size:
+        return None
+    data = source.read(SIZE.unpack(head)[0])
+    return pickle.loads(data)
+
+
+def serve(source: BinaryIO, out: BinaryIO) -> None:
+    """Scan what is asked for, until nothing is any more. What fails is answered with None: whoever asked does it himself, and finds
+    out why."""
+    sys.path[:] = _received(source)
+    from tltui.trace.parts import scan
+
+    answer: Callable[[Any], object] = scan
+    while (part := _received(source)) is not None:
+        try:
+            found = answer(part)
+        except Exception:
+            found = None
+        out.write(packed(found))
+        out.flush()
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.disable()  # nothing here has circles
+    pipe = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what anything prints is no answer
+    try:
+        serve(sys.stdin.buffer, pipe)
+    except OSError:
+        os._exit(1)  # the parent has ended, and what it was to get is nobody's

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 from weakref import WeakKeyDictionary
 
-from tltui.analyses.ranks.course import Course, Lane, Older, Times
+from tltui.analyses.ranks.course import TOGETHER_US, Course, Lane, Older, Times
 from tltui.analyses.ranks.saved import Courses, times_of_saved
 from tltui.inputs.index.reader import SavedProcess
 from tltui.model.nodes import Process
+from tltui.model.ref import Ref
 from tltui.sources.crowd import Crowd
 from tltui.sources.found import Saved
 
 PIECE = 256
 """Ranks that are read without a pause."""
-TOGETHER_S = 1.0
-"""As `lanes.TOGETHER_US`."""
 
 
 class Told:
@@ -25,10 +25,10 @@ class Told:
         self._courses = Courses()
         self._by_name = {_name(saved): saved.kept for saved in crowd.saved if saved.kept is not None}
         self._newest = dict(crowd.newest)
-        self._others: dict[int, list[Saved]] = {}
+        self._others: dict[int, list[SavedProcess]] = {}
         for saved in crowd.saved:
-            if saved.rank in self._newest and saved is not self._newest[saved.rank]:
-                self._others.setdefault(saved.rank, []).append(saved)
+            if saved.rank in self._newest and saved is not self._newest[saved.rank] and saved.kept is not None:
+                self._others.setdefault(saved.rank, []).append(saved.kept)
         self._lanes: dict[int, Lane] = {}
 
     @property
@@ -54,13 +54,14 @@ class Told:
         if rank not in self._lanes:
             newest = self._newest[rank]
             kept = newest.kept
-            if kept is None:
+            if kept is None or not kept.is_traced:
                 return None
             others = self._others.get(rank, [])
-            ref = f"{rank}.{len(others) + 1}" if others else str(rank)
+            place = str(Ref(rank, len(others) + 1 if others else None)).removesuffix(":")
             self._lanes[rank] = Lane(
-                rank, kept.key, ref, newest.host, newest.pid, kept.ended, kept.is_traced, kept.last, self.course(kept),
-                self.times(kept), tuple(_older(own, newest, f"{rank}.{n}") for n, own in enumerate(others, 1)), kept.inside,
+                rank, _key(newest, kept), place if others or len(self._newest) > 1 else "", newest.host, newest.pid, kept.ended,
+                True, kept.last, self.course(kept), self.times(kept),
+                tuple(_older(own, n, kept) for n, own in enumerate(others, 1)), kept.inside,
             )  # fmt: skip
         return self._lanes[rank]
 
@@ -91,7 +92,11 @@ def _name(saved: Saved) -> tuple[str, int, int]:
     return saved.found.name, saved.pid, saved.kept.twin if saved.kept is not None else 0
 
 
-def _older(own: Saved, newest: Saved, ref: str) -> Older:
-    last = own.kept.last / 1e6 if own.kept is not None else 0.0
-    doing = own.kept.doing if own.kept is not None else ""
-    return Older(own.pid, ref, doing, newest.started > 0 and last - newest.started > TOGETHER_S)
+def _key(saved: Saved, kept: SavedProcess) -> str:
+    """As `Process.key` of the process when its log is read."""
+    return f"{saved.found.name}\0{saved.pid}" + (f"\0{kept.twin}" if kept.twin else "")
+
+
+def _older(own: SavedProcess, number: int, newest: SavedProcess) -> Older:
+    at_once = not math.isnan(own.last) and newest.is_dated and newest.started > 0 and own.last - newest.started * 1e6 > TOGETHER_US
+    return Older(own.pid, str(Ref(own.rank, number)).removesuffix(":"), own.doing, at_once)

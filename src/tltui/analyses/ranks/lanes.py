@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import cast
 
 from tltui.analyses.hang.open_work import begun, last_record
-from tltui.analyses.ranks.course import Course, Lane, Older, steps_in
+from tltui.analyses.ranks.course import TOGETHER_US, Course, Lane, Older, steps_in
 from tltui.analyses.ranks.courses import course_of
 from tltui.analyses.ranks.indexed import Told, read_told, told
 from tltui.analyses.ranks.times import times_of
@@ -21,8 +21,6 @@ from tltui.model.run import Run
 
 PIECE = 16
 """Ranks that are read without a pause."""
-TOGETHER_US = 1e6
-"""An older process that wrote this long after a newer one had begun ran beside it."""
 
 
 def lanes_of(run: Run) -> tuple[Lane, ...]:
@@ -106,7 +104,7 @@ def _is_older(own: Process, newest: Process) -> bool:
 def _older(own: Process, newest: Process) -> Older:
     last = last_record(own)
     at_once = last is not None and newest.is_dated and newest.started > 0 and last - newest.started * 1e6 > TOGETHER_US
-    return Older(own.pid, _address(own), left_in(own), at_once)
+    return Older(own.pid, str(own.ref), left_in(own), at_once)
 
 
 def left_in(process: Process) -> str:

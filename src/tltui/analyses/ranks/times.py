@@ -28,7 +28,7 @@ def times_of(process: Process, reader: Reader) -> Times:
     """The times of a process, without phases."""
     begin, took = array("d"), array("f")
     for compile_, _, _ in steps_in(process):
-        start, seconds = compile_.facts.start_us, compile_.facts.duration_s
+        start, seconds = compile_.start_us, compile_.duration_s
         if not compile_.is_closed:
             open_, _ = begun(compile_)
             start, seconds = open_[0].since if open_ else start, None

@@ -124,6 +124,7 @@ def results() -> dict[str, Any]:
     from tltui.analyses.metrics.metrics import CompileMetrics, RunMetrics
     from tltui.analyses.problems.absent import Absence
     from tltui.analyses.problems.problems import Problems
+    from tltui.analyses.ranks.matrix import Matrix
     from tltui.analyses.stacks.trie import Stacks
     from tltui.analyses.study import Study
     from tltui.analyses.summary import Summary
@@ -132,8 +133,10 @@ def results() -> dict[str, Any]:
     from tltui.documents.pages.fusion import FusionReport
     from tltui.documents.pages.guards import CompileGuards, GuardTable
     from tltui.documents.pages.provenance import Coverages
+    from tltui.documents.pages.ranks import RanksReport
     from tltui.documents.pages.recompiles import Recompiles
     from tltui.documents.pages.shapes import ShapesReport
+    from tltui.documents.pages.stragglers import Stragglers
     from tltui.documents.pages.where import WhereReport
 
     return {
@@ -141,6 +144,7 @@ def results() -> dict[str, Any]:
         "guards": GuardTable | CompileGuards | tuple[CompileGuards, ...], "caches": CachesReport, "timing": Timing,
         "provenance": Coverages, "fusion": FusionReport, "passes": Passes, "absent": Absence,
         "metrics": RunMetrics | CompileMetrics, "exports": Exports, "vllm": Vllm, "where": WhereReport,
+        "ranks": RanksReport, "stragglers": Stragglers, "matrix": Matrix,
     }  # fmt: skip
 
 

@@ -18,9 +18,12 @@ from viewed import lead_somewhere
 
 from tltui import cli
 from tltui.analyses.problems.gates import gates, parse_limits
-from tltui.analyses.ranks.diverging import Diverging, diverging
-from tltui.analyses.ranks.prints import canonical
+from tltui.analyses.ranks.differing import Differing
+from tltui.analyses.ranks.facets import of_compile
+from tltui.analyses.ranks.facets.fact import fact
+from tltui.analyses.ranks.facets.texts import canonical
 from tltui.analyses.ranks.ranges import ranges
+from tltui.analyses.ranks.reading import differences_of as diverging
 from tltui.documents.overview.run import run_document
 from tltui.model.follow import open_run
 from tltui.model.run import Run
@@ -30,9 +33,10 @@ from tltui.text.document import Options
 
 TORCH = "tests/traces/torch-2.13/"
 GPUS = "tests/traces/tlparse/two_gpus"
+AGAIN = "{}: 2 compiles, the last for: tensor 'x' size mismatch at index 0. expected 4, actual {}"
 
 
-def told(found: Diverging | None) -> list[tuple[str, int, str, list[str]]]:
+def told(found: Differing | None) -> list[tuple[str, int, str, list[str]]]:
     """Function, which compile, facets, sides."""
     assert found is not None
     return [
@@ -53,33 +57,35 @@ def test_ranks_that_diverge() -> None:
     run = opened(TORCH + "diverge")
     found = diverging(run)
     assert told(found) == [
-        ("g", 1, "breaks/graph", ["0, 2: no break", "1: Failed to trace builtin operator, diverge.py:27"]),
-        ("h", 0, "count", ["1, 2: 1 compile", "0: 2 compiles"]),
-        ("f", 1, "graph", ["0, 1", "2"]),
+        ("f", 1, "graph/guards", ["0, 1: 4 nodes", "2: 5 nodes: .cos added at diverge.py:19 and 3 more nodes"]),
+        ("g", 1, "breaks/graph/guards", ["0, 2: no break", "1: Failed to trace builtin operator, diverge.py:27"]),
+        ("h", 0, "count", ["1, 2: 1 compile", AGAIN.format(0, 6)]),
     ]
     assert found is not None and all(d.majority for d in found.divergences)
     assert (found.ranks, found.functions, found.alike, found.count, found.behind) == (3, 5, 2, 3, "")
-    assert [side.ref for side in found.divergences[1].sides] == ["1:3/0", "0:2/1"], "the ids on the ranks"
+    assert [side.ref for side in found.divergences[2].sides] == ["1:3/0", "0:2/1"], "the ids on the ranks"
     document = run_document(run, Options(width=100))
     lead_somewhere(run, document)
     lines = list(document.text())
     assert "Ranks that differ (3 differences)" in lines
     assert "  2 functions of 5 are the same on all 3 ranks." in lines
-    assert any(line.startswith("  [compare]  ranks diverge: g: graph breaks differ (rank 1 unlike the other 2)") for line in lines)
+    assert any(line.startswith("  [compare]  ranks diverge: f: graphs differ (rank 2 unlike the other 2)") for line in lines)
     assert not [line for line in lines if "torch_dynamo_resume" in line], "it follows from the break"
 
 
 def test_two_ranks_have_no_majority() -> None:
     found = diverging(opened(TORCH + "ddp"))
     assert told(found) == [
-        ("only", 0, "missing", ["0: not compiled", "1: compiled"]), ("inner", 0, "count", ["0: 1 compile", "1: 2 compiles"]),
-    ]  # fmt: skip
+        ("inner", 0, "count", ["0: 1 compile", AGAIN.format(1, 8).replace("'x'", "'args[0]'")]),
+        ("only", 0, "missing", ["0: not compiled", "1: compiled"]),
+    ]
     assert found is not None and not any(d.majority for d in found.divergences)
 
 
 @pytest.mark.parametrize(("name", "expected"), [
     (TORCH + "mesh", []), ("tests/traces/tlparse/multi_rank_logs", []),
-    (GPUS, [("inner", 2, "collectives", ["0", "1"])]),
+    (GPUS, [("inner", 2, "collectives/parity", ["0: 4. _c10d_functional.wait_tensor",
+             "1: 4. _c10d_functional.reduce_scatter_tensor; 6. _c10d_functional.wait_tensor"])]),
 ])  # fmt: skip
 def test_healthy_ranks(name: str, expected: list[tuple[str, int, str, list[str]]]) -> None:
     assert told(diverging(opened(name))) == expected
@@ -132,9 +138,9 @@ def test_ranks_are_ranges_and_the_ids_are_those_of_the_rank(tmp_path: Path) -> N
     usual, breaks, recompiles = (log_of(TORCH + "diverge", rank) for rank in (2, 1, 0))
     run = ranks(tmp_path, [*([usual] * 5), breaks, *([usual] * 6), recompiles])
     found = told(diverging(run))
-    assert ("g", 1, "breaks/graph", ["0–4, 6–12: no break", "5: Failed to trace builtin operator, diverge.py:27"]) in found
-    assert ("h", 0, "count", ["0–11: 1 compile", "12: 2 compiles"]) in found
-    assert ("f", 1, "graph", ["0–4, 6–11", "5, 12"]) in found
+    assert ("g", 1, "breaks/graph/guards", ["0–4, 6–12: no break", "5: Failed to trace builtin operator, diverge.py:27"]) in found
+    assert ("h", 0, "count", ["0–11: 1 compile", AGAIN.format(12, 6)]) in found
+    assert ("f", 1, "graph/guards", ["0–4, 6–11: 5 nodes", "5, 12: 4 nodes: .sin added at diverge.py:20 and 3 more nodes"]) in found
     assert "ranks 0–4, 6–12 [0:1/0]: no break  |  rank 5 [5:1/0]: Failed to trace" in text(run, 140)
 
 
@@ -153,25 +159,24 @@ def test_the_newest_process_of_a_rank_counts(tmp_path: Path) -> None:
 def test_a_device_that_is_not_the_ranks_own(tmp_path: Path) -> None:
     """The rank has its tensors on cuda:1, and in one graph some on cuda:5: not even the same text as rank 0's makes that right."""
     usual = log_of(GPUS, 0)
-    other = signed(usual.replace(b"cuda:0", b"cuda:1").replace(b"index=0", b"index=1"))
+    other = signed(re.sub(rb"(cuda:|index=|float16, device=|stream|_stream\(|_DeviceGuard\(|set_device\()0\b", rb"\g<1>1", usual))
     run = ranks(tmp_path / "a", [usual, other, usual])
     assert told(diverging(run)) == []
     for number, device in enumerate((b"cuda:5", b"cuda:0")):
         at = other.index(b'"dynamo_output_graph"', other.index(b'"dynamo_output_graph"') + 1)
         wrong = signed(other[:at] + other[at:].replace(b']cuda:1"', b"]" + device + b'"', 2))
         found = diverging(ranks(tmp_path / f"b{number}", [usual, wrong, usual]))
-        assert told(found) == [("inner", 2, "device/graph", ["0, 2: all on its own device",
+        assert told(found) == [("inner", 2, "devices/graph", ["0, 2: all on its own device",
                                 f"1: tensors on {device.decode()}, not its own device"])]  # fmt: skip
 
 
 def test_equal_graphs_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the md5 of their records says: those of 20 ranks with one device are not even laid out."""
-    from tltui.analyses.ranks import prints
-
-    made: list[str] = []
-    monkeypatch.setattr(prints, "canonical", lambda graph, own: made.append(graph) or b"x")
+    made: list[bytes] = []
+    monkeypatch.setattr(of_compile, "graph_fact", lambda graph, own: made.append(graph) or fact(["x"]))
     diverging(ranks(tmp_path / "a", [log_of(TORCH + "diverge", 2)] * 20))
-    assert made == []
+    assert len(made) == 4, "one a compile"
+    made.clear()
     diverging(ranks(tmp_path / "b", [log_of(GPUS, 0)] * 10 + [log_of(GPUS, 1)] * 10))
     assert len(made) == 4, "two compiles on each of two devices"
 
@@ -290,7 +295,7 @@ def test_a_graph_that_differs_is_told_at_once(tmp_path: Path) -> None:
     ranks(tmp_path, [log_of(TORCH + "diverge", rank) for rank in (0, 1, 2)])
     run = open_run(discover([str(tmp_path)]), HeldWriters())
     found = diverging(run)
-    assert ("f", 1, "graph", ["0, 1", "2"]) in told(found)
+    assert ("f", 1, "graph/guards", ["0, 1: 4 nodes", "2: 5 nodes: .cos added at diverge.py:19 and 3 more nodes"]) in told(found)
     assert found is not None and found.behind == "0–2", "each has less of something"
     assert not [fact for fact in told(found) if fact[2] in ("count", "missing")]
 
@@ -300,7 +305,18 @@ def test_a_graph_that_differs_is_told_at_once(tmp_path: Path) -> None:
 
 def test_ranges() -> None:
     assert ranges([]) == "" and ranges([3]) == "3" and ranges([1, 0, 2, 4, 5, 9]) == "0–2, 4, 5, 9"
-    assert ranges(range(0, 64, 2)) == "0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22 and 20 more"
+    assert ranges(range(0, 24, 2)) == "0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22"
+    assert ranges(n * n for n in range(20)) == "0, 1, 4, 9, 16, 25, 36, 49, 64, 81, 100, 121, 144 and 7 more"
+
+
+def test_ranks_of_one_device_of_each_node() -> None:
+    """Where a range each would be too many, an even distance is said."""
+    every = set(range(2, 512, 8))
+    assert ranges(every) == "every 8th of 2–506"
+    assert ranges(every - {122, 34}) == "every 8th of 2–506 but 34, 122"
+    assert ranges(set(range(512)) - every) == "0–511 but every 8th of 2–506"
+    assert ranges(range(0, 64, 2)) == "every 2nd of 0–62" and ranges(range(1, 100, 3)) == "every 3rd of 1–97"
+    assert ranges([*every, 3]).endswith("90 and 52 more")
 
 
 def test_check(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,7 +325,7 @@ def test_check(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
     assert cli.main(["check", TORCH + "diverge", "--fail-on", "diverge"]) == 1
     out, err = capfd.readouterr()
     assert err == "" and "diverge  3  at most 0" in out
-    assert "f (/home/user/models/diverge.py:16): graphs differ: ranks 0, 1 | rank 2" in out
+    assert "(/home/user/models/diverge.py:16): graphs differ: ranks 0, 1: 4 nodes | rank 2: 5 nodes: .cos" in " ".join(out.split())
     assert cli.main(["check", TORCH + "diverge", "--fail-on", "diverge=3"]) == 0
     assert cli.main(["check", TORCH + "mesh", "--fail-on", "diverge"]) == 0
     assert cli.main(["check", TORCH + "breaks", "--fail-on", "diverge"]) == 0
@@ -320,9 +336,11 @@ def test_json(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(ROOT)
     assert cli.main(["summary", TORCH + "diverge", "--json"]) == 0
     found = json.loads(capfd.readouterr()[0])["result"]["diverging"]
-    assert set(found) == {"ranks", "functions", "alike", "count", "divergences", "behind"}
-    first = found["divergences"][0]
-    assert set(first) == {"function", "others", "number", "facets", "sides", "majority", "more"}
+    assert set(found) == {
+        "ranks", "classes", "agree", "agreeing", "compiles", "functions", "alike", "count", "divergences", "behind", "restarted",
+    }  # fmt: skip
+    first = found["divergences"][1]
+    assert set(first) == {"id", "function", "others", "number", "facets", "sides", "majority", "more", "whole"}
     assert first["sides"][1] == {
         "ranks": "1", "count": 1, "said": "Failed to trace builtin operator, diverge.py:27", "ref": "1:1/0"}
     assert cli.main(["summary", TORCH + "breaks", "--json"]) == 0

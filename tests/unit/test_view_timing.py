@@ -280,10 +280,9 @@ def test_outliers() -> None:
     assert outliers_of([process(0, 1), process(1, 1.1), process(2, 0.9)]) == ()
     (slow,) = outliers_of([process(0, 1), process(1, 1.1), process(2, 4)])
     assert (slow.rank, slow.seconds, slow.typical_s) == (2, 4, 1.1)
-    (fast,) = outliers_of([process(0, 5), process(1, 0.2), process(2, 5)])
-    assert fast.rank == 1
-    (one,) = outliers_of([process(0, 1), process(1, 3)])
-    assert one.rank == 1
+    assert outliers_of([process(0, 5), process(1, 0.2), process(2, 5)]) == ()  # it may have been killed
+    (one,) = outliers_of([process(0, 1), process(1, 3.1)])
+    assert (one.rank, one.typical_s) == (1, 1)
     assert outliers_of([process(0, 0.001), process(1, 0.003)]) == ()  # too little to matter
 
 

@@ -6,6 +6,7 @@ that the analysis needs, and what has another type counts as not there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -24,6 +25,8 @@ from tltui.trace.log import Log
 AHEAD = 1 << 16
 KEPT = 16 << 20
 """Characters of texts that a reader keeps for those who ask for the same few again and again."""
+_MD5 = re.compile(rb'"has_payload": "([0-9a-f]{32})"\}$')
+_MD5_BYTES = 52
 JSON_LIMIT = 1 << 20
 """Stored bytes up to which a JSON payload is parsed as a whole."""
 
@@ -52,6 +55,23 @@ class Reader:
                 return b""
             self._block = (source, offset, block)
         return block[start : start + size]
+
+    def hold(self, start: int, size: int) -> None:
+        """Read a stretch of the log in one piece, as far as it was scanned: whoever asks for records of it reads nothing more. What
+        is no longer in the file counts as not there."""
+        source, begin, block = self._block
+        if source is self.log.source and begin <= start and start + size <= begin + len(block):
+            return
+        try:
+            block = self.log.source.read(start, min(size, self.log.scanned - start))
+        except Gone:
+            return
+        self._block = (self.log.source, start, block)
+
+    def md5(self, record: int) -> str | None:
+        """As `Log.md5`: from what was read anyway."""
+        match = _MD5.search(self.head(record)[-_MD5_BYTES:])
+        return match[1].decode() if match else self.log.md5(record)
 
     def payload(self, record: int, limit: int = JSON_LIMIT) -> bytes:
         """The payload with its tabs taken off, up to `limit` stored bytes; b"" for none."""

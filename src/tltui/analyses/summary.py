@@ -15,7 +15,7 @@ from tltui.analyses.epochs import Forgotten, forgotten
 from tltui.analyses.parts import part
 from tltui.analyses.problems.breaks import GraphBreak, known_breaks
 from tltui.analyses.problems.failures import known_failures
-from tltui.analyses.ranks.diverging import Diverging
+from tltui.analyses.ranks.differing import Differing
 from tltui.analyses.recompiles.reasons import known_recompile, parse_reason
 from tltui.analyses.records import Reader
 from tltui.analyses.stacks.known_as import known_as
@@ -188,7 +188,7 @@ class Summary:
     versions: tuple[str, ...]
     forgotten: Forgotten | None
     """What was compiled again after ids began again; None where they did not."""
-    diverging: Diverging | None = None
+    diverging: Differing | None = None
     """Of a run with two ranks or more: in what they differ."""
 
 

@@ -51,6 +51,7 @@ COMMANDS: dict[str, Entry] = {
     "tail": Entry("print what happens while the job runs, a line each", "tail"),
     "extract": Entry("write payloads to files", "extract"),
     "case": Entry("pack traces, logs and debug directories of a job into one file, on request redacted", "case"),
+    "index": Entry("write what logs tell into one file that opens without them, and at once", "index"),
     "repro": Entry("write the graph of a compile as a script that runs", "repro"),
     "bundle": Entry("write a small log of some compiles to share, on request redacted", "bundle"),
 }

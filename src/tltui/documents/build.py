@@ -34,7 +34,7 @@ def build(run: Run, ref: Ref | str, options: Options) -> Document:
     """The document at an address, '' for the run's overview. Raises `BadAddress`, OSError."""
     if isinstance(ref, str):
         ref = parse_ref(ref)
-    options = replace(options, goes_on=run.goes_on)
+    options = replace(options, goes_on=run.goes_on, newest=run.restarted)
     if ref.view:
         return _view(run, ref, options)
     node = run.resolve(ref)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections.abc import Sequence
 from datetime import datetime
 
 from tltui.text import cut
@@ -21,6 +22,20 @@ def pid(number: int) -> str:
 def took(value: float, before: str = " in ", behind: str = "") -> str:
     """` in 3.2 s`; '' where no time is known."""
     return f"{before}{seconds(value)}{behind}" if value else ""
+
+
+def took_from_to(values: Sequence[float], before: str = " in ", behind: str = "") -> str:
+    """` in 3.2–3.4 s`: the least and the most of several ranks, once where they read the same; '' where no time is known."""
+    return f"{before}{from_to(values)}{behind}" if any(values) else ""
+
+
+def from_to(values: Sequence[float]) -> str:
+    """`3.2–3.4 s`, `900 ms–1.2 s`, `3.2 s`"""
+    low, high = seconds(min(values)), seconds(max(values))
+    number, _, unit = low.rpartition(" ")
+    if low == high:
+        return high
+    return f"{number if high.endswith(f' {unit}') and ' ' not in number else low}–{high}"
 
 
 def seconds(value: float) -> str:

@@ -31,9 +31,13 @@ class Page(Builder):
         self.ascii = options.ascii
         self.goes_on = options.goes_on
         self.untold = options.untold
+        self.newest = options.newest
         self._apart = cut.Apart()
+        if options.about:
+            self.say(options.about, "", tokens.DIM)
         if self.untold:
             self.say_untold()
+        if self.untold or options.about:
             self.blank()
 
     def add(self, *pieces: Piece, anchor: str | None = None) -> None:

@@ -10,7 +10,7 @@ from typing import cast
 from tltui.analyses.told import NEEDS, TEXT, is_untold, untold
 from tltui.documents.page import Page
 from tltui.documents.pages.table import View
-from tltui.documents.titles import part_title
+from tltui.documents.titles import part_title, stands_for
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import CompileId, Ref, parse_ref
@@ -86,10 +86,11 @@ def view_document(run: Run, view: View, ref: Ref, options: Options) -> Document:
     """The document of a view about the part of the run that `ref` names. Raises `BadAddress`."""
     make = cast(Callable[[Run, Scope, Options], Document], import_module(f"tltui.documents.pages.{view.name}").document)
     scope = replace(scope_of(run, ref), n=ref.n)
-    options = replace(options, goes_on=run.goes_on)
+    options = replace(options, goes_on=run.goes_on, newest=run.restarted)
     if view.name == "summary":  # an overview says it below its title
         return make(run, scope, options)
-    options = replace(options, untold=untold(scope.processes, view.name))
+    about = "" if str(scope.ref) else stands_for(run)
+    options = replace(options, untold=untold(scope.processes, view.name), about=about)
     if is_untold(scope.processes, view.name):
         return _untold_document(view, scope, options, make(run, scope, options))
     return make(run, scope, options)

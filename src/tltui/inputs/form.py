@@ -39,5 +39,3 @@ class Form:
     scanner: Callable[[FileBytes], StepScanner]
     log: Callable[[str, FileBytes, int], Log]
     """The name that is shown, the source, and which of the files of that name it is → its records."""
-    has_parts: bool = False
-    """Whether it may be scanned in parts (`tltui.trace.parts`): its scanner is that of a trace."""

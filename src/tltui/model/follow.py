@@ -15,11 +15,11 @@ import os
 import stat
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tltui.inputs.form import StepScanner
-from tltui.inputs.table import FORMS, TRACE
+from tltui.inputs.table import TRACE, scanner_of
 from tltui.model.run import Added, Event, Failed, Looked, Lost, Moved, Nothing, Read, Run, Unreadable, settle
 from tltui.sources.discover import SNIFF, Discovery, Found, FoundLog, NothingFound
 from tltui.sources.search import Search
@@ -68,6 +68,11 @@ class _Followed:
     """Nobody writes into it."""
 
     @property
+    def is_fresh(self) -> bool:
+        """Whether nothing of it has been read, and it may be read in parts (`tltui.trace.parts`)."""
+        return self.seen == (-1, -1) and isinstance(self.scanner, Scanner)
+
+    @property
     def done(self) -> bool:
         return self.scanner is None
 
@@ -105,7 +110,7 @@ class Follower:
             self._follow(model.source, model.form, model.source.path in final)
 
     def _follow(self, source: FileBytes, form: str, is_final: bool = False) -> _Followed:
-        followed = _Followed(source.path, source, FORMS[form].scanner(source), form=form, is_final=is_final)
+        followed = _Followed(source.path, source, scanner_of(form, source), form=form, is_final=is_final)
         self._turns.add(len(self._logs), self._clock())
         self._logs.append(followed)
         return followed
@@ -160,6 +165,12 @@ class Follower:
         known = {followed.path for followed in self._logs}
         yield from self._arrived([log for log in found.logs if log.path not in known], found, look, size)
 
+    def add(self, logs: Iterable[FoundLog]) -> Iterator[Event]:
+        """Read logs that were left out (`Run.unread`), as far as they are written."""
+        new = [log for log in dict.fromkeys(logs) if log not in self._found.logs]
+        if new:
+            yield from self._arrived(new, replace(self._found, logs=(*self._found.logs, *new)), {}, STEP)
+
     def _arrived(self, new: list[FoundLog], found: Found, look: dict[int, os.stat_result], size: int) -> Iterator[Event]:
         """These logs are new: read them."""
         self._found = found
@@ -177,7 +188,7 @@ class Follower:
         new = {self._logs[number].path: status for number, status in look.items() if self._logs[number].seen == (-1, -1)}
         over = self._writers.abandoned(new) if not self._is_over else set(new)
         final = {number for number in look if self._is_over or self._logs[number].is_final or self._logs[number].path in over}
-        fresh = {n: status for n, status in look.items() if self._logs[n].seen == (-1, -1) and FORMS[self._logs[n].form].has_parts}
+        fresh = {number: look[number] for number in look if self._logs[number].is_fresh}
         self._large += sum(status.st_size for status in fresh.values())
         if self._workers and self._large >= WORTH:
             yield from self._read_parts(fresh, size)
@@ -356,7 +367,7 @@ class Follower:
                 yield self._added(log)
 
     def _added(self, log: FoundLog) -> Added:
-        return Added(log, self._follow(FORMS[log.form].source(log.path), log.form, log.is_final).source)
+        return Added(log, self._follow(log.source(), log.form, log.is_final).source)
 
     def _stat(self, number: int, look: dict[int, os.stat_result]) -> Iterator[Event]:
         """Look at one file: whether it is still the same, and no shorter than before."""
@@ -410,7 +421,7 @@ class Follower:
             return
         log = FoundLog(followed.path, status.st_size, None, "", status.st_mtime, status.st_mtime, form=followed.form)
         look[len(self._logs)] = status
-        yield Added(log, self._follow(FORMS[log.form].source(log.path), log.form).source, instead_of=number)
+        yield Added(log, self._follow(log.source(), log.form).source, instead_of=number)
 
     def _read(self, number: int, status: os.stat_result, last: bool, size: int) -> Iterator[Event]:
         """Read on; with `last` what is there is all that will be."""

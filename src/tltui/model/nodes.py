@@ -479,6 +479,8 @@ class Rank:
 
     number: int | None
     processes: list[Process]
+    unread: tuple[int, ...] = ()
+    """Ranks that did the same, as a saved index says, and that were not read: this one stands for them."""
 
     @property
     def ref(self) -> Ref:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tltui.inputs.archives.magic import STANDARD_INPUT
 from tltui.inputs.form import StepScanner
-from tltui.inputs.table import FORMS
+from tltui.inputs.table import FORMS, scanner_of
 from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.joining.cases import Joining
 from tltui.model.log_model import LogModel
@@ -19,6 +19,7 @@ from tltui.model.parents import find_parents
 from tltui.model.parts import Parts
 from tltui.model.ref import NORANK, BadAddress, CompileId, Ref, parse_ref
 from tltui.model.status import NO_TALLY, Tally, total
+from tltui.sources.crowd import Crowd
 from tltui.sources.discover import Found, FoundLog
 from tltui.trace.batch import Batch, Damage, Tail
 from tltui.trace.files import FileBytes
@@ -113,7 +114,7 @@ class Run:
         """What was derived from its nodes."""
         self.reading = threading.RLock()
         """The gate: held while nodes are read off the UI thread, in slices, and while a batch is applied."""
-        self.models = [self._model(log, FORMS[log.form].source(log.path)) for log in found.logs]
+        self.models = [self._model(log, log.source()) for log in found.logs]
         """The logs, in the order in which they were found."""
         self.version = 0
         """Bumped by every batch."""
@@ -138,7 +139,7 @@ class Run:
 
     def scanners(self) -> list[StepScanner]:
         """One scanner for each log, in the order of `models`."""
-        return [FORMS[model.form].scanner(model.source) for model in self.models]
+        return [scanner_of(model.form, model.source) for model in self.models]
 
     def take(self, event: Event) -> Delta:
         """Take over what was found out about the files."""
@@ -290,6 +291,24 @@ class Run:
         return self._ranks
 
     @property
+    def crowd(self) -> Crowd | None:
+        """What saved indexes tell of processes, also of those that were not read."""
+        return self.found.crowd
+
+    def unread(self, refs: Iterable[Ref]) -> list[FoundLog]:
+        """The logs of ranks that addresses name and that were not read, though a saved index tells of them."""
+        if self.crowd is None:
+            return []
+        known = {rank.number for rank in self.ranks}
+        wanted = {ref.rank for ref in refs if ref.rank is not None and ref.rank not in known}
+        return self.crowd.logs_of(wanted)
+
+    @property
+    def restarted(self) -> frozenset[str]:
+        """The addresses of the newest processes of ranks that have several: `50.2`."""
+        return frozenset(str(rank.processes[-1].ref).rstrip(":") for rank in self.ranks if len(rank.processes) > 1)
+
+    @property
     def tally(self) -> Tally:
         """Counts over the whole run."""
         if self._counted[0] != self.version or self._stale:
@@ -311,10 +330,22 @@ class Run:
             by_rank.setdefault(process.rank, []).append(process)
         numbers = sorted(by_rank, key=lambda rank: (rank is None, rank or 0))
         self._ranks = [Rank(number, sorted(by_rank[number], key=_age)) for number in numbers]
+        if self.crowd is not None:
+            self._let_stand_for(self.crowd)
         for rank in self._ranks:
             for place, process in enumerate(rank.processes, 1):
                 process.named(place, len(rank.processes) == 1, len(self._ranks) > 1)
         self.joining.name_members()
+
+    def _let_stand_for(self, crowd: Crowd) -> None:
+        """The first rank of each class that was read stands for those that were not."""
+        known = {rank.number for rank in self._ranks}
+        stood: set[tuple[int, ...]] = set()
+        for rank in self._ranks:
+            own = crowd.like(rank.number) if rank.number is not None else ()
+            if own and own not in stood:
+                stood.add(own)
+                rank.unread = tuple(number for number in own if number not in known)
 
     def resolve(self, ref: Ref | str) -> Node | None:
         """The node at an address; None for the run itself. Raises `BadAddress` with near ones or the candidates."""
@@ -349,6 +380,8 @@ class Run:
             return None
         number = None if ref.rank == NORANK else ref.rank
         rank = next((rank for rank in self.ranks if rank.number == number), None)
+        if rank is None and number is not None and self.crowd is not None and number in self.crowd.newest:
+            raise BadAddress(f"rank {number} has not been read: rank {self.crowd.like(number)[0]} did the same")
         if rank is None:
             there_are = _listed(str(own.ref) for own in self.ranks)
             raise BadAddress(f"there is no {Rank(number, []).title}. There are: {there_are}")

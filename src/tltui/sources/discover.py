@@ -10,7 +10,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,9 @@ from tltui.inputs.debug_dir.layout import Layout, layout_of
 from tltui.inputs.table import DEBUG_DIR, TEXT, TRACE
 from tltui.inputs.text.recognise import may_become, recognise
 from tltui.inputs.tlparse.report import RAW_LOG, RAW_ROWS, Report, is_rows, report_in
+from tltui.sources.crowd import Crowd
 from tltui.sources.found import MEMBER, OTHER, FoundLog, Skipped, labels
+from tltui.sources.indexed import INDEX, Indexes, is_index
 from tltui.sources.kept import is_kept, is_kept_on, is_text, read_state
 from tltui.text.payload import Payload
 from tltui.trace.files import FileBytes
@@ -73,6 +75,8 @@ class Found:
     """What jobs printed that tltui started (`sources/kept.py`), the newest last."""
     discovery: Discovery | None = field(default=None, compare=False, repr=False)
     """What looked, and can look again."""
+    crowd: Crowd | None = field(default=None, compare=False, repr=False)
+    """What saved indexes tell of processes, also of those whose logs are not among `logs`."""
     search: Search | None = field(default=None, compare=False, repr=False)
     """What is still looking: there may be more logs."""
 
@@ -114,14 +118,21 @@ def without_logs(paths: Iterable[str], nothing: NothingFound) -> Found:
 class Discovery:
     """Looks for logs, as often as it is asked: what did not change since the last look is not read again."""
 
-    def __init__(self, paths: Iterable[str], latest: bool = False) -> None:
+    def __init__(self, paths: Iterable[str], latest: bool = False, ranks: Collection[int] = ()) -> None:
+        """`ranks`: those whose logs are read whatever else an index knows (`sources/crowd.py`)."""
         self.paths = tuple(paths)
         self.latest = latest
+        self._ranks = ranks
         self.unpacks = False
         """Whether something packed was met: what unpacks it tells how far it is where there is no screen yet."""
         self._named = frozenset(os.path.expanduser(path) for path in self.paths)
         self._known: dict[str, tuple[tuple[int, int, int], FoundLog | Skipped]] = {}
         self._others: set[str] = set()  # what was counted only, at the last look at everything
+        self._indexes = Indexes()
+    @property
+    def needs_all(self) -> bool:
+        """Whether no log can be opened before all are found: of which only the newest run is wanted, or which an index knows."""
+        return self.latest or self._indexes.are_there
 
     def look(self) -> Found:
         """What there is now. Raises `NothingFound` when there is no log."""
@@ -140,6 +151,7 @@ class Discovery:
         notes: list[str] = []
         others = 0
         self._others.clear()
+        self._indexes.begin()
         seen: set[str] = set()
         outputs: list[str] = []
         for name in self.paths:
@@ -160,12 +172,16 @@ class Discovery:
                     skipped.append(found)
                 yield found if isinstance(found, FoundLog) else None
         outputs.sort(key=_changed)
+        logs = self._indexes.merged(logs)
+        notes += self._indexes.notes
         if not logs:
             printed = [Skipped(path, "what a job printed: tltui shows it") for path in outputs]
             raise NothingFound(_nothing(self.paths, [*skipped, *printed], others), outputs)
         logs.sort(key=age)
-        kept = newest(logs) if self.latest else logs
-        return Found(self.paths, tuple(kept), tuple(skipped), others, tuple(notes), outputs=tuple(outputs), discovery=self)
+        kept, crowd = self._indexes.chosen(newest(logs) if self.latest else logs, self._ranks)
+        return Found(
+            self.paths, tuple(kept), tuple(skipped), others, tuple(notes), outputs=tuple(outputs), discovery=self, crowd=crowd
+        )  # fmt: skip
 
     def _found(
         self, paths: Iterable[str], top: str, in_directory: bool, notes: list[str]
@@ -179,6 +195,9 @@ class Discovery:
                     yield path, inside
             elif isinstance(found, Skipped) and found.reason == REPORT:
                 yield path, self._packed().report(path, notes)
+            elif isinstance(found, Skipped) and found.reason == INDEX:
+                if reason := self._indexes.add(path, self._known[path][0]):
+                    yield path, Skipped(path, reason)
             else:
                 yield path, found
 
@@ -269,7 +288,7 @@ def newest(logs: list[FoundLog]) -> list[FoundLog]:
 
 def age(log: FoundLog) -> tuple[float, str]:
     """The order of logs."""
-    return log.started, log.path
+    return log.started, log.path if log.is_here else log.label
 
 
 def _job(log: FoundLog) -> str:
@@ -420,6 +439,8 @@ def not_a_log(head: bytes, name: str = "") -> str:
         return EMPTY if not head else "no records"
     if packing_of(head, name):
         return PACKED
+    if is_index(head):
+        return INDEX
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return UTF_16
     if is_rows(head):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from tltui.inputs.table import TRACE
+from tltui.inputs.index.reader import SavedProcess
+from tltui.inputs.table import TRACE, source_of
+from tltui.trace.files import FileBytes
 
 OTHER = "not a trace, TORCH_LOGS text, debug directory or tlparse output"
 MEMBER = "another member of an archive"
@@ -37,11 +39,25 @@ class FoundLog:
     """Whether nobody writes into it: it is a copy, or comes from an archive."""
     fault: str = ""
     """Why it is not all that there was: the archive is cut off or broken, a limit was reached."""
+    index: str = ""
+    """The saved index (`tltui.inputs.index`) that tells of it, '' for none. Where the log is not here `path` is that of the index,
+    and `label` says where the log was."""
+    number: int = 0
+    """Which log of the index it is."""
 
     @property
     def name(self) -> str:
         """What it is called on pages."""
         return self.label or self.path
+
+    def source(self) -> FileBytes:
+        """Its bytes. Opens nothing."""
+        return source_of(self.form, self.path, self.index, self.number)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the log itself can be read: of one that only an index tells of, it is on another machine, or gone."""
+        return not self.index or self.path != self.index
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +79,23 @@ def labels(parts: list[str]) -> tuple[int | None, str]:
         if match := _NAME_RANK.search(part):
             return int(match[1]), launch
     return None, launch
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A process that a saved index tells of. Its log need not be read for what ranks have in common and differ in."""
+
+    found: FoundLog
+    """Opens the log that it wrote."""
+    rank: int | None
+    pid: int
+    host: str
+    launch: str
+    """As `FoundLog.launch`."""
+    started: float
+    """Seconds since the epoch."""
+    compiles: int
+    course: bytes
+    """Equal for processes that did the same, whatever their times (`tltui.analyses.ranks.course`)."""
+    kept: SavedProcess | None = field(default=None, repr=False, compare=False)
+    """What the index keeps of it: `tltui.analyses.ranks.saved` makes its course and its times of that."""

@@ -63,8 +63,8 @@ class Search:
         return self._found
 
     def come(self) -> list[FoundLog] | None:
-        """The logs that have come, the oldest first; none after `TURN` without one, and where only the newest run is wanted: which
-        one that is turns out at the end. None when it is over."""
+        """The logs that have come, the oldest first; none after `TURN` without one, and where it turns out at the end which of them
+        are wanted. None when it is over."""
         with self._changed:
             self._changed.wait_for(lambda: self._new or self.is_over, TURN)
             new, self._new = self._new, []
@@ -91,7 +91,7 @@ class Search:
             if log is None:
                 continue
             self.count += 1
-            if not self.discovery.latest:
+            if not self.discovery.needs_all:
                 with self._changed:
                     self._new.append(log)
                     self._changed.notify_all()

@@ -11,11 +11,12 @@ from typing import IO
 
 
 @contextmanager
-def replacing(target: Path, *, force: bool = True, private: bool = False) -> Iterator[IO[bytes]]:
+def replacing(target: Path, *, force: bool = True, private: bool = False, durable: bool = False) -> Iterator[IO[bytes]]:
     """What is written becomes `target` when the block ends well, in place of a file that is there; else nothing is left of it.
 
-    `private`: for its owner only. The directory must be there. Raises OSError that names `target`: FileExistsError where something
-    is there and `force` is not given; a directory or a device is never replaced.
+    `private`: for its owner only. `durable`: it is on the disk when the block has ended. The directory must be there. Raises
+    OSError that names `target`: FileExistsError where something is there and `force` is not given; a directory or a device is never
+    replaced.
     """
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "is a directory", str(target))
@@ -32,6 +33,9 @@ def replacing(target: Path, *, force: bool = True, private: bool = False) -> Ite
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         os.replace(name, target)
     except BaseException as error:
         name.unlink(missing_ok=True)

@@ -86,8 +86,12 @@ class Options:
     ascii: bool = False
     goes_on: str = ""
     """Why more may come, '' when not: what is not there is then said to be so for now only."""
+    about: str = ""
+    """What a page must say of what it is made from, in a sentence. '' for nothing."""
     untold: str = ""
     """What the inputs cannot tell of what a page shows, in sentences: what is not there is then no fact. '' for all."""
+    newest: frozenset[str] = frozenset()
+    """Of ranks with several processes the addresses of those that stand for them: the newest, `50.2`."""
     key_of: Callable[[str], str] | None = field(default=None, compare=False, repr=False)
     """The key of a command (`app.next_error`), '' for one without. None where there is no screen: a page then names commands of the
     shell, and no keys."""

@@ -15,7 +15,7 @@ from tltui.text.payload import ByteSource
 from tltui.trace.batch import Batch
 from tltui.trace.files import FileBytes, Identity
 from tltui.trace.grammar import parse_line
-from tltui.trace.scan import Left, Scanner
+from tltui.trace.scan import Scanner, State
 
 PART = 8 << 20
 """Bytes of a part: little enough to be done again."""
@@ -44,7 +44,7 @@ class Scanned(NamedTuple):
 
     batches: list[Batch]
     """Without `members`; their numbers begin with 0 at the part."""
-    left: Left
+    state: State
 
 
 def parts_of(source: FileBytes, size: int) -> Iterator[Part]:
@@ -111,7 +111,7 @@ def scan(part: Part) -> Scanned | None:
             return None  # it has become shorter
         batch.members.clear()
         batches.append(batch)
-    return Scanned(batches, scanner.left()) if batches else None
+    return Scanned(batches, scanner.state) if batches else None
 
 
 def _begins_well(source: ByteSource, begin: int, end: int) -> bool:

@@ -11,6 +11,7 @@ by line through `_line`.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
@@ -48,13 +49,13 @@ ENDS_BEFORE_PAYLOAD = "cut off before its payload: the log ends here"
 ENDS_IN_PAYLOAD = "cut off: the log ends inside its payload"
 
 
-class Left(NamedTuple):
-    """What a scanner must know to go on where another one has come to."""
+class State(NamedTuple):
+    """Where a scan has stopped, besides the kinds and contexts that it has found: it can go on from there."""
 
     reached: int
-    """Bytes from the beginning of the log."""
-    found: int
-    """Records that it found."""
+    """Bytes of whole records."""
+    taken: int
+    """Records. The others are of the last one, as far as it may take further payload lines (see `Scanner`)."""
     at: int
     last: int
     start: int
@@ -107,6 +108,24 @@ class Scanner:
     def reached(self) -> int:
         """Bytes before this place have been taken: they are in the batches."""
         return self._read - len(self._carry)
+
+    @property
+    def state(self) -> State:
+        """Where it stands at the end of what was taken: after a batch that said `waiting`, or at `until`."""
+        return State(
+            self.reached, self._count, self._at, self._last, self._start, self._end, self._declared, self._blank,
+            self._hungry, self._hungry_at,
+        )  # fmt: skip
+
+    def resume(self, state: State, kinds: Sequence[Kind], contexts: Sequence[Context]) -> None:
+        """Go on where another scan of these bytes stood. `kinds` and `contexts` are what it had found, in that order."""
+        self._closed = self._seen = self._read = state.reached
+        self._count, self._at, self._last = state.taken, state.at, state.last
+        self._start, self._end, self._declared, self._blank = state.start, state.end, state.declared, state.blank
+        self._hungry, self._hungry_at = state.hungry, state.hungry_at
+        self._kinds = {kind: number for number, kind in enumerate(kinds)}
+        self._contexts = {context: number for number, context in enumerate(contexts)}
+        self._context_list = list(contexts)
 
     def step(self, size: int = STEP, last: bool = True, until: int | None = None) -> Batch:
         r"""Scan on; the batch of what was found. Raises OSError.
@@ -410,14 +429,7 @@ class Scanner:
             return
         self._damage(at, reason)
 
-    def left(self) -> Left:
-        """How it stands at the end of what was taken."""
-        return Left(
-            self.reached, self._count, self._at, self._last, self._start, self._end, self._declared, self._blank,
-            self._hungry, self._hungry_at,
-        )  # fmt: skip
-
-    def take_over(self, batches: list[Batch], left: Left) -> None:
+    def take_over(self, batches: list[Batch], state: State) -> None:
         """Go on behind what another scanner found, which began where this one has come to, at a good record.
 
         Its batches, at least one, get the numbers that records, kinds and contexts have here: they are changed in place.
@@ -432,13 +444,13 @@ class Scanner:
             batch.renumber(base, kinds, contexts)
         self._starved()
         batches[0].damage[:0] = self._batch.damage
-        self._count = base + left.found
-        self._closed = self._seen = self._read = left.reached
+        self._count = base + state.taken
+        self._closed = self._seen = self._read = state.reached
         self._ahead = self._carry = b""
-        self._at, self._start, self._end = left.at, left.start, left.end
-        self._last = contexts[left.last] if contexts else 0
-        self._declared, self._blank = left.declared, left.blank
-        self._hungry, self._hungry_at = left.hungry + base if left.hungry >= 0 else -1, left.hungry_at
+        self._at, self._start, self._end = state.at, state.start, state.end
+        self._last = contexts[state.last] if contexts else 0
+        self._declared, self._blank = state.declared, state.blank
+        self._hungry, self._hungry_at = state.hungry + base if state.hungry >= 0 else -1, state.hungry_at
 
     def _starved(self) -> None:
         """The payload that a record declares did not come."""

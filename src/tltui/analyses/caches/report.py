@@ -96,7 +96,7 @@ class CacheMiss:
     function: str | None
     answer: CacheAnswer
     others: tuple[KeyUse, ...]
-    """Other compiles that asked for the very same key."""
+    """Other compiles that asked for the very same key, the first 64, those that found it before the others."""
     nearest: Nearest | None
     components: int
     """How many components torch wrote of the key; without them there is nothing to compare."""

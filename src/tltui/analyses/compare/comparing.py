@@ -74,9 +74,14 @@ def difference(left: str, right: str, language: str, raw: bool = False, owns: tu
     elif language == "fx":
         a, b = _graphs(left, right, owns)
     else:
-        make = {"guards": _guards, "json": _json, "traceback": _traceback}.get(language, _lines)
-        a, b = make(left, owns[0]), make(right, owns[1])
+        a, b = side_of(left, language, owns[0]), side_of(right, language, owns[1])
     return Difference(a, b, tuple(changes(a.keys, b.keys)), owns)
+
+
+def side_of(text: str, language: str, own: Own) -> Side:
+    """One side of a comparison, of a language that can be laid out without knowing the other one: any but graphs."""
+    make = {"guards": _guards, "json": _json, "traceback": _traceback}.get(language, _lines)
+    return make(text, own)
 
 
 def _plain(text: str) -> Side:

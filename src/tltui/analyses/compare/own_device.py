@@ -25,7 +25,7 @@ def devices_of(compile_: Compile, reader: Reader) -> Devices:
     graphs = [record for record, _ in named(compile_, ("dynamo_output_graph",))]
     if graphs:
         record = graphs[-1]
-        key = log.md5(record) or (log.key, record)
+        key = reader.md5(record) or (log.key, record)
         found = shared(compile_, devices_of, key, lambda: _in_graph(reader.text(record, LIMIT)))
         if found is not None:
             return found

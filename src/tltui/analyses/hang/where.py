@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, cast
 
 from tltui.analyses.compare.pairing import code_of
-from tltui.analyses.hang.clocks import clocks, offsets
+from tltui.analyses.hang.clocks import Offset, clocks, offsets
 from tltui.analyses.hang.interrupted import stood_in
 from tltui.analyses.hang.open_work import AGAIN, CAPTURE, OUTSIDE, Inside, all_inside, inside, inside_of, last_record, read_inside
 from tltui.analyses.hang.results import BETWEEN, EMPTY, INSIDE, Also, Group, Named, Older, Where
@@ -137,14 +137,14 @@ def read_where(run: Run, processes: Sequence[Process] | None = None) -> Generato
     units, restarted, beside = _sorted_out(run.ranks, chosen)
     yield
     numbered = bool(units) and units[0].process.rank is not None
-    off = offsets(_starts(units)) if len(units) > 1 else {}
+    shifts = offsets(_starts(units)) if len(units) > 1 else {}
     yield
     behind = _behind(units)
-    groups = _groups(units, {rank: seconds * 1e6 for rank, (seconds, _) in off.items()}, behind)
+    groups = _groups(units, shifts, behind)
     yield
     others = [_older(process) for process in beside]
     return Where(
-        any(not u.over for u in units), len(units), numbered, groups, ranges(behind), clocks(off),
+        any(not u.over for u in units), len(units), numbered, groups, ranges(behind), clocks(shifts),
         _missing(units) if processes is None and numbered else "", tuple(_older(process) for process in restarted),
         tuple(one for one in others if one.open is not None), sum(one.open is None for one in others),
         tuple(Also(u.number, one) for u in units for one in u.place.inside[1:]),
@@ -233,7 +233,7 @@ def _behind(units: Sequence[Unit]) -> set[int]:
     return {u.number for u in units if not u.place.inside and u.place.done < most and reached[u.number] < furthest}
 
 
-def _groups(units: Sequence[Unit], shift: Mapping[int, float], behind: set[int]) -> tuple[Group, ...]:
+def _groups(units: Sequence[Unit], shift: Mapping[int, Offset], behind: set[int]) -> tuple[Group, ...]:
     """Ranks at the same place, those that are behind first; of as many finished compiles those that are inside of one."""
     together: dict[Hashable, list[Unit]] = defaultdict(list)
     for unit in units:
@@ -255,12 +255,12 @@ def _place_key(unit: Unit) -> Hashable:
     return unit.over, key, first.what, first.trail, None if key else first.id
 
 
-def _group(own: Sequence[Unit], shift: Mapping[int, float], finished: Mapping[int, frozenset[Key]], behind: bool) -> Group:
+def _group(own: Sequence[Unit], shift: Mapping[int, Offset], finished: Mapping[int, frozenset[Key]], behind: bool) -> Group:
     first = own[0]
     open_, at = first.place.inside[0] if first.place.inside else None, first.place.at
     begun = [(u.number, u.place.inside[0].since) for u in own if u.place.inside]
-    since = [when - shift.get(number, 0.0) for number, when in begun if when is not None]
-    last = [u.place.last - shift.get(u.number, 0.0) for u in own if u.place.last is not None]
+    since = [_put_right(when, shift.get(number)) for number, when in begun if when is not None]
+    last = [_put_right(u.place.last, shift.get(u.number)) for u in own if u.place.last is not None]
     key = at.key if open_ is not None and at is not None and not at.done else None
     passed = {rank for rank, keys in finished.items() if key in keys}
     told = open_ or at
@@ -273,6 +273,10 @@ def _group(own: Sequence[Unit], shift: Mapping[int, float], finished: Mapping[in
         open_.graph if open_ else "", min(u.place.done for u in own), ranges(passed) if key else "",
         ranges(finished.keys() - passed) if key else "", behind, first.number, first.process.pid,
     )  # fmt: skip
+
+
+def _put_right(when: float, clock: Offset | None) -> float:
+    return when if clock is None else when - clock.at(when)
 
 
 def _ids(own: Sequence[Unit]) -> tuple[Named, ...]:

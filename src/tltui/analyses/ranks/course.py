@@ -21,13 +21,17 @@ Code = tuple[str, "str | None", "int | None"]
 """Function name, file, line of a code object."""
 
 FACETS = (
-    "end", "breaks", "failure", "version", "settings", "collectives", "devices", "recompile", "graph", "inputs", "guards", "code",
-    "cache", "estimates",
+    "end", "version", "settings", "breaks", "failure", "collectives", "devices", "recompile", "inputs", "graph", "guards", "code",
+    "parity", "cache", "estimates",
 )  # fmt: skip
 """What a compile amounts to, a digest each, the more telling first. Of an equal digest everything is equal that a rank can have in
-common with another one."""
+common with another one. `parity`: where generated code does not call the collectives that its schedule has."""
 DIGEST = 8
 """Bytes of a digest; b'' where there is nothing of the kind."""
+SAID = 1 << 16
+EXECUTED = 4096
+TOGETHER_US = 1e6
+"""An older process that wrote this long after a newer one had begun ran beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +60,10 @@ class Course:
     steps: tuple[Step, ...]
     """In the order in which the compiles began. Equal steps of several courses are one object."""
     said: Mapping[bytes, str] = field(default_factory=dict)
-    """Digest → what stands behind it, in at most 120 characters, where words can tell: `recompile_limit 16`, `miss`, `14 nodes`.
-    May be shared with other courses."""
+    """Digest → what stands behind it, where words can tell: a fact a line (`recompile_limit 16`, `14 nodes`), at most
+    `SAID` characters. Of two digests the lines that only one has tell the difference. May be shared with other courses."""
+    executed: tuple[int, ...] = ()
+    """In which order its graphs ran, as places of `steps`, as far as the log tells that (`graph_execution`); at most `EXECUTED`."""
 
     @cached_property
     def digest(self) -> bytes:
@@ -66,6 +72,7 @@ class Course:
         for step in self.steps:
             own.update(repr((step.code, step.number, step.id, step.status)).encode("utf-8", "replace"))
             own.update(b"".join(facet.ljust(DIGEST, b"\0") for facet in step.facets))
+        own.update(repr(self.executed).encode())
         return own.digest()
 
     @cached_property
@@ -83,7 +90,8 @@ class Times:
     took: array[float]
     """'f': seconds; NaN of what has no end."""
     phases: Mapping[str, array[float]]
-    """Name of a timing event → 'f': seconds in it, all of its events of the compile together; NaN where there are none."""
+    """Name of a timing event → 'f': seconds in it, all of its events of the compile together; NaN where there are none. Empty
+    where they are read when somebody asks (`pace.Phases`): reading the events of all ranks costs more than all else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +103,8 @@ class Older:
     """Its address."""
     inside: str
     """The compile in which its log ends, `block1 [1/0]`; '' where it finished what it began."""
+    at_once: bool = False
+    """Whether it wrote on when the newest one had begun: two processes have one rank, or two jobs one directory."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from tltui.analyses.ranks.diverging import SAID, Side, diverging
+from tltui.analyses.ranks.differing import SAID, Side
+from tltui.analyses.ranks.reading import differences_of
 from tltui.model.run import Run
 
 
 def differences(run: Run) -> int:
     """How many differences there are."""
-    found = diverging(run)
+    found = differences_of(run)
     return found.count if found is not None else 0
 
 
 def difference_reasons(run: Run) -> list[tuple[str, str, str]]:
     """Where each is, what differs on which ranks, and what makes it the same in another run: not the ranks."""
-    found = diverging(run)
+    found = differences_of(run)
     reasons = []
     for one in found.divergences if found is not None else ():
         sides = " | ".join(map(_side, one.sides)) + (f" | {one.more} more ranks" if one.more else "")
-        ref = next((side.ref for side in (*one.sides[1:], one.sides[0]) if side.ref), "@summary")
+        ref = next((side.ref for side in (*one.sides[1:], one.sides[0]) if side.ref), "@ranks")
+        if one.whole:
+            reasons.append((ref, f"{SAID[one.facets[0]]}: {sides}", f"{one.facets[0]}\0{one.sides[-1].said}"))
+            continue
         for function in (one.function, *one.others):
             where = f" ({function.file}:{function.line})" if function.file else ""
             of = f", compile {one.number}" if one.number > 1 else ""

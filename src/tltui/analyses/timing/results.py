@@ -80,17 +80,17 @@ class ProcessTime:
 
 @dataclass(frozen=True, slots=True)
 class Outlier:
-    """A rank that took much longer or shorter than the others."""
+    """A rank that took much longer than the others."""
 
     ref: str
     rank: int
     seconds: float
     typical_s: float
-    """The median of all ranks; of two ranks the other."""
+    """The median of all ranks, of an even number the lower one."""
     phase: str | None
     """Where most of the difference is."""
     phase_s: float
-    """By how much it differs there."""
+    """By how much it took longer there."""
 
 
 @dataclass(frozen=True, slots=True)

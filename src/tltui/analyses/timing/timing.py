@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from tltui.analyses.ranks.pace import stands_out
 from tltui.analyses.timing.blocks import Block, NameTotal, Waiting, block_from, stretches_of, time_of, together
 from tltui.analyses.timing.flame import flames_of
 from tltui.analyses.timing.kernels import kernels_of
@@ -30,8 +31,6 @@ from tltui.model.ref import NO_ID, Ref
 GAPS_KEPT = 5
 LEAST_GAP = 0.1
 """Seconds."""
-SLOW, FAST = 1.5, 0.5
-"""How many times the median of the other ranks an outlier takes, at least or at most."""
 FUNCTIONS_AT_ONCE = 500
 """Functions that are added up between two moments at which a reader may leave."""
 
@@ -270,38 +269,28 @@ def _busy(walls: Sequence[tuple[float, float, Compile]]) -> tuple[float, float]:
 
 
 def outliers_of(processes: Sequence[ProcessTime]) -> tuple[Outlier, ...]:
-    """Ranks that took much longer or shorter than the median, the most different first; of two ranks the slower one,
-    compared with the other.
-    """
+    """Ranks of which all compiles together stand out as one compile would (the rule is in `analyses/ranks/pace.py`), the slowest
+    first. Who took less than the others may have been killed: that is no outlier."""
     by_rank: dict[int, list[ProcessTime]] = defaultdict(list)
     for process in processes:
         if process.rank is not None:
             by_rank[process.rank].append(process)
     seconds = {rank: sum(p.seconds for p in own) for rank, own in by_rank.items()}
-    phases = {rank: {p.name: p.seconds for p in together(q.phases for q in own)} for rank, own in by_rank.items()}
     if len(seconds) < 2:
         return ()
-    typical_of = _typical(seconds)
-    names = {name: _typical({rank: phases[rank].get(name, 0.0) for rank in seconds}) for name in ORDER}
+    typical = statistics.median_low(seconds.values())
+    slow = sorted((rank for rank, own in seconds.items() if stands_out(own, typical)), key=lambda rank: -seconds[rank])
+    if not slow:
+        return ()
+    phases = {rank: {p.name: p.seconds for p in together(q.phases for q in own)} for rank, own in by_rank.items()}
+    names = {name: statistics.median_low(phases[rank].get(name, 0.0) for rank in seconds) for name in ORDER}
     found = []
-    for rank, own in seconds.items():
-        typical = typical_of(rank)
-        if FAST * typical < own < SLOW * typical or abs(own - typical) < LEAST_GAP or (len(seconds) == 2 and own < typical):
-            continue
-        apart = {name: phases[rank].get(name, 0.0) - names[name](rank) for name in ORDER}
-        name = max(apart, key=lambda name: apart[name] * (1 if own > typical else -1))
-        found.append(Outlier(str(Ref(rank)), rank, own, typical, name if apart[name] else None, apart[name]))
-    return tuple(sorted(found, key=lambda outlier: -abs(outlier.seconds - outlier.typical_s)))
-
-
-def _typical(values: dict[int, float]) -> Callable[[int], float]:
-    """What a rank is compared with: of two ranks the other one, of more the median of all."""
-    if len(values) == 2:
-        (a, first), (b, second) = values.items()
-        other = {a: second, b: first}
-        return other.__getitem__
-    median = statistics.median(values.values())
-    return lambda rank: median
+    for rank in slow:
+        apart = {name: phases[rank].get(name, 0.0) - names[name] for name in ORDER}
+        name = max(apart, key=apart.__getitem__)
+        phase = name if apart[name] > 0 else None
+        found.append(Outlier(str(Ref(rank)), rank, seconds[rank], typical, phase, apart[name] if phase else 0.0))
+    return tuple(found)
 
 
 def _names(parts: Iterable[tuple[Process, dict[str, NameSum]]]) -> tuple[NameTime, ...]:

@@ -18,7 +18,7 @@ from tltui.documents.parts.summary import (
     add_unfinished,
     place_piece,
 )  # fmt: skip
-from tltui.documents.titles import process_title
+from tltui.documents.titles import process_title, rank_title
 from tltui.model.nodes import Process, Rank
 from tltui.model.ref import Ref
 from tltui.model.run import Run
@@ -34,6 +34,8 @@ def rank_document(run: Run, node: Rank, options: Options) -> TextDocument:
     summary = summarise(node.processes)
     page = Page(str(node.ref), node.title, options)
     page.add((node.title, tokens.TITLE))
+    if node.unread:
+        page.say(f"It stands for {rank_title(node)}, which did the same, as their saved indexes say.", "", tokens.DIM)
     _head(page, run, summary, node.processes)
     if len(node.processes) > 1:
         _processes(page, node)

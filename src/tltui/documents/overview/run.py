@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tltui.analyses.case import holdings, is_plain
 from tltui.analyses.job_failures.of_run import own_failures, told_first
 from tltui.analyses.problems.failures import INTERRUPTED
-from tltui.analyses.ranks.diverging import diverging
+from tltui.analyses.ranks.reading import differences_of
 from tltui.analyses.summary import Summary, summarise
 from tltui.analyses.told import untold
 from tltui.analyses.torch_version import version_of
@@ -30,6 +30,7 @@ from tltui.documents.parts.summary import (
     add_unfinished,
     standing,
 )  # fmt: skip
+from tltui.documents.titles import rank_count, stands_for
 from tltui.inputs.table import DEBUG_DIR
 from tltui.model.expected import FRESH
 from tltui.model.nodes import Compile
@@ -45,7 +46,7 @@ FILES_NAMED = 8
 
 def run_document(run: Run, options: Options) -> TextDocument:
     """The overview of everything that was opened."""
-    summary = replace(summarise(run.processes()), diverging=diverging(run))
+    summary = replace(summarise(run.processes()), diverging=differences_of(run))
     page = Page("", run.title, options)
     page.add((fmt.clip_middle(run.title, page.width), tokens.TITLE))
     _head(page, run, summary)
@@ -70,7 +71,7 @@ def run_document(run: Run, options: Options) -> TextDocument:
     printed = told_first(run)
     add_ends(page, printed)
     _start(page, run, summary, bool(own_failures(printed)))
-    add_ranks(page, summary.diverging)
+    add_ranks(page, run, summary.diverging)
     add_errors(page, summary)
     add_eager(page, summary)
     add_unfinished(page, summary, finished=run.finished)
@@ -84,17 +85,17 @@ def run_document(run: Run, options: Options) -> TextDocument:
 
 def _head(page: Page, run: Run, summary: Summary) -> None:
     ranks = run.ranks
-    versions = summary.versions
+    versions, about = summary.versions, stands_for(run)
     words: list[Piece] = []
     if versions:
         words.append("torch " + ", ".join(versions[:3]) + (" and more" if len(versions) > 3 else ""))
     elif (first := next((p for rank in ranks for p in rank.processes), None)) and (told := version_of(first).told):
         page.say(told)
-    numbered = [rank for rank in ranks if rank.number is not None]
+    numbered = rank_count(run)
     if numbered:
-        words.append(fmt.plural(len(numbered), "rank"))
+        words.append(fmt.plural(numbered, "rank"))
     processes = sum(len(rank.processes) for rank in ranks)
-    if processes > max(len(numbered), 1):
+    if processes > max(numbered, 1):
         words.append(fmt.plural(processes, "process", "processes"))
     launches = {model_launch for p in run.processes() if (model_launch := p.launch)}
     if len(launches) > 1:
@@ -102,9 +103,12 @@ def _head(page: Page, run: Run, summary: Summary) -> None:
     if summary.tally.compiles:
         words.append(fmt.plural(summary.tally.compiles, "compile"))
     if summary.tally.seconds:
-        together = " in all ranks together" if len(numbered) > 1 else ""
+        together = " in all ranks together" if numbered > 1 else ""
+        together = " in the ranks that were read" if about else together
         words.append(f"{fmt.seconds(summary.tally.seconds)} of compiling{together}")
     page.joined(words)
+    if about:
+        page.say(about, "", tokens.DIM)
     if not is_plain(run):
         page.joined([(held_words(held), tokens.DIM) for held in holdings(run)])
     if summary.start is not None and summary.end is not None:
@@ -206,7 +210,7 @@ WHERE = "app.view_where"
 def _start(page: Page, run: Run, summary: Summary, has_failed: bool) -> None:
     """One to four things to look at, each for a fact, the worst first."""
     told = [Hint("@problems", "what the output says of how the job ended", "tltui problems")] if has_failed else []
-    wrong = told + _failed(summary) + _stuck(run, summary) + _parted(summary) + _slowed(summary)
+    wrong = told + _failed(summary) + _stuck(run, summary) + _parted(run, summary) + _slowed(summary)
     hints = wrong + _dearest(summary, is_alone=not wrong)
     if not wrong:
         hints = hints or _first(run, summary)
@@ -281,9 +285,9 @@ def _stuck(run: Run, summary: Summary) -> list[Hint]:
     return [Hint(last.ref, what, "tltui where")]
 
 
-def _parted(summary: Summary) -> list[Hint]:
+def _parted(run: Run, summary: Summary) -> list[Hint]:
     found = summary.diverging
-    return [Hint(*told(found), "tltui diff")] if found is not None and found.count else []
+    return [Hint(*told(run, found), "tltui ranks")] if found is not None and found.count else []
 
 
 def _slowed(summary: Summary) -> list[Hint]:

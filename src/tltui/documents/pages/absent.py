@@ -10,10 +10,11 @@ from tltui.analyses.problems.absent import Absence, AbsentGroup, CompileArtifact
 from tltui.analyses.torch_version import version_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.documents.parts.on_ranks import flow, on_ranks
 from tltui.documents.scope import Scope
 from tltui.model.run import Run
 from tltui.text import tokens
-from tltui.text.document import Document, Options, Piece
+from tltui.text.document import Document, Options, Piece, piece_text
 from tltui.text.growing import GrowingDocument
 
 LINKS_SHOWN = 8
@@ -185,20 +186,18 @@ def _setting(page: Page, flag: str | None, reason: str, indent: str) -> None:
 
 
 def _links(page: Page, refs: Sequence[str], indent: str) -> None:
-    pieces: list[Piece] = [f"{fmt.plural(len(refs), 'compile')}  "]
-    for ref in refs[:LINKS_SHOWN]:
-        pieces += [(f"[{ref}]", tokens.LINK, ref), " "]
-    page.row(pieces, indent)
-    left = refs[LINKS_SHOWN : LINKS_SHOWN + LINKS_FOLDED]
+    groups = on_ranks(refs, page.newest)
+    flow(page, [group.pieces() for group in groups[:LINKS_SHOWN]], indent, [f"{fmt.plural(len(refs), 'compile')}  "])
+    left = groups[LINKS_SHOWN : LINKS_SHOWN + LINKS_FOLDED]
     if not left:
         return
-    more = len(refs) - LINKS_SHOWN
+    more = sum(len(group.refs) for group in groups[LINKS_SHOWN:])
     what = fmt.plural(more, "more compile")
-    if more > len(left):
-        what += f", the first {fmt.count(len(left))}"
+    if len(groups) > LINKS_SHOWN + LINKS_FOLDED:
+        what += f", the first {fmt.count(sum(len(group.refs) for group in left))}"
     page.open(what, folded=True)
     page.add(indent + "  ", (what, tokens.DIM))
-    page.joined([(f"[{ref}]", tokens.LINK, ref) for ref in left], indent + "    ")
+    page.joined([("".join(map(piece_text, group.pieces())), tokens.LINK, group.ref) for group in left], indent + "    ")
     page.close()
 
 

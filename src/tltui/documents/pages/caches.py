@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Generator
 
-from tltui.analyses.caches.caches import MISS, OLD_NAMES
+from tltui.analyses.caches.caches import HIT, MISS, OLD_NAMES
 from tltui.analyses.caches.keys import KeyIndex, KeyUse, Nearest
 from tltui.analyses.caches.report import (
     CacheMiss,
@@ -27,6 +27,9 @@ from tltui.text.growing import GrowingDocument
 
 COMPARED = 400
 """Keys not found that are compared with all others."""
+OTHERS = 64
+"""Compiles that asked for the same key that are kept with a miss, those that found it first: of thousands of ranks each would name
+all others."""
 EVERY = 16
 MANY = 1000
 """Compiles between two yields where little is done for each."""
@@ -131,6 +134,7 @@ class _Study:
         """What was not found, each with the nearest other key."""
         found: list[CacheMiss] = []
         known: dict[tuple[str, str], Nearest | None] = {}
+        uses: dict[tuple[str, str], list[KeyUse]] = {}
         for n, own in enumerate(self.compiles):
             if n % MANY == MANY - 1:
                 yield
@@ -141,6 +145,8 @@ class _Study:
                 if answer.key and key not in known and len(known) < COMPARED:
                     known[key] = self._index.nearest(*key)
                     yield
-                others = tuple(use for use in self._index.uses(*key) if use.ref != answer.ref)
+                if key not in uses:
+                    uses[key] = sorted(self._index.uses(*key), key=lambda use: use.state != HIT)[: OTHERS + 1]
+                others = tuple([use for use in uses[key] if use.ref != answer.ref][:OTHERS])
                 found.append(CacheMiss(own.ref, own.function, answer, others, known.get(key), self._index.components(*key)))
         return tuple(found)

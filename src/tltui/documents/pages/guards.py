@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from tltui.analyses.counted import Count
@@ -28,6 +28,7 @@ from tltui.documents.page import Page
 from tltui.documents.parts.guard_groups import GuardGroups
 from tltui.documents.parts.guards import TreeWriter
 from tltui.documents.parts.many import ROWS_SHOWN
+from tltui.documents.parts.on_ranks import OnRanks, alike_on_ranks, said_ranks
 from tltui.documents.scope import Scope
 from tltui.model.nodes import Compile
 from tltui.model.ref import at_line
@@ -101,7 +102,8 @@ class _Table:
         if self._compiles:
             page.say("Guards are checked at each call: when one fails, the next compile of the frame is tried.", "", tokens.DIM)
             page.add()
-        groups = GuardGroups() if len(self._compiles) > ROWS_SHOWN else None
+        alone = len(self._compiles) <= ROWS_SHOWN and not any(process.ranks_differ for process in self._scope.processes)
+        rows: list[tuple[Compile, GuardCounts]] = []
         for n, each in enumerate(each_with_failures(self._compiles)):
             if each is None:
                 yield
@@ -112,14 +114,13 @@ class _Table:
                 without.append(compile_)
             else:
                 found.append(counts)
-                if groups is None:
-                    self._row(page, compile_, counts)
-                else:
-                    groups.take(compile_, counts)
+                rows.append((compile_, counts))
+                if alone:
+                    self._row(page, rows[-1:])
             if n % EVERY == EVERY - 1:
                 yield
-        if groups is not None:
-            yield from groups.write(page)
+        if not alone:
+            yield from self._together(page, rows)
         total: Counter[str] = Counter()
         for kinds, times in Counter(counts.kinds for counts in found).items():
             for kind, number in kinds:
@@ -128,18 +129,41 @@ class _Table:
         refs = tuple(str(c.ref) for c in without)
         return GuardTable(SCHEMA, str(self._scope.ref), tuple(found), refs, ordered(total))
 
-    def _row(self, page: Page, compile_: Compile, counts: GuardCounts) -> None:
-        ref = counts.ref
+    def _together(self, page: Page, rows: Sequence[tuple[Compile, GuardCounts]]) -> Generator[None, None, None]:
+        """A line for what is the same on several ranks; very many lines in groups."""
+        groups = alike_on_ranks(rows, lambda row: row[1].ref, page.newest, _same)
+        if len(groups) <= ROWS_SHOWN:
+            self._refs = max((len(label_of(own)) for own in groups), default=0) + 2
+            for own in groups:
+                self._row(page, own)
+            return
+        many = GuardGroups(page.newest)
+        for n, (compile_, counts) in enumerate(rows):
+            many.take(compile_, counts)
+            if n % EVERY == EVERY - 1:
+                yield
+        yield from many.write(page)
+
+    def _row(self, page: Page, rows: Sequence[tuple[Compile, GuardCounts]]) -> None:
+        """`[0/1]  12 guards  64–71 µs  f  failed for 2 recompiles  ranks 0–511`"""
+        compile_, counts = rows[0]
+        ref, several = counts.ref, len(rows) > 1
         name = fmt.clip_middle(sanitize(shown_name(compile_.frame) or "?"), 20)
-        latency = f"{counts.latency_us:,.0f} µs" if counts.latency_us is not None else ""
+        times = [own.latency_us for _, own in rows if own.latency_us is not None]
+        low, high = (f"{min(times):,.0f}", f"{max(times):,.0f}") if times else ("", "")
+        latency = f"{low if low == high else f'{low}–{high}'} µs" if times else ""
         pieces: list[Piece] = [
-            "  ", (f"[{ref}]".ljust(self._refs), tokens.LINK, f"@{NAME}:{ref}"), "  ",
+            "  ", (f"[{label_of(rows)}]".ljust(self._refs), tokens.LINK, f"@{NAME}:{ref}"), "  ",
             (f"{fmt.plural(counts.guards, 'guard'):>12}", tokens.NUMBER, counts.artifact), "  ",
             (f"{latency:>9}", tokens.NUMBER), f"  {name:<20}",
         ]  # fmt: skip
         if counts.failed:
             refs = list(dict.fromkeys(failed.ref for failed in counts.failed))
-            pieces += ["  ", (f"failed for {fmt.plural(len(refs), 'recompile')}", tokens.ERROR, f"@recompiles:{refs[0]}")]
+            each = " each" if several else ""
+            said = f"failed for {fmt.plural(len(refs), 'recompile')}{each}"
+            pieces += ["  ", (said, tokens.ERROR, f"@recompiles:{refs[0]}")]
+        if several:
+            pieces += ["  ", (said_ranks([own.ref for _, own in rows], page.newest), tokens.DIM)]
         page.row(pieces, "")
 
     def _rest(self, page: Page, found: list[GuardCounts], without: list[Compile], total: Counter[str]) -> None:
@@ -148,12 +172,15 @@ class _Table:
             what = page.so_far(f"{fmt.plural(len(without), 'compile')} without guards in the log")
             page.open(what, folded=True)
             page.add(("  " + what, tokens.DIM))
-            for compile_ in without[:NAMED]:
-                ref = str(compile_.ref)
-                why = fmt.clip(_why_none(compile_), page.width - self._refs - 6)
-                page.add("    ", (f"[{ref}]".ljust(self._refs), tokens.LINK, ref), f"  {why}")
-            if len(without) > NAMED:
-                page.add("    ", (f"and {fmt.count(len(without) - NAMED)} more", tokens.DIM))
+            groups = alike_on_ranks(without, lambda own: str(own.ref), page.newest, _why_none)
+            for own in groups[:NAMED]:
+                refs = [str(compile_.ref) for compile_ in own]
+                label = OnRanks(tuple(refs), said_ranks(refs, page.newest))
+                why = fmt.clip(_why_none(own[0]), page.width - self._refs - 6)
+                tail: list[Piece] = ["  ", (label.ranks, tokens.DIM)] if label.ranks else []
+                page.row([(f"[{label.label}]".ljust(self._refs), tokens.LINK, label.ref), f"  {why}", *tail], "    ")
+            if len(groups) > NAMED:
+                page.add("    ", (f"and {fmt.count(sum(map(len, groups[NAMED:])))} more", tokens.DIM))
             page.close()
         if not self._compiles:
             where = f" in {self._scope.ref}" if str(self._scope.ref) else ""
@@ -169,6 +196,18 @@ class _Table:
                     "after each compile.", "  ", tokens.DIM,
                 )  # fmt: skip
         page.more()
+
+
+def _same(row: tuple[Compile, GuardCounts]) -> Hashable:
+    """What guards of several ranks are alike in."""
+    compile_, counts = row
+    return compile_.frame.code, counts.kinds, tuple((failed.cause, failed.line) for failed in counts.failed)
+
+
+def label_of(rows: Sequence[tuple[Compile, GuardCounts]]) -> str:
+    """`0/1` of several ranks, `7:0/1` of one."""
+    ref = rows[0][1].ref
+    return ref.partition(":")[2] if len(rows) > 1 else ref
 
 
 class _Found:

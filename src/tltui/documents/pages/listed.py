@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tltui.analyses.ranks.ranges import ranges
 from tltui.documents.format import plural, wrap
 from tltui.documents.hints import key_hint
 from tltui.documents.page import Page as Written
 from tltui.documents.pages.table import BY_NAME, VIEWS
+from tltui.model.nodes import Rank
 from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
 
 KEY, TITLE = 4, 12
 """Columns of a page's key and of its name."""
+RANKS_SHOWN = 16
+"""Ranks up to which each has a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +63,23 @@ def pages_document(run: Run, options: Options) -> TextDocument:
         for line in lines[1:]:
             builder.add(" " * (lead + TITLE), *line)
     builder.heading("About a rank")
-    for rank in run.ranks:
-        ref = str(rank.ref)
-        said = f" {plural(rank.tally.compiles, 'compile')}  "
-        builder.add("  ", (f"{rank.title:<10}", tokens.LINK, ref), said, ("records", tokens.LINK, f"@records:{ref}"))
+    _ranks(builder, run)
     builder.blank()
     builder.say("A compile, a frame or an artifact has its own page: go to it in the tree, or type its name.", "", tokens.DIM)
     builder.add(key_hint(options, "app.go_to", instead="tltui show PATH 0/1"))
     return builder.document(pages(run))
+
+
+def _ranks(builder: Written, run: Run) -> None:
+    """A line for the ranks with as many compiles; each of few has one of its own."""
+    together: dict[object, list[Rank]] = {}
+    for rank in run.ranks:
+        alone = len(run.ranks) <= RANKS_SHOWN or rank.number is None
+        together.setdefault((rank.tally.compiles, rank.number if alone else None), []).append(rank)
+    for ranks in together.values():
+        first, several = ranks[0], len(ranks) > 1
+        ref = str(first.ref)
+        title = f"ranks {ranges(rank.number or 0 for rank in ranks)}" if several else first.title
+        said = f" {plural(first.tally.compiles, 'compile')}{' each' if several else ''}  "
+        builder.row([(f"{title:<10}", tokens.LINK, ref), said, ("records", tokens.LINK, f"@records:{ref}"),
+                     *([(f" of {first.title}", tokens.DIM)] if several else [])])  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass
 
 from tltui.analyses.counted import Count, counts
@@ -13,6 +13,7 @@ from tltui.analyses.recompiles.frames import FrameRecompiles, frame_recompiles, 
 from tltui.analyses.stacks.known_as import shown_name
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.documents.parts.on_ranks import said_ranks
 from tltui.documents.parts.recompiles import RecompileLines, add_variations, rows_of
 from tltui.documents.scope import Scope
 from tltui.model.nodes import Compile, Frame
@@ -27,6 +28,19 @@ LISTED = 50
 """Frames up to which each is told in full; of more, those with the same code and the same causes are told once."""
 FEW_LEFT = 2
 """Compiles left before the limit, from which on that is a warning."""
+
+Group = list[tuple[Frame, list[Compile]]]
+"""Frames that are the same on several ranks, each with those of its recompiles that are asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlikeFrames:
+    """One code object that several ranks compiled again for the same causes."""
+
+    ranks: str
+    """`ranks 0–6, 8–511`"""
+    refs: tuple[str, ...]
+    """The frames, one a rank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +59,8 @@ class Recompiles:
     """(class, recompiles in which it was a reason), the most frequent first."""
     frames: tuple[FrameRecompiles, ...]
     """Those at the limit first, then by the seconds that their recompiles took."""
+    alike: tuple[AlikeFrames, ...] = ()
+    """Frames of one code object that were compiled again for the same causes on several ranks; the page tells them once."""
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
@@ -66,21 +82,28 @@ class _View:
         seconds, spent = sum(c.tally.seconds for c in compiles), sum(c.tally.seconds for c in recompiles)
         self._head(page, compiles, frames, seconds, spent)
         yield
-        frames_told: list[FrameRecompiles] = []
-        seen: dict[tuple[object, ...], str] = {}
+        told: dict[int, FrameRecompiles] = {}
+        seen: dict[tuple[object, ...], Group] = {}
         kinds: dict[tuple[object, ...], str] = {}
-        for frame, own in frames:
-            like = (yield from _like(frame, kinds)) if len(frames) > LISTED else None
+        groups = yield from _on_ranks(frames, page.newest)
+        for group in groups:
+            frame, own = group[0]
+            like = (yield from _like(frame, kinds)) if len(groups) > LISTED else None
             if like is None:
-                frames_told.append((yield from self._frame(page, frame, own, seen)))
+                told[id(frame)] = yield from self._frame(page, group, seen)
             else:
-                frames_told.append(self._told(frame, own))
-                _alike(page, frame, like)
-            yield
+                _alike(page, group, like)
+            for frame, own in group[1 if like is None else 0 :]:
+                told[id(frame)] = self._told(frame, own)
+                yield
         if self._causes:
             self._by_cause(page)
-        found = counts(self._ordered())
-        return Recompiles(2, str(self._scope.ref), len(compiles), seconds, len(recompiles), spent, found, tuple(frames_told))
+        several = [group for group in groups if len(group) > 1]
+        alike = tuple(AlikeFrames(_ranks(group, page.newest), tuple(str(f.ref) for f, _ in group)) for group in several)
+        return Recompiles(
+            2, str(self._scope.ref), len(compiles), seconds, len(recompiles), spent, counts(self._ordered()),
+            tuple(told[id(frame)] for frame, _ in frames), alike,
+        )  # fmt: skip
 
     def _head(
         self, page: Page, compiles: list[Compile], frames: list[tuple[Frame, list[Compile]]], seconds: float, spent: float
@@ -105,16 +128,17 @@ class _View:
             page.say(f"{'The frames at the limit, then the' if hit else 'The'} {first} come first.", "", tokens.DIM)
 
     def _frame(
-        self, page: Page, frame: Frame, own: list[Compile], seen: dict[tuple[object, ...], str]
+        self, page: Page, group: Group, seen: dict[tuple[object, ...], Group]
     ) -> Generator[None, None, FrameRecompiles]:
+        frame, own = group[0]
         code = frame.code
         twin = seen.get(code) if code[1] is not None else None
-        seen.setdefault(code, str(frame.ref))
+        seen.setdefault(code, group)
         name = sanitize(shown_name(frame) or f"frame {frame.key.frame}")
         page.close(0)
         page.blank()
-        page.open(f"{frame.ref} {name}", folded=twin is not None)
-        self._frame_head(page, frame, name, twin)
+        page.open(f"{frame.ref} {name}", folded=twin is not None and _is_of_a_rank(twin, group))
+        self._frame_head(page, group, name, str(twin[0][0].ref) if twin else None)
         every = recompiles_of(frame)
         for compile_ in every:
             explained_of(compile_)
@@ -149,7 +173,8 @@ class _View:
             self._causes.update({reason.cause for reason in found.reasons})
         return told
 
-    def _frame_head(self, page: Page, frame: Frame, name: str, twin: str | None) -> None:
+    def _frame_head(self, page: Page, group: Group, name: str, twin: str | None) -> None:
+        frame = group[0][0]
         ref = str(frame.ref)
         pieces: list[Piece] = [(ref, tokens.LINK, ref), " ", (fmt.clip_middle(name, page.width // 2), tokens.FUNCTION)]
         if frame.code[1] is not None:
@@ -157,10 +182,17 @@ class _View:
         if twin is not None:
             pieces.append(f"  the same code as {twin}")
         page.row(pieces, "")
-        words: list[Piece] = [fmt.plural(len(frame.compiles), "compile") + fmt.took(seconds_of(frame))]
+        each = ""
+        if len(group) > 1:
+            page.row([("the same on ", tokens.DIM), (_ranks(group, page.newest), tokens.STRONG)])
+            each = " each"
         every = recompiles_of(frame)
-        spent = sum(c.tally.seconds for c in every)
-        words.append((fmt.plural(len(every), "recompile") + fmt.took(spent, " (", ")"), tokens.RECOMPILE))
+        spent = [sum(c.tally.seconds for c in recompiles_of(member)) for member, _ in group]
+        took = fmt.took_from_to([seconds_of(member) for member, _ in group])
+        words: list[Piece] = [fmt.plural(len(frame.compiles), "compile") + each + took]
+        words.append((fmt.plural(len(every), "recompile") + each + fmt.took_from_to(spent, " (", ")"), tokens.RECOMPILE))
+        if each:
+            words.append((f"below those of rank {ref.partition(':')[0]}", tokens.DIM))
         page.joined(words, "  ")
 
     @staticmethod
@@ -187,26 +219,62 @@ class _View:
         page.add("  ", ("how many recompiles named it; one can name several", tokens.DIM))
 
 
-def _like(frame: Frame, kinds: dict[tuple[object, ...], str]) -> Generator[None, None, str | None]:
-    """The address of the first frame with the same code that was compiled again for the same causes; None for the first."""
+def _on_ranks(
+    frames: Sequence[tuple[Frame, list[Compile]]], newest: Collection[str]
+) -> Generator[None, None, list[Group]]:
+    """Frames of one code object that several ranks compiled again for the same causes together, the lowest rank first."""
+    if not any(frame.process.ranks_differ for frame, _ in frames):
+        return [[item] for item in frames]
+    groups: dict[tuple[object, ...], Group] = {}
+    found: Counter[tuple[object, ...]] = Counter()
+    for frame, own in frames:
+        causes = yield from _causes(frame)
+        process = frame.process
+        is_older = not process.alone and str(process.ref).rstrip(":") not in newest
+        kind = (frame.code, len(own), process.number if is_older else 0, *causes)
+        found[process.key, kind] += 1  # which of the frames of this rank that are alike
+        alone = frame.code[1] is None or process.rank is None
+        groups.setdefault((*kind, found[process.key, kind], id(frame) if alone else 0), []).append((frame, own))
+    return [sorted(group, key=lambda item: item[0].process.rank or 0) for group in groups.values()]
+
+
+def _ranks(group: Group, newest: Collection[str]) -> str:
+    return said_ranks([str(frame.ref) for frame, _ in group], newest)
+
+
+def _is_of_a_rank(twin: Group, group: Group) -> bool:
+    """Whether they are several frames with one code of one rank, not what ranks differ in."""
+    return not {id(frame.process) for frame, _ in twin}.isdisjoint(id(frame.process) for frame, _ in group)
+
+
+def _causes(frame: Frame) -> Generator[None, None, list[object]]:
+    """What its recompiles are alike in with those of another frame."""
     causes: list[object] = []
     for compile_ in recompiles_of(frame):
         found = explained_of(compile_)
         causes.append((found.limit_hit, *((r.cause, r.source, r.dim, r.expected, r.actual) for r in found.reasons)))
         yield
+    return causes
+
+
+def _like(frame: Frame, kinds: dict[tuple[object, ...], str]) -> Generator[None, None, str | None]:
+    """The address of the first frame with the same code that was compiled again for the same causes; None for the first."""
+    causes = yield from _causes(frame)
     if frame.code[1] is None:
         return None
     first = kinds.setdefault((frame.code, *causes), str(frame.ref))
     return None if first == str(frame.ref) else first
 
 
-def _alike(page: Page, frame: Frame, like: str) -> None:
+def _alike(page: Page, group: Group, like: str) -> None:
     """A frame of which another one tells everything, in a line."""
+    frame = group[0][0]
     ref, name = str(frame.ref), fmt.clip_middle(sanitize(shown_name(frame) or ""), page.width // 2)
     page.close(0)
+    several: list[Piece] = [("  " + _ranks(group, page.newest), tokens.DIM)] if len(group) > 1 else []
     page.row([
         (ref, tokens.LINK, f"@{NAME}:{ref}"), " ", (name, tokens.FUNCTION), f"  the same causes as {like}",
-        (f"  {fmt.plural(len(frame.compiles), 'compile')}{fmt.took(seconds_of(frame))}", tokens.DIM),
+        (f"  {fmt.plural(len(frame.compiles), 'compile')}{fmt.took(seconds_of(frame))}", tokens.DIM), *several,
     ], "")  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from tltui.analyses.stacks.known_as import shown_name
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.many import add_named, functions
+from tltui.documents.parts.on_ranks import OnRanks, alike_on_ranks, said_ranks
 from tltui.documents.parts.shapes import add_compile
 from tltui.documents.scope import Scope
 from tltui.model.nodes import Compile
@@ -106,10 +107,13 @@ def _like(page: Page, like: list[tuple[str, str]]) -> None:
     what = f"{fmt.plural(len(like), 'more compile')} of the same code with the same sizes and guards as one above"
     page.open(what, folded=True)
     page.add((fmt.clip(what, page.width), tokens.DIM))
-    for ref, first in like[:NAMED]:
-        page.add("  ", (f"[{ref}]", tokens.LINK, ref), " like ", (f"[{first}]", tokens.LINK, first))
-    if len(like) > NAMED:
-        page.add("  ", (f"and {fmt.count(len(like) - NAMED)} more", tokens.DIM))
+    groups = alike_on_ranks(like, lambda pair: pair[0], page.newest, lambda pair: pair[1])
+    for own in groups[:NAMED]:
+        first = own[0][1]
+        refs = OnRanks(tuple(ref for ref, _ in own), said_ranks([ref for ref, _ in own], page.newest))
+        page.row([*refs.pieces(), " like ", (f"[{first}]", tokens.LINK, first)])
+    if len(groups) > NAMED:
+        page.add("  ", (f"and {fmt.count(sum(map(len, groups[NAMED:])))} more", tokens.DIM))
     page.close()
 
 
@@ -149,11 +153,14 @@ def _plain(page: Page, plain: list[Compile], some: bool) -> None:
     what = page.so_far(f"{fmt.plural(len(real), 'compile')} without symbols{'' if page.untold else ': all sizes static'}")
     page.open(what, folded=True)
     page.add((what, tokens.DIM))
-    for node in real[:NAMED]:
-        _, file, line = node.frame.code
-        name = shown_name(node.frame)
-        page.row([(f"[{node.ref}]", tokens.LINK, str(node.ref)), "  ", (name or "", tokens.FUNCTION), "  ", page.place(file, line)])
-    if len(real) > NAMED:
-        page.add("  ", (f"and {fmt.count(len(real) - NAMED)} more", tokens.DIM))
+    groups = alike_on_ranks(real, lambda node: str(node.ref), page.newest, lambda node: node.frame.code)
+    for own in groups[:NAMED]:
+        _, file, line = own[0].frame.code
+        name = shown_name(own[0].frame)
+        refs = tuple(str(node.ref) for node in own)
+        link, *ranks = OnRanks(refs, said_ranks(refs, page.newest)).pieces()
+        page.row([link, "  ", (name or "", tokens.FUNCTION), "  ", page.place(file, line), *(["  "] if ranks else []), *ranks])
+    if len(groups) > NAMED:
+        page.add("  ", (f"and {fmt.count(sum(map(len, groups[NAMED:])))} more", tokens.DIM))
     page.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import heapq
 from collections import defaultdict
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 
 from tltui.analyses.timing.results import Timing
 from tltui.analyses.timing.spans import count_events
@@ -19,9 +19,11 @@ from tltui.analyses.timing.timing import (
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.flame import add_flames
+from tltui.documents.parts.on_ranks import alike_on_ranks
 from tltui.documents.parts.reports import add_time
 from tltui.documents.parts.timing import (
     ROWS,
+    OnAll,
     add_beside,
     add_compiles,
     add_functions,
@@ -31,6 +33,7 @@ from tltui.documents.parts.timing import (
     add_names,
     add_open,
     add_processes,
+    on_all,
 )
 from tltui.documents.scope import Scope
 from tltui.model.nodes import Compile
@@ -82,7 +85,7 @@ def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Generator[None, None
     else:
         add_names(page, timing, sort)
         add_functions(page, timing.functions, timing.seconds, sort)
-        add_compiles(page, timing.compiles, timing.seconds, sort)
+        add_compiles(page, on_all(page, timing.compiles), timing.seconds, sort)
         add_processes(page, timing.processes, timing.outliers)
     _rest(page, timing)
     return timing
@@ -99,7 +102,7 @@ def _large(page: Page, scope: Scope, sort: str) -> Generator[None, None, Timing]
     if timing.flames:
         add_flames(page, timing)
     elif not times:  # no metrics at all: every compile was cut off, or none has an id
-        add_compiles(page, timing.compiles, timing.seconds, sort)
+        add_compiles(page, on_all(page, timing.compiles), timing.seconds, sort)
         add_processes(page, timing.processes, timing.outliers)
     _rest(page, timing)
     return timing
@@ -122,14 +125,23 @@ def _index_tables(page: Page, compiles: Sequence[Compile], sort: str) -> Generat
     members = [compile_ for own in dear for compile_ in own]
     functions = yield from function_times(members, compile_times(members))
     add_functions(page, functions, total, sort, len(groups))
-    slow = heapq.nlargest(most, timed, key=lambda c: c.tally.seconds)
-    add_compiles(page, list(compile_times(slow).values()), total, sort, len(timed))
+    alike = alike_on_ranks(timed, lambda c: str(c.ref), page.newest, lambda c: codes.get(id(c.frame)))
+    slow = heapq.nlargest(most, alike, key=lambda own: max(c.tally.seconds for c in own))
+    add_compiles(page, list(_spreads(slow)), total, sort, len(alike))
     yield
     if timed:
         processes = index_process_times(timed)
         add_processes(page, processes, outliers_of(processes))
     yield
     return bool(timed)
+
+
+def _spreads(groups: Sequence[Sequence[Compile]]) -> Iterator[OnAll]:
+    """The times of compiles that several ranks have."""
+    for own in groups:
+        slowest = max(own, key=lambda c: c.tally.seconds)
+        if (time := compile_times([slowest]).get(id(slowest))) is not None:
+            yield OnAll(time, min(c.tally.seconds for c in own), len(own))
 
 
 def _rest(page: Page, timing: Timing) -> None:

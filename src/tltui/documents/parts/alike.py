@@ -6,8 +6,8 @@ from collections.abc import Callable, Generator, Sequence
 
 from tltui.documents.format import plural
 from tltui.documents.page import Page
+from tltui.documents.parts.on_ranks import flow, on_ranks
 from tltui.text import tokens
-from tltui.text.document import Piece
 
 FEW = 8
 """Compiles that are named at once; more are folded."""
@@ -26,32 +26,21 @@ def add_alike(
     page.heading(title)
     if what:
         page.say(what, "  ", tokens.DIM)
-    for number, (first, *rest) in enumerate(kinds):
-        lead = f"{said[number]}, the same in " if said else "the same in "
-        pieces: list[Piece] = [_link(first, target), f"  {lead}"]
-        if len(rest) <= FEW:
-            page.row([*pieces, *_links(rest, target)])
+    for number, refs in enumerate(kinds):
+        first, *rest = on_ranks(refs, page.newest)
+        own = f"  {said[number]}" if said else ""
+        lead = first.pieces(target(first.ref))
+        if not rest:
+            flow(page, [], "  ", [*lead, own or "  the same on all of them"])
             continue
-        others = plural(len(rest), "further compile")
-        page.open(f"{first}: {others}", folded=True)
-        page.row([*pieces, others])
-        line: list[str] = []
-        used = 0
-        for place, ref in enumerate(rest):
-            if line and used + len(ref) + 2 > page.width - 4:
-                page.add("    ", *_links(line, target))
-                line, used = [], 0
-            line.append(ref)
-            used += len(ref) + 3
-            if place % AT_ONCE == 0:
-                yield
-        page.add("    ", *_links(line, target))
+        lead.append(f"{own}, the same in " if own else "  the same in ")
+        if len(rest) <= FEW:
+            flow(page, [group.pieces(target(group.ref)) for group in rest], "  ", lead)
+            continue
+        others = plural(sum(len(group.refs) for group in rest), "further compile")
+        page.open(f"{first.ref}: {others}", folded=True)
+        flow(page, [], "  ", [*lead, others])
+        for start in range(0, len(rest), AT_ONCE):
+            flow(page, [group.pieces(target(group.ref)) for group in rest[start : start + AT_ONCE]], "    ")
+            yield
         page.close()
-
-
-def _link(ref: str, target: Callable[[str], str]) -> Piece:
-    return (f"[{ref}]", tokens.LINK, target(ref))
-
-
-def _links(refs: Sequence[str], target: Callable[[str], str]) -> list[Piece]:
-    return [piece for ref in refs for piece in (_link(ref, target), " ")]

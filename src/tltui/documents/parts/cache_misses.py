@@ -9,6 +9,7 @@ from tltui.analyses.caches.keys import ComponentDifference, KeyUse, Nearest, gro
 from tltui.analyses.caches.report import CacheMiss, CachesReport
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.documents.parts.on_ranks import flow, named, on_ranks
 from tltui.text import tokens
 from tltui.text.diff.word_diff import ChangedLine, Marks, around, changed_lines
 from tltui.text.document import Piece
@@ -68,8 +69,8 @@ def _miss_group(page: Page, group: Sequence[Sequence[CacheMiss]]) -> None:
     first = group[0][0]
     _miss(page, group[0])
     if found := _elsewhere(first):
-        refs: list[Piece] = [(f" [{use.compile}]", tokens.LINK, use.ref) for use in found[:REFS_SHOWN]]
-        page.row(["the same key was found by", *refs], "    ")
+        records = {use.compile: use.ref for use in found}
+        flow(page, named(page, records, REFS_SHOWN, records.__getitem__), "    ", ["the same key was found by "])
         page.say("so nothing differs: the entry was not in the cache yet, or not in this one.", "    ", tokens.DIM)
     elif first.nearest is not None:
         _nearest(page, first.nearest)
@@ -79,9 +80,35 @@ def _miss_group(page: Page, group: Sequence[Sequence[CacheMiss]]) -> None:
         what += " that others found" if found else f" that {verb} in the same components"
         page.open(what, folded=True)
         page.add("    ", (what, tokens.DIM))
-        for same in group[1:NAMED]:
-            _miss(page, same, "      ")
+        for keys in _on_ranks(group[1:])[:NAMED]:
+            _misses(page, keys, "      ")
         page.close()
+
+
+def _on_ranks(group: Sequence[Sequence[CacheMiss]]) -> list[list[Sequence[CacheMiss]]]:
+    """Keys that the same compiles of several ranks asked for together: each device has keys of its own."""
+    found: dict[object, list[Sequence[CacheMiss]]] = {}
+    for same in group:
+        rank, _, rest = same[0].compile.partition(":")
+        key = (rest, same[0].function, same[0].answer.detail) if rank.partition(".")[0].isdecimal() and rest else id(same)
+        found.setdefault(key, []).append(same)
+    return list(found.values())
+
+
+def _misses(page: Page, keys: Sequence[Sequence[CacheMiss]], indent: str) -> None:
+    """One key, or those that differ with the ranks: `[0/1] f  FX graph cache miss  8 keys  compiling took 0.9–1.1 s  ranks 0–63`"""
+    if len(keys) == 1:
+        _miss(page, keys[0], indent)
+        return
+    miss = keys[0][0]
+    first, *others = on_ranks((own.compile for same in keys for own in same), page.newest)
+    link, *ranks = first.pieces()
+    lead: list[Piece] = [link, " "]
+    if miss.function:
+        lead += [(fmt.clip_middle(sanitize(miss.function), 30), tokens.FUNCTION), "  "]
+    took = [own.answer.seconds_taken for same in keys for own in same if own.answer.seconds_taken is not None]
+    lead += [(f"{miss.answer.cache} miss", tokens.WARN, miss.answer.ref or ""), f"  {fmt.plural(len(keys), 'key')}"]
+    flow(page, [ranks, *(group.pieces() for group in others)], indent, [*lead, fmt.took_from_to(took, "  compiling took "), " "])
 
 
 def _miss(page: Page, same: Sequence[CacheMiss], indent: str = "  ") -> None:
@@ -101,9 +128,8 @@ def _miss(page: Page, same: Sequence[CacheMiss], indent: str = "  ") -> None:
         said = {"guard_miss": "entries with this key are there, but their guards on sizes do not hold"}
         page.say(said.get(answer.detail, f"torch says: {answer.detail}"), indent + "  ")
     if len(same) > 1:
-        refs: list[Piece] = [(f" [{other.compile}]", tokens.LINK, other.answer.ref or "") for other in same[1 : REFS_SHOWN + 1]]
-        more = f" and {len(same) - 1 - REFS_SHOWN} more" if len(same) - 1 > REFS_SHOWN else ""
-        page.row(["missed the same key:", *refs, (more, tokens.DIM)], indent + "  ")
+        records = {other.compile: other.answer.ref or "" for other in same[1:]}
+        flow(page, named(page, records, REFS_SHOWN, records.__getitem__), indent + "  ", ["missed the same key: "])
 
 
 def _nearest(page: Page, nearest: Nearest) -> None:
@@ -175,8 +201,9 @@ def _plain_misses(page: Page, plain: Sequence[Sequence[CacheMiss]]) -> None:
         what = f"{cache}: {fmt.plural(sum(map(len, members)), 'miss', 'misses')}"
         what += " with no earlier key to compare" if compared else ", torch wrote no components"
         what = page.so_far(what)
-        page.open(what, folded=len(members) > ROWS_SHOWN)
+        rows = _on_ranks(members)
+        page.open(what, folded=len(rows) > ROWS_SHOWN)
         page.add("  ", (fmt.clip(what, page.width - 2), tokens.DIM))
-        for same in members[:NAMED]:
-            _miss(page, same, "    ")
+        for keys in rows[:NAMED]:
+            _misses(page, keys, "    ")
         page.close()

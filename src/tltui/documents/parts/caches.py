@@ -11,8 +11,9 @@ from tltui.analyses.caches.report import CachesReport, CacheTotal, CompileCaches
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.many import GROUPS_SHOWN, add_named, functions
+from tltui.documents.parts.on_ranks import alike_on_ranks, flow, named, on_ranks
 from tltui.text import tokens
-from tltui.text.document import Piece
+from tltui.text.document import Piece, piece_text
 from tltui.text.sanitize import sanitize
 
 REFS_SHOWN, ROWS_SHOWN, NAMED = 8, 10, 400
@@ -73,9 +74,8 @@ def _divergence(page: Page, group: Sequence[Divergence]) -> None:
         same = [answer for answer in one.answers if answer.state == state]
         if same:
             label = f"{state} on {fmt.plural(len(same), 'rank')} "
-            refs: list[Piece] = [(f" [{answer.compile}]", tokens.LINK, answer.compile) for answer in same[:REFS_SHOWN]]
-            more = f" and {len(same) - REFS_SHOWN} more" if len(same) > REFS_SHOWN else ""
-            page.row([(label.ljust(15), STYLES[state]), *refs, (more, tokens.DIM)], "    ")
+            refs = named(page, [answer.compile for answer in same], REFS_SHOWN)
+            flow(page, refs, "    ", [(label.ljust(16), STYLES[state])])
 
 
 def add_bypasses(page: Page, report: CachesReport) -> None:
@@ -92,8 +92,8 @@ def add_bypasses(page: Page, report: CachesReport) -> None:
     for (cache, reason), members in sorted(groups.items(), key=lambda item: -len(item[1])):
         page.add("  ", (f"{len(members)}×".rjust(4), tokens.STRONG), " ", (cache, tokens.WARN))
         page.say(reason, "       ")
-        refs: list[Piece] = [(f"[{own.ref}] ", tokens.LINK, ref) for own, ref in members[:REFS_SHOWN]]
-        page.row([*refs, (f"and {len(members) - REFS_SHOWN} more" if len(members) > REFS_SHOWN else "", tokens.DIM)], "       ")
+        records = {own.ref: ref for own, ref in members}
+        flow(page, named(page, records, REFS_SHOWN, records.__getitem__), "       ")
 
 
 def add_answers(page: Page, compiles: Sequence[CompileCaches]) -> None:
@@ -121,11 +121,15 @@ def add_asked(page: Page, report: CachesReport) -> None:
     if not found:
         return
     page.heading(f"Asked, but the answer is not in the log ({fmt.count(len(found))})")
-    for own, answer in found[:ROWS_SHOWN]:
-        page.row([(f"[{own.ref}]", tokens.LINK, own.ref), "  ", (answer.cache, tokens.LINK, answer.ref or ""),
-                  (f"  key {fmt.clip(sanitize(answer.key or '?'), 12)}", tokens.DIM)], "  ")  # fmt: skip
-    if len(found) > ROWS_SHOWN:
-        page.add("  ", (f"and {fmt.count(len(found) - ROWS_SHOWN)} more", tokens.DIM))
+    groups = alike_on_ranks(found, lambda item: item[0].ref, page.newest, lambda item: item[1].cache)
+    for group in groups[:ROWS_SHOWN]:
+        answer = group[0][1]
+        keys = {one.key or "?" for _, one in group}
+        key = f"key {fmt.clip(sanitize(answer.key or '?'), 12)}" if len(keys) == 1 else fmt.plural(len(keys), "key")
+        link: Piece = (answer.cache, tokens.LINK, answer.ref or "")
+        page.row([*_named(page, [own for own, _ in group]), "  ", link, (f"  {key}", tokens.DIM)], "  ")
+    if len(groups) > ROWS_SHOWN:
+        page.add("  ", (f"and {fmt.count(sum(map(len, groups[ROWS_SHOWN:])))} more", tokens.DIM))
 
 
 def add_off(page: Page, report: CachesReport) -> None:
@@ -139,9 +143,8 @@ def add_off(page: Page, report: CachesReport) -> None:
     page.heading("Switched off")
     for why, members in groups.items():
         page.say(why, "  ", tokens.WARN, "    ")
-        refs: list[Piece] = [(f"[{own.ref}] ", tokens.LINK, own.ref) for own in members[:REFS_SHOWN]]
-        page.row([f"in {fmt.plural(len(members), 'compile')}: ", *refs,
-                  (f"and {len(members) - REFS_SHOWN} more" if len(members) > REFS_SHOWN else "", tokens.DIM)], "    ")  # fmt: skip
+        refs = named(page, [own.ref for own in members], REFS_SHOWN)
+        flow(page, refs, "    ", [f"in {fmt.plural(len(members), 'compile')}: "])
 
 
 def add_hits(page: Page, report: CachesReport) -> None:
@@ -152,24 +155,35 @@ def add_hits(page: Page, report: CachesReport) -> None:
     saved = f", which saved {fmt.seconds(report.saved_s)} of compiling" if report.saved_s else ""
     page.heading(f"Hits in {fmt.plural(len(found), 'compile')}{saved}")
     found.sort(key=lambda own: -(own.saved_s or 0.0))
-    _rows(page, found[:ROWS_SHOWN], "  ")
-    if len(found) > ROWS_SHOWN:
-        what = f"{fmt.plural(len(found) - ROWS_SHOWN, 'more compile')} with hits"
+    groups = _on_ranks(page, found)
+    _rows(page, groups[:ROWS_SHOWN], "  ")
+    if len(groups) > ROWS_SHOWN:
+        what = f"{fmt.plural(sum(map(len, groups[ROWS_SHOWN:])), 'more compile')} with hits"
         page.open(what, folded=True)
         page.add("  ", (what, tokens.DIM))
-        _rows(page, found[ROWS_SHOWN : ROWS_SHOWN + NAMED], "    ")
+        _rows(page, groups[ROWS_SHOWN : ROWS_SHOWN + NAMED], "    ")
         page.close()
 
 
-def _rows(page: Page, compiles: Sequence[CompileCaches], indent: str) -> None:
+def _on_ranks(page: Page, compiles: Sequence[CompileCaches]) -> list[list[CompileCaches]]:
+    """Compiles that got the same answers on several ranks together."""
+    return alike_on_ranks(compiles, lambda own: own.ref, page.newest, lambda own: (own.function, own.file, own.line, _said(own)))
+
+
+def _named(page: Page, members: Sequence[CompileCaches]) -> list[Piece]:
+    return [piece for group in on_ranks((own.ref for own in members), page.newest) for piece in group.pieces()]
+
+
+def _rows(page: Page, groups: Sequence[Sequence[CompileCaches]], indent: str) -> None:
     rows: list[list[Piece]] = []
-    for own in compiles:
-        saved = f"saved {fmt.seconds(own.saved_s)}" if own.saved_s else ""
+    for members in groups:
+        own = members[0]
+        name, *ranks = _named(page, members)
         rows.append([
-            (f"[{own.ref}]", tokens.LINK, own.ref),
+            name,
             (fmt.clip_middle(sanitize(own.function or ""), 30), tokens.FUNCTION),
-            (saved, tokens.NUMBER),
-            (_said(own), tokens.DIM),
+            (fmt.took_from_to([own.saved_s for own in members if own.saved_s], "saved "), tokens.NUMBER),
+            (_said(own) + "".join(f"  {piece_text(piece)}" for piece in ranks), tokens.DIM),
         ])  # fmt: skip
     page.table(rows, indent)
 
@@ -209,11 +223,14 @@ def add_profiles(page: Page, report: CachesReport) -> None:
     if not found:
         return
     page.heading("Profiles of sizes that vary (PGO)")
-    for own, answer in found[:ROWS_SHOWN]:
+    groups = alike_on_ranks(found, lambda item: item[0].ref, page.newest, lambda item: (item[1].cache, item[1].state))
+    for group in groups[:ROWS_SHOWN]:
+        answer = group[0][1]
         what = "read" if answer.state == HIT else "stored"
-        page.row([(f"[{own.ref}]", tokens.LINK, own.ref), "  ", (f"{answer.cache}: {what}", tokens.LINK, answer.ref or "")], "  ")
-    if len(found) > ROWS_SHOWN:
-        page.add("  ", (f"and {fmt.count(len(found) - ROWS_SHOWN)} more", tokens.DIM))
+        link: Piece = (f"{answer.cache}: {what}", tokens.LINK, answer.ref or "")
+        page.row([*_named(page, [own for own, _ in group]), "  ", link], "  ")
+    if len(groups) > ROWS_SHOWN:
+        page.add("  ", (f"and {fmt.count(sum(map(len, groups[ROWS_SHOWN:])))} more", tokens.DIM))
 
 
 def add_triton(page: Page, report: CachesReport) -> None:
@@ -242,8 +259,8 @@ def add_compiles(page: Page, report: CachesReport) -> Iterator[None]:
     page.close(0)
     page.open("Every compile", folded=True)
     page.add((f"Every compile that asked a cache ({fmt.count(len(found))})", tokens.HEADING))
-    if len(found) <= MANY:
-        _rows(page, found, "  ")
+    if len(on_rows := _on_ranks(page, found)) <= MANY:
+        _rows(page, on_rows, "  ")
     else:
         groups: dict[str, list[CompileCaches]] = {}
         for own in found:
@@ -275,6 +292,4 @@ def add_silent(page: Page, report: CachesReport, everyone: Sequence[CompileCache
         page.blank()
         what = f"{fmt.plural(len(report.silent), 'compile')} asked no cache: Inductor lowered nothing in them"
         page.add((fmt.clip(page.so_far(what), page.width), tokens.DIM))
-        refs: list[Piece] = [(f"[{ref}] ", tokens.LINK, ref) for ref in report.silent[:REFS_SHOWN]]
-        more = f"and {fmt.count(len(report.silent) - REFS_SHOWN)} more" if len(report.silent) > REFS_SHOWN else ""
-        page.row([*refs, (more, tokens.DIM)], "  ")
+        flow(page, named(page, report.silent, REFS_SHOWN))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tltui.analyses.guards.guards import GuardCounts
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.many import GROUPS_SHOWN, Named, add_named, functions
+from tltui.documents.parts.on_ranks import OnRanks, alike_on_ranks, said_ranks
 from tltui.model.nodes import Compile, Frame
 from tltui.text import tokens
 from tltui.text.document import Piece
@@ -35,7 +36,8 @@ class _Failed:
 class GuardGroups:
     """Takes compiles one after the other and writes them together at the end."""
 
-    def __init__(self) -> None:
+    def __init__(self, newest: Collection[str] = ()) -> None:
+        self._newest = newest
         self._failed: dict[int, _Failed] = {}
         self._alike: dict[tuple[tuple[str, int], ...], list[tuple[Compile, GuardCounts]]] = {}
 
@@ -71,28 +73,39 @@ class GuardGroups:
         found = sorted(self._failed.values(), key=lambda failed: -len(failed.recompiles))
         compiles, recompiles = sum(f.compiles for f in found), sum(len(f.recompiles) for f in found)
         page.heading(f"Failed later: guards of {fmt.plural(compiles, 'compile')}, for {fmt.plural(recompiles, 'recompile')}")
-        page.table(list(map(_row, found[:SHOWN])), right=(2,))
-        rest = found[SHOWN : SHOWN + FOLDED]
+        groups = alike_on_ranks(found, lambda own: str(own.frame.ref), self._newest, _same)
+        rows = [_row(own, self._newest) for own in groups[: SHOWN + FOLDED]]
+        page.table(rows[:SHOWN], right=(2,))
+        rest = rows[SHOWN:]
         if rest:
-            what = f"{fmt.plural(len(found) - SHOWN, 'more function')}"
-            what += f", the first {fmt.count(len(rest))}" if len(found) - SHOWN > len(rest) else ""
+            what = f"{fmt.plural(len(groups) - SHOWN, 'more function')}"
+            what += f", the first {fmt.count(len(rest))}" if len(groups) - SHOWN > len(rest) else ""
             page.open(what, folded=True)
             page.add("  ", (what, tokens.DIM))
-            page.table(list(map(_row, rest)), "    ", right=(2,))
+            page.table(rest, "    ", right=(2,))
             page.close()
 
 
-def _row(found: _Failed) -> Sequence[Piece]:
-    """`[0] f  models/f.py:4  failed for 12 recompiles  tensor size 11, tensor dtype 1`"""
+def _same(found: _Failed) -> Hashable:
+    """What functions on several ranks are alike in."""
+    return found.frame.code, found.compiles, len(found.recompiles), tuple(found.causes.items())
+
+
+def _row(group: Sequence[_Failed], newest: Collection[str]) -> Sequence[Piece]:
+    """`[0/] f  models/f.py:4  failed for 12 recompiles  tensor size 11, tensor dtype 1  ranks 0–7`"""
+    found = group[0]
     name, file, line = found.frame.code
-    ref = str(found.frame.ref)
+    refs = tuple(str(own.frame.ref) for own in group)
+    on = OnRanks(refs, said_ranks(refs, newest))
     causes = found.causes.most_common()
     said = ", ".join(f"{cause} {fmt.count(count)}" for cause, count in causes[:CAUSES])
     more = f" and {len(causes) - CAUSES} more" if len(causes) > CAUSES else ""
+    each = " each" if on.ranks else ""
     return (
-        (f"[{ref}]", tokens.LINK, f"@guards:{ref}"), (fmt.clip_middle(sanitize(name or "?"), 30), tokens.FUNCTION),
-        (f"failed for {fmt.plural(len(found.recompiles), 'recompile')}", tokens.ERROR, f"@recompiles:{ref}"),
+        (f"[{on.label}]", tokens.LINK, f"@guards:{on.ref}"), (fmt.clip_middle(sanitize(name or "?"), 30), tokens.FUNCTION),
+        (f"failed for {fmt.plural(len(found.recompiles), 'recompile')}{each}", tokens.ERROR, f"@recompiles:{on.ref}"),
         (said + more, tokens.KEYWORD), (fmt.place(file, line), tokens.LINK, fmt.place_target(file, line)),
+        *([(on.ranks, tokens.DIM)] if on.ranks else []),
     )  # fmt: skip
 
 

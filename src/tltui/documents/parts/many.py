@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.documents.parts.on_ranks import OnRanks, alike_on_ranks, flow, said_ranks
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
@@ -25,11 +26,13 @@ def add_named(page: Page, what: str, head: Sequence[Piece], members: Sequence[Na
     """A line `what` with more beside it, and folded below it the compiles."""
     page.open(what, folded=True)
     page.row([(what, tokens.STRONG), "  ", *head], indent)
-    for start in range(0, len(members), EVERY):
-        pieces: list[Piece] = []
-        for ref, style, target in members[start : start + EVERY]:
-            pieces += [(f"[{ref}]", style, target), " "]
-        page.row(pieces, indent + "  ")
+    groups = alike_on_ranks(members, lambda member: member[0], page.newest, lambda member: member[1])
+    for start in range(0, len(groups), EVERY):
+        named = []
+        for own in groups[start : start + EVERY]:
+            refs = OnRanks(tuple(ref for ref, _, _ in own), said_ranks([ref for ref, _, _ in own], page.newest))
+            named.append(refs.pieces(own[0][2], own[0][1]))
+        flow(page, named, indent + "  ")
         yield
     page.close()
 

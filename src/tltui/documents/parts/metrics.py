@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from tltui.analyses.metrics.fields import COPIES, EPOCH_S, EPOCH_US, GROUPS, OTHER, VERSIONS
 from tltui.analyses.metrics.metrics import RunMetrics, Setting, Total, Variant
+from tltui.analyses.ranks.ranges import ranges
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.metric_record import UNKNOWN, add_entries, add_names, as_json, number_text
+from tltui.documents.parts.on_ranks import alike_on_ranks
 from tltui.model.nodes import Compile
 from tltui.model.ref import parse_ref
 from tltui.text import tokens
@@ -18,7 +20,6 @@ from tltui.text.sanitize import sanitize
 COMPILES_SHOWN = 8
 COMPILES_FOLDED = 500
 SETTINGS_SHOWN = 30
-RANKS_NAMED = 6
 
 
 def _metrics(ref: str) -> str:
@@ -26,22 +27,25 @@ def _metrics(ref: str) -> str:
 
 
 def add_list(page: Page, measured: Sequence[Compile]) -> None:
-    """The compiles, each with a link to its own metrics; the slowest first."""
+    """The compiles, each with a link to its own metrics; the slowest first, of several ranks that of the slowest."""
     page.heading("Every field, by compile")
-    slow = sorted(measured, key=lambda c: -c.tally.seconds)[: COMPILES_SHOWN + COMPILES_FOLDED]
+    slow = sorted(measured, key=lambda c: -c.tally.seconds)
+    groups = alike_on_ranks(slow, lambda c: str(c.ref), page.newest, lambda c: c.frame.code)
     rows: list[list[Piece]] = []
-    for compile_ in slow:
-        ref = str(compile_.ref)
-        name, file, line = compile_.frame.code
+    for own in groups[: COMPILES_SHOWN + COMPILES_FOLDED]:
+        slowest = str(own[0].ref)
+        name, file, line = own[0].frame.code
         rows.append([
-            (f"[{ref}]", tokens.LINK, _metrics(ref)), (fmt.clip_middle(sanitize(name or ""), 40), tokens.FUNCTION),
+            (f"[{slowest}]", tokens.LINK, _metrics(slowest)), (fmt.clip_middle(sanitize(name or ""), 40), tokens.FUNCTION),
             (fmt.place(file, line), tokens.LINK, fmt.place_target(file, line)) if file else "",
-            (fmt.seconds(compile_.tally.seconds), tokens.NUMBER, ref),
+            (fmt.from_to([compile_.tally.seconds for compile_ in own]), tokens.NUMBER, slowest),
+            *([(f"{fmt.count(len(own))} ranks", tokens.DIM)] if len(own) > 1 else []),
         ])  # fmt: skip
-    more = f"{fmt.count(len(measured) - COMPILES_SHOWN)} more compiles"
-    if len(measured) > len(slow):
-        more += f", {fmt.count(COMPILES_FOLDED)} of them here"
-    page.table(rows, right=(3,), shown=COMPILES_SHOWN if len(measured) > COMPILES_SHOWN + 2 else -1, more=more)
+    left = sum(map(len, groups[COMPILES_SHOWN:]))
+    more = f"{fmt.count(left)} more compiles"
+    if len(groups) > len(rows):
+        more += f", {fmt.count(sum(map(len, groups[COMPILES_SHOWN : len(rows)])))} of them here"
+    page.table(rows, right=(3,), shown=COMPILES_SHOWN if len(groups) > COMPILES_SHOWN + 2 else -1, more=more)
 
 
 def add_differences(page: Page, found: RunMetrics) -> None:
@@ -78,9 +82,9 @@ def _variant(page: Page, value: Variant, indent: str) -> None:
     """`value  12 records · ranks 0, 1 · first in [0:0/0]`"""
     where = fmt.plural(value.count, "record")
     if len(value.ranks) > 1 or value.ranks not in ((), (None,)):
-        names = ", ".join("none" if rank is None else str(rank) for rank in value.ranks[:RANKS_NAMED])
-        more = " …" if len(value.ranks) > RANKS_NAMED else ""
-        where += f", rank {names}" if len(value.ranks) == 1 else f", ranks {names}{more}"
+        names = ranges(rank for rank in value.ranks if rank is not None)
+        named = f"rank{'s' * (len(value.ranks) > 1)} {names}" if names else ""
+        where += "".join(f", {who}" for who in (named, "no rank" if None in value.ranks else "") if who)
     text = _text(value)
     tail: list[Piece] = ["  ", (where, tokens.DIM), "  ", (f"[{value.first}]", tokens.LINK, _metrics(value.first))]
     room = page.width - len(indent) - len(where) - len(value.first) - 6

@@ -16,10 +16,12 @@ from tltui.analyses.problems.problems import (
 )  # fmt: skip
 from tltui.analyses.problems.registry import Registered, adds
 from tltui.analyses.prose.traceback import USER, TracebackPart
+from tltui.analyses.ranks.ranges import ranges
 from tltui.analyses.stacks.stacks import StackFrame, user_frames
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.pages.table import BY_NAME
+from tltui.documents.parts.on_ranks import OnRanks, alike_on_ranks, said_ranks
 from tltui.documents.parts.reports import add_advice, add_break_place, add_consequence, add_failure
 from tltui.documents.parts.stacks import add_stack, add_traceback
 from tltui.documents.parts.summary import code_piece, place_piece
@@ -37,38 +39,38 @@ OWN_FRAMES = 4
 
 
 def add_occurrences(page: Page, found: Sequence[Occurrence], indent: str = INDENT, named: bool = True, label: str = "") -> None:
-    """`while compiling  ranks 0–3  [0:0/0] f  [1:0/0] f`, the first few; the rest is folded."""
+    """`while compiling  ranks 0–3  [0/0] f  [7:0/0] g`, the first few; the rest is folded."""
+    groups = alike_on_ranks(found, lambda item: item.ref, page.newest, lambda item: item.function)
     pieces: list[Piece] = [(f"{label}  ", tokens.LABEL)] if label else []
-    if len({item.rank for item in found}) > 1:
-        pieces.append(f"{ranks_text({item.rank for item in found})}  ")
-    page.row(pieces + _occurrences(found[:OCCURRENCES_SHOWN], named), indent)
-    if len(found) > OCCURRENCES_SHOWN:
-        what = f"{fmt.count(len(found) - OCCURRENCES_SHOWN)} more"
+    ranks = {item.rank for item in found}
+    if len(ranks) > 1:
+        pieces.append(f"{ranks_text(ranks)}  ")
+    page.row(pieces + _occurrences(page, groups[:OCCURRENCES_SHOWN], named, len(ranks)), indent)
+    if len(groups) > OCCURRENCES_SHOWN:
+        what = f"{fmt.count(sum(map(len, groups[OCCURRENCES_SHOWN:])))} more"
         page.open(what, folded=True)
         page.add(indent, (what, tokens.DIM))
-        page.row(_occurrences(found[OCCURRENCES_SHOWN:], named), indent + "  ")
+        page.row(_occurrences(page, groups[OCCURRENCES_SHOWN:], named, len(ranks)), indent + "  ")
         page.close()
 
 
-def _occurrences(found: Sequence[Occurrence], named: bool) -> list[Piece]:
+def _occurrences(page: Page, groups: Sequence[Sequence[Occurrence]], named: bool, ranks: int) -> list[Piece]:
+    """`[0/0] f`; with the ranks where these are not all of which the line is about."""
     pieces: list[Piece] = []
-    for item in found:
+    for own in groups:
+        item = own[0]
+        refs = OnRanks(tuple(one.ref for one in own), said_ranks([one.ref for one in own], page.newest))
         name = f" {fmt.clip_middle(sanitize(item.function), 30)}" if named and item.function else ""
-        pieces += ["  "] * bool(pieces) + [(f"[{item.ref}]{name}", tokens.LINK, item.ref)]
+        pieces += ["  "] * bool(pieces) + [(f"[{refs.label}]{name}", tokens.LINK, item.ref)]
+        if refs.ranks and len(own) < ranks:
+            pieces.append((f" {refs.ranks}", tokens.DIM))
     return pieces
 
 
 def ranks_text(ranks: set[int | None]) -> str:
     """`ranks 0–3, 7`, with `no rank` for processes without one."""
-    numbers = sorted(rank for rank in ranks if rank is not None)
-    parts: list[str] = []
-    start = 0
-    for n in range(1, len(numbers) + 1):
-        if n == len(numbers) or numbers[n] != numbers[n - 1] + 1:
-            first, last = numbers[start], numbers[n - 1]
-            parts.append(str(first) if first == last else f"{first}{'–' if last > first + 1 else ', '}{last}")
-            start = n
-    text = f"{'rank' if len(numbers) == 1 else 'ranks'} {', '.join(parts)}" if numbers else ""
+    numbers = [rank for rank in ranks if rank is not None]
+    text = f"{'rank' if len(numbers) == 1 else 'ranks'} {ranges(numbers)}" if numbers else ""
     return " and ".join(part for part in (text, "no rank" if None in ranks else "") if part)
 
 

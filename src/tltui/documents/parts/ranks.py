@@ -1,63 +1,76 @@
-"""The section of the summary that says in what the ranks of a job differ."""
+"""In what the ranks of a job differ, in words: for the page of it, and the section of the summary."""
 
 from __future__ import annotations
 
-from tltui.analyses.ranks.diverging import (
-    BREAKS,
+from tltui.analyses.ranks.differing import SAID, Differing, Divergence, Function, Restarted, Side
+from tltui.analyses.ranks.matching import (
+    CACHE,
+    CODE,
     COLLECTIVES,
-    DEVICE,
+    DEVICES,
+    ESTIMATES,
+    EXECUTED,
     FAILED,
     GRAPH,
-    SAID,
-    UNFINISHED,
-    Divergence,
-    Diverging,
-    Function,
-    Side,
+    GUARDS,
+    INPUTS,
+    PARITY,
+    RECOMPILE,
 )
+from tltui.analyses.ranks.reading import pair_of
 from tltui.documents import format as fmt
 from tltui.documents.compare.artifacts import diff_ref
 from tltui.documents.page import Page
+from tltui.model.run import Run
 from tltui.text import tokens
-from tltui.text.document import Piece
+from tltui.text.document import Piece, piece_text
 from tltui.text.sanitize import sanitize
 
 SHOWN = 8
+"""Differences on the summary."""
 NAMED = 3
 """Functions with one difference that are named."""
+LIST_WIDTH = 40
+"""Characters of the ranks of a majority; of longer lists their number is said."""
 WITH_IT = {
-    UNFINISHED: "what is finished", BREAKS: "the breaks", FAILED: "the failures", COLLECTIVES: "the collectives",
-    DEVICE: "the devices", GRAPH: "the graphs",
+    FAILED: "failures", COLLECTIVES: "collectives", DEVICES: "devices", RECOMPILE: "reasons of recompiles", INPUTS: "inputs",
+    GRAPH: "graphs", GUARDS: "guards", CODE: "code", PARITY: "the code's collectives", CACHE: "caches",
+    ESTIMATES: "tensors of kernels", EXECUTED: "the order in which graphs ran",
 }  # fmt: skip
 """What is named beside the difference that it follows from."""
 
 
-def add_ranks(page: Page, found: Diverging | None) -> None:
-    """What differs between ranks, a line each; one line where nothing does."""
+def add_ranks(page: Page, run: Run, found: Differing | None) -> None:
+    """The section of the summary: what differs, two lines each; one line where nothing does."""
     if found is None:
         return
     if not found.count:
         if found.functions:
             page.heading("Ranks")
-            page.say(page.so_far(_alike(found, bool(page.untold))), "  ", tokens.DIM)
-            _behind(page, found)
+            page.say(page.so_far(alike(found, bool(page.untold))), "  ", tokens.DIM)
+            add_behind(page, found)
         return
     page.heading(f"Ranks that differ ({fmt.plural(found.count, 'difference')})")
     for one in found.divergences[:SHOWN]:
-        add_divergence(page, one)
-    left = found.count - sum(1 + len(one.others) for one in found.divergences[:SHOWN])
+        add_divergence(page, run, one)
+    left = found.count - sum(weight(one) for one in found.divergences[:SHOWN])
     if left:
-        page.say(f"and {fmt.plural(left, 'more difference')}", "  ", tokens.DIM)
+        page.row([(f"and {fmt.plural(left, 'more difference')}: ", tokens.DIM), ("[ranks]", tokens.LINK, "@ranks")])
     if found.alike:
         verb = "is" if found.alike == 1 else "are"
         page.say(
             f"{fmt.plural(found.alike, 'function')} of {fmt.count(found.functions)} {verb} the same on all "
             f"{fmt.count(found.ranks)} ranks.", "  ", tokens.DIM,
         )  # fmt: skip
-    _behind(page, found)
+    add_behind(page, found)
 
 
-def _alike(found: Diverging, is_partly_told: bool) -> str:
+def weight(one: Divergence) -> int:
+    """How many differences it is."""
+    return 1 if one.whole else 1 + len(one.others)
+
+
+def alike(found: Differing, is_partly_told: bool) -> str:
     """`is_partly_told`: breaks and graphs may not have been logged, or not those of all ranks."""
     if found.behind or is_partly_told:
         return f"Nothing differs in what all of the {fmt.count(found.ranks)} ranks have compiled."
@@ -66,15 +79,30 @@ def _alike(found: Diverging, is_partly_told: bool) -> str:
     return f"{who} compiled {what}, with the same graphs and breaks, as often and in the same order."
 
 
-def _behind(page: Page, found: Diverging) -> None:
+def add_behind(page: Page, found: Differing) -> None:
+    """Ranks of which nobody knows yet."""
     if found.behind:
         many = "ranks" if any(sign in found.behind for sign in "–, ") else "rank"
         page.say(f"So far {many} {found.behind} compiled less than others, and may only be behind.", "  ", tokens.DIM)
 
 
-def add_divergence(page: Page, one: Divergence) -> None:
-    """`block2  blocks.py:140  other graphs   ranks 0–6, 8–511 [0:2/0] | rank 7 [7:1/0]   compare`"""
-    pieces: list[Piece] = [(_name(one.function), tokens.FUNCTION), "  "]
+def add_divergence(page: Page, run: Run, one: Divergence) -> None:
+    """`[2/0] block2  blocks.py:140  graphs differ, and with that code`, and below it who has what."""
+    pieces: list[Piece] = []
+    if one.whole:
+        pieces += [(SAID[one.facets[0]], tokens.WARN), f" in {fmt.plural(one.whole, 'compile')}"]
+    else:
+        pieces += _what(page, one)
+    also = [WITH_IT[facet] for facet in one.facets[1:] if facet in WITH_IT]
+    if also:
+        pieces.append((f"  with that: {', '.join(also)}", tokens.DIM))
+    page.row(pieces)
+    _add_sides(page, run, one)
+
+
+def _what(page: Page, one: Divergence) -> list[Piece]:
+    pieces: list[Piece] = [(f"[{one.id}] ", tokens.DIM)] if one.id else []
+    pieces += [(_name(one.function), tokens.FUNCTION), "  "]
     if one.function.file is not None:
         pieces += [page.place(one.function.file, one.function.line), "  "]
     if one.number > 1:
@@ -83,51 +111,80 @@ def add_divergence(page: Page, one: Divergence) -> None:
         named = ", ".join(_name(function) for function in one.others[: NAMED - 1])
         rest = len(one.others) - (NAMED - 1)
         pieces.append(f"and {named}" + (f" and {rest} more" if rest > 0 else "") + "  ")
-    also = [WITH_IT[facet] for facet in one.facets[1:] if facet in WITH_IT]
-    pieces.append((SAID[one.facets[0]], tokens.WARN))
-    if also:
-        pieces.append((f", and with that {' and '.join(also)}", tokens.DIM))
-    page.row(pieces)
-    page.row(_sides(page, one), "    ")
+    return [*pieces, (SAID[one.facets[0]], tokens.WARN)]
 
 
-def _sides(page: Page, one: Divergence) -> list[Piece]:
-    pieces: list[Piece] = []
-    for number, side in enumerate(one.sides):
-        last = number == len(one.sides) - 1
-        pieces.append((_ranks(side), tokens.STRONG if one.majority and number else ""))
-        if side.ref:
-            pieces += [" ", (f"[{side.ref}]", tokens.LINK, side.ref)]
-        if side.said:
-            pieces.append(f": {fmt.clip(sanitize(fmt.one_line(side.said)), max(page.width - 20, 20))}")
-        if not last:
-            pieces.append(("  |  ", tokens.DIM))
+def _add_sides(page: Page, run: Run, one: Divergence) -> None:
+    """In one line where that has room, else a line each."""
+    rows = [_side(page, side, one) for side in one.sides]
     if one.more:
-        pieces.append((f"  |  {fmt.plural(one.more, 'more rank')}, otherwise again", tokens.DIM))
-    if target := compared(one):
-        pieces += ["  ", ("compare", tokens.LINK, target)]
+        rows.append([(f"{fmt.plural(one.more, 'more rank')}, otherwise again", tokens.DIM)])
+    if target := compared(run, one):
+        rows[-1] += ["  ", ("compare", tokens.LINK, target)]
+    if sum(len(piece_text(piece)) for row in rows for piece in row) + 5 * (len(rows) - 1) + 4 <= page.width:
+        between: list[Piece] = [("  |  ", tokens.DIM)]
+        rows = [[piece for n, row in enumerate(rows) for piece in (*(between if n else ()), *row)]]
+    for row in rows:
+        page.row(row, "    ")
+
+
+def _side(page: Page, side: Side, one: Divergence) -> list[Piece]:
+    pieces: list[Piece] = [(subject(side, one), tokens.STRONG if one.majority and side is not one.sides[0] else "")]
+    if side.ref:
+        pieces += [" ", (f"[{side.ref}]", tokens.LINK, side.ref)]
+    if side.said:
+        pieces.append(f": {fmt.clip(sanitize(fmt.one_line(side.said)), max(2 * page.width - 40, 20))}")
     return pieces
 
 
-def compared(one: Divergence) -> str:
+def subject(side: Side, one: Divergence) -> str:
+    """`rank 7`, `ranks 0–6, 8–511`; of a majority with many gaps `the other 500 ranks`."""
+    if one.majority and side is one.sides[0] and len(side.ranks) > LIST_WIDTH:
+        return f"the other {fmt.count(side.count)} ranks"
+    return f"{'rank' if side.count == 1 else 'ranks'} {side.ranks}"
+
+
+def compared(run: Run, one: Divergence) -> str:
     """The comparison of a rank of the first side with one of the second; '' where one of them has no such compile."""
-    a, b = one.sides[0].ref, one.sides[1].ref
+    a, b = pair_of(run, one)
     return diff_ref(a, b) if a and b else ""
+
+
+def add_restarted(page: Page, one: Restarted) -> None:
+    """`rank 3 was started again: an older process (pid 77) ended in block1 [1/0]`"""
+    who = f"{'rank' if one.count == 1 else 'ranks'} {one.ranks}"
+    if one.at_once:
+        what = "two processes at once have this rank: a wrong rank in a log, or two jobs in one directory"
+    else:
+        where = f" ended in {sanitize(one.inside)}" if one.inside else " ended"
+        what = f"started again: an older process (pid {one.pid}){where}"
+    page.row([(who, tokens.STRONG), f": {what}  ", (f"[{one.ref}]", tokens.LINK, one.ref)])
 
 
 def _name(function: Function) -> str:
     return fmt.clip_middle(sanitize(function.name), 40)
 
 
-def told(found: Diverging) -> tuple[str, str]:
-    """Where to look, and the most telling difference in a sentence."""
+def told(run: Run, found: Differing) -> tuple[str, str]:
+    """Where to look, and the first difference in a sentence."""
     first = found.divergences[0]
     usual, other = first.sides[0], first.sides[1]
-    what = f"ranks diverge: {first.function.name}: {SAID[first.facets[0]]} ({_ranks(other)} unlike "
-    what += f"the other {fmt.count(usual.count)})" if first.majority and len(first.sides) == 2 else f"{_ranks(usual)})"
+    whose = "" if first.whole else f"{first.function.name}: "
+    what = f"ranks diverge: {whose}{SAID[first.facets[0]]} ({subject(other, first)} unlike "
+    what += f"the other {fmt.count(usual.count)})" if first.majority and len(first.sides) == 2 else f"{subject(usual, first)})"
     more = f", and {fmt.plural(found.count - 1, 'more difference')}" if found.count > 1 else ""
-    return compared(first) or other.ref or usual.ref, what + more
+    return compared(run, first) or other.ref or usual.ref, what + more
 
 
-def _ranks(side: Side) -> str:
-    return f"{'rank' if side.count == 1 else 'ranks'} {side.ranks}"
+def answer(found: Differing) -> str:
+    """What a page begins with."""
+    compiles = fmt.plural(found.compiles, "compile")
+    everybody = "both ranks" if found.ranks == 2 else f"all {fmt.count(found.ranks)} ranks"
+    if not found.count:
+        if found.behind:
+            return f"Nothing differs so far in what {everybody} have compiled."
+        return f"{everybody[:1].upper()}{everybody[1:]} agree in all of {compiles}."
+    differ = fmt.plural(found.count, "difference")
+    if found.agreeing:
+        return f"{differ}; {fmt.count(found.agreeing)} of {fmt.count(found.ranks)} ranks agree in all of {compiles}."
+    return f"{differ} between {fmt.count(found.ranks)} ranks."

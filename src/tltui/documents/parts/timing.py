@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tltui.analyses.timing.phases import MEANING, Phase, group_of
 from tltui.analyses.timing.results import (
@@ -17,6 +18,7 @@ from tltui.analyses.timing.results import (
 )
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.documents.parts.on_ranks import alike_on_ranks, said_ranks
 from tltui.documents.parts.reports import PHASE_STYLES
 from tltui.documents.parts.summary import at_least
 from tltui.model.ref import parse_ref
@@ -26,6 +28,8 @@ from tltui.text.sanitize import sanitize
 
 SHOWN = 8
 RANKS_SHOWN = 16
+"""Ranks up to which each has a line; of more the slowest, the one in the middle and the fastest."""
+SLOWEST, FASTEST = 6, 2
 NAMES_SHOWN = 15
 FOLDED = 200
 ROWS = SHOWN + FOLDED
@@ -49,29 +53,36 @@ def _table(
 
 def add_open(page: Page, timing: Timing) -> None:
     """What was not seen to end."""
-    waiting = [item for item in timing.open if not item.finished]
-    cut = [item for item in timing.open if item.finished]
+    waiting = _on_ranks(page, [item for item in timing.open if not item.finished])
+    cut = _on_ranks(page, [item for item in timing.open if item.finished])
     if waiting:
-        page.heading(f"Still open ({fmt.count(len(waiting))})")
-        for item in waiting[:SHOWN]:
-            _open(page, item)
+        page.heading(f"Still open ({fmt.count(sum(map(len, waiting)))})")
+        for own in waiting[:SHOWN]:
+            _open(page, own)
         if len(waiting) > SHOWN:
-            page.add("  ", (f"and {fmt.count(len(waiting) - SHOWN)} more", tokens.DIM))
+            page.add("  ", (f"and {fmt.count(sum(map(len, waiting[SHOWN:])))} more", tokens.DIM))
         if page.goes_on:
             page.more()
         else:
             page.say("A process is still at it, or it ended in the middle: the log does not tell which.", "  ", tokens.DIM)
     if cut:
-        page.heading(page.so_far(f"Without an end ({fmt.count(len(cut))})"))
-        for item in cut[:SHOWN]:
-            _open(page, item)
+        page.heading(page.so_far(f"Without an end ({fmt.count(sum(map(len, cut)))})"))
+        for own in cut[:SHOWN]:
+            _open(page, own)
         what = "These compiles have metrics, so they did end: only the end events are missing in the log."
         page.say(page.so_far(what), "  ", tokens.DIM)
 
 
-def _open(page: Page, item: StillOpen) -> None:
+def _on_ranks(page: Page, items: Sequence[StillOpen]) -> list[list[StillOpen]]:
+    return alike_on_ranks(items, lambda item: item.ref, page.newest, lambda item: item.names)
+
+
+def _open(page: Page, own: Sequence[StillOpen]) -> None:
+    item = own[0]
     name = fmt.clip_middle(sanitize(item.names[-1]), max(page.width - len(item.ref) - 6, 12))
     page.add("  ", (f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.WARN, item.record))
+    if len(own) > 1:
+        page.say(f"and {fmt.plural(len(own) - 1, 'more rank')}: {said_ranks([one.ref for one in own], page.newest)}", "    ")
     text = f"open since {fmt.clock(item.since)}"
     if least := at_least(item.seconds):
         text += f", {least}"
@@ -165,25 +176,47 @@ def _place(file: str | None, line: int | None) -> Piece:
     return (fmt.place(file, line), tokens.LINK, fmt.place_target(file, line)) if file else ""
 
 
-def add_compiles(page: Page, compiles: Sequence[CompileTime], total: float, sort: str, count: int = 0) -> None:
-    """The slowest compiles over all ranks; `count` where there are more than are given."""
-    if len(compiles) < 2:
+@dataclass(frozen=True, slots=True)
+class OnAll:
+    """A compile that several ranks have: of one it is just that."""
+
+    slowest: CompileTime
+    least_s: float
+    """The time of the fastest rank."""
+    count: int
+    """How many ranks have it."""
+
+
+def on_all(page: Page, compiles: Sequence[CompileTime]) -> list[OnAll]:
+    """The same compiles of several ranks together, the slowest first."""
+    groups = alike_on_ranks(compiles, lambda c: c.ref, page.newest, lambda c: (c.function, c.file, c.line))
+    found = [OnAll(max(own, key=lambda c: c.seconds), min(c.seconds for c in own), len(own)) for own in groups]
+    return sorted(found, key=lambda one: -one.slowest.seconds)
+
+
+def add_compiles(page: Page, compiles: Sequence[OnAll], total: float, sort: str, count: int = 0) -> None:
+    """The slowest compiles, of those that several ranks have the slowest rank's; `count` where there are more than are given."""
+    if sum(one.count for one in compiles) < 2:
         return
     page.heading("By compile" if sort == "name" else "Slowest compiles")
     if sort == "name":
-        compiles = sorted(compiles, key=lambda c: (c.function or "", c.file or "", c.ref))
+        compiles = sorted(compiles, key=lambda c: (c.slowest.function or "", c.slowest.file or "", c.slowest.ref))
+    several = any(one.count > 1 for one in compiles)
     rows: list[list[Piece]] = []
-    for time in compiles[:ROWS]:
+    for one in compiles[:ROWS]:
+        time = one.slowest
         least = "≥" if time.source == "events" and time.status in ("missing", "running") else ""
         rows.append([
-            (least + fmt.seconds(time.seconds), tokens.NUMBER, _timing(time.ref)),
+            (least + fmt.from_to((one.least_s, time.seconds)), tokens.NUMBER, _timing(time.ref)),
             (fmt.percent(time.seconds, total), tokens.DIM),
+            *([(fmt.count(one.count), tokens.NUMBER)] if several else []),
             (f"[{time.ref}]", tokens.LINK, time.ref),
             (fmt.clip_middle(sanitize(time.function or ""), 40), tokens.FUNCTION),
             _place(time.file, time.line),
             _mostly(time.phases),
         ])  # fmt: skip
-    _table(page, _labels("total", "", "compile", "", "", "mostly"), rows, max(count, len(compiles)), SHOWN, "compiles", (0, 1))
+    labels = _labels("total", "", *(["ranks"] if several else []), "slowest" if several else "compile", "", "", "mostly")
+    _table(page, labels, rows, max(count, len(compiles)), SHOWN, "compiles", (0, 1, 2) if several else (0, 1))
 
 
 def add_processes(page: Page, processes: Sequence[ProcessTime], outliers: Sequence[Outlier]) -> None:
@@ -192,8 +225,15 @@ def add_processes(page: Page, processes: Sequence[ProcessTime], outliers: Sequen
         return
     page.heading("By rank")
     several = len({process.rank for process in processes}) < len(processes)
+    shown = processes
+    if len(processes) > RANKS_SHOWN:
+        ordered = sorted(processes, key=lambda process: -process.seconds)
+        middle = len(ordered) // 2
+        what = f"The slowest and the fastest of {fmt.count(len(ordered))}, and the one in the middle; all of them with --json."
+        page.say(what, "  ", tokens.DIM)
+        shown = [*ordered[:SLOWEST], ordered[middle], *ordered[-FASTEST:]]
     rows: list[list[Piece]] = []
-    for process in processes[: RANKS_SHOWN + FOLDED]:
+    for process in shown:
         who = "no rank" if process.rank is None else f"rank {process.rank}"
         busy = ""
         if process.busy_s is not None and process.span_s:
@@ -205,20 +245,21 @@ def add_processes(page: Page, processes: Sequence[ProcessTime], outliers: Sequen
             (busy, tokens.DIM),
             _mostly(process.phases),
         ])  # fmt: skip
-    _table(page, _labels("total", "rank", "", "compiling", "mostly"), rows, len(processes), RANKS_SHOWN, "ranks", (0,))
+    _table(page, _labels("total", "rank", "", "compiling", "mostly"), rows, len(shown), RANKS_SHOWN, "ranks", (0,))
     ranks = {process.rank for process in processes if process.rank is not None}
     for outlier in outliers[:GAPS_SHOWN]:
         _outlier(page, outlier, len(ranks))
-    if not outliers and len(ranks) > 1:
-        page.say("No rank stands out.", "  ", tokens.DIM)
+    if len(ranks) > 1:
+        if not outliers:
+            page.say("No rank took much longer than the others.", "  ", tokens.DIM)
+        page.row([("stragglers", tokens.LINK, "@stragglers"), ": by compile and phase, who was late, who waited"])
 
 
 def _outlier(page: Page, outlier: Outlier, ranks: int) -> None:
-    slow = outlier.seconds > outlier.typical_s
     typical = f"the {'other took' if ranks == 2 else 'median of the ranks is'} {fmt.seconds(outlier.typical_s)}"
     text = f"took {fmt.seconds(outlier.seconds)}, {typical}"
     if outlier.phase is not None:
-        text += f"; {outlier.phase} took {fmt.seconds(abs(outlier.phase_s))} {'more' if slow else 'less'}"
+        text += f"; {outlier.phase} took {fmt.seconds(outlier.phase_s)} more"
     rank = f"rank {outlier.rank}"
     lines = fmt.wrap(text, page.width - len(rank) - 4)
     for n, line in enumerate(lines):

@@ -11,6 +11,7 @@ from typing import TypedDict
 from tltui.analyses.stacks.known_as import shown_name
 from tltui.analyses.torch_version import torch_version
 from tltui.documents.format import plural, wrap
+from tltui.documents.titles import stands_for
 from tltui.documents.tree.outline import Node, children, label, root
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
 from tltui.model.nodes import Compile, Process
@@ -27,6 +28,9 @@ SCHEMA = 1
 def listing_document(run: Run, options: Options) -> TextDocument:
     """The tree down to the compiles."""
     builder = Builder("", run.title, options)
+    if about := stands_for(run):
+        for line in wrap(about, max(options.width, 20)):
+            builder.add((line, tokens.DIM))
     _lines(builder, root(run), 0, options)
     builder.blank()
     used = {compile_.status for compile_ in run.compiles()}
@@ -137,7 +141,14 @@ class ProcessRow(TypedDict):
     """In the order of their first records."""
 
 
-class RankRow(TypedDict):
+class UnreadRow(TypedDict, total=False):
+    """What a rank has that stands for others."""
+
+    unread: list[int]
+    """Ranks that did the same, as their saved indexes say, and were not read."""
+
+
+class RankRow(UnreadRow):
     """A rank."""
 
     rank: int | None
@@ -169,10 +180,13 @@ def listing_data(run: Run, check: bool = False) -> Listing:
     With `check` every payload is read: sizes and lines as torch wrote them, and whether the md5 matches.
     """
     damaged = _damaged(run)
-    ranks: list[RankRow] = [
-        {"rank": rank.number, "processes": [_process(process, damaged[process], check) for process in rank.processes]}
-        for rank in run.ranks
-    ]
+    ranks: list[RankRow] = []
+    for rank in run.ranks:
+        processes = [_process(process, damaged[process], check) for process in rank.processes]
+        row: RankRow = {"rank": rank.number, "processes": processes}
+        if rank.unread:
+            row["unread"] = list(rank.unread)
+        ranks.append(row)
     return {
         "schema": SCHEMA,
         "path": list(run.found.paths) if len(run.found.paths) != 1 else run.found.paths[0],

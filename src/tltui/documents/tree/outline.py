@@ -15,6 +15,7 @@ from typing import Protocol
 from tltui.analyses.stacks.stacks import StackFrame
 from tltui.analyses.stacks.trie import Branch
 from tltui.documents.format import pid, plural, seconds, size_of
+from tltui.documents.titles import rank_title
 from tltui.model.artifacts import Artifact, Unit, artifacts_of, units_of
 from tltui.model.kind import Phase
 from tltui.model.nodes import Compile, Frame, Process, Rank
@@ -260,7 +261,7 @@ def label(node: Node, ascii_: bool = False, name_of: NameOf = own_name) -> Label
     if isinstance(target, Run):
         return Label(((target.title, tokens.TITLE),), _tally_pieces(target.tally, ascii_))
     if isinstance(target, Rank):
-        return Label(((target.title, tokens.HEADING),), _tally_pieces(target.tally, ascii_), rule="─")
+        return Label(((rank_title(target), tokens.HEADING),), _tally_pieces(target.tally, ascii_), rule="─")
     if isinstance(target, Process):
         return _process_label(target, ascii_)
     if isinstance(target, Frame):

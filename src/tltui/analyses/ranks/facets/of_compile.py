@@ -1,0 +1,208 @@
+"""All facets of one compile, read in one pass over its records.
+
+Most ranks write the same. So whatever is laid out is asked for by its content (`tltui.analyses.parts.shared`): graphs, code and
+schedules by the md5 that their record declares, guards, which never are the same bytes twice, without their addresses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from weakref import WeakKeyDictionary
+
+from tltui.analyses.caches.caches import NAMES
+from tltui.analyses.parts import digest_of as content_of
+from tltui.analyses.parts import shared
+from tltui.analyses.problems.breaks import known_breaks
+from tltui.analyses.ranks.facets.fact import NONE, Fact, fact, plain
+from tltui.analyses.ranks.facets.inputs import inputs_fact
+from tltui.analyses.ranks.facets.schedules import MARK, collectives_fact, estimates_fact, parity_fact
+from tltui.analyses.ranks.facets.settings import dumps_in, settings_fact
+from tltui.analyses.ranks.facets.texts import bare, code_digest, graph_fact, guards_fact, without_rank
+from tltui.analyses.records import Reader
+from tltui.model.artifacts import artifact_name
+from tltui.model.nodes import Compile
+from tltui.text.diff.normalise import normalised
+from tltui.text.diff.own import Own, devices_in
+from tltui.trace.log import Log
+
+LIMIT = 4 << 20
+"""Stored bytes of a graph, guard tree or code that count."""
+BREAKS = 20
+GRAPH, CODE, SCHEDULE, ESTIMATES = "dynamo_output_graph", "inductor_output_code", "inductor_collective_schedule", (
+    "inductor_runtime_and_tensor_meta"
+)
+GUARDS, TENSOR, SOURCE, REASONS = "dynamo_cpp_guards_str", "describe_tensor", "describe_source", "recompile_reasons"
+READ = frozenset((GRAPH, CODE, SCHEDULE, ESTIMATES, GUARDS, TENSOR, SOURCE, REASONS, *NAMES))
+FINISHED, FAILED, LIMITED = "finished", "failed", "recompile limit"
+_ID = re.compile(r"(?m)^\d+/\d+: ")
+_WANTED: WeakKeyDictionary[Log, tuple[int, dict[int, str]]] = WeakKeyDictionary()
+Facts = tuple[Fact, ...]
+
+
+def facts_of(compile_: Compile, reader: Reader, own: Own) -> Facts:
+    """In the order of `course.FACETS`. Nothing of what is not logged, and of a compile that is not over little."""
+    found, answers = _records(compile_, reader.log)
+    get = found.get
+    schedules = _keyed(reader, get(SCHEDULE, ()))
+    codes = _keyed(reader, get(CODE, ()))
+    graphs = _keyed(reader, get(GRAPH, ())[-1:])
+    return (
+        _end(compile_), _version(compile_), _settings(compile_, reader, own), _breaks(compile_), _failure(compile_),
+        _schedules(compile_, reader, schedules), _devices(compile_, reader, own, graphs, get(TENSOR, ())),
+        _recompile(compile_, reader, get(REASONS, ()), own),
+        inputs_fact(map(reader.head, get(TENSOR, ())), map(reader.head, get(SOURCE, ())), own),
+        _graph(compile_, reader, graphs, own), _guards(compile_, reader, get(GUARDS, ()), own),
+        _code(compile_, reader, codes, own), _parity(compile_, reader, schedules, codes),
+        plain(*(" ".join(NAMES[name]) for name in answers)) if answers else NONE,
+        _estimates(compile_, reader, _keyed(reader, get(ESTIMATES, ()))),
+    )  # fmt: skip
+
+
+def _records(compile_: Compile, log: Log) -> tuple[dict[str, list[int]], list[str]]:
+    """Records by name, of the last attempt where there are several; and the names of what caches answered."""
+    known = _WANTED.get(log)
+    if known is None or known[0] < len(log.kinds):
+        wanted = {n: name for n, kind in enumerate(log.kinds) if (name := artifact_name(kind)) in READ}
+        known = _WANTED[log] = len(log.kinds), wanted
+    names, column = known[1], log.columns.kind
+    last = max(compile_.attempts) if len(compile_.attempts) > 1 else 0
+    found: dict[str, list[int]] = {}
+    answers: list[str] = []
+    for record in compile_.records:
+        told = names.get(column[record])
+        if told is None or (last and (log.context(record).attempt or 0) < last and told != REASONS):
+            continue
+        if told in NAMES:
+            answers.append(told)
+        elif told in found:
+            found[told].append(record)
+        else:
+            found[told] = [record]
+    return found, answers
+
+
+def _keyed(reader: Reader, records: Sequence[int]) -> list[tuple[object, int]]:
+    """Records with what makes their text the same as another one."""
+    return [(reader.md5(record) or (reader.log.key, record), record) for record in records]
+
+
+def _end(compile_: Compile) -> Fact:
+    facts = compile_.facts
+    if facts.failed:
+        return plain(FAILED)
+    return plain(FINISHED) if facts.has_metrics else NONE
+
+
+def _version(compile_: Compile) -> Fact:
+    version = next((m.pytorch_version for m in compile_.metrics if m.pytorch_version), None)
+    return plain(version) if version else NONE
+
+
+def _settings(compile_: Compile, reader: Reader, own: Own) -> Fact:
+    record = next((m.record for m in compile_.metrics if m.ends_compile), -1)
+    if record < 0:
+        return NONE
+    dumps = dumps_in(reader.head(record))
+    return shared(compile_, _settings, (dumps, own), lambda: settings_fact(dumps, own)) if dumps else NONE
+
+
+def _breaks(compile_: Compile) -> Fact:
+    if not compile_.tally.breaks:
+        return NONE
+    told = []
+    for one in known_breaks(compile_, BREAKS):
+        place = f", {one.file.rpartition('/')[2]}:{one.line}" if one.file else ""
+        told.append(one.headline + place)
+    return fact(told, [normalised(line)[0].encode("utf-8", "replace") for line in told])
+
+
+def _failure(compile_: Compile) -> Fact:
+    facts = compile_.facts
+    kind = LIMITED if facts.recompile_limit else (facts.fail_type or FAILED) if facts.failed else ""
+    return plain(kind) if kind else plain("backward failed") if facts.backward_failed else NONE
+
+
+def _schedules(compile_: Compile, reader: Reader, schedules: Sequence[tuple[object, int]]) -> Fact:
+    return _shared(compile_, _schedules, schedules, lambda: collectives_fact([reader.payload(r, LIMIT) for _, r in schedules]))
+
+
+def _devices(
+    compile_: Compile, reader: Reader, own: Own, graphs: Sequence[tuple[object, int]], tensors: Sequence[int]
+) -> Fact:
+    """Devices of its tensors that are not the rank's own, as its graph names them; of one that names none, its inputs."""
+    def read() -> Fact | None:
+        text = reader.text(graphs[0][1], LIMIT)
+        return _others(text, own) if devices_in(text) or ']cpu"' in text else None
+
+    found = shared(compile_, _devices, (graphs[0][0], own), read) if graphs else None
+    if found is None:
+        found = _others("\n".join(reader.head(record).decode("utf-8", "replace") for record in tensors[:64]), own)
+    return found
+
+
+def _others(text: str, own: Own) -> Fact:
+    names = {f"{kind}:{index}" for kind, index in devices_in(text)} - {own.name}
+    return fact([f"tensors on {name}" for name in sorted(names)])
+
+
+def _recompile(compile_: Compile, reader: Reader, records: Sequence[int], own: Own) -> Fact:
+    """Why it was compiled again. The id of the compile whose guard failed is no part of it."""
+    told = [m.recompile_reason for m in compile_.metrics if m.recompile_reason]
+    if not told and records:
+        value = reader.json(records[-1])
+        told = [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
+    if not told:
+        return NONE
+    lines = [line for text in told for line in _ID.sub("", text).split("\n") if line.strip()]
+    told_of_any = (without_rank(normalised(line)[0]).replace(own.name or "\0", own.device) for line in lines)
+    return fact(lines, [line.encode("utf-8", "replace") for line in told_of_any])
+
+
+def _graph(compile_: Compile, reader: Reader, graphs: Sequence[tuple[object, int]], own: Own) -> Fact:
+    if not graphs:
+        return NONE
+    key, record = graphs[0]
+    return shared(compile_, _graph, (key, own), lambda: _once(compile_, graph_fact, reader.payload(record, LIMIT), own))
+
+
+def _guards(compile_: Compile, reader: Reader, records: Sequence[int], own: Own) -> Fact:
+    return _once(compile_, guards_fact, reader.payload(records[-1], LIMIT), own) if records else NONE
+
+
+def _once(compile_: Compile, make: Callable[[bytes, Own], Fact], text: bytes, own: Own) -> Fact:
+    left = bare(text, own)
+    return shared(compile_, make, (content_of(left), own), lambda: make(left, own))
+
+
+def _code(compile_: Compile, reader: Reader, codes: Sequence[tuple[object, int]], own: Own) -> Fact:
+    def read(record: int) -> bytes:
+        text = bare(reader.payload(record, LIMIT), own)
+        return shared(compile_, code_digest, (content_of(text), own), lambda: code_digest(text, own))
+
+    found = [shared(compile_, _code, (key, own), partial(read, record)) for key, record in codes]
+    return fact([digest.hex() for digest in found]) if found else NONE
+
+
+def _parity(
+    compile_: Compile, reader: Reader, schedules: Sequence[tuple[object, int]], codes: Sequence[tuple[object, int]]
+) -> Fact:
+    def made() -> Fact:
+        texts = [reader.payload(record, LIMIT) for _, record in codes]
+        return parity_fact([reader.payload(record, LIMIT) for _, record in schedules], [t for t in texts if MARK in t])
+
+    return _shared(compile_, _parity, (*schedules, *codes), made) if schedules and codes else NONE
+
+
+def _estimates(compile_: Compile, reader: Reader, records: Sequence[tuple[object, int]]) -> Fact:
+    def made() -> Fact:
+        found = [estimates_fact(reader.payload(record, LIMIT))[0] for _, record in records]
+        return fact([one.said for one in found], [one.digest for one in found])
+
+    return _shared(compile_, _estimates, records, made)
+
+
+def _shared(compile_: Compile, question: object, keyed: Sequence[tuple[object, int]], make: Callable[[], Fact]) -> Fact:
+    """One answer for all that declare the same texts."""
+    return shared(compile_, question, tuple(key for key, _ in keyed), make) if keyed else NONE

@@ -1,0 +1,62 @@
+"""Settings of torch under which a compile ran: the configurations in its metrics, each entry a line `recompile_limit 16`.
+
+A directory and the like says nothing (`text.diff.normalise`), nor does the number of the own device.
+"""
+
+from __future__ import annotations
+
+import json
+
+from tltui.analyses.compare.comparing import rules_for
+from tltui.analyses.ranks.facets.fact import NONE, Fact, fact
+from tltui.text.diff.normalise import normalised
+from tltui.text.diff.own import Own
+from tltui.trace.grammar import parse_json
+
+CONFIGS = (b'"dynamo_config": "', b'"inductor_config": "', b'"functorch_config": "', b'"compiler_config": "')
+"""Whole configurations: JSON in a string (`tltui.analyses.metrics.fields.CONFIGS`)."""
+FLAGS = (b'"config_suppress_errors": ', b'"config_inline_inbuilt_nn_modules": ', b'"specialize_float": ')
+_END = b'", "'
+VALUE = 80
+
+
+def dumps_in(line: bytes) -> tuple[bytes, ...]:
+    """The configurations in the first line of a record of metrics, as they stand there. Quotes within one are escaped, so `", "`
+    ends it."""
+    found = []
+    for mark in CONFIGS:
+        start = line.find(mark)
+        if start >= 0:
+            end = line.find(_END, start + len(mark))
+            found.append(line[start : end if end >= 0 else line.rfind(b'"')])
+    for mark in FLAGS:
+        start = line.find(mark)
+        if start >= 0:
+            found.append(line[start : line.find(b",", start)])
+    return tuple(found)
+
+
+def settings_fact(dumps: tuple[bytes, ...], own: Own) -> Fact:
+    """What `dumps_in` found. Entries of equal names in two configurations have the configuration before them."""
+    lines: list[str] = []
+    entries = [(dump[1 : dump.index(b'":')].decode(), _entries(dump)) for dump in dumps]
+    names = [name for _, values in entries for name in values]
+    several = {name for name in names if names.count(name) > 1} if len(names) != len(set(names)) else set()
+    for config, values in entries:
+        for name, value in values.items():
+            said = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=repr)
+            if len(said) > 3:
+                said, _ = normalised(said, rules_for(said, own))
+            lines.append(f"{config}.{name} {said}"[:VALUE] if name in several else f"{name} {said}"[:VALUE])
+    return fact(lines) if lines else NONE
+
+
+def _entries(dump: bytes) -> dict[str, object]:
+    """Name → value of a configuration; of a flag itself."""
+    try:
+        value = parse_json(b"{" + dump + (b'"}' if b'": "' in dump else b"}"))
+        name, held = next(iter(value.items()))
+        inner = parse_json(held.encode("utf-8", "surrogatepass")) if isinstance(held, str) else held
+    except (ValueError, StopIteration):
+        return {}
+    return inner if isinstance(inner, dict) else {name: inner}

@@ -1,0 +1,390 @@
+"""Ranks by what they did, matched by content: in what their compiles differ, as facts about partitions of ranks.
+
+Compiles are matched by code object (function, file, line) and by how often that was compiled before on the rank. Ids are no help:
+one break more on a rank, and all of its later ids are others. Work is linear in classes of ranks that did the same, not in ranks.
+Of a rank whose log goes on nothing is said that it may still do.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tltui.analyses.hang.open_work import trail
+from tltui.analyses.ranks.course import FACETS, Code, Lane, Step
+from tltui.analyses.ranks.facets.inputs import PARTS
+
+STOPPED, UNFINISHED, MISSING, COUNT, ORDER, EXECUTED = "stopped", "unfinished", "missing", "count", "order", "executed"
+BREAKS, FAILED, COLLECTIVES, DEVICES, RECOMPILE = "breaks", "failure", "collectives", "devices", "recompile"
+INPUTS, GRAPH, GUARDS, CODE, PARITY, CACHE, ESTIMATES = "inputs", "graph", "guards", "code", "parity", "cache", "estimates"
+VERSION, SETTINGS = "version", "settings"
+WIDE = (VERSION, SETTINGS)
+"""Facets of a whole rank: told once, whichever compiles show them."""
+NAMES = (
+    VERSION, SETTINGS, STOPPED, UNFINISHED, BREAKS, FAILED, COLLECTIVES, MISSING, COUNT, ORDER, DEVICES, RECOMPILE, INPUTS, GRAPH,
+    GUARDS, CODE, PARITY, CACHE, ESTIMATES, EXECUTED,
+)  # fmt: skip
+"""In what ranks may differ, the more telling first: on the same ranks of the same compile the later ones follow from the first."""
+CHAIN = tuple(name for name in NAMES if name in FACETS and name not in WIDE)
+GROWING = frozenset((COLLECTIVES, CODE, CACHE, ESTIMATES))
+"""What backward compiles still add to: of logs that go on only as many lines are compared as each has."""
+NOTHING = {BREAKS: "no break", FAILED: "no failure", DEVICES: "all on its own device", COLLECTIVES: "no collectives",
+           CACHE: "no answer logged"}  # fmt: skip
+"""What is said of ranks that have nothing of a facet."""
+RESUMES = "torch_dynamo_resume_in_"
+Key = tuple[Code, int]
+
+
+@dataclass(eq=False, slots=True)
+class Class:
+    """Ranks with the same course that are at the same point."""
+
+    lanes: list[Lane]
+    codes: dict[Code, list[int]] = field(default_factory=dict)
+    """Places of the compiles of each code object, in the order of the first ones."""
+    stopped: bool = False
+    """Whether it ended while the others went on: what it lacks after that is no news."""
+
+    @property
+    def first(self) -> Lane:
+        return self.lanes[0]
+
+    @property
+    def ended(self) -> bool:
+        return self.first.ended
+
+    def step(self, place: int) -> Step:
+        return self.first.course.steps[place]
+
+    def is_over(self, place: int) -> bool:
+        """Whether a compile came to an end. Only a trace tells that: of others it is what was logged that is compared."""
+        return bool(self.step(place).of("end")) if self.first.is_traced else self.ended
+
+    def lines(self, place: int, facet: str) -> tuple[str, ...]:
+        """What stands behind a facet."""
+        said = self.first.course.said.get(self.step(place).of(facet), "")
+        return tuple(said.split("\n")) if said else ()
+
+
+@dataclass(slots=True)
+class Fact:
+    """A partition of ranks by what they do."""
+
+    code: Code
+    number: int
+    """Which compile of the code object, from 1; 0: all of them."""
+    facet: str
+    parts: tuple[tuple[str, tuple[Class, ...]], ...]
+    """(what is said of them, ranks), the most first."""
+    also: list[str] = field(default_factory=list)
+    """Facets that differ with it."""
+
+    @property
+    def partition(self) -> frozenset[frozenset[int]]:
+        return frozenset(frozenset(lane.rank for own in classes for lane in own.lanes) for _, classes in self.parts)
+
+    @property
+    def outliers(self) -> frozenset[int]:
+        """Ranks that are not on the first side."""
+        return frozenset(lane.rank for _, classes in self.parts[1:] for own in classes for lane in own.lanes)
+
+
+def classes_of(lanes: Iterable[Lane]) -> list[Class]:
+    """Ranks that did the same together, the one with the lowest number first."""
+    found: dict[Hashable, Class] = {}
+    for lane in sorted(lanes, key=lambda lane: lane.rank):
+        key = (lane.course.digest, lane.ended, lane.is_traced, lane.inside)
+        if (own := found.get(key)) is not None:
+            own.lanes.append(lane)
+            continue
+        own = found[key] = Class([lane])
+        for place, step in enumerate(lane.course.steps):
+            own.codes.setdefault(step.code, []).append(place)
+    return list(found.values())
+
+
+def facts_of(classes: Sequence[Class]) -> tuple[list[Fact], set[int]]:
+    """In what they differ, in no order; and the ranks that have compiled less than others and may still do so."""
+    behind: set[int] = set()
+    facts = _stops(classes)
+    for code in dict.fromkeys(code for own in classes for code in own.codes):
+        facts += _counts(code, classes, behind)
+        facts += _compiles(code, classes)
+    facts += _order(classes)
+    facts += _executed(classes)
+    return _without_following(facts), behind
+
+
+def order_of(classes: Sequence[Class]) -> dict[Key, float]:
+    """When each compile comes: its place in what most ranks did; of what they did not, behind what comes before it elsewhere."""
+    order: dict[Key, float] = {}
+    for own in sorted(classes, key=lambda own: (-len(own.lanes), -len(own.first.course.steps), own.first.rank)):
+        is_usual, before = not order, -1.0
+        for place, step in enumerate(own.first.course.steps):
+            key = (step.code, step.number)
+            before = order.setdefault(key, float(place) if is_usual else before + 0.5)
+    return order
+
+
+def _size(classes: Iterable[Class]) -> int:
+    return sum(len(own.lanes) for own in classes)
+
+
+def _usual(values: Mapping[Class, Hashable]) -> Hashable:
+    """The value of the most ranks."""
+    counts: Counter[Hashable] = Counter()
+    for own, value in values.items():
+        counts[value] += len(own.lanes)
+    return max(counts, key=lambda value: counts[value], default=None)  # of equal ones the first, that of the lowest rank
+
+
+def _parted(
+    code: Code, number: int, facet: str, values: Mapping[Class, Hashable], said: Callable[[Hashable, Class], str]
+) -> list[Fact]:
+    """The fact that these ranks differ, if they do."""
+    found: dict[Hashable, list[Class]] = defaultdict(list)
+    for own, value in values.items():
+        found[value].append(own)
+    if len(found) < 2:
+        return []
+    ordered = sorted(found.items(), key=lambda item: (-_size(item[1]), min(own.first.rank for own in item[1])))
+    return [Fact(code, number, facet, tuple((said(value, own[0]), tuple(own)) for value, own in ordered))]
+
+
+def _text(value: Hashable, _: Class) -> str:
+    return str(value)
+
+
+def _stops(classes: Sequence[Class]) -> list[Fact]:
+    """Ranks that ended in the middle of what the others did: all that they lack follows from that. Of one that ended inside of a
+    compile, that compile is told."""
+    sequences = {own: tuple(own.codes) for own in classes}
+    usual = _usual(sequences)
+    assert isinstance(usual, tuple)
+    last: dict[Code, dict[Class, str]] = defaultdict(dict)
+    for own, codes in sequences.items():
+        if own.ended and codes and not own.is_over(len(own.first.course.steps) - 1):
+            own.stopped = True
+        elif own.ended and codes and len(codes) + 1 < len(usual) and codes == usual[: len(codes)]:
+            own.stopped = True
+            last[codes[-1]][own] = f"stopped after it, {len(usual) - len(codes)} functions before the others"
+    found = []
+    for code, stopped in last.items():
+        found += _parted(code, 0, STOPPED, {c: stopped.get(c, "went on") for c in classes if c in stopped or not c.stopped}, _text)
+    return found
+
+
+def _counts(code: Code, classes: Sequence[Class], behind: set[int]) -> list[Fact]:
+    """How often a function was compiled."""
+    counts = {own: len(own.codes.get(code, ())) for own in classes}
+    most = max(counts.values())
+    if all(count == most for count in counts.values()):
+        return []
+    late = {own for own, count in counts.items() if count < most and not own.ended}
+    behind.update(lane.rank for own in late for lane in own.lanes)
+    values: dict[Class, Hashable] = {c: n for c, n in counts.items() if c not in late and not (c.stopped and n < most)}
+    if 0 in values.values():
+        return _parted(code, 0, MISSING, {c: bool(n) for c, n in values.items()}, lambda n, _: "compiled" if n else "not compiled")
+    return _parted(code, 0, COUNT, values, lambda n, _: "1 compile" if n == 1 else f"{n} compiles")
+
+
+def _compiles(code: Code, classes: Sequence[Class]) -> list[Fact]:
+    """The compiles of a function, the first of each rank with one another, then the second."""
+    found: list[Fact] = []
+    owned = {own: places for own in classes if (places := own.codes.get(code))}
+    usual = _usual({own: len(places) for own, places in owned.items()})
+    shifted = {own for own, places in owned.items() if len(places) != usual}
+    for n in range(max(map(len, owned.values()))):
+        members = {own: places[n] for own, places in owned.items() if n < len(places)}
+        if len(members) > 1:
+            known = [(own, place) for own, places in owned.items() if own not in shifted for place in places] if shifted else []
+            found += _compared((code, n + 1), members, shifted, known)
+    return found
+
+
+def _compared(
+    key: Key, members: Mapping[Class, int], shifted: set[Class], known: Sequence[tuple[Class, int]]
+) -> Iterator[Fact]:
+    """In what compiles of one function differ: one a rank. `shifted`: ranks with more or fewer of them than is usual; what one of
+    them has and the usual ranks have in another compile (`known`) only moved."""
+    done = {own: place for own, place in members.items() if own.is_over(place)}
+    over = {own: own.is_over(place) for own, place in members.items() if own.ended or own in done}
+    yield from _parted(*key, UNFINISHED, over, _said_end)
+    if len({own.step(place).facets for own, place in done.items()}) < 2:
+        return
+    for facet in WIDE:
+        told = {own: digest for own, place in done.items() if (digest := own.step(place).of(facet))}
+        yield from _with_lines(key, facet, done, told)
+    yield from _chain(key, done, shifted & done.keys(), known)
+
+
+def _said_end(end: Hashable, own: Class) -> str:
+    if end:
+        return "finished"
+    return f"not finished, in {trail(own.first.inside)}" if own.first.inside else "not finished"
+
+
+def _chain(key: Key, done: Mapping[Class, int], shifted: set[Class], known: Sequence[tuple[Class, int]]) -> list[Fact]:
+    """Facet by facet. What differs only between ranks of which a difference was told already follows from that."""
+    facts: list[Fact] = []
+    told: dict[Class, tuple[Hashable, ...]] = dict.fromkeys(done, ())
+    goes_on = not all(own.ended for own in done)
+    for facet in CHAIN:
+        values = _values(done, facet, goes_on)
+        if shifted and len(set(values.values())) > 1:
+            usual = {own.step(place).of(facet) for own, place in known}
+            values = {own: v for own, v in values.items() if own not in shifted or own.step(done[own]).of(facet) not in usual}
+        if len(set(values.values())) < 2:
+            continue
+        groups: dict[Hashable, dict[Class, Hashable]] = defaultdict(dict)
+        for own, value in values.items():
+            groups[told[own]][own] = value
+        fresh = [fact for group in groups.values() for fact in _with_lines(key, facet, done, group)]
+        for fact in facts:
+            if len({_usual({own: values[own] for own in classes if own in values}) for _, classes in fact.parts}) > 1:
+                fact.also.append(facet)
+        facts += fresh
+        for own in done:
+            told[own] += (values.get(own),)
+    return facts
+
+
+def _values(done: Mapping[Class, int], facet: str, goes_on: bool) -> dict[Class, Hashable]:
+    if goes_on and facet in GROWING:
+        lines = {own: own.lines(place, facet) for own, place in done.items()}
+        least = min(map(len, lines.values()))
+        return {own: own_lines[:least] for own, own_lines in lines.items()}
+    if goes_on and facet in (FAILED, PARITY):  # a backward comes later, and its code before its schedule
+        return {own: own.step(place).of("end") if facet == FAILED else b"" for own, place in done.items()}
+    return {own: own.step(place).of(facet) for own, place in done.items()}
+
+
+def _with_lines(key: Key, facet: str, places: Mapping[Class, int], values: Mapping[Class, Hashable]) -> list[Fact]:
+    """The fact that values differ, told by the lines in which they do."""
+    if len(set(values.values())) < 2:
+        return []
+    lines = {value: own.lines(places[own], facet) for own, value in reversed(list(values.items()))}
+    if facet == GUARDS and _own_numbers(values, lines):
+        return []
+    same = set.intersection(*(set(told) for told in lines.values()))
+    apart = {value: [line for line in told if line not in same] for value, told in lines.items()}
+    if facet == INPUTS:
+        apart = _parts_apart(apart)
+    return _parted(*key, facet, values, lambda value, _: _said(facet, lines[value], apart[value]))
+
+
+def _own_numbers(values: Mapping[Class, Hashable], lines: Mapping[Hashable, Sequence[str]]) -> bool:
+    """Whether guards differ only in that each rank compares something with its own number."""
+    plain = set()
+    same = set.intersection(*(set(told) for told in lines.values()))
+    for own, value in values.items():
+        apart = [line for line in lines[value] if line not in same]
+        number = f" == {own.first.rank}"
+        if len(own.lanes) > 1 or not apart or not all(line.endswith(number) for line in apart):
+            return False
+        plain.add(tuple(line.removesuffix(number) for line in apart))
+    return len(plain) == 1
+
+
+def _parts_apart(lines: Mapping[Hashable, Sequence[str]]) -> dict[Hashable, list[str]]:
+    """Of inputs that all have, only what is different of them."""
+    inputs = {value: dict(line.split(": ", 1) for line in own if ": " in line) for value, own in lines.items()}
+    found: dict[Hashable, list[str]] = {}
+    for value, own in inputs.items():
+        found[value] = []
+        for source, what in own.items():
+            others = [set(other[source].split(PARTS)) for other in inputs.values() if source in other]
+            same = set.intersection(*others) if len(others) == len(inputs) else set()
+            found[value].append(f"{source}: {PARTS.join(part for part in what.split(PARTS) if part not in same)}")
+    return found
+
+
+def _said(facet: str, told: Sequence[str], lines: Sequence[str]) -> str:
+    """What only these ranks have, in a line."""
+    if not told:
+        return NOTHING.get(facet, "")
+    if facet == CODE or not lines:
+        return ""
+    if facet == DEVICES:
+        return f"{lines[0]}{''.join(', ' + line.removeprefix('tensors on ') for line in lines[1:])}, not its own device"
+    shown = 1 if facet in (BREAKS, GUARDS, INPUTS, ESTIMATES) else 3
+    left = len(lines) - shown
+    return "; ".join(line.strip() for line in lines[:shown]) + (f" and {left} more" if left > 0 else "")
+
+
+def _order(classes: Sequence[Class]) -> list[Fact]:
+    """Ranks that compile functions in another order than most: told by the first one that comes too early or too late."""
+    sequences = {own: tuple(own.codes) for own in classes}
+    usual = _usual(sequences)
+    assert isinstance(usual, tuple)
+    places = set(usual)
+    firsts: dict[tuple[Code, Code], dict[Class, str]] = defaultdict(dict)
+    for own, codes in sequences.items():
+        mine = [code for code in codes if code in places]
+        theirs = [code for code in usual if code in own.codes] if codes != usual else mine
+        if mine != theirs:
+            a, b = next((a, b) for a, b in zip(theirs, mine, strict=True) if a != b)
+            firsts[a, b][own] = f"after {b[0]}"
+    moved = {own for late in firsts.values() for own in late}
+    found = []
+    for (a, b), late in firsts.items():
+        have = [c for c in classes if c in late or (c not in moved and a in c.codes and b in c.codes)]
+        found += _parted(a, 0, ORDER, {c: late.get(c, f"before {b[0]}") for c in have}, _text)
+    return found
+
+
+def _executed(classes: Sequence[Class]) -> list[Fact]:
+    """Ranks that ran their graphs in another order than most, as far as both have the functions: told by the first one."""
+    ran = {
+        own: tuple((own.step(n).code, own.step(n).number) for n in own.first.course.executed)
+        for own in classes
+        if own.first.course.executed
+    }
+    if len(set(ran.values())) < 2:
+        return []
+    usual = _usual(ran)
+    assert isinstance(usual, tuple)
+    places = set(usual)
+    firsts: dict[tuple[Code, str, str], list[Class]] = defaultdict(list)
+    for own, keys in ran.items():
+        mine = [key for key in keys if key in places]
+        theirs = [key for key in usual if key in own.first.course.places]
+        if mine == theirs or not theirs:
+            continue
+        n = next((n for n, (a, b) in enumerate(zip(theirs, mine, strict=False)) if a != b), min(len(mine), len(theirs)))
+        said, expected = (_called(keys_[n]) if n < len(keys_) else "nothing more" for keys_ in (mine, theirs))
+        firsts[theirs[min(n, len(theirs) - 1)][0], f"ran {said} as graph {n + 1}", f"ran {expected} as graph {n + 1}"].append(own)
+    others = {own for late in firsts.values() for own in late}
+    found = []
+    for (code, said, expected), late in firsts.items():
+        values = {own: said if own in late else expected for own in ran if own in late or own not in others}
+        found += _parted(code, 0, EXECUTED, values, _text)
+    return found
+
+
+def _called(key: Key) -> str:
+    """`f`, of a further compile of it `f (compile 2)`"""
+    (name, _, _), number = key
+    return name if number == 1 else f"{name} (compile {number})"
+
+
+def _without_following(facts: list[Fact]) -> list[Fact]:
+    """What goes on after a break is compiled where the break is, and who compiles in another order runs in another order: no news
+    beside that."""
+    broken = {(fact.code[:2], fact.partition) for fact in facts if fact.facet == BREAKS}
+    present = [fact for fact in facts if fact.facet in (BREAKS, MISSING, COUNT, ORDER)]
+
+    def follows(fact: Fact) -> bool:
+        if fact.facet == EXECUTED:
+            earlier = [own for own in present if own.outliers & fact.outliers]
+            for own in earlier:
+                own.also.append(EXECUTED)
+            return fact.outliers <= frozenset(rank for own in earlier for rank in own.outliers)
+        name = fact.code[0]
+        if fact.facet != MISSING or not name.startswith(RESUMES):
+            return False
+        before = name.removeprefix(RESUMES).rpartition("_at_")[0]
+        return ((before, fact.code[1]), fact.partition) in broken
+
+    return [fact for fact in facts if not follows(fact)]

@@ -1,0 +1,170 @@
+"""In what the ranks of a run differ, with what only logs can tell: which node of a graph, and where a function stands."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+from typing import cast
+
+from tltui.analyses.compare.graph_keys import GraphText, graph_text
+from tltui.analyses.compare.node_changes import ADDED, REMOVED, RETARGETED, RETYPED, NodeChange, node_changes
+from tltui.analyses.compare.own_device import owns_of
+from tltui.analyses.parts import reader_of
+from tltui.analyses.ranks.course import Lane
+from tltui.analyses.ranks.differing import Differing, Divergence, Function, differing
+from tltui.analyses.ranks.lanes import read_lanes
+from tltui.analyses.ranks.matching import GRAPH
+from tltui.analyses.records import addresses, named
+from tltui.model.nodes import Compile
+from tltui.model.ref import BadAddress
+from tltui.model.run import Run
+from tltui.text.diff.normalise import normalised
+from tltui.text.diff.own import Own, own_rules
+from tltui.trace.files import Gone
+
+GRAPHS_READ = 24
+"""Differences of graphs of which the nodes are compared."""
+LIMIT = 2 << 20
+"""Stored bytes of a graph up to which that is done."""
+GRAPH_NAME = "dynamo_output_graph"
+ARTIFACTS = {
+    GRAPH: GRAPH_NAME, "guards": "dynamo_cpp_guards_str", "code": "inductor_output_code", "inputs": GRAPH_NAME,
+    "collectives": "inductor_collective_schedule", "parity": "inductor_collective_schedule", "devices": GRAPH_NAME,
+    "estimates": "inductor_runtime_and_tensor_meta", "settings": "compilation_metrics", "version": "compilation_metrics",
+}  # fmt: skip
+"""Facet → the artifact that shows it."""
+
+
+def differences_of(run: Run) -> Differing | None:
+    """In what the ranks of a run differ; None where there are no two of them that can be compared."""
+    reading = read_differences(run)
+    while True:
+        try:
+            next(reading)
+        except StopIteration as stop:
+            return cast("Differing | None", stop.value)
+
+
+def read_differences(run: Run) -> Generator[None, None, Differing | None]:
+    """The same, with a pause after each piece."""
+    lanes = yield from read_lanes(run)
+    return (yield from read_between(run, lanes))
+
+
+def read_between(run: Run, lanes: Sequence[Lane]) -> Generator[None, None, Differing | None]:
+    """In what these lanes of a run differ, with a pause after each difference."""
+    found = differing(lanes)
+    if found is None:
+        return None
+    told = []
+    for number, one in enumerate(found.divergences):
+        told.append(_completed(run, one, number < GRAPHS_READ))
+        yield
+    return replace(found, divergences=tuple(told))
+
+
+def compiles_of(run: Run, one: Divergence) -> list[Compile | None]:
+    """A compile of each side; None where it has none, or where no node of the run stands for it."""
+    return [_compile(run, side.ref) for side in one.sides]
+
+
+def _compile(run: Run, ref: str) -> Compile | None:
+    try:
+        node = run.resolve(ref) if ref else None
+    except BadAddress:
+        return None
+    return node if isinstance(node, Compile) else None
+
+
+def pair_of(run: Run, one: Divergence) -> tuple[str, str]:
+    """The addresses of two things to compare: of the first two sides the artifact that differs, else their compiles; ('', '')
+    where one side has none."""
+    compiles = compiles_of(run, one)[:2]
+    refs = [side.ref for side in one.sides[:2]]
+    if not all(refs):
+        return "", ""
+    name = ARTIFACTS.get(one.facets[0])
+    if name is None or None in compiles:
+        return refs[0], refs[1]
+    own = [[*addresses(cast(Compile, compile_), (name,)).values()] for compile_ in compiles]
+    if not all(own):
+        return refs[0], refs[1]
+    if name == GRAPH_NAME or len(own[0]) != len(own[1]):
+        return own[0][-1], own[1][-1]
+    return own[0][0], own[1][0]
+
+
+def _completed(run: Run, one: Divergence, with_nodes: bool) -> Divergence:
+    """With the whole path of its function, and of graphs with the first node that differs."""
+    compiles = compiles_of(run, one)
+    first = next((compile_ for compile_ in compiles if compile_ is not None), None)
+    if first is not None:
+        file = first.frame.code[1]
+        one = replace(one, function=replace(one.function, file=file), others=tuple(_in_file(own, file) for own in one.others))
+    if with_nodes and one.facets[0] == GRAPH and len(compiles) > 1 and compiles[0] is not None:
+        sides = [one.sides[0]]
+        for side, other in zip(one.sides[1:], compiles[1:], strict=True):
+            words = node_words(compiles[0], other) if other is not None else ""
+            sides.append(replace(side, said=": ".join(filter(None, (side.said, words)))))
+        one = replace(one, sides=tuple(sides))
+    return one
+
+
+def _in_file(function: Function, file: str | None) -> Function:
+    """Another function of the same file."""
+    return replace(function, file=file) if file and function.file == file.rpartition("/")[2] else function
+
+
+def node_words(left: Compile, right: Compile) -> str:
+    """In which node the second graph is unlike the first, with the line of the program: `gelu instead of relu at model.py:88`."""
+    owns = owns_of(left.process, right.process)
+    try:
+        a, b = (_graph(compile_, own) for compile_, own in zip((left, right), owns, strict=True))
+    except Gone:
+        return ""
+    if a is None or b is None or not (a.understood and b.understood):
+        return ""
+    changes = node_changes(a, b).changes
+    telling = sorted(changes, key=lambda change: change.what not in (ADDED, REMOVED, RETARGETED, RETYPED))
+    if not telling:
+        return ""
+    more = len(telling) - 1
+    return _words(telling[0], a, b) + (f" and {more} more node{'s' * (more > 1)}" if more else "")
+
+
+def _graph(compile_: Compile, own: Own) -> GraphText | None:
+    records = [record for record, _ in named(compile_, (GRAPH_NAME,))]
+    if not records:
+        return None
+    text = reader_of(compile_).text(records[-1], LIMIT)
+    return graph_text(normalised(text, own_rules(own, text))[0])
+
+
+def _words(change: NodeChange, left: GraphText, right: GraphText) -> str:
+    before, after = _target(left, change.left_line), _target(right, change.right_line)
+    at = _origin(right, change.right_line) or _origin(left, change.left_line)
+    where = f" at {at}" if at else ""
+    if change.what == ADDED:
+        return f"{after or change.name} added{where}"
+    if change.what == REMOVED:
+        return f"no {before or change.name}{where}"
+    if change.what == RETARGETED:
+        return f"{after} instead of {before}{where}"
+    return f"{change.name} otherwise{where}"
+
+
+def _target(graph: GraphText, line: int) -> str:
+    """What the node of a line calls: `aten.clone`."""
+    node = next((node for node in graph.graph.nodes if node.line == line - 1), None)
+    if node is None or not node.target:
+        return ""
+    return node.target.removeprefix("torch.ops.").removeprefix("torch.nn.functional.").removesuffix(".default")
+
+
+def _origin(graph: GraphText, line: int) -> str:
+    node = next((node for node in graph.graph.nodes if node.line == line - 1), None)
+    if node is None or node.origin < 0:
+        return ""
+    origin = graph.graph.origins[node.origin]
+    return f"{origin.path.rpartition('/')[2]}:{origin.place}"
+

@@ -1,0 +1,88 @@
+"""The view `ranks`: in what the ranks of a job differ, the first difference in time first."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+from tltui.analyses.hang.clocks import Clock
+from tltui.analyses.ranks.differing import Differing, Divergence
+from tltui.analyses.ranks.hosts import with_hosts
+from tltui.analyses.ranks.lanes import read_lanes
+from tltui.analyses.ranks.matching import WIDE
+from tltui.analyses.ranks.pacing import read_pace
+from tltui.analyses.ranks.reading import read_between
+from tltui.analyses.ranks.times import PhasesOf
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.documents.parts.few_ranks import why_not
+from tltui.documents.parts.ranks import add_behind, add_divergence, add_restarted, answer
+from tltui.documents.parts.stragglers import add_clocks, add_late, add_slow
+from tltui.documents.parts.stragglers import answer as pace_answer
+from tltui.documents.scope import Scope
+from tltui.model.run import Run
+from tltui.text import tokens
+from tltui.text.document import Document, Options
+from tltui.text.growing import GrowingDocument
+
+OPEN = 24
+"""Differences that are shown; the others are folded."""
+
+
+@dataclass(frozen=True, slots=True)
+class RanksReport:
+    """In what ranks differ."""
+
+    answer: str
+    """In a sentence."""
+    differing: Differing | None
+    """None where there are no two ranks that can be compared."""
+    pace: str = ""
+    """Who was late or slow, in a sentence; '' where nobody was. The page `stragglers` has all of it."""
+    clocks: tuple[Clock, ...] = ()
+    """Those that are off."""
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """In what the ranks of the run differ, whatever the scope: a rank alone differs in nothing."""
+
+    def fill(page: Page) -> Generator[None, None, RanksReport]:
+        lanes = yield from read_lanes(run)
+        found = yield from read_between(run, lanes)
+        if found is None:
+            page.say(page.so_far(why_not(run)))
+            return RanksReport("", None)
+        pace = yield from read_pace(with_hosts(run, lanes), PhasesOf(run))
+        said = answer(found)
+        page.say(said, "", tokens.STRONG)
+        page.more("nothing is said of what ranks that are behind may still do")
+        add_behind(page, found)
+        _divergences(page, run, "What ranks have in all that they compile", [d for d in found.divergences if d.facets[0] in WIDE])
+        _divergences(page, run, "What they compile, the first first", [d for d in found.divergences if d.facets[0] not in WIDE])
+        if found.restarted:
+            page.heading("Processes")
+            for one in found.restarted:
+                add_restarted(page, one)
+        add_clocks(page, pace.clocks)
+        add_late(page, pace)
+        add_slow(page, pace)
+        page.blank()
+        page.row([("stragglers", tokens.LINK, "@stragglers"), ": what each compile took on which rank, and who waited"], "")
+        return RanksReport(said, found, pace_answer(pace) if pace.late or pace.slow else "", pace.clocks)
+
+    return GrowingDocument(scope.page("ranks"), f"what differs between ranks{scope.title}", options, fill, Page)
+
+
+def _divergences(page: Page, run: Run, title: str, divergences: list[Divergence]) -> None:
+    if not divergences:
+        return
+    page.heading(title)
+    for one in divergences[:OPEN]:
+        add_divergence(page, run, one)
+    if divergences[OPEN:]:
+        more = fmt.plural(len(divergences) - OPEN, "more difference")
+        page.open(more, folded=True)
+        page.add("  ", (more, tokens.DIM))
+        for one in divergences[OPEN:]:
+            add_divergence(page, run, one)
+        page.close()

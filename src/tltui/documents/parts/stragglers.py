@@ -1,0 +1,254 @@
+"""Who was late, who was slow and in what, who waited, and whose clock is another one: in words and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tltui.analyses.hang.clocks import Clock
+from tltui.analyses.ranks.pace import Key, Late, Pace, Slow, Spread, Wait
+from tltui.analyses.ranks.ranges import ranges
+from tltui.analyses.timing.phases import group_of
+from tltui.documents import format as fmt
+from tltui.documents.compare.artifacts import diff_ref
+from tltui.documents.page import Page
+from tltui.documents.parts.reports import PHASE_STYLES
+from tltui.model.ref import parse_ref
+from tltui.text import tokens
+from tltui.text.document import Piece
+from tltui.text.sanitize import sanitize
+
+SHOWN = 8
+"""Facts of a kind, and rows of a table, that are not folded."""
+FOLDED = 400
+LIST_WIDTH = 40
+"""Characters of a list of ranks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A compile, whichever its id."""
+
+    function: str
+    file: str | None
+    line: int | None
+    number: int
+    """Which compile of the function on its rank, from 1."""
+
+
+def called(key: Key) -> Called:
+    """The compile of a key."""
+    (function, file, line), number = key
+    return Called(function, file, line, number)
+
+
+def name(key: Key) -> str:
+    """`block2`, of a further compile of it `block2 (compile 2)`"""
+    (function, _, _), number = key
+    return fmt.clip_middle(sanitize(function), 40) + (f" (compile {number})" if number > 1 else "")
+
+
+def subject(ranks: Sequence[int]) -> str:
+    """`rank 7`, `ranks 0–6, 8`, `512 ranks (0–9, 12 …)`"""
+    if len(ranks) == 1:
+        return f"rank {ranks[0]}"
+    return f"ranks {said}" if len(said := ranges(ranks)) <= LIST_WIDTH else f"{fmt.count(len(ranks))} ranks ({_short(said)})"
+
+
+def _short(said: str) -> str:
+    return said if len(said) <= LIST_WIDTH else said[: said.rindex(",", 0, LIST_WIDTH)] + " …"
+
+
+def answer(pace: Pace, rank: int | None = None) -> str:
+    """What there is to say, in a sentence or two. `rank`: it is about this one alone."""
+    told = _told(pace)
+    if not told:
+        who = "No rank was late or slow" if rank is None else f"Rank {rank} was neither late nor slow"
+        return f"{who}{', with clocks put right' if pace.clocks else ''}."
+    waited = sum(wait.rank_seconds for wait in pace.waits)
+    more = f" Others waited {fmt.seconds(waited)}, all of them added up." if waited else ""
+    return "; ".join(told).replace("rank", "Rank", 1) + "." + more
+
+
+def _told(pace: Pace) -> list[str]:
+    worst = sorted(pace.late, key=lambda one: -one.seconds)[:1]
+    said = [f"{subject(one.ranks)} began {name(one.key)} {fmt.seconds(one.seconds)} after the others" for one in worst]
+    for one in pace.slow[:1]:
+        where = f" (in {sanitize(one.phase)})" if one.phase else ""
+        times = f"took {fmt.seconds(one.seconds)} for {name(one.key)}{where}, the median is {fmt.seconds(one.typical_s)}"
+        said.append(f"{subject(one.ranks)} {times}")
+    rest = len(pace.late) + len(pace.slow) - len(said)
+    return [*said, f"{fmt.count(rest)} more below"] if rest else said
+
+
+def add_late(page: Page, pace: Pace) -> None:
+    """Who began a compile after the others."""
+    if not pace.late:
+        return
+    page.heading(f"Late ({fmt.count(len(pace.late))})")
+    for number, one in enumerate(pace.late[: SHOWN + FOLDED]):
+        _fold_from(page, number, len(pace.late), "who was late")
+        page.row([
+            (subject(one.ranks), tokens.STRONG), " began ", (f"[{one.ref}]", tokens.LINK, one.ref), " ", *_function(page, one.key),
+            (f"  {fmt.seconds(one.seconds)}", tokens.WARN), " after ", ("the others", tokens.LINK, one.typical_ref),
+        ])  # fmt: skip
+        page.row(_behind(page, one) + _waited(pace.wait_for(one.key, one.ranks)), "    ")
+    _end_fold(page, len(pace.late))
+
+
+def _behind(page: Page, one: Late) -> list[Piece]:
+    if not one.stays:
+        return []
+    what = f"{fmt.plural(one.stays, 'more compile')} behind it began as late"
+    return [(what if page.goes_on else f"{what}: it did not catch up", tokens.DIM), "  "]
+
+
+def _waited(wait: Wait | None) -> list[Piece]:
+    if wait is None:
+        return [("that others waited is not seen", tokens.DIM)]
+    where = " in the compile" if wait.inside else ""
+    many = "rank" if wait.waited == 1 else "ranks"
+    said = f"{fmt.count(wait.waited)} {many} waited{where}, {fmt.seconds(wait.seconds)} each"
+    return [f"{said}, {fmt.seconds(wait.rank_seconds)} in all" if wait.waited > 1 else said]
+
+
+def add_slow(page: Page, pace: Pace) -> None:
+    """Whose compile took much longer, and in which phase."""
+    if not pace.slow:
+        return
+    groups: dict[tuple[tuple[int, ...], str], list[Slow]] = {}
+    for one in pace.slow:
+        groups.setdefault((one.ranks, one.phase), []).append(one)
+    page.heading(f"Slow ({fmt.count(len(pace.slow))})")
+    for number, own in enumerate(list(groups.values())[: SHOWN + FOLDED]):
+        _fold_from(page, number, len(groups), "who was slow")
+        _slow(page, pace, own[0])
+        if own[1:]:
+            page.add("    ", (f"and in {fmt.plural(len(own) - 1, 'other compile')}: ", tokens.DIM))
+            links: list[Piece] = []
+            for one in own[1:FOLDED]:
+                links += [(f"[{one.ref}]", tokens.LINK, one.ref), f" {fmt.seconds(one.seconds)}  "]
+            page.row(links, "      ")
+    _end_fold(page, len(groups))
+
+
+def _slow(page: Page, pace: Pace, one: Slow) -> None:
+    page.row([
+        (subject(one.ranks), tokens.STRONG), " took ", (fmt.seconds(one.seconds), tokens.WARN), " for ",
+        (f"[{one.ref}]", tokens.LINK, one.ref), " ", *_function(page, one.key), "  the median is ",
+        (fmt.seconds(one.typical_s), tokens.NUMBER), " ", (f"[{one.typical_ref}]", tokens.LINK, one.typical_ref), "  ",
+        ("compare", tokens.LINK, diff_ref(one.typical_ref, one.ref)),
+    ])  # fmt: skip
+    pieces: list[Piece] = []
+    if one.phase:
+        pieces += [
+            (sanitize(one.phase), PHASE_STYLES[group_of(one.phase)]), " ",
+            (fmt.seconds(one.phase_s), tokens.NUMBER, timing(one.ref)), ", elsewhere ",
+            (fmt.seconds(one.phase_typical_s), tokens.NUMBER, timing(one.typical_ref)), "  ",
+        ]  # fmt: skip
+    else:
+        pieces.append(("no single phase is known to explain it  ", tokens.DIM))
+    wait = pace.wait_for(one.key, one.ranks)
+    page.row(pieces + (_waited(wait) if wait is not None else []), "    ")
+
+
+def timing(ref: str) -> str:
+    """The page with the timing of a compile."""
+    return str(parse_ref(ref).at("timing"))
+
+
+def _function(page: Page, key: Key) -> list[Piece]:
+    (_, file, line), _ = key
+    return [(name(key), tokens.FUNCTION), *([" ", page.place(file, line)] if file is not None else [])]
+
+
+def _fold_from(page: Page, number: int, count: int, noun: str) -> None:
+    if number == SHOWN and count > SHOWN:
+        what = f"{fmt.count(count - SHOWN)} more of {noun}"
+        page.open(what, folded=True)
+        page.add("  ", (what, tokens.DIM))
+
+
+def _end_fold(page: Page, count: int) -> None:
+    if count > SHOWN:
+        page.close()
+
+
+def add_waits(page: Page, waits: Sequence[Wait]) -> None:
+    """For whom ranks waited, and what that cost."""
+    if not waits:
+        return
+    page.heading("Waits")
+    rows: list[list[Piece]] = [
+        [
+            (fmt.seconds(wait.rank_seconds), tokens.NUMBER), (fmt.count(wait.waited), tokens.NUMBER),
+            (fmt.seconds(wait.seconds), tokens.NUMBER), _last(wait), (name(wait.key), tokens.LINK, wait.ref),
+            ("began late" if wait.late else "done last", tokens.DIM),
+        ]
+        for wait in waits[: SHOWN + FOLDED]
+    ]  # fmt: skip
+    head: list[Piece] = [(label, tokens.LABEL) for label in ("in all", "ranks", "each", "for", "at", "why")]
+    _table(page, [head, *rows], len(waits), "waits", (0, 1, 2))
+
+
+def _last(wait: Wait) -> str:
+    return fmt.clip(subject(wait.last), 24)
+
+
+def add_clocks(page: Page, clocks: Sequence[Clock]) -> None:
+    """Clocks that are off."""
+    if not clocks:
+        return
+    page.heading("Clocks")
+    for number, clock in enumerate(clocks[: SHOWN + FOLDED]):
+        _fold_from(page, number, len(clocks), "the clocks that are off")
+        page.say(clock_said(clock), "  ", hang="    ")
+    _end_fold(page, len(clocks))
+    page.say("Times on this page are put right.", "  ", tokens.DIM)
+
+
+def clock_said(clock: Clock) -> str:
+    """`Rank 3's clock is 62 s ahead of the others', by when 8 compiles began (± 12 ms).`"""
+    many = clock.count > 1
+    whose = f"The clocks of ranks {_short(clock.ranks)}" if many else f"Rank {clock.ranks}'s clock"
+    if clock.hosts:
+        whose += f" ({fmt.clip(sanitize(', '.join(clock.hosts)), LIST_WIDTH)})"
+    apart = abs(clock.seconds)
+    long = f"{apart:.0f} s" if 9.5 <= apart < 99.5 else fmt.seconds(apart)
+    said = f"{whose} {'are' if many else 'is'} {long} {'ahead of' if clock.seconds > 0 else 'behind'} the others'"
+    if clock.gained_s:
+        said += f", {fmt.seconds(abs(clock.gained_s))} {'more' if clock.gained_s * clock.seconds > 0 else 'less'} at the end"
+    return f"{said}, by when {clock.compiles} compiles began (± {fmt.seconds(clock.sure_s)})."
+
+
+def add_spreads(page: Page, spreads: Sequence[Spread], title: str, own: bool = False) -> None:
+    """What compiles or their phases took, the widest first. `own`: the first column is of one rank, not of the slowest."""
+    if not spreads:
+        return
+    page.heading(title)
+    rows: list[list[Piece]] = []
+    for one in spreads[: SHOWN + FOLDED]:
+        what = sanitize(one.phase) if one.phase else name(one.key)
+        style = PHASE_STYLES[group_of(one.phase)] if one.phase else tokens.FUNCTION
+        times = _times(one.slowest_s / one.median_s) if one.median_s > 0 else ""
+        rows.append([
+            (fmt.seconds(one.slowest_s), tokens.NUMBER, timing(one.slowest_ref)), (str(one.slowest), tokens.LINK, one.slowest_ref),
+            (fmt.seconds(one.median_s), tokens.NUMBER, timing(one.median_ref)), (str(one.median), tokens.LINK, one.median_ref),
+            (fmt.seconds(one.fastest_s), tokens.NUMBER, timing(one.fastest_ref)), (str(one.fastest), tokens.LINK, one.fastest_ref),
+            (times, tokens.LINK, diff_ref(one.median_ref, one.slowest_ref)) if one.median_ref != one.slowest_ref else times,
+            (fmt.count(one.count), tokens.NUMBER), (what, style),
+        ])  # fmt: skip
+    what = "phase" if spreads[0].phase else "compile"
+    labels = ("took" if own else "slowest", "rank", "median", "rank", "fastest", "rank", "×", "ranks", what)
+    _table(page, [[(label, tokens.LABEL) for label in labels], *rows], len(spreads), f"{what}s", range(8))
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.1f}×" if ratio < 9.95 else f"{ratio:.0f}×" if ratio < 999.5 else ">999×"
+
+
+def _table(page: Page, rows: list[list[Piece]], count: int, noun: str, right: Sequence[int]) -> None:
+    what = f"{fmt.count(count - SHOWN)} more {noun}"
+    if count > len(rows) - 1:
+        what += f", {fmt.count(len(rows) - 1 - SHOWN)} of them here, all of them with --json"
+    page.table(rows, right=right, shown=1 + SHOWN if count > SHOWN + 2 else -1, more=what)

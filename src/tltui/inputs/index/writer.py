@@ -1,0 +1,135 @@
+"""Puts an index together, piece by piece, without keeping what has been given away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from tltui import __version__
+from tltui.inputs.index.format import FORMAT, MAGIC, BadIndex, Chunk, pack, write_directory
+from tltui.inputs.index.kept import unpack_extents
+from tltui.inputs.index.reader import EXTENTS, POOL_ROW, STREAM, IndexFile
+from tltui.text.payload import MemoryBytes
+
+PIECE = 1 << 20
+
+
+class Writer:
+    """The pieces of an index, in order. The directory comes last."""
+
+    def __init__(self) -> None:
+        self._offset = 0
+        self._logs: list[dict[str, Any]] = []
+        self._courses: dict[bytes, Chunk] = {}
+        self._pool: dict[bytes, Chunk] = {}
+
+    def begin(self) -> bytes:
+        """The first piece."""
+        self._offset = len(MAGIC)
+        return MAGIC
+
+    def log(
+        self, facts: Mapping[str, Any], sections: Mapping[str, bytes], stream: Iterable[bytes], pool: Mapping[bytes, bytes],
+        processes: Iterable[Mapping[str, Any]],
+    ) -> Iterator[bytes]:
+        """A log. Of `processes` the values that are bytes become chunks; `course` is a digest and what it stands for."""
+        own = {name: self._chunk(data) for name, data in sorted(sections.items())}
+        for stored, _ in own.values():
+            yield stored
+        first = self._offset
+        for block in stream:
+            self._offset += len(block)
+            yield block
+        places: dict[str, object] = {name: chunk for name, (_, chunk) in own.items()}
+        places[STREAM] = [first, self._offset - first]
+        for digest, text in sorted(pool.items()):
+            if digest not in self._pool:
+                stored, self._pool[digest] = self._chunk(text)
+                yield stored
+        rows = []
+        for process in processes:
+            row = dict(process)
+            for name, value in process.items():
+                if name == "course":
+                    digest, packed = value
+                    row[name] = digest.hex()
+                    if digest not in self._courses:
+                        stored, self._courses[digest] = self._chunk(packed)
+                        yield stored
+                elif isinstance(value, bytes):
+                    stored, row[name] = self._chunk(value)
+                    yield stored
+            rows.append(row)
+        self._logs.append({**facts, "sections": places, "processes": rows})
+
+    def copied(self, index: IndexFile, number: int, facts: Mapping[str, Any]) -> Iterator[bytes]:
+        """A log of another index, as it is there; `facts` take the place of its own. Raises `BadIndex`, OSError."""
+        old = index.facts[number]
+        places: dict[str, object] = {}
+        for name, chunk in sorted(index.logs[number].sections.items()):
+            places[name] = [self._offset, chunk.stored] if name == STREAM else chunk.moved(self._offset - chunk.offset)
+            yield from self._copy(index, chunk)
+        for digest in sorted(unpack_extents(index.section(number, EXTENTS) or bytes(12)).digests):
+            if digest not in self._pool:
+                if (text := index.pool.get(digest)) is None:
+                    raise BadIndex("it is damaged: a text is missing", index.path)
+                self._pool[digest] = text.moved(self._offset - text.offset)
+                yield from self._copy(index, text)
+        rows = []
+        for row, process in zip(old["processes"], index.logs[number].processes, strict=True):
+            row = dict(row)
+            if process.course not in self._courses:
+                chunk = index.courses[process.course]
+                self._courses[process.course] = chunk.moved(self._offset - chunk.offset)
+                yield from self._copy(index, chunk)
+            for name, chunk in (("times", process.times), ("phases", process.phases)):
+                row[name] = chunk.moved(self._offset - chunk.offset)
+                yield from self._copy(index, chunk)
+            rows.append(row)
+        self._logs.append({**old, **facts, "sections": places, "processes": rows})
+
+    def end(self) -> Iterator[bytes]:
+        """The directory, and the end."""
+        rows = []
+        for digest, chunk in sorted(self._pool.items()):
+            numbers = zip(chunk, (8, 4, 4, 4), strict=True)
+            rows.append(digest + b"".join(number.to_bytes(size, "little") for number, size in numbers))
+        assert all(len(row) == POOL_ROW for row in rows)
+        pool = None
+        if rows:
+            stored, pool = self._chunk(b"".join(rows))
+            yield stored
+        courses = {digest.hex(): chunk for digest, chunk in sorted(self._courses.items())}
+        directory = {"format": FORMAT, "tltui": __version__, "logs": self._logs, "courses": courses, "pool": pool}
+        yield write_directory(directory, self._offset)
+
+    def _chunk(self, data: bytes) -> tuple[bytes, Chunk]:
+        stored, chunk = pack(data, self._offset)
+        self._offset += len(stored)
+        return stored, chunk
+
+    def _copy(self, index: IndexFile, chunk: Chunk) -> Iterator[bytes]:
+        for at in range(0, chunk.stored, PIECE):
+            data = index.source.read(chunk.offset + at, min(PIECE, chunk.stored - at))
+            if len(data) != min(PIECE, chunk.stored - at):
+                raise BadIndex("it is cut off", index.path)
+            self._offset += len(data)
+            yield data
+
+
+def one_log(index: IndexFile, number: int) -> bytes:
+    """A log of an index, as an index of its own. Raises `BadIndex`, OSError."""
+    writer = Writer()
+    return b"".join((writer.begin(), *writer.copied(index, number, {}), *writer.end()))
+
+
+def merged(parts: Iterable[bytes], host: str) -> Iterator[bytes]:
+    """The logs of several indexes, in that order, as one. Those that do not say on which host they are, are on `host`. No more than
+    one part is in memory at a time. Raises `BadIndex`."""
+    writer = Writer()
+    yield writer.begin()
+    for part in parts:
+        index = IndexFile("", MemoryBytes(part))
+        for log in index.logs:
+            yield from writer.copied(index, log.number, {} if log.host else {"host": host})
+    yield from writer.end()

@@ -79,7 +79,7 @@ class Side:
     said: str
     """What they do; '' where that takes a comparison to see."""
     ref: str
-    """The compile of the first of them; '' where they have none."""
+    """The compile of one of them that is like most; '' where they have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +261,7 @@ def _side(fact: Fact, said: str, classes: Sequence[Class], fewest: int) -> Side:
     having = [own for own in classes if own.codes.get(fact.code)]
     ref = ""
     if having:
-        own = min(having, key=lambda own: own.first.rank)
+        own = min(having, key=lambda own: (-len(own.lanes), own.first.rank))  # ids on a rank that differs elsewhere may be others
         places = own.codes[fact.code]
         # of the number of compiles the last one is of interest: why was there one more?
         step = own.step(places[fact.number - 1 if fact.number else -1 if fact.facet == COUNT else 0])

@@ -136,7 +136,7 @@ def _usual(values: Mapping[Class, Hashable]) -> Hashable:
     counts: Counter[Hashable] = Counter()
     for own, value in values.items():
         counts[value] += len(own.lanes)
-    return max(counts, key=lambda value: counts[value])  # of equal ones the first, that of the lowest rank
+    return max(counts, key=lambda value: counts[value], default=None)  # of equal ones the first, that of the lowest rank
 
 
 def _parted(
@@ -242,7 +242,7 @@ def _chain(key: Key, done: Mapping[Class, int], shifted: set[Class], known: Sequ
             groups[told[own]][own] = value
         fresh = [fact for group in groups.values() for fact in _with_lines(key, facet, done, group)]
         for fact in facts:
-            if len({values.get(own) for _, classes in fact.parts for own in classes}) > 1:
+            if len({_usual({own: values[own] for own in classes if own in values}) for _, classes in fact.parts}) > 1:
                 fact.also.append(facet)
         facts += fresh
         for own in done:

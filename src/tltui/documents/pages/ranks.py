@@ -70,7 +70,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         page.row([("stragglers", tokens.LINK, "@stragglers"), ": what each compile took on which rank, and who waited"], "")
         return RanksReport(said, found, pace_answer(pace) if pace.late or pace.slow else "", pace.clocks)
 
-    return GrowingDocument("@ranks", "what differs between ranks", options, fill, Page)
+    return GrowingDocument(scope.page("ranks"), f"what differs between ranks{scope.title}", options, fill, Page)
 
 
 def _divergences(page: Page, run: Run, title: str, divergences: list[Divergence]) -> None:

@@ -1,0 +1,165 @@
+"""Jobs of many ranks with planted differences: each is told of exactly the ranks and the compile that have it, nothing else is."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ranked import ranked
+from viewed import lead_somewhere
+
+from tltui import cli
+from tltui.analyses.ranks.differing import Differing, differing
+from tltui.analyses.ranks.lanes import lanes_of
+from tltui.analyses.ranks.pace import Pace
+from tltui.analyses.ranks.pacing import pace_of
+from tltui.analyses.ranks.ranges import ranges
+from tltui.analyses.ranks.reading import differences_of
+from tltui.analyses.ranks.times import PhasesOf
+from tltui.documents.pages.ranks import document
+from tltui.documents.scope import scope_of
+from tltui.model.follow import open_run
+from tltui.model.run import Run
+from tltui.sources.discover import discover
+from tltui.text.document import Options
+
+KINDS = (
+    "missing_compile", "extra_recompile", "other_graph", "collective_order", "cache_miss", "tensor_meta", "slow_phase",
+    "graph_break", "killed", "restarted", "reordered", "clock", "config", "version", "guards", "late_start",
+)  # fmt: skip
+OURS = {"presence": "missing", "recompile_reason": "recompile", "place": "missing"}
+"""A facet of truth.json as it is called here, where that is another word."""
+WIDE = ("version", "settings", "clock")
+ALSO = {
+    "other_graph": {"guards", "estimates"}, "tensor_meta": {"estimates"}, "extra_recompile": {"executed"},
+    "reordered": {"executed"}, "missing_compile": {"executed"}, "killed": {"time"}, "late_start": {"time"}, "slow_phase": {"late"},
+}  # fmt: skip
+"""What follows from a plant as well."""
+
+
+def opened_at(directory: Path) -> Run:
+    return open_run(discover([str(directory)]))
+
+
+def numbers(text: str) -> set[int]:
+    """Ranks of a range as truth.json or a page writes it."""
+    found: set[int] = set()
+    for part in text.replace("–", "-").split(","):
+        first, _, last = part.strip().partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
+    return found
+
+
+Told = tuple[str, frozenset[int], str]
+"""Facet, ranks, function ('' for all that a rank compiled)."""
+
+
+def told(found: Differing, pace: Pace) -> Iterator[Told]:
+    for one in found.divergences:
+        assert not one.more
+        for side in one.sides[1:]:
+            for function in ("",) if one.whole else (one.function.name, *(other.name for other in one.others)):
+                for facet in one.facets:
+                    yield facet, frozenset(numbers(side.ranks)), function
+    for older in found.restarted:
+        yield "processes", frozenset(numbers(older.ranks)), older.inside.partition(" ")[0]
+    for clock in pace.clocks:
+        yield "clock", frozenset(numbers(clock.ranks)), ""
+    for late in pace.late:
+        yield "late", frozenset(late.ranks), late.key[0][0]
+    for slow in pace.slow:
+        yield "time", frozenset(slow.ranks), slow.key[0][0]
+
+
+def wrong(run: Run, truth: dict[str, Any]) -> list[str]:
+    """Planted differences that are not told, and what is told that nobody planted."""
+    lanes = lanes_of(run)
+    found = differences_of(run)
+    assert found is not None and found.ranks == len(numbers(truth["ranks"]))
+    said = set(told(found, pace_of(lanes, PhasesOf(run))))
+    missed, explained = [], set()
+    for plant in truth["plants"]:
+        who = frozenset(numbers(plant["ranks"]))
+        name = plant.get("function") or ""
+        for facet in plant["facets"]:
+            facet = OURS.get(facet, facet)
+            where = "" if facet in WIDE else name
+            if (facet, who, where) not in said:
+                missed.append(f"not told: {facet} of {name} on {ranges(who)} ({plant['kind']})")
+        may = {OURS.get(f, f) for f in (*plant["facets"], *plant["consequences"])} | ALSO.get(plant["kind"], set())
+        names = {name, plant.get("next", name)}
+        for facet, ranks, where in said:
+            if ranks <= who and facet in may and (where in names or facet in WIDE or facet in ("order", "executed")):
+                explained.add((facet, ranks, where))
+    return missed + [f"told: {facet} of {where} on {ranges(ranks)}" for facet, ranks, where in said - explained]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_difference_is_told_alone(tmp_path: Path, kind: str) -> None:
+    made = ("--ranks", 8, "--compiles", 4, "--detail", "tiny", "--seed", KINDS.index(kind))
+    truth = ranked(tmp_path / "job", *made, "--plant", kind)
+    assert wrong(opened_at(tmp_path / "job"), truth) == []
+
+
+@pytest.mark.parametrize(("rest", "seed"), [
+    (("--ranks", 64, "--compiles", 8, "--detail", "tiny"), 5),
+    (("--ranks", 64, "--compiles", 8, "--detail", "tiny", "--recompiles", 1), 6),
+    (("--ranks", 32, "--compiles", 16, "--detail", "tiny", "--layout", "hosts"), 7),
+    (("--ranks", 16, "--compiles", 16, "--detail", "lean"), 8),
+    (("--ranks", 16, "--compiles", 16, "--detail", "full"), 9),
+])  # fmt: skip
+def test_all_differences_at_once(tmp_path: Path, rest: tuple[object, ...], seed: int) -> None:
+    truth = ranked(tmp_path / "job", *rest, "--seed", seed, "--plant", "all")
+    run = opened_at(tmp_path / "job")
+    assert wrong(run, truth) == []
+    for width in (80, 120):
+        page = document(run, scope_of(run), Options(width=width))
+        while not page.complete:
+            page.advance()
+        lead_somewhere(run, page)
+        assert all(len(line) <= width for line in page.text()) and len(list(page.text())) < 90
+
+
+def test_a_clean_job_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    truth = ranked(tmp_path / "job", "--ranks", 24, "--compiles", 4, "--detail", "tiny", "--seed", 3, "--layout", "hosts")
+    assert wrong(opened_at(tmp_path / "job"), truth) == []
+    assert cli.main(["ranks", str(tmp_path / "job")]) == 0
+    assert capfd.readouterr().out == "All 24 ranks agree in all of 4 compiles.\n"
+
+
+def test_the_order_of_the_ranks_changes_nothing(tmp_path: Path) -> None:
+    ranked(tmp_path / "job", "--ranks", 16, "--compiles", 8, "--detail", "tiny", "--seed", 11, "--plant", "all")
+    lanes = list(lanes_of(opened_at(tmp_path / "job")))
+    expected = differing(lanes)
+    assert expected is not None and expected.count
+    dice = random.Random(4)
+    for _ in range(20):
+        dice.shuffle(lanes)
+        assert differing(lanes) == expected
+
+
+def test_a_killed_rank_is_told_with_what_was_open(tmp_path: Path) -> None:
+    made = ("--ranks", 8, "--compiles", 4, "--detail", "tiny", "--seed", 2)
+    ranked(tmp_path / "job", *made, "--plant", "killed:ranks=5,compile=2,torn=1")
+    found = differences_of(opened_at(tmp_path / "job"))
+    assert found is not None
+    (one,) = found.divergences
+    assert (one.id, one.function.name, one.facets) == ("2/0", "block2", ("unfinished",))
+    assert [(s.ranks, s.said, s.ref) for s in one.sides] == [
+        ("0–4, 6, 7", "finished", "0:2/0"), ("5", "not finished, in inductor_compile ▸ fx_codegen_and_compile", "5:2/0"),
+    ]  # fmt: skip
+
+
+def test_the_first_difference_in_time_comes_first(tmp_path: Path) -> None:
+    plants = ["--plant", "guards:ranks=3,compile=5", "--plant", "other_graph:ranks=6,compile=1", "--plant", "config:ranks=2"]
+    ranked(tmp_path / "job", "--ranks", 8, "--compiles", 8, "--detail", "tiny", "--seed", 1, *plants)
+    found = differences_of(opened_at(tmp_path / "job"))
+    assert found is not None
+    assert [(d.facets[0], d.id, d.sides[1].ranks, d.sides[1].said) for d in found.divergences] == [
+        ("settings", "", "2", "recompile_limit 16"), ("graph", "1/0", "6", "gelu instead of relu at test2.py:55"),
+        ("guards", "5/0", "3", "NO_HASATTR: hasattr(L['fn'], '_dynamo_marked_static') == False"),
+    ]  # fmt: skip
+    assert found.agree == "0, 1, 4, 5, 7" and found.agreeing == 5

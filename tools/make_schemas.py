@@ -109,7 +109,7 @@ def _body(kind: type) -> list[ast.stmt]:
     if own is None:
         return []
     above = [classes[base.id] for base in own.bases if isinstance(base, ast.Name) and base.id in classes]
-    return [statement for node in (*above, own) for statement in node.body]
+    return [statement for node in (*above, own) for statement in node.body[bool(ast.get_docstring(node)) :]]
 
 
 def _one_line(text: str) -> str:
@@ -124,6 +124,7 @@ def results() -> dict[str, Any]:
     from tltui.analyses.metrics.metrics import CompileMetrics, RunMetrics
     from tltui.analyses.problems.absent import Absence
     from tltui.analyses.problems.problems import Problems
+    from tltui.analyses.ranks.matrix import Matrix
     from tltui.analyses.stacks.trie import Stacks
     from tltui.analyses.study import Study
     from tltui.analyses.summary import Summary
@@ -143,7 +144,7 @@ def results() -> dict[str, Any]:
         "guards": GuardTable | CompileGuards | tuple[CompileGuards, ...], "caches": CachesReport, "timing": Timing,
         "provenance": Coverages, "fusion": FusionReport, "passes": Passes, "absent": Absence,
         "metrics": RunMetrics | CompileMetrics, "exports": Exports, "vllm": Vllm, "where": WhereReport,
-        "ranks": RanksReport, "stragglers": Stragglers,
+        "ranks": RanksReport, "stragglers": Stragglers, "matrix": Matrix,
     }  # fmt: skip
 
 

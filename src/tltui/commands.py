@@ -112,7 +112,7 @@ COMMANDS: tuple[Command, ...] = (
             "Mark what is shown; on another artifact, compile or rank, compare the two.", E_, "compare"),
     Command("app.compare_previous", ("D",), "compare with previous compile",
             "Compare with the compile of the same frame before this one; without one, a graph with what it was made from.", E_),
-    Command("app.sort", ("S",), "sort", "Put the tables of the page in another order.", E_),
+    Command("app.sort", ("S",), "sort", "Put the tables of the page in another order; in the matrix: what its cells tell.", E_),
     Command("app.follow", ("F",), "follow",
             "Go on reading what the job writes, or stop. A log that is younger than a minute is followed from the start.", E_),
     Command("app.news", ("L",), "latest trouble",

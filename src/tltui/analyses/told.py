@@ -51,6 +51,7 @@ NEEDS: dict[str, Needs] = {
         "tells of no inputs, settings and caches in which ranks differ", ("graph_breaks", "guards", *GRAPHS, "output_code"),
     ),
     "stragglers": Needs("has no times"),
+    "matrix": Needs("has no times, cache answers or outcomes", ("graph_breaks", "recompiles", "guards", *GRAPHS, "output_code")),
     "where": Needs("does not tell what is open now"),
     "provenance": Needs(
         "has no mapping from kernels to nodes", ("aot_graphs", "post_grad_graphs", "output_code"), "graphs and code",

@@ -164,7 +164,7 @@ class BrowserCommands(MainScreen):
         place = view.sorts.index(self.sort) if self.sort in view.sorts else 0
         self.sort = view.sorts[(place + 1) % len(view.sorts)]
         self.reload()
-        self.tell(f"sorted by {self.sort}")
+        self.tell(f"{view.sorted} {self.sort}")
 
     def action_damage(self) -> None:
         """What is damaged."""

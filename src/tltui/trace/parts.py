@@ -17,7 +17,7 @@ from tltui.trace.files import FileBytes, Identity
 from tltui.trace.grammar import parse_line
 from tltui.trace.scan import Scanner, State
 
-PART = 16 << 20
+PART = 8 << 20
 """Bytes of a part: little enough to be done again."""
 SLICE = 4 << 20
 """Bytes that a batch is made of."""

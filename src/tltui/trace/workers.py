@@ -22,7 +22,7 @@ from tltui.trace.parts import Part, Scanned
 
 MOST = 8
 """Processes: with more of them one that takes over what they find is behind."""
-AHEAD = 3
+AHEAD = 2
 """Parts that a process has before it, so that it never waits for the next one."""
 PIPE = 1 << 20
 """Bytes of an answer that wait for the reader."""

@@ -15,6 +15,7 @@ from tltui.analyses.ranks.reading import read_between
 from tltui.analyses.ranks.times import PhasesOf
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.documents.parts.few_ranks import why_not
 from tltui.documents.parts.ranks import add_behind, add_divergence, add_restarted, answer
 from tltui.documents.parts.stragglers import add_clocks, add_late, add_slow
 from tltui.documents.parts.stragglers import answer as pace_answer
@@ -49,7 +50,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         lanes = yield from read_lanes(run)
         found = yield from read_between(run, lanes)
         if found is None:
-            page.say(page.so_far("There are no two ranks here that could be compared."))
+            page.say(page.so_far(why_not(run)))
             return RanksReport("", None)
         pace = yield from read_pace(with_hosts(run, lanes), PhasesOf(run))
         said = answer(found)

@@ -21,7 +21,9 @@ class View:
     help: str
     """What it answers, as a phrase."""
     sorts: tuple[str, ...] = ()
-    """The orders that its tables can be in, the default first."""
+    """The orders that its tables can be in, or what its cells can tell, the default first."""
+    sorted: str = "sorted by"
+    """What is said before the name of the one that was chosen."""
 
 
 VIEWS: tuple[View, ...] = (
@@ -35,6 +37,8 @@ VIEWS: tuple[View, ...] = (
     View("timing", "8", "where compile time went: by phase, function, compile and rank; a flame view of a compile",
          ("own", "total", "count", "name")),
     View("ranks", "9", "in what the ranks of a job differ: which ranks, in what, and since when"),
+    View("matrix", "M", "all ranks by all compiles, a sign a cell: what differs, status, graphs, time, caches",
+         ("difference", "status", "graph", "time", "cache"), "the cells tell:"),
     View("stragglers", "", "which ranks were late or slow, in what, who waited for them, whose clock is off"),
     View("where", "W", "where it hangs: what is open on which ranks, since when, and who has nothing open"),
     View("provenance", "", "which line of source became which nodes and kernels, and how much of it is known"),

@@ -1,0 +1,261 @@
+"""All ranks of a run by all of its compiles: what each kind of ranks did of each compile, a character a cell.
+
+Compiles are matched by content and stand in the order of the most ranks. Ranks whose cells are all the same are one row: of
+thousands of ranks there are as many rows as kinds of ranks. A pure function of lanes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median_low
+
+from tltui.analyses.caches.caches import BYPASS, HIT, MISS
+from tltui.analyses.ranks.course import Lane, Step
+from tltui.analyses.ranks.matching import NAMES, WIDE, Class, Fact, Key, classes_of, facts_of, order_of
+from tltui.analyses.ranks.ranges import ranges
+from tltui.model.status import TABLE, Status
+
+SAME, NONE, MORE, MANY, NOTHING = "=", " ", "+", "*", "0"
+"""A cell that is as on the most ranks; one of a compile that the ranks do not have; one of a compile that only they have, or that
+took ten times as long or longer; one of more kinds than there are characters; nothing in the log."""
+MARKS = {
+    "breaks": "b", "failure": "f", "collectives": "c", "order": "q", "devices": "d", "recompile": "r", "inputs": "i", "graph": "g",
+    "guards": "u", "code": "k", "parity": "p", "cache": "h", "estimates": "e", "executed": "x",
+}  # fmt: skip
+"""What differs in a compile → its mark. That a compile is not finished is told by its status."""
+CACHES = {MISS: "m", BYPASS: "b", HIT: "h"}
+"""What caches answered → its mark; the worst of several answers."""
+SLOWER, FASTER, LEAST_S = 1.5, 0.5, 0.5
+"""Times the median from which on a compile is slower than on the most ranks, or faster, if it is by half a second too."""
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+UNFINISHED = (Status.MISSING.value, Status.RUNNING.value)
+STATUSES = {status.value: row.ascii for status, row in TABLE.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A compile, whichever its id on a rank."""
+
+    id: str
+    """What the first rank of the most calls it: `2/0`."""
+    ref: str
+    """Its address there, for comparisons with it."""
+    function: str
+    file: str | None
+    line: int | None
+    number: int
+    """Which compile of its code object, from 1."""
+    ranks: int
+    """How many ranks have it."""
+    seconds: float | None
+    """The median of the ranks that finished it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Ranks whose cells are the same. Of each string a character is a column."""
+
+    ranks: str
+    """As ranges: `0–6, 8–511`."""
+    numbers: tuple[int, ...]
+    """The same one by one."""
+    ref: str
+    """The address of the process of the first of them."""
+    first: int
+    """The first column in which they are not as the most ranks, from 0; -1 where there is none."""
+    facet: str
+    """In what they differ there: a name of `matching.NAMES`; '' for nothing."""
+    whole: tuple[str, ...]
+    """In what all of their compiles differ from those of the most ranks: another torch, another setting."""
+    differs: str
+    """`=` as the most ranks, a blank for a compile that they do not have, `+` for one that the most ranks do not have, else what
+    differs by `MARKS`, or the sign of a status for what is not finished."""
+    statuses: str
+    """The signs of `--ascii`."""
+    graphs: str
+    """`a`: the graph of the most ranks that have one, `b` another one, `0` none in the log."""
+    times: str
+    """`=` about the median, `2` to `9` so many times it, `+` ten times or more, `<` half of it or less."""
+    caches: str
+    """`h` hit, `m` miss, `b` bypass, `0` no answer in the log."""
+    ids: tuple[str, ...]
+    """What they call each compile; '' for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Kinds of ranks by compiles."""
+
+    schema: int
+    ranks: int
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    """The most ranks first; of as many those that are unlike these first, those that are unlike them in no one compile before."""
+    usual: int
+    """One of the most ranks, with which the others are compared."""
+    behind: str
+    """Ranks that have compiled less than others and may still do so, as ranges."""
+
+
+def matrix_of(lanes: Sequence[Lane]) -> Matrix:
+    """The matrix of some ranks."""
+    if not lanes:
+        return Matrix(1, 0, (), (), -1, "")
+    classes = classes_of(lanes)
+    facts, behind = facts_of(classes)
+    usual = max(classes, key=lambda own: (len(own.lanes), -own.first.rank))
+    order = order_of(classes)
+    keys = sorted(order, key=order.__getitem__)
+    cells = _Cells(classes, usual, keys)
+    marks, whole = _marks(facts, cells)
+    rows = merged([row for own in classes for row in cells.rows(own, marks, whole, behind)], _everything)
+    rows.sort(key=lambda row: (usual.first.rank not in row.numbers, -len(row.numbers), row.first, row.numbers))
+    columns = tuple(cells.column(number) for number in range(len(keys)))
+    return Matrix(1, len(lanes), columns, tuple(rows), usual.first.rank, ranges(behind))
+
+
+def _marks(facts: Sequence[Fact], cells: _Cells) -> tuple[dict[tuple[int, int], str], dict[int, set[str]]]:
+    """(Class (its `id`), column) → the most telling facet in which it is not as the most ranks; and of each class in what all of
+    its compiles are not."""
+    found: dict[tuple[int, int], str] = {}
+    whole: dict[int, set[str]] = defaultdict(set)
+    for fact in sorted(facts, key=lambda fact: NAMES.index(fact.facet), reverse=True):
+        for _, classes in fact.parts[1:]:
+            for own in classes:
+                if fact.facet in WIDE:
+                    whole[id(own)].add(fact.facet)
+                elif fact.facet in MARKS and (place := cells.places.get((fact.code, fact.number or 1))) is not None:
+                    found[id(own), place] = fact.facet
+    return found, whole
+
+
+class _Cells:
+    """What the cells of classes are made of."""
+
+    def __init__(self, classes: Sequence[Class], usual: Class, keys: Sequence[Key]) -> None:
+        self._keys = keys
+        self._usual = usual
+        self.places = {key: number for number, key in enumerate(keys)}
+        self._steps: dict[int, dict[int, int]] = {}
+        self._having: list[list[Class]] = [[] for _ in keys]
+        for own in classes:
+            mine = self._steps[id(own)] = {self.places[key]: place for key, place in own.first.course.places.items()}
+            for number in mine:
+                self._having[number].append(own)
+        self._typical = [self._median(number) for number in range(len(keys))]
+        self._graphs = [self._letters(number) for number in range(len(keys))]
+
+    def step(self, own: Class, number: int) -> Step | None:
+        """The compile of a class in a column."""
+        place = self._steps[id(own)].get(number)
+        return None if place is None else own.step(place)
+
+    def _median(self, number: int) -> float:
+        took = []
+        for own in self._having[number]:
+            place = self._steps[id(own)][number]
+            took += [seconds for lane in own.lanes if (seconds := lane.times.took[place]) == seconds]
+        return median_low(took) if took else math.nan
+
+    def _letters(self, number: int) -> Mapping[bytes, str]:
+        """Graph → its letter, that of the most ranks first."""
+        counts: Counter[bytes] = Counter()
+        for own in self._having[number]:
+            step = self.step(own, number)
+            if step is not None and step.of("graph"):
+                counts[step.of("graph")] += len(own.lanes)
+        ordered = sorted(counts, key=lambda digest: -counts[digest])
+        return {digest: LETTERS[n] if n < len(LETTERS) else MANY for n, digest in enumerate(ordered)}
+
+    def column(self, number: int) -> Column:
+        """What is said of a compile."""
+        (name, file, line), which = self._keys[number]
+        having = self._having[number]
+        first = self._usual if self._usual in having else max(having, key=lambda own: (len(own.lanes), -own.first.rank))
+        step = self.step(first, number)
+        assert step is not None
+        seconds = self._typical[number]
+        return Column(
+            step.id, f"{first.first.ref}:{step.id}", name, file, line, which, sum(len(own.lanes) for own in having),
+            None if math.isnan(seconds) else seconds,
+        )  # fmt: skip
+
+    def rows(
+        self, own: Class, marks: Mapping[tuple[int, int], str], whole: Mapping[int, set[str]], behind: set[int]
+    ) -> list[Row]:
+        """The rows of a class: several where some of its ranks were slow."""
+        steps = [self.step(own, number) for number in range(len(self._keys))]
+        facets = [marks.get((id(own), number), "") for number in range(len(steps))]
+        differs = "".join(self._differs(own, n, step, facets[n]) for n, step in enumerate(steps))
+        may_come = not own.ended or own.first.rank in behind
+        usual = [self.step(self._usual, number) is not None for number in range(len(steps))]
+        lacks = [steps[n] is None and (may_come or not usual[n]) for n in range(len(steps))]
+        first = next((n for n, mark in enumerate(differs) if mark != SAME and not lacks[n]), -1)
+        facet = "" if first < 0 else facets[first] or _said_of(differs[first])
+        statuses = "".join(NONE if step is None else STATUSES.get(step.status, NOTHING) for step in steps)
+        graphs = "".join(NONE if s is None else self._graphs[n].get(s.of("graph"), NOTHING) for n, s in enumerate(steps))
+        caches = "".join(NONE if step is None else _cache(own.first, step) for step in steps)
+        ids = tuple("" if step is None else step.id for step in steps)
+        groups: dict[str, list[Lane]] = defaultdict(list)
+        for lane in own.lanes:
+            groups[self._times(own, lane)].append(lane)
+        return [
+            Row("", tuple(lane.rank for lane in lanes), lanes[0].ref, first, facet, tuple(sorted(whole.get(id(own), ()))),
+                differs, statuses, graphs, times, caches, ids)
+            for times, lanes in groups.items()
+        ]  # fmt: skip
+
+    def _differs(self, own: Class, number: int, step: Step | None, facet: str) -> str:
+        other = self.step(self._usual, number)
+        if step is None:
+            return NONE
+        if step.status in UNFINISHED and (other is None or other.status != step.status):
+            return STATUSES[step.status]
+        return MARKS[facet] if facet else MORE if other is None else SAME
+
+    def _times(self, own: Class, lane: Lane) -> str:
+        return "".join(
+            NONE if (place := self._steps[id(own)].get(number)) is None else _slower(lane.times.took[place], typical)
+            for number, typical in enumerate(self._typical)
+        )
+
+
+def _said_of(mark: str) -> str:
+    return "missing" if mark == NONE else "count" if mark == MORE else "unfinished"
+
+
+def _cache(lane: Lane, step: Step) -> str:
+    said = lane.course.said.get(step.of("cache"), "").split("\n")
+    return next((mark for state, mark in CACHES.items() if any(line.endswith(state) for line in said)), NOTHING)
+
+
+def _slower(seconds: float, typical: float) -> str:
+    """How long something took, beside what is usual."""
+    if seconds != seconds:
+        return STATUSES[Status.MISSING.value]
+    if abs(seconds - typical) < LEAST_S or FASTER < seconds / typical < SLOWER:
+        return SAME
+    if seconds < typical:
+        return "<"
+    times = round(seconds / typical)
+    return MORE if times > 9 else str(max(times, 2))
+
+
+def merged(rows: Iterable[Row], key: Callable[[Row], Hashable]) -> list[Row]:
+    """Rows of which `key` says the same as one, which has the cells of the first of them."""
+    groups: dict[Hashable, list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[key(row)].append(row)
+    found = []
+    for own in groups.values():
+        first = min(own, key=lambda row: row.numbers)
+        numbers = tuple(sorted(number for row in own for number in row.numbers))
+        found.append(replace(first, ranks=ranges(numbers), numbers=numbers))
+    return found
+
+
+def _everything(row: Row) -> Hashable:
+    return replace(row, ranks="", numbers=(), ref="", ids=())

@@ -36,9 +36,13 @@ class Column:
 
     pending: int
     """Ranks that do not have it, and may still: their logs go on."""
+    going: int
+    """Ranks of which the logs go on."""
 
     def unfinished(self) -> int:
         """Ranks that may still finish it."""
+        if not self.going:
+            return 0
         running = zip(self.lanes, self.took, strict=True)
         return self.pending + sum(not lane.ended and seconds != seconds for lane, seconds in running)
 
@@ -58,6 +62,8 @@ class Columns:
         for number, own in enumerate(self.classes):
             for key, place in own[0].course.places.items():
                 self._where.setdefault(key, []).append((number, place))
+        self._begin = [[lane.times.begin for lane in own] for own in self.classes]
+        self._took = [[lane.times.took for lane in own] for own in self.classes]
         self._going = [sum(not lane.ended for lane in own) for own in self.classes]
         """Class → ranks of it whose logs go on."""
         self.offsets: Mapping[int, Offset] = {}
@@ -80,30 +86,29 @@ class Columns:
 
     def column(self, key: Key) -> Column:
         """A compile."""
-        found = Column(key, [], [], [], [], [], self._pending(key))
+        found = Column(key, [], [], [], [], [], self._pending(key), sum(self._going))
         for number, place in self._where[key]:
             own = self.classes[number]
             found.lanes.extend(own)
             found.places.extend([place] * len(own))
             found.begin.extend(self._begins(number, place))
             failed = own[0].course.steps[place].status == Status.ERROR
-            found.took.extend([math.nan] * len(own) if failed else [lane.times.took[place] for lane in own])
+            found.took.extend([math.nan] * len(own) if failed else [took[place] for took in self._took[number]])
             found.ready.extend(self._ends(number, place - 1) if place else [math.nan] * len(own))
         return found
 
     def _begins(self, number: int, place: int) -> list[float]:
-        begun = [lane.times.begin[place] for lane in self.classes[number]]
+        begun = [begin[place] for begin in self._begin[number]]
         shifts = self._shifts.get(number)
         if shifts is None:
             return begun
         return [at if offset is None else at - offset.at(at) for at, offset in zip(begun, shifts, strict=True)]
 
     def _pending(self, key: Key) -> int:
-        return sum(self._going) - sum(self._going[number] for number, _ in self._where[key]) if any(self._going) else 0
+        return sum(self._going) - sum(self._going[number] for number, _ in self._where[key])
 
     def _ends(self, number: int, place: int) -> list[float]:
-        took = [lane.times.took[place] for lane in self.classes[number]]
-        return [at + seconds * 1e6 for at, seconds in zip(self._begins(number, place), took, strict=True)]
+        return [at + took[place] * 1e6 for at, took in zip(self._begins(number, place), self._took[number], strict=True)]
 
     def _usual(self) -> dict[Key, float]:
         found = {}

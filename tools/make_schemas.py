@@ -109,7 +109,7 @@ def _body(kind: type) -> list[ast.stmt]:
     if own is None:
         return []
     above = [classes[base.id] for base in own.bases if isinstance(base, ast.Name) and base.id in classes]
-    return [statement for node in (*above, own) for statement in node.body]
+    return [statement for node in (*above, own) for statement in node.body[bool(ast.get_docstring(node)) :]]
 
 
 def _one_line(text: str) -> str:

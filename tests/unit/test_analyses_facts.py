@@ -179,7 +179,7 @@ def test_real_phases_add_up_to_the_duration() -> None:
     for name, ref in (("torch-2.13/breaks", "0/0"), ("torch-2.13/train", "0/0"), ("torch-2.13/cache_hit", "0/0")):
         node = compile_at(name, ref)
         found = timing_of(events_of(node), metrics_fields(node))
-        facts = node.facts
+        facts = node.all_facts
         assert facts.duration_s is not None
         assert found.seconds == pytest.approx(facts.duration_s - (facts.backward_s or 0), rel=0.05, abs=0.05)
 

@@ -337,10 +337,11 @@ def test_json(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     assert cli.main(["summary", TORCH + "diverge", "--json"]) == 0
     found = json.loads(capfd.readouterr()[0])["result"]["diverging"]
     assert set(found) == {
-        "ranks", "classes", "agree", "agreeing", "compiles", "functions", "alike", "count", "divergences", "behind", "restarted",
+        "ranks", "classes", "agree", "agreeing", "unlike", "compiles", "functions", "alike", "count", "divergences", "behind",
+        "restarted",
     }  # fmt: skip
     first = found["divergences"][1]
-    assert set(first) == {"id", "function", "others", "number", "facets", "sides", "majority", "more", "whole"}
+    assert set(first) == {"id", "function", "others", "number", "facets", "sides", "majority", "more", "whole", "at"}
     assert first["sides"][1] == {
         "ranks": "1", "count": 1, "said": "Failed to trace builtin operator, diverge.py:27", "ref": "1:1/0"}
     assert cli.main(["summary", TORCH + "breaks", "--json"]) == 0

@@ -8,7 +8,7 @@
 line, is read by `tltui.documents.parts.news.told`. Its work is that of the facts in a batch, and it keeps something only of
 compiles that have begun and not ended.
 
-Facts are taken up record by record, and never from what a page would say now: one batch or a hundred give the same news. So a
+SharedFacts are taken up record by record, and never from what a page would say now: one batch or a hundred give the same news. So a
 compile begins with its `dynamo_start` and ends with its metrics; a backward that fails later is news of its own. The cause of a
 recompile is told when its graph has been captured: by then the values that it was compiled for are known. Whether a restart was a
 graph break is left open where the log has not shown it (torch before 2.7).
@@ -28,7 +28,7 @@ from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, CompileKey, Process
 from tltui.model.outcome import Eager, error_name
 from tltui.model.run import Delta, Event, Failed, Lost, Moved, Read, Run, Unreadable
-from tltui.model.status import BREAK, Facts, Status, status_of
+from tltui.model.status import BREAK, SharedFacts, Status, status_of
 from tltui.trace.batch import Metrics, Started
 from tltui.trace.envelope import is_entry
 
@@ -325,7 +325,7 @@ class Watch:
         return News(what, number, record, rank=process.rank, process=process.key, text=text)
 
 
-def _outcome(news: News, facts: Facts) -> News:
+def _outcome(news: News, facts: SharedFacts) -> News:
     """How a compile ended."""
     if facts.recompile_limit:
         return replace(news, what=What.LIMIT, text="the recompile limit was reached")

@@ -110,7 +110,7 @@ def study(compile_: Compile) -> Study:
     limit = whole_in(dynamo, "recompile_limit")
     latency = forward.get("guard_latency_us")
     return Study(
-        str(compile_.ref), str(status) if status else None, compile_.facts, function, file, line,
+        str(compile_.ref), str(status) if status else None, compile_.all_facts, function, file, line,
         callers_of(compile_, reader), failures_of(compile_, metrics, reader),
         breaks_of(compile_, reader, BREAKS_SHOWN),
         recompile_of(compile_, events, reader), inputs_of(compile_, reader), timing, caches, parts,

@@ -198,7 +198,7 @@ def summarise(processes: Iterable[Process]) -> Summary:
     compiles = [c for process in everything for c in process.ordered()]
     real = [c for c in compiles if c.is_compile]
     timed = [(c.tally.seconds, c) for c in real]
-    starts = [(c.facts.start_us, c) for c in real if c.facts.start_us is not None]
+    starts = [(c.start_us, c) for c in real if c.start_us is not None]
     slow = sorted(timed, key=lambda pair: -pair[0])[:COMPILES_SHOWN]
     by_code = _by_code(real)
     rank = {id(process): process.rank for process in everything}

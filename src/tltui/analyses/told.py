@@ -47,6 +47,10 @@ NEEDS: dict[str, Needs] = {
     "shapes": Needs("", ("dynamic",), "symbols and what fixed them"),
     "caches": Needs("has no cache hits, misses or keys"),
     "timing": Needs("has no times"),
+    "ranks": Needs(
+        "tells of no inputs, settings and caches in which ranks differ", ("graph_breaks", "guards", *GRAPHS, "output_code"),
+    ),
+    "stragglers": Needs("has no times"),
     "matrix": Needs("has no times, cache answers or outcomes", ("graph_breaks", "recompiles", "guards", *GRAPHS, "output_code")),
     "where": Needs("does not tell what is open now"),
     "provenance": Needs(

@@ -48,7 +48,7 @@ def _guarded(arguments: list[str]) -> int:
     except OSError as error:
         _last_flush()
         more = "; --force replaces it" if isinstance(error, FileExistsError) and error.strerror == "exists" else ""
-        tell(f"tltui: {error.filename or 'input or output'}: {error.strerror or error}{more}")
+        tell(f"tltui: {_said(error)}{more}")
     except Exception as error:
         from tltui.crash import CODE, last_words
 
@@ -103,3 +103,10 @@ def _leave_nothing() -> None:
 
     end_all()
     remove_own()
+
+
+def _said(error: OSError) -> str:
+    """What went wrong with which file."""
+    from tltui.inputs.index.elsewhere import Elsewhere
+
+    return str(error) if isinstance(error, Elsewhere) else f"{error.filename or 'input or output'}: {error.strerror or error}"

@@ -3,52 +3,271 @@
 from __future__ import annotations
 
 import argparse
+import os
+import re
 import socket
-from collections.abc import Iterator
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tltui.cli.failure import Failure, tell
+from tltui.cli.failure import Failure, safe, tell
 from tltui.cli.loading import look, no_path
 from tltui.cli.parser import Parser, add_paths
 from tltui.cli.printing import message
 
+if TYPE_CHECKING:
+    from tltui.sources.found import FoundLog
+    from tltui.work.engines.gather import Done, Progress
+    from tltui.work.engines.logs import LogPart
+    from tltui.work.engines.shelf import Shelf
+    from tltui.work.engines.table import Opened
+
+HOST = "TLTUI_HOST"
+"""The variable that states what this host is called, where the system's own name is no help."""
+PATIENCE = 0.5
+"""Seconds after which it is said how far it is."""
+NAMED = 10
+"""Logs that are named where it is said of many that something is wrong with them."""
 EXAMPLES = """\
+Write one file on each node, and open their directory: docs/clusters.md has this for Slurm, Kubernetes, torchrun, MPI and dask.
+FILE is made anew or brought up to date: what logs have grown by is read. %h in it is the name of the host ($TLTUI_HOST, where that
+is set), %% a percent sign. Nothing else is written anywhere.
+Exit code: 0, 1 when some logs could not be read (FILE has the others), 2 when there is nothing to write, or it cannot be written.
+
 examples:
   tltui index /tmp/tracedir -o run.tlx
+  tltui index /tmp/trace -o /shared/%h.tlx                                     on each node; then: tltui /shared
+  tltui index /shared/traces -o run.tlx --engine dask://scheduler:8786         the workers of a dask cluster read
+  mpirun -n 64 tltui index /shared/traces -o run.tlx --engine mpi              the ranks of an MPI job read
+  mpirun -n 64 tltui index /tmp/trace -o /shared/%h.tlx --engine mpi --node-local
 """
 
 
 def add_arguments(parser: Parser) -> None:
-    """PATHs and where to."""
+    """PATHs, where to, and who does it."""
     add_paths(parser)
-    parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the index to write")
+    parser.add_argument("-o", "--output", metavar="FILE", help="the index to write; %%h in it is the name of the host")
     parser.add_argument("--lean", action="store_true", help="leave out the texts that pages show: they are read from the logs")
     parser.add_argument(
         "--redact", action="store_true", help="replace all that is not torch's own: names, paths, source lines, strings, hosts"
     )
+    parser.add_argument("--engine", metavar="ENGINE", default="process",
+                        help="who reads: process (default), serial, dask://HOST:PORT, or mpi")  # fmt: skip
+    parser.add_argument("--workers", metavar="N", type=_count, default=0, help="so many processes (default: one a processor)")
+    parser.add_argument("--node-local", action="store_true", help="with mpi: each host reads its own PATHs and writes its own FILE")
     parser.set_defaults(refs=[])
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
-    """Write it."""
-    from tltui.documents.indexing import log_part, merged, settled, to_index
-    from tltui.text.atomic import replacing
+    """Write it, and say what is in it."""
+    from tltui.work.engines.cluster import NoEngineError
+    from tltui.work.engines.table import MPI, check_engine, opened_engine
 
     if not options.paths:
         no_path(options.command, options.hint)
-    target = Path(options.output)
-    logs = to_index(look([*options.paths, *([options.output] if target.is_file() else [])], options.latest), options.output)
+    host = os.environ.get(HOST) or socket.gethostname()
+    target = _target(options.output, host)
+    if options.node_local and (options.engine != MPI or target == _target(options.output, f"{host}-other")):
+        raise Failure("--node-local goes with --engine mpi and %h in the name of FILE; without MPI run tltui index on each node")
+    try:
+        check_engine(options.engine)
+        with opened_engine(options.engine, options.workers, host if options.node_local else "") as opened:
+            if opened is not None:  # else this process has done its part of what another one writes
+                yield from _Indexing(options, target, host, opened).write()
+    except NoEngineError as error:
+        raise Failure(str(error)) from None
 
-    def parts() -> Iterator[bytes]:
-        for log in settled(logs):
-            try:
-                yield log_part(log, options.lean)
-            except OSError as error:
-                tell(f"tltui: {log.name}: {error.strerror or error}")
 
-    if not logs:
-        raise Failure("there is no log to index")
-    with replacing(target, durable=True) as out:
-        for piece in merged(parts(), socket.gethostname()):
-            out.write(piece)
-    yield message(f"wrote {target}: {len(logs):,} logs, {target.stat().st_size:,} bytes")
+def _count(text: str) -> int:
+    """Of workers."""
+    if not (text.isascii() and text.isdecimal() and 0 < int(text) <= 4096):
+        raise argparse.ArgumentTypeError(f"{text}: a number from 1 to 4096")
+    return int(text)
+
+
+def _target(output: str | None, host: str) -> Path:
+    """The file to write."""
+    from tltui.text.filename import safe_name
+
+    if not output:
+        raise Failure("where to? -o FILE.tlx writes the index")
+
+    def meant(match: re.Match[str]) -> str:
+        if match[1] not in ("h", "%"):
+            raise Failure(f"-o {output}: {match[0]} is not known there; %h is the name of the host, %% a percent sign")
+        return safe_name(host) if match[1] == "h" else "%"
+
+    target = Path(os.path.expanduser(re.sub(r"%(.?)", meant, output, flags=re.DOTALL)))
+    if target.is_dir():
+        raise Failure(f"{target}: is a directory; name a file in it, such as {target / f'{safe_name(host)}.tlx'}")
+    if not target.parent.is_dir():
+        raise Failure(f"{target.parent}: there is no such directory")
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise Failure(f"{target.parent}: nothing can be written there")
+    return target
+
+
+class _Indexing:
+    """What is found, read, and written."""
+
+    def __init__(self, options: argparse.Namespace, target: Path, host: str, opened: Opened) -> None:
+        self._options, self._target, self._host, self._opened = options, target, host, opened
+        self._began = time.monotonic()
+        self._key = b""
+        """What makes the substitutes of a redacted index."""
+        self._faults: list[tuple[str, str]] = []
+        """Names of logs that could not be read, and why."""
+        self._own: list[str] = []
+        """Those that were read here, after the workers that had them died."""
+        self._death = ""
+        """What was heard of these."""
+
+    def write(self) -> Iterator[bytes]:
+        """Write the index. Raises Failure where it has nothing."""
+        from tltui.documents.indexing import host_of, merged, new_key
+        from tltui.inputs.index.reader import IndexFile
+        from tltui.text.atomic import replacing
+        from tltui.work.engines.shelf import Shelf
+
+        logs = self._logs()
+        self._key = new_key() if self._options.redact else b""
+        with Shelf(self._target.parent) as shelf:
+            self._gather(logs, shelf)
+            self._tell_faults(logs)
+            with replacing(self._target, durable=True) as out:
+                for piece in merged(shelf.pieces(), host_of(self._key, self._host)):
+                    out.write(piece)
+        written = IndexFile(str(self._target))
+        self._options.exit_code = 1 if self._faults else 0
+        counts = {
+            "logs": len(written.logs),
+            "records": sum(log.records for log in written.logs),
+            "compiles": sum(process.compiles for process in written.saved),
+            "bytes": self._target.stat().st_size,
+        }
+        said = ", ".join(f"{count:,} {what}" for what, count in counts.items())
+        yield message(safe(f"wrote {self._target}: {said}, {time.monotonic() - self._began:.1f} s, on {self._host}"))
+
+    def _logs(self) -> Sequence[FoundLog]:
+        """The logs that go into it, in their order there. Raises Failure where there are none, or where it may not be written."""
+        from tltui.documents.indexing import settled, to_index
+
+        found = look([*self._options.paths, *([str(self._target)] if self._checked() else [])], self._options.latest)
+        for note in found.notes:
+            tell(f"tltui: {note}")
+        saved = () if found.crowd is None else found.crowd.saved
+        others = {own.host for own in saved if own.found.index == str(self._target) and not own.found.is_here} - {self._host}
+        if others:
+            whose = _named(sorted(others))
+            raise Failure(f"{self._target}: has logs of {whose} that are not here; %h in FILE gives each host its own")
+        logs = settled(to_index(found, str(self._target)))
+        if not logs:
+            raise Failure("there is no log to index")
+        return logs
+
+    def _checked(self) -> bool:
+        """Whether there is an index that is brought up to date. Raises Failure where anything else is there."""
+        from tltui.sources.indexed import is_index
+
+        if not os.path.lexists(self._target):
+            return False
+        for path in self._options.paths:
+            if os.path.exists(self._target) and os.path.samefile(os.path.expanduser(path), self._target):
+                raise Failure(f"{self._target}: is one of the inputs; name another FILE")
+        head = _head(self._target)
+        if head and not is_index(head):
+            raise Failure(f"{self._target}: is there, and is no index; name another FILE")
+        return bool(head)
+
+    def _gather(self, logs: Sequence[FoundLog], shelf: Shelf) -> None:
+        from tltui.work.engines.gather import gather
+        from tltui.work.engines.logs import index_part
+
+        parts = [part for log in logs if (part := self._part(log)) is not None]
+        sizes = [part.unread for part in parts]
+        engine = self._opened.engine(len(parts), sum(sizes))
+        with _Told() as told, closing(gather(engine, index_part, parts, sizes, told)) as coming:
+            for done in coming:
+                self._take(done, shelf)
+
+    def _part(self, log: FoundLog) -> LogPart | None:
+        """A log as a piece of work; None, and a fault, where it is none."""
+        from tltui.work.engines.logs import LogPart, remote_part
+
+        part = LogPart(log, self._options.lean, self._key)
+        if not self._opened.is_remote:
+            return part
+        if log.label and log.is_here:
+            self._faults.append((log.name, "it was unpacked here, where workers do not see it: index it without --engine"))
+            return None
+        try:
+            return remote_part(part)
+        except OSError as error:
+            self._faults.append((log.name, error.strerror or str(error)))
+            return None
+
+    def _take(self, done: Done[LogPart, bytes], shelf: Shelf) -> None:
+        from tltui.work.engines.gather import Failure as Fault
+
+        name = done.part.found.name
+        if isinstance(done.result, Fault):
+            self._faults.append((name, done.result.text))
+        else:
+            shelf.put(done.number, done.result)
+        if done.fault is not None:
+            self._own.append(name)
+            self._death = done.fault
+
+    def _tell_faults(self, logs: Sequence[FoundLog]) -> None:
+        """Name what went wrong. Raises Failure where nothing is left."""
+        if self._own:
+            names = _named(sorted(self._own))
+            tell(f"tltui: workers died again and again ({self._death}); read here, one after the other: {names}")
+        for name, text in sorted(self._faults)[:NAMED]:
+            tell(f"tltui: {name}: {text}")
+        if len(self._faults) > NAMED:
+            tell(f"tltui: … and {len(self._faults) - NAMED:,} more logs could not be read")
+        if len(self._faults) == len(logs):
+            raise Failure(f"{self._target} is not written: none of the logs could be read")
+
+
+def _head(path: Path) -> bytes:
+    """The first bytes of a file; of anything else some that are no index's."""
+    if not path.is_file():
+        return b"?"
+    with path.open("rb") as file:
+        return file.read(64)
+
+
+def _named(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
+
+class _Told:
+    """How far it is, in a line on stderr where that is a terminal; it is gone at the end."""
+
+    def __init__(self) -> None:
+        self._next = time.monotonic() + PATIENCE
+        self._wide = 0
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.monotonic()
+        if now < self._next or sys.stderr is None or not sys.stderr.isatty():
+            return
+        self._next = now
+        lost = f", {progress.lost} begun again" if progress.lost else ""
+        read = f"{progress.bytes >> 20:,} of {progress.all_bytes >> 20:,} MiB"
+        text = f"tltui: {progress.done:,} of {progress.all:,} logs, {read}{lost} (ctrl+c stops)"
+        print(f"\r{text:<{self._wide}}", end="", file=sys.stderr, flush=True)
+        self._wide = len(text)
+
+    def __enter__(self) -> _Told:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        if self._wide:
+            print(f"\r{'':<{self._wide}}\r", end="", file=sys.stderr, flush=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -14,7 +14,7 @@ from tltui.cli.arguments import told_apart
 from tltui.cli.failure import Failure
 from tltui.cli.parser import RECORD_HELP
 from tltui.inputs.archives.magic import STANDARD_INPUT
-from tltui.model.ref import parse_ref
+from tltui.model.ref import named_in, parse_ref
 
 if TYPE_CHECKING:
     from tltui.model.run import Run
@@ -55,12 +55,12 @@ def no_path(command: str = "", hint: str = "") -> NoReturn:
     raise Failure(f"no PATH given, and TORCH_TRACE is not set.{hint}\n\n{RECORD_HELP}")
 
 
-def look(paths: Sequence[str], latest: bool, printed: bool = False) -> Found:
-    """What the paths hold. `printed`: what a job printed will do, where there is no log."""
+def look(paths: Sequence[str], latest: bool, printed: bool = False, ranks: Collection[int] = ()) -> Found:
+    """What the paths hold. `printed`: what a job printed will do, where there is no log. `ranks`: as `Discovery` has them."""
     from tltui.cli.unpacking import telling
     from tltui.sources.discover import Discovery, Found, NothingFound, without_logs
 
-    discovery = Discovery(paths, latest)
+    discovery = Discovery(paths, latest, ranks)
     try:
         with telling(paths, waits=not printed):
             found = discovery.look()
@@ -105,18 +105,20 @@ def load(options: argparse.Namespace) -> Run:
     """The run that a command is about."""
     if not options.paths:
         no_path(options.command, options.hint)
-    run = load_other(options.paths, options.latest)
+    refs = [ref for text in options.refs for ref in named_in(parse_ref(text))]
+    asked = {getattr(options, "rank", None), *(ref.rank for ref in refs)}
+    run = load_other(options.paths, options.latest, [rank for rank in asked if rank is not None])
     for ref in options.refs:
         if note := run.other_epochs(parse_ref(ref)):
             print(f"tltui: {note}", file=sys.stderr)
     return run
 
 
-def load_other(paths: Sequence[str], latest: bool) -> Run:
+def load_other(paths: Sequence[str], latest: bool, ranks: Collection[int] = ()) -> Run:
     """A run that is compared with."""
     from tltui.model.follow import open_run
 
-    return open_run(look(paths, latest))
+    return open_run(look(paths, latest, ranks=ranks))
 
 
 def one_ref(options: argparse.Namespace) -> str:

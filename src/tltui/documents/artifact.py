@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import orjson
 
 from tltui.analyses.sdsc.files import is_sdsc
@@ -9,6 +11,7 @@ from tltui.documents.format import plural, size_of
 from tltui.documents.hints import key_hint
 from tltui.documents.sdsc import sdsc_document
 from tltui.documents.titles import called
+from tltui.inputs.index.elsewhere import Elsewhere
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
 from tltui.model.kind import Kind
 from tltui.model.kinds import kind_of
@@ -39,6 +42,23 @@ def artifact_document(artifact: Artifact, options: Options) -> Document:
         return sdsc_document(artifact, shown, title, options) if is_sdsc(artifact) and not options.raw else shown
     except Gone as gone:
         return gone_document(ref, title, gone, options)
+    except Elsewhere as elsewhere:
+        return elsewhere_document(ref, title, elsewhere, str(replace(artifact.ref, rank=None, process=None)))
+
+
+def elsewhere_document(ref: str, title: str, elsewhere: Elsewhere, there: str = "") -> Document:
+    """What can be said of bytes that are on another machine. `there`: the address in the log by itself."""
+    builder = Builder(ref, title)
+    builder.add(("The payload is not in the index, and the log is not here. It is on", tokens.WARN))
+    builder.add(("host  ", tokens.LABEL), sanitize(elsewhere.host))
+    builder.add(("file  ", tokens.LABEL), sanitize(elsewhere.path))
+    if command := elsewhere.command(there):
+        builder.blank()
+        builder.add("This prints it:")
+        builder.add("  ", (command, tokens.STRONG))
+    builder.blank()
+    builder.add("Where a copy of the log is here, give its directory beside the index: tltui FILE.tlx DIR")
+    return builder.document()
 
 
 def gone_document(ref: str, title: str, gone: Gone, options: Options) -> Document:
@@ -130,6 +150,8 @@ def record_document(log: Log, record: int, ref: Ref, options: Options, whose: st
         return _record(log, record, ref, options, lead, output)
     except Gone as gone:
         return gone_document(str(ref), f"{lead}record {record + 1}", gone, options)
+    except Elsewhere as elsewhere:
+        return elsewhere_document(str(ref), f"{lead}record {record + 1}", elsewhere)
 
 
 def _record(log: Log, record: int, ref: Ref, options: Options, lead: str, output: str) -> Document:

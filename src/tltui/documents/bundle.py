@@ -24,6 +24,7 @@ from tltui.analyses.redact.redact import Redacted, Redactor
 from tltui.analyses.redact.words import is_word
 from tltui.documents.format import plural, size_of, wrap
 from tltui.inputs.archives.magic import COMPRESSED_NAME, STANDARD_INPUT
+from tltui.inputs.index.source import IndexBytes
 from tltui.model.artifacts import Artifact, artifact_name
 from tltui.model.kinds import kind_of
 from tltui.model.log_model import LogModel
@@ -95,15 +96,18 @@ class Bundle:
 
     def __init__(
         self, run: Run, refs: Sequence[str] = (), redact: bool = False, secrets: Iterable[str] = (),
-        redactor: Redactor | None = None,
+        redactor: Redactor | None = None, key: bytes = b"",
     ) -> None:
         """`secrets`: names of accounts and hosts that are known from elsewhere. `redactor`: one that learned from more than the
-        traces of the run. Raises `BadAddress`, OSError."""
+        traces of the run. `key`: see `Names`. Raises `BadAddress`, OSError."""
         self.run = run
         self.compiles = chosen(run, refs)
         self.removed = 0
         everything = not refs
         traces = [model for model in run.models if not model.log.is_made]
+        if traces and not any(is_whole(model) for model in traces):
+            raise BadAddress("a bundle is made of a trace, and only an index of it is here: give the directory of the logs too")
+        traces = [model for model in traces if is_whole(model)]
         if not traces:
             raise BadAddress("a bundle is made of a trace, and there is none: tltui case packs whatever there is")
         self.parts = [part for model in traces if (part := self._part(model, everything)) is not None]
@@ -111,7 +115,7 @@ class Bundle:
             raise BadAddress("no record is in what was asked for, only lines of something else: a bundle of it could not be opened")
         for number, name in enumerate(_file_names([part.model for part in self.parts], redact)):
             self.parts[number].name = name
-        self.redactor = (redactor or self._redactor(secrets)) if redact else None
+        self.redactor = (redactor or self._redactor(secrets, key)) if redact else None
         self._kinds: Counter[str] = Counter()
         self._bytes: Counter[str] = Counter()
 
@@ -145,7 +149,7 @@ class Bundle:
                 wanted.add(record)
         return _Part(model, sorted(wanted), strings, "")
 
-    def _redactor(self, secrets: Iterable[str]) -> Redactor:
+    def _redactor(self, secrets: Iterable[str], key: bytes) -> Redactor:
         learned = Learned()
         learned.people.update((name, None) for name in secrets if len(name) > 2)
         for part in self.parts:
@@ -153,7 +157,7 @@ class Bundle:
             for record in part.records:
                 learned.table = _strings(part.model, log.context(record).pid)
                 learn(learned, log, record)
-        return Redactor(learned)
+        return Redactor(learned, key)
 
     def pieces(self, part: _Part) -> Iterator[bytes]:
         """The bytes of one file, record by record."""
@@ -265,6 +269,11 @@ class Bundle:
                 out.writelines(self.pieces(part))
             written.append((str(path), path.stat().st_size))
         return written
+
+
+def is_whole(model: LogModel) -> bool:
+    """Whether all bytes of a log can be read: of one that only an index tells of they cannot."""
+    return not isinstance(model.source, IndexBytes)
 
 
 def learn(learned: Learned, log: Log, record: int) -> None:

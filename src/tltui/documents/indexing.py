@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 import os
+import socket
+import tempfile
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -19,18 +21,21 @@ from tltui.analyses.ranks.courses import course_of
 from tltui.analyses.ranks.lanes import inside_of, left_in
 from tltui.analyses.ranks.saved import pack_course, pack_phases, pack_times
 from tltui.analyses.ranks.times import phases_of, times_of
+from tltui.analyses.redact.names import Names
+from tltui.documents.bundle import Bundle, known_secrets
 from tltui.inputs.index import writer
 from tltui.inputs.index.format import BadIndex
-from tltui.inputs.index.kept import keep, pack_extents
+from tltui.inputs.index.kept import Keep, keep, pack_extents
 from tltui.inputs.index.reader import EXTENTS, RECORDS, SavedLog
 from tltui.inputs.index.records import Saved, pack_records, together
 from tltui.inputs.index.scanner import IndexScanner
 from tltui.inputs.index.source import opened
 from tltui.inputs.table import TRACE, scanner_of
-from tltui.model.artifacts import artifact_name
-from tltui.model.kinds import kind_of
+from tltui.model.artifacts import artifact_name, is_artifact
+from tltui.model.kinds import Phase, kind_of
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Process
+from tltui.model.ref import BadAddress
 from tltui.model.run import Run, settle
 from tltui.sources.discover import Found
 from tltui.sources.found import FoundLog
@@ -69,8 +74,20 @@ def to_index(found: Found, target: str) -> list[FoundLog]:
     return sorted((log for log in logs if log.is_here or log.index != target), key=lambda log: (log.name, log.path, log.number))
 
 
-def log_part(found: FoundLog, lean: bool = False) -> bytes:
-    """What an index says of a log, as an index of its own. `lean`: without the texts that pages show.
+def new_key() -> bytes:
+    """What makes the numbers of one redacted index. It is kept nowhere."""
+    return os.urandom(32)
+
+
+def host_of(key: bytes = b"", host: str = "") -> str:
+    """What this machine, or `host`, is called in an index; redacted where there is a key."""
+    name = host or socket.gethostname()
+    return Names({}, key).anon(name) if key else name
+
+
+def log_part(found: FoundLog, lean: bool = False, key: bytes = b"") -> bytes:
+    """What an index says of a log, as an index of its own. `lean`: without the texts that pages show. With a `key` (`new_key`, the
+    same for all logs of an index) it is redacted: what the log would be after `tltui bundle --redact`.
 
     Where an index knows the beginning of the log (`FoundLog.index`) only what has come since is read; one that is not here is
     copied from the index. Raises OSError.
@@ -78,13 +95,46 @@ def log_part(found: FoundLog, lean: bool = False) -> bytes:
     if found.form != TRACE:
         raise OSError(None, NO_TRACE)
     if not found.is_here:
+        if key and not opened(found.index).logs[found.number].is_redacted:
+            raise OSError(None, "it is only in an index that is not redacted: give the directory of the log")
         return writer.one_log(opened(found.index), found.number)
+    return _redacted_part(found, lean, key) if key else _part(found, lean)
+
+
+def _part(found: FoundLog, lean: bool, is_redacted: bool = False) -> bytes:
     source = found.source()
     run = Run(Found((found.path,), (found,), ()))
-    model = run.models[0]
     saved = _scan(run, source, found)
     settle(run)
-    return b"".join(_pieces(found, source, model, saved, lean))
+    return b"".join(_pieces(found, source, run.models[0], saved, lean, is_redacted))
+
+
+def _redacted_part(found: FoundLog, lean: bool, key: bytes) -> bytes:
+    """The part of the log that a redacted bundle of it is, which is never anywhere but in a directory of its own."""
+    run = Run(Found((found.path,), (replace(found, index="", number=0),), ()))
+    _scan(run, run.models[0].source, found)
+    settle(run)
+    try:
+        bundle = Bundle(run, (), redact=True, secrets=known_secrets(), key=key)
+    except BadAddress as bad:
+        raise OSError(None, str(bad)) from None
+    assert bundle.redactor is not None
+    with tempfile.TemporaryDirectory(prefix="tltui-") as directory:
+        path = os.path.join(directory, "redacted.log")
+        with open(path, "wb") as file:
+            file.writelines(bundle.pieces(bundle.parts[0]))
+        changed = os.stat(found.path).st_mtime_ns
+        os.utime(path, ns=(changed, changed))
+        label = bundle.redactor.path(_name(found))
+        fault = "it was not all there" if found.fault else ""
+        size = os.path.getsize(path)
+        return _part(FoundLog(path, size, found.rank, found.launch, found.started, found.ended, found.clock, label=label,
+                              is_final=found.is_final, fault=fault), lean, True)  # fmt: skip
+
+
+def _name(found: FoundLog) -> str:
+    """What a log is called in an index."""
+    return found.label or os.path.abspath(found.path)
 
 
 merged = writer.merged
@@ -106,19 +156,19 @@ def _scan(run: Run, source: FileBytes, found: FoundLog) -> Saved:
     return Saved(main, state, together(last, state.taken, main.kinds) if last else None)
 
 
-def _pieces(found: FoundLog, source: FileBytes, model: LogModel, saved: Saved, lean: bool) -> Iterator[bytes]:
+def _pieces(found: FoundLog, source: FileBytes, model: LogModel, saved: Saved, lean: bool, is_redacted: bool) -> Iterator[bytes]:
     log = model.log
     pool: dict[bytes, bytes] = {}
     sections = {RECORDS: pack_records(saved)}
     stream: list[bytes] = []
-    if not lean:
-        wanted = [_is_kept(kind) for kind in log.kinds]
-        sizes = zip(log.columns.kind, log.columns.size, strict=True)
-        kept = keep(source, log.columns, (wanted[kind] and size <= LONGEST for kind, size in sizes), pool)
-        sections[EXTENTS], stream = pack_extents(kept.extents), kept.stream
+    most = [_kept_of(kind, lean) for kind in log.kinds]
+    sizes = zip(log.columns.kind, log.columns.size, strict=True)
+    kept = keep(source, log.columns, (most[kind] if size <= LONGEST else min(most[kind], Keep.LINE) for kind, size in sizes), pool)
+    sections[EXTENTS], stream = pack_extents(kept.extents), kept.stream
     own = writer.Writer()
     yield own.begin()
-    yield from own.log(_facts(found, source, saved), sections, stream, pool, map(_process, model.processes))
+    facts = {**_facts(found, source, saved), "redacted": is_redacted}
+    yield from own.log(facts, sections, stream, pool, map(_process, model.processes))
     yield from own.end()
 
 
@@ -129,10 +179,10 @@ def _facts(found: FoundLog, source: FileBytes, saved: Saved) -> dict[str, Any]:
     head, tail = ends_of(source, reached)
     size = max(status.st_size if saved.last is None else saved.last.scanned, reached)
     return {
-        "path": os.path.abspath(found.path) if not found.label else found.label, "host": "", "size": size,
+        "path": _name(found), "host": "", "size": size,
         "changed": status.st_mtime_ns, "head": head, "tail": tail, "reached": reached, "ended": saved.last is not None,
         "rank": found.rank, "launch": found.launch, "started": found.started, "clock": found.clock, "fault": found.fault,
-        "redacted": False, "records": saved.state.taken,
+        "records": saved.state.taken,
     }  # fmt: skip
 
 
@@ -141,7 +191,8 @@ def _process(process: Process) -> dict[str, Any]:
     course, times = course_of(process), _times(process)
     last = last_record(process) if process.is_traced else None
     return {
-        "rank": process.rank, "pid": process.pid, "twin": process.twin, "launch": process.launch, "started": process.started,
+        "rank": process.rank, "pid": process.pid, "twin": process.twin, "forked": process.inherits,
+        "launch": process.launch, "started": process.started,
         "dated": process.is_dated, "traced": process.is_traced, "last": last if last is not None and math.isfinite(last) else None,
         "inside": inside_of(process), "doing": left_in(process), "compiles": len(course.steps), "records": process.records,
         "course": (course.digest, pack_course(course)), "times": pack_times(times), "phases": pack_phases(times),
@@ -160,8 +211,13 @@ def _times(process: Process) -> Times:
     return replace(times, phases=phases)
 
 
-def _is_kept(kind: Kind) -> bool:
-    return artifact_name(kind) in READ or kind_of(*kind).language not in CODE
+def _kept_of(kind: Kind, lean: bool) -> Keep:
+    """What is kept of the records of a kind. Of a lean index the tree's JSON still has the md5s of artifacts."""
+    if lean:
+        return Keep.MD5 if is_artifact(kind, True) else Keep.NOTHING
+    known = kind_of(*kind)
+    is_read = artifact_name(kind) in READ or known.language not in CODE or known.phase in (Phase.EXPORT, Phase.VLLM)
+    return Keep.ALL if is_read else Keep.LINE
 
 
 __all__ = ["BadIndex", "SavedLog", "log_part", "merged", "settled"]

@@ -22,7 +22,7 @@ from tltui.analyses.redact.learn import Learned
 from tltui.analyses.redact.patterns import NAME
 from tltui.analyses.redact.redact import Redactor
 from tltui.analyses.redact.words import is_word
-from tltui.documents.bundle import LABEL, Bundle, learn
+from tltui.documents.bundle import LABEL, Bundle, is_whole, learn
 from tltui.documents.format import plural, size_of
 from tltui.inputs.debug_dir.log import DebugLog
 from tltui.inputs.debug_dir.names import CACHED, INDUCTOR, RUN, SHARD, UNIT
@@ -42,6 +42,7 @@ from tltui.trace.log import Log
 
 INDEX = "case.json"
 PIECE = 1 << 20
+ONLY_INDEXED = "logs that are not here, only in an index"
 KNOWN_LOGS = ("fusion", "guard_latency")
 """Loggers whose messages are known word by word: names of buffers and operators, sizes, torch's own sentences."""
 BEGINNING_OF_ZIP = (1980, 1, 1, 0, 0, 0)
@@ -150,7 +151,9 @@ class Case:
             return
         taken: set[str] = set()
         for model in self.run.models:
-            if isinstance(model.log, DebugLog):
+            if not is_whole(model):
+                self._left_out[ONLY_INDEXED] += 1
+            elif isinstance(model.log, DebugLog):
                 yield from self._debug_files(model, model.log, taken)
             else:
                 name = _unique(os.path.join(model.form, *_labels(model.log.path)), taken)
@@ -174,7 +177,7 @@ class Case:
         """What is the user's, in all inputs: a name has one substitute everywhere."""
         learned = Learned()
         learned.people.update((name, None) for name in self.secrets if len(name) > 2)
-        for model in self.run.models:
+        for model in filter(is_whole, self.run.models):
             strings = {process.pid: process.strings for process in model.processes}
             log = model.log
             for record in log.records():
@@ -185,7 +188,9 @@ class Case:
         return Redactor(learned)
 
     def _redacted(self, redactor: Redactor) -> Iterator[_Entry]:
-        traces = [model for model in self.run.models if model.form == TRACE]
+        if missing := sum(not is_whole(model) for model in self.run.models):
+            self._left_out[ONLY_INDEXED] += missing
+        traces = [model for model in self.run.models if model.form == TRACE and is_whole(model)]
         if traces:
             bundle = Bundle(self.run, (), redact=True, redactor=redactor)
             for part in bundle.parts:
@@ -327,6 +332,9 @@ def case_document(result: CaseResult, options: Options) -> TextDocument:
         builder.blank()
         builder.add(("Look at it with tltui before you give it away.", tokens.WARN))
     else:
+        if result.left_out:
+            builder.heading("Left out")
+            _left_out(builder, result.left_out)
         builder.blank()
         builder.add("Nothing is replaced: it holds code, paths and what the job printed. --redact replaces that, or leaves it out.")
     return builder.document(result)

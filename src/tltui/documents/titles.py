@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tltui.analyses.ranks.ranges import ranges
-from tltui.documents.format import plural
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import Ref
 from tltui.model.run import Run
@@ -35,20 +34,31 @@ def _rank(process: Process) -> str:
 
 
 def rank_title(rank: Rank) -> str:
-    """`rank 3`; of one that stands for others `ranks 0–6, 8–511`."""
-    return f"ranks {ranges((rank.number, *rank.unread))}" if rank.unread and rank.number is not None else rank.title
+    """`rank 3`; of one that stands for others `511 ranks: 0–6, 8–511`."""
+    if not rank.unread or rank.number is None:
+        return rank.title
+    return f"{1 + len(rank.unread):,} ranks: {ranges((rank.number, *rank.unread))}"
+
+
+def rank_count(run: Run) -> int:
+    """How many ranks the run has, also those that were not read."""
+    told = () if run.crowd is None else run.crowd.newest
+    return len({*told, *(rank.number for rank in run.ranks if rank.number is not None)})
 
 
 def stands_for(run: Run) -> str:
     """What is to be said of a page about ranks of which not all were read; '' where all were."""
-    unread = sum(len(rank.unread) for rank in run.ranks)
-    if not unread or run.crowd is None:
+    if run.crowd is None:
         return ""
-    did = plural(len(run.crowd.classes), "different thing")
-    return (
-        f"{len(run.crowd.newest):,} ranks did {did}, as their saved indexes say. Of those that did the same one was read, and "
-        "stands for the others here."
-    )
+    read = {rank.number for rank in run.ranks}
+    if read.issuperset(run.crowd.newest):
+        return ""
+    all_of = f"{len(run.crowd.newest):,} ranks"
+    if len(run.crowd.classes) == 1:
+        return f"{all_of} did the same, as their saved indexes say: rank {min(run.crowd.newest)} was read, and stands for all here."
+    left = sum(not read.intersection(own) for own in run.crowd.classes)
+    said = f"{all_of} did {len(run.crowd.classes):,} different things, as their saved indexes say. Of those that did the same one "
+    return f"{said}was read, and stands for the others here" + (f"; of {left:,} things none was." if left else ".")
 
 
 def part_title(node: Compile | Frame | Process | Rank | None) -> str:

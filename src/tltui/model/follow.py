@@ -15,7 +15,7 @@ import os
 import stat
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tltui.inputs.form import StepScanner
@@ -164,6 +164,12 @@ class Follower:
             return
         known = {followed.path for followed in self._logs}
         yield from self._arrived([log for log in found.logs if log.path not in known], found, look, size)
+
+    def add(self, logs: Iterable[FoundLog]) -> Iterator[Event]:
+        """Read logs that were left out (`Run.unread`), as far as they are written."""
+        new = [log for log in dict.fromkeys(logs) if log not in self._found.logs]
+        if new:
+            yield from self._arrived(new, replace(self._found, logs=(*self._found.logs, *new)), {}, STEP)
 
     def _arrived(self, new: list[FoundLog], found: Found, look: dict[int, os.stat_result], size: int) -> Iterator[Event]:
         """These logs are new: read them."""

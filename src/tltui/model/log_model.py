@@ -14,7 +14,7 @@ from tltui.model.failed_in_text import failed_in
 from tltui.model.nodes import Compile, Frame, Process, frame_key
 from tltui.model.parts import Parts
 from tltui.model.ref import CompileId
-from tltui.model.status import NO_TALLY, Tally
+from tltui.model.status import NO_TALLY
 from tltui.trace.batch import Batch, Context, Metrics, Named, Started
 from tltui.trace.files import FileBytes
 from tltui.trace.log import Log
@@ -169,7 +169,10 @@ class LogModel:
                 owner.started_attempt = self.log.context(event.record).attempt
                 self._rename(owner, touched)
         elif isinstance(event, Metrics):
-            owner.metrics.append(event)
+            if owner.metrics:
+                owner.metrics.append(event)
+            else:  # a list that has room for one: most compiles have no more
+                owner.metrics = [event]
             if event.co_name:
                 self._rename(owner, touched)
         else:
@@ -286,8 +289,9 @@ class LogModel:
         key = frame_key(compile_id)
         frame = process.frames.get(key)
         if frame is None:
-            frame = process.frames[key] = Frame(process, key)
-        frame.compiles.append(new)
+            process.frames[key] = Frame(process, key, [new])
+        else:
+            frame.compiles.append(new)
         return new
 
     @staticmethod
@@ -321,10 +325,10 @@ class LogModel:
                 for sibling in later.values():
                     sibling.touch()
         for owner in touched.values():
-            before, owner.tally = owner.tally, Tally.of(owner)
-            if before is not NO_TALLY:
+            before = owner.tally
+            if before != NO_TALLY:
                 owner.process.tally -= before
-            owner.process.tally += owner.tally
+            owner.process.tally += owner.count()
 
 
 FIRST_WITH_BREAK_ARTIFACT = (2, 6)

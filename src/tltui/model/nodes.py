@@ -17,7 +17,20 @@ from typing import NamedTuple
 
 from tltui.model.parts import Parts
 from tltui.model.ref import NO_ID, NORANK, CompileId, Ref
-from tltui.model.status import NO_TALLY, Facts, Status, Tally, facts_of, status_of, total
+from tltui.model.status import (
+    NO_TALLY,
+    Facts,
+    SharedFacts,
+    Status,
+    Tally,
+    backward_s,
+    duration_s,
+    facts_of,
+    start_us,
+    status_of,
+    total,
+    with_times,
+)
 from tltui.trace.batch import Metrics, Named, Started
 from tltui.trace.envelope import is_entry
 from tltui.trace.log import Log
@@ -52,17 +65,50 @@ class Compile:
     metrics: list[Metrics] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     """How often each notable artifact (`trace.envelope.NOTABLE`) was logged. Shared: replaced, never changed."""
-    tally: Tally = NO_TALLY
     stamp: int = 0
     """Counts the changes that anything derived from the compile may depend on."""
-    _facts: Facts | None = None
+    _counted: Tally = NO_TALLY
+    """Its tally without the seconds. Shared."""
+    _seconds: float = 0.0
+    _facts: SharedFacts | None = None
 
     @property
-    def facts(self) -> Facts:
+    def tally(self) -> Tally:
+        """What it adds to the counts of its frame and its process, as far as it is counted."""
+        return self._counted._replace(seconds=self._seconds)
+
+    def count(self) -> Tally:
+        """Count it anew; its tally."""
+        tally = Tally.of(self)
+        self._counted, self._seconds = self.process.parts.same(tally._replace(seconds=0.0)), tally.seconds
+        return tally
+
+    @property
+    def facts(self) -> SharedFacts:
         """The separate facts behind the status."""
         if self._facts is None:
-            self._facts = facts_of(self)
+            self._facts = self.process.parts.same(facts_of(self))
         return self._facts
+
+    @property
+    def all_facts(self) -> Facts:
+        """Its facts, and its times."""
+        return with_times(self.facts, self.metrics)
+
+    @property
+    def start_us(self) -> float | None:
+        """When it began, in microseconds since the epoch."""
+        return start_us(self.metrics)
+
+    @property
+    def duration_s(self) -> float | None:
+        """How long it took, forward and backward together."""
+        return duration_s(self.metrics)
+
+    @property
+    def backward_s(self) -> float | None:
+        """How long its backward took."""
+        return backward_s(self.metrics)
 
     @property
     def status(self) -> Status | None:
@@ -130,6 +176,9 @@ class Compile:
 
     def take(self, records: list[int]) -> None:
         """Add records of one context, in file order. Those of several contexts arrive one after the other."""
+        if not self.records:
+            self.records = array("I", records)  # without room for more
+            return
         place = bisect_left(self.records, records[0])
         later = self.records[place:]
         del self.records[place:]
@@ -165,8 +214,9 @@ class Frame:
     stamp: int = 0
     """Counts the changes of its compiles."""
     _told: tuple[str | None, str | None, int | None] | None = None
-    _first: tuple[int, int] = (-1, 0)
-    """The stamp for which `first_code` was found, and what it was."""
+    _first: int = 0
+    """`first_code`, as it was found for a stamp."""
+    _first_stamp: int = -1
     _settled: int = 0
 
     @property
@@ -187,14 +237,14 @@ class Frame:
     @property
     def first_code(self) -> int:
         """The number of its first compile that left compiled code, or that may have: of it the log tells no end."""
-        if self._first[0] != self.stamp:
+        if self._first_stamp != self.stamp:
             number = 0
             for compile_ in self.compiles:
                 if compile_.id.compile != number or compile_.facts.left_code is not False:
                     break
                 number += 1
-            self._first = self.stamp, number
-        return self._first[1]
+            self._first_stamp, self._first = self.stamp, number
+        return self._first
 
     def settle(self) -> bool:
         """Whether `first_code` is news: then other compiles are recompiles than before."""

@@ -32,6 +32,7 @@ OVERHEAD = 200
 
 
 T = TypeVar("T")
+H = TypeVar("H", bound=Hashable)
 
 
 class Stamped(Protocol):
@@ -65,6 +66,7 @@ class Parts:
         """How many parts were made since the run was opened: what did not change is not computed again."""
         self.readers: Lru[Any, Any] = Lru(READERS)
         """Logs → what reads them; kept here so that all questions share it."""
+        self._shared: dict[Hashable, Hashable] = {}
         self._late: Lru[Hashable, tuple[int, Any]] = Lru(LATE)
         self._asked: OrderedDict[Hashable, _Asked] = OrderedDict()
         self._lock = threading.Lock()
@@ -124,6 +126,10 @@ class Parts:
                 asked.items[node] = (read, value, weight)
                 asked.weight += weight
                 self.weight += weight
+
+    def same(self, value: H) -> H:
+        """An equal object that was asked for before: thousands of nodes of which the same is known share what says so."""
+        return cast("H", self._shared.setdefault(value, value))
 
     def lately(self, question: Hashable, node: Stamped, make: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
         """Items that depend on one node, kept while the node is one of the last that were asked about: its own page, the tree and

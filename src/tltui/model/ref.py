@@ -197,6 +197,17 @@ def parse_ref(text: str) -> Ref:
     )
 
 
+def named_in(ref: Ref) -> list[Ref]:
+    """An address and those that it names in its turn: that of a comparison names two, with a blank between them."""
+    found = [ref]
+    for text in (ref.artifact or "").split(" ") if ref.view else ():
+        try:
+            found.append(parse_ref(text))
+        except BadAddress:
+            continue
+    return found
+
+
 _BARE = re.compile(r"\[?\d+/-")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from operator import add, sub
 from typing import NamedTuple, Protocol
@@ -153,7 +153,7 @@ class Recorded(Protocol):
         """Whether nothing more will come."""
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> SharedFacts:
         """See `facts_of`."""
 
     @property
@@ -162,8 +162,8 @@ class Recorded(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """What is known of a compile beside its status."""
+class SharedFacts:
+    """What is known of a compile beside its status, but for its times, which are different for each: most compiles share it."""
 
     has_metrics: bool
     waiting: bool
@@ -199,6 +199,12 @@ class Facts:
     cudagraph_skip_reason: str | None
     graph_op_count: int | None
     guard_count: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts(SharedFacts):
+    """What is known of a compile beside its status."""
+
     start_us: float | None
     duration_s: float | None
     """Forward and backward compile together."""
@@ -248,7 +254,7 @@ class Tally(NamedTuple):
             recompiles=int(compile_.is_recompile),
             restarts=len(facts.restarts),
             skips=int(facts.eager is Eager.SKIPPED and status is Status.EAGER),
-            seconds=round(facts.duration_s or 0.0, 9),
+            seconds=round(duration_s(compile_.metrics) or 0.0, 9),
         )
         return one._replace(**{TABLE[status].field: 1})
 
@@ -271,24 +277,47 @@ def _rounded(counts: list[float]) -> Tally:
 BREAK = "dynamo_graph_break_reason"
 
 
-def facts_of(compile_: Recorded) -> Facts:
+FORWARD = "compilation_metrics"
+
+
+def _is_backward(metrics: Metrics) -> bool:
+    return metrics.event.startswith(("bwd_comp", "aot_autograd_b")) and not metrics.is_runtime
+
+
+def start_us(metrics: Sequence[Metrics]) -> float | None:
+    """When a compile began, in microseconds since the epoch."""
+    return min((m.start_us for m in metrics if m.event == FORWARD and m.start_us is not None), default=None)
+
+
+def duration_s(metrics: Sequence[Metrics]) -> float | None:
+    """How long it took, forward and backward together."""
+    found = [m.duration_s for m in metrics if m.duration_s is not None and m.event == FORWARD]
+    found += [m.duration_s for m in metrics if m.duration_s is not None and _is_backward(m)]
+    return sum(found) if found else None
+
+
+def backward_s(metrics: Sequence[Metrics]) -> float | None:
+    """How long its backward took."""
+    found = [m.duration_s for m in metrics if m.duration_s is not None and _is_backward(m)]
+    return sum(found) if found else None
+
+
+def facts_of(compile_: Recorded) -> SharedFacts:
     """Derive the facts from the metrics and the counted artifacts."""
-    forward = [m for m in compile_.metrics if m.event == "compilation_metrics"]
-    backward = [m for m in compile_.metrics if m.event.startswith(("bwd_comp", "aot_autograd_b")) and not m.is_runtime]
+    forward = [m for m in compile_.metrics if m.event == FORWARD]
+    backward = [m for m in compile_.metrics if _is_backward(m)]
     failed = next((m for m in forward if m.fail_type), None)
     backward_failed = next((m for m in backward if m.fail_type), None)
     restarts = tuple(reason for m in forward for reason in m.restart_reasons or ())
     breaks = compile_.counts[BREAK]
     if not compile_.logs_breaks:
         breaks = max(breaks, len(restarts))
-    durations = [m.duration_s for m in forward if m.duration_s is not None]
-    backward_s = [m.duration_s for m in backward if m.duration_s is not None]
     last = forward[-1] if forward else None
     skip_reason = next((m.cudagraph_skip_reason for m in compile_.metrics if m.cudagraph_skip_reason), None)
     traced = compile_.is_traced
     silent = traced and hit_silently(compile_)
     ended = _ended(compile_, failed, last, breaks, silent)
-    return Facts(
+    return SharedFacts(
         has_metrics=bool(forward) or silent,
         waiting=not forward and traced and not compile_.log_ended,
         traced=traced,
@@ -311,10 +340,13 @@ def facts_of(compile_: Recorded) -> Facts:
         cudagraph_skip_reason=skip_reason,
         graph_op_count=last.graph_op_count if last else None,
         guard_count=last.guard_count if last else None,
-        start_us=min((m.start_us for m in forward if m.start_us is not None), default=None),
-        duration_s=sum(durations + backward_s) if durations or backward_s else None,
-        backward_s=sum(backward_s) if backward_s else None,
     )
+
+
+def with_times(facts: SharedFacts, metrics: Sequence[Metrics]) -> Facts:
+    """The facts of one compile, with its metrics."""
+    shared = {own.name: getattr(facts, own.name) for own in fields(SharedFacts)}
+    return Facts(**shared, start_us=start_us(metrics), duration_s=duration_s(metrics), backward_s=backward_s(metrics))
 
 
 class _Ended(NamedTuple):
@@ -371,7 +403,7 @@ def hit_silently(compile_: Recorded) -> bool:
     return followed or (compile_.id.compile or 0) >= DEFAULT_LIMIT
 
 
-def status_of(facts: Facts) -> Status:
+def status_of(facts: SharedFacts) -> Status:
     """The first that applies."""
     if facts.backward_failed or (facts.failed and facts.eager is None):
         return Status.ERROR

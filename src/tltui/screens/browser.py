@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
@@ -21,6 +21,7 @@ from tltui.screens.main_screen import NARROW
 from tltui.screens.surroundings import Surroundings
 from tltui.screens.workbench import Workbench
 from tltui.sources.discover import Discovery, NothingFound
+from tltui.sources.found import FoundLog
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.trace import workers
@@ -93,6 +94,10 @@ class Browser(BrowserCommands):
     def on_scanned(self, message: Scanned) -> None:
         """A batch arrived."""
         self.following.take_over(message.events)
+
+    def read_also(self, logs: Sequence[FoundLog], then: Callable[[], object]) -> None:
+        """Read logs that were left out; then do something."""
+        self.following.read_also(logs, then)
 
     def come_to_nothing(self, reason: str) -> None:
         """There is no log: leave, and say why."""

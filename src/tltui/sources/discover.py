@@ -10,7 +10,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -118,9 +118,11 @@ def without_logs(paths: Iterable[str], nothing: NothingFound) -> Found:
 class Discovery:
     """Looks for logs, as often as it is asked: what did not change since the last look is not read again."""
 
-    def __init__(self, paths: Iterable[str], latest: bool = False) -> None:
+    def __init__(self, paths: Iterable[str], latest: bool = False, ranks: Collection[int] = ()) -> None:
+        """`ranks`: those whose logs are read whatever else an index knows (`sources/crowd.py`)."""
         self.paths = tuple(paths)
         self.latest = latest
+        self._ranks = ranks
         self.unpacks = False
         """Whether something packed was met: what unpacks it tells how far it is where there is no screen yet."""
         self._named = frozenset(os.path.expanduser(path) for path in self.paths)
@@ -176,7 +178,7 @@ class Discovery:
             printed = [Skipped(path, "what a job printed: tltui shows it") for path in outputs]
             raise NothingFound(_nothing(self.paths, [*skipped, *printed], others), outputs)
         logs.sort(key=age)
-        kept, crowd = self._indexes.chosen(newest(logs) if self.latest else logs)
+        kept, crowd = self._indexes.chosen(newest(logs) if self.latest else logs, self._ranks)
         return Found(
             self.paths, tuple(kept), tuple(skipped), others, tuple(notes), outputs=tuple(outputs), discovery=self, crowd=crowd
         )  # fmt: skip

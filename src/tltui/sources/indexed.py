@@ -8,7 +8,7 @@ the 4 KiB before the place up to which it was read).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from tltui.inputs.index.format import MAGIC, BadIndex
@@ -81,12 +81,7 @@ class Indexes:
         self.saved.clear()
         if not self._files:
             return list(logs)
-        known: dict[tuple[str, str], tuple[IndexFile, SavedLog]] = {}
-        for index in self._files:
-            for own in index.logs:
-                before = known.get((own.host, own.path))
-                if before is None or before[1].reached < own.reached:
-                    known[own.host, own.path] = index, own
+        known = self._newest()
         found = self._matched(logs, known)
         names = {log.name for log in found}
         for index, own in known.values():
@@ -97,13 +92,27 @@ class Indexes:
         self.saved += [_saved(log, own) for log in found if log.index for own in files[log.index].logs[log.number].processes]
         return found
 
-    def chosen(self, logs: Sequence[FoundLog]) -> tuple[list[FoundLog], Crowd | None]:
-        """Those of these logs that are to be read, and all the processes that indexes tell of; None where there is no index."""
+    def _newest(self) -> dict[tuple[str, str], tuple[IndexFile, SavedLog]]:
+        """Host and path → the log, of several indexes that have it as the one says that has read the most of it. What two hosts
+        have read under one path, and what begins alike, is one file."""
+        known: dict[tuple[str, str], tuple[IndexFile, SavedLog]] = {}
+        files: dict[tuple[str, str, int], tuple[str, str]] = {}
+        for index in self._files:
+            for own in index.logs:
+                file = (own.path, own.head, min(PLACE, own.reached))
+                key = files.setdefault(file, (own.host, own.path)) if own.reached else (own.host, own.path)
+                if key not in known or known[key][1].reached < own.reached:
+                    known[key] = index, own
+        return known
+
+    def chosen(self, logs: Sequence[FoundLog], ranks: Collection[int] = ()) -> tuple[list[FoundLog], Crowd | None]:
+        """Those of these logs that are to be read, those of `ranks` among them, and all the processes that indexes tell of; None
+        where there is no index."""
         there = set(logs)
-        crowd = Crowd(process for process in self.saved if process.found in there)
+        crowd = Crowd(own for own in self.saved if own.found in there and own.kept is not None and not own.kept.is_forked)
         if not crowd.saved:
             return list(logs), None
-        told, wanted = {process.found for process in crowd.saved}, set(crowd.to_read())
+        told, wanted = {process.found for process in crowd.saved}, set(crowd.to_read(ranks))
         return [log for log in logs if log in wanted or log not in told], crowd
 
     def _matched(self, logs: Iterable[FoundLog], known: dict[tuple[str, str], tuple[IndexFile, SavedLog]]) -> list[FoundLog]:
@@ -120,7 +129,7 @@ class Indexes:
             if same is not None:
                 index, own = known.pop(same)
                 log = replace(log, index=index.path, number=own.number)
-            elif log.path in places and known.pop(places[log.path], None) is not None:
+            elif log.path in places and (before := known.pop(places[log.path], None)) is not None and before[1].reached:
                 changed.append(log.path)
             found.append(log)
         if changed:

@@ -111,7 +111,7 @@ class Tail(NamedTuple):
 
 @dataclass(slots=True)
 class Columns:
-    """The records of one log, in file order. 29 bytes each."""
+    """The records of one log, in file order. 29 bytes each in a batch, 14 where they are kept (`narrow`)."""
 
     offset: array[int] = field(default_factory=lambda: array("Q"))
     head: array[int] = field(default_factory=lambda: array("I"))
@@ -127,17 +127,43 @@ class Columns:
     def __len__(self) -> int:
         return len(self.offset)
 
+    @classmethod
+    def narrow(cls) -> Columns:
+        """Columns that take as few bytes as most logs need. What does not go in makes its column as wide as that of a batch."""
+        return cls(array("I"), array("H"), array("I"), array("B"), array("H"))
+
     def extend(self, other: Columns) -> None:
         """Append all records of `other`."""
-        self.offset.extend(other.offset)
-        self.head.extend(other.head)
-        self.size.extend(other.size)
-        self.kind.extend(other.kind)
-        self.context.extend(other.context)
+        self.offset = _extended(self.offset, other.offset)
+        self.head = _extended(self.head, other.head)
+        self.size = _extended(self.size, other.size)
+        self.kind = _extended(self.kind, other.kind)
+        self.context = _extended(self.context, other.context)
         if other.source or self.source:
             self.source.extend([0] * (len(self.offset) - len(self.source) - len(other.offset)))
             self.source.extend(other.source or [0] * len(other.offset))
         self.flags.extend(other.flags)
+
+    def resize(self, record: int, size: int) -> None:
+        """The payload of a record turned out to have another size."""
+        try:
+            self.size[record] = size
+        except OverflowError:
+            self.size = array("Q", self.size)
+            self.size[record] = size
+
+
+def _extended(column: array[int], more: array[int]) -> array[int]:
+    """A column with more values: another one where these are too large for it."""
+    if column.typecode == more.typecode:
+        column.extend(more)
+        return column
+    try:
+        column.extend(array(column.typecode, more))
+    except OverflowError:
+        column = array(more.typecode, column)
+        column.extend(more)
+    return column
 
 
 @dataclass(slots=True)

@@ -17,6 +17,8 @@ from tltui.trace.grammar import PREFIX, Prefix, parse_json, parse_prefix
 LARGE = 16 << 20
 """Payloads above this many bytes are checked in pieces, and only as they are stored or with CRLF line ends."""
 MAX_BLANK = 8
+END_OF_LINE = 80
+"""Bytes of the end of a first line in which the md5 is looked for."""
 _MD5 = re.compile(rb'"has_payload": "([\x20\x21\x23-\x5b\x5d-\x7e]*)"\}[\r\x00]*$')
 
 
@@ -59,7 +61,7 @@ class Log:
         self.key = f"{path}\0{generation}" if generation else path
         """Tells it apart from every other log of the run, also from one that had the same name before, and never changes."""
         self.sources: list[ByteSource] = [source]
-        self.columns = Columns()
+        self.columns = Columns.narrow()
         self.kinds: list[Kind] = []
         self.contexts: list[Context] = []
         self.damage: list[Damage] = []
@@ -91,7 +93,7 @@ class Log:
         """Take over what one step of the scan found."""
         self.columns.extend(batch.columns)
         for record, size in batch.resized.items():
-            self.columns.size[record] = size
+            self.columns.resize(record, size)
         self.kinds.extend(batch.kinds)
         self.contexts.extend(batch.contexts)
         self.damage.extend(batch.damage)
@@ -186,7 +188,7 @@ class Log:
         """The md5 that the envelope declares, as written; None for a record that declares no payload."""
         if not self.columns.flags[record] & DECLARED:
             return None
-        size = min(self.columns.head[record], 80)
+        size = min(self.columns.head[record], END_OF_LINE)
         tail = self.source_of(record).read(self.columns.offset[record] + self.columns.head[record] - size, size)
         if match := _MD5.search(tail):
             return match[1].decode()

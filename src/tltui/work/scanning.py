@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable
 
 from tltui.model.follow import Follower
 from tltui.model.run import Event, Read
+from tltui.sources.found import FoundLog
 
 AHEAD = 4
 """Posts that may wait for the UI thread."""
@@ -41,6 +43,7 @@ class Scan:
         self._stop = threading.Event()
         self._wake = threading.Event()
         self._follows = False
+        self._wanted: deque[tuple[FoundLog, ...]] = deque()
         self._room = threading.Semaphore(AHEAD)
         self._thread = threading.Thread(target=self._run, name="tltui scan", daemon=True)
 
@@ -69,6 +72,11 @@ class Scan:
         self._follows = on
         self._wake.set()
 
+    def want(self, logs: Iterable[FoundLog]) -> None:
+        """Read these too, as soon as what comes before has been read."""
+        self._wanted.append(tuple(logs))
+        self._wake.set()
+
     def _run(self) -> None:
         try:
             self._take(self._follower.read())
@@ -77,6 +85,8 @@ class Scan:
             while not self._stop.is_set():
                 self._wake.wait(TICK if self._follows else None if has_grown else GLANCE)
                 self._wake.clear()
+                while self._wanted:
+                    self._take(self._follower.add(self._wanted.popleft()))
                 if self._follows:
                     has_grown = False
                     self._take(self._follower.look())

@@ -91,7 +91,7 @@ def steps_of(process: Process, reader: Reader) -> tuple[Step, ...]:
         counts[code] += 1
         # damage may have taken the metrics: a compile of which all events have their ends is over too
         done = (compile_.is_closed or inside_of(compile_) is None) and not compile_.facts.interrupted
-        found.append(Step(code, counts[code], compile_.facts.start_us, done))
+        found.append(Step(code, counts[code], compile_.start_us, done))
     return tuple(found)
 
 

@@ -7,6 +7,7 @@ import re
 
 from tltui.analyses.parts import part
 from tltui.analyses.records import JSON_LIMIT, Reader
+from tltui.inputs.index.elsewhere import Elsewhere
 from tltui.model.nodes import Compile
 from tltui.trace.log import Check
 
@@ -26,6 +27,8 @@ def wrong_payloads(compile_: Compile, reader: Reader) -> tuple[tuple[int, str], 
             continue
         try:
             checked = log.check(record)
+        except Elsewhere:
+            continue  # of what is not here nothing is known
         except OSError as error:
             found.append((record, f"cannot be read: {error.strerror or error}"))
             continue

@@ -30,6 +30,8 @@ DIGEST = 8
 """Bytes of a digest; b'' where there is nothing of the kind."""
 SAID = 1 << 16
 EXECUTED = 4096
+TOGETHER_US = 1e6
+"""An older process that wrote this long after a newer one had begun ran beside it."""
 
 
 @dataclass(frozen=True, slots=True)

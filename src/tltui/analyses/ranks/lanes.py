@@ -11,16 +11,16 @@ from collections.abc import Callable, Generator, Sequence
 from typing import cast
 
 from tltui.analyses.hang.open_work import begun, last_record
-from tltui.analyses.ranks.course import Course, Lane, Older, steps_in
+from tltui.analyses.ranks.course import TOGETHER_US, Course, Lane, Older, steps_in
 from tltui.analyses.ranks.courses import course_of
+from tltui.analyses.ranks.indexed import Told, read_told, told
 from tltui.analyses.ranks.times import times_of
+from tltui.inputs.index.reader import SavedProcess
 from tltui.model.nodes import Process, Rank
 from tltui.model.run import Run
 
 PIECE = 16
 """Ranks that are read without a pause."""
-TOGETHER_US = 1e6
-"""An older process that wrote this long after a newer one had begun ran beside it."""
 
 
 def lanes_of(run: Run) -> tuple[Lane, ...]:
@@ -38,12 +38,18 @@ def read_lanes(run: Run, course: Callable[[Process], Course] = course_of) -> Gen
     chosen = _newest(run.ranks)
     if any(_is_nameless(process) for _, process in chosen):
         return ()
+    known = told(run.crowd) if run.crowd is not None else None
     lanes = []
     for number, (rank, process) in enumerate(chosen, 1):
-        lanes.append(_lane(rank, process, course(process)))
+        if known is not None and (kept := known.of(process)) is not None:
+            lanes.append(_told_lane(rank, process, known, kept))
+        else:
+            lanes.append(_lane(rank, process, course(process)))
         if number % PIECE == 0:
             yield
-    return tuple(lanes)
+    if run.crowd is not None:
+        lanes += yield from read_told(run.crowd, frozenset(lane.rank for lane in lanes))
+    return tuple(sorted(lanes, key=lambda lane: lane.rank))
 
 
 def _newest(ranks: Sequence[Rank]) -> list[tuple[Rank, Process]]:
@@ -79,6 +85,15 @@ def _lane(rank: Rank, process: Process, course: Course) -> Lane:
         cast(int, rank.number), process.key, _address(process), "", process.pid,
         process.log.ended, process.is_traced, math.nan if last is None else last, course, times_of(process),
         tuple(_older(own, process) for own in rank.processes if _is_older(own, process)), inside_of(process),
+    )  # fmt: skip
+
+
+def _told_lane(rank: Rank, process: Process, known: Told, kept: SavedProcess) -> Lane:
+    """A lane of a process that was read, as an index tells of it: texts that only logs have are not needed for it."""
+    return Lane(
+        cast(int, rank.number), process.key, _address(process), kept.host, process.pid, process.log.ended, kept.is_traced,
+        kept.last, known.course(kept), known.times(kept),
+        tuple(_older(own, process) for own in rank.processes if _is_older(own, process)), kept.inside,
     )  # fmt: skip
 
 

@@ -296,7 +296,7 @@ def _parts_apart(lines: Mapping[Hashable, Sequence[str]]) -> dict[Hashable, list
         for source, what in own.items():
             others = [set(other[source].split(PARTS)) for other in inputs.values() if source in other]
             same = set.intersection(*others) if len(others) == len(inputs) else set()
-            found[value].append(f"{source}: {PARTS.join(part for part in what.split(PARTS) if part not in same)}")
+            found[value].append(f"{PARTS.join(part for part in what.split(PARTS) if part not in same) or what} of {source}")
     return found
 
 
@@ -336,27 +336,37 @@ def _order(classes: Sequence[Class]) -> list[Fact]:
 
 def _executed(classes: Sequence[Class]) -> list[Fact]:
     """Ranks that ran their graphs in another order than most, as far as both have the functions: told by the first one."""
-    ran = {own: tuple(own.step(n).code for n in own.first.course.executed) for own in classes if own.first.course.executed}
+    ran = {
+        own: tuple((own.step(n).code, own.step(n).number) for n in own.first.course.executed)
+        for own in classes
+        if own.first.course.executed
+    }
     if len(set(ran.values())) < 2:
         return []
     usual = _usual(ran)
     assert isinstance(usual, tuple)
     places = set(usual)
     firsts: dict[tuple[Code, str, str], list[Class]] = defaultdict(list)
-    for own, codes in ran.items():
-        mine = [code for code in codes if code in places]
-        theirs = [code for code in usual if code in own.codes]
+    for own, keys in ran.items():
+        mine = [key for key in keys if key in places]
+        theirs = [key for key in usual if key in own.first.course.places]
         if mine == theirs or not theirs:
             continue
         n = next((n for n, (a, b) in enumerate(zip(theirs, mine, strict=False)) if a != b), min(len(mine), len(theirs)))
-        said, expected = (codes_[n][0] if n < len(codes_) else "nothing more" for codes_ in (mine, theirs))
-        firsts[theirs[min(n, len(theirs) - 1)], f"ran {said} as graph {n + 1}", f"ran {expected} as graph {n + 1}"].append(own)
+        said, expected = (_called(keys_[n]) if n < len(keys_) else "nothing more" for keys_ in (mine, theirs))
+        firsts[theirs[min(n, len(theirs) - 1)][0], f"ran {said} as graph {n + 1}", f"ran {expected} as graph {n + 1}"].append(own)
     others = {own for late in firsts.values() for own in late}
     found = []
     for (code, said, expected), late in firsts.items():
         values = {own: said if own in late else expected for own in ran if own in late or own not in others}
         found += _parted(code, 0, EXECUTED, values, _text)
     return found
+
+
+def _called(key: Key) -> str:
+    """`f`, of a further compile of it `f (compile 2)`"""
+    (name, _, _), number = key
+    return name if number == 1 else f"{name} (compile {number})"
 
 
 def _without_following(facts: list[Fact]) -> list[Fact]:

@@ -28,7 +28,7 @@ def times_of(process: Process, reader: Reader) -> Times:
     """The times of a process, without phases."""
     begin, took = array("d"), array("f")
     for compile_, _, _ in steps_in(process):
-        start, seconds = compile_.facts.start_us, compile_.facts.duration_s
+        start, seconds = compile_.start_us, compile_.duration_s
         if not compile_.is_closed:
             open_, _ = begun(compile_)
             start, seconds = open_[0].since if open_ else start, None
@@ -82,10 +82,12 @@ class PhasesOf:
 
     def __call__(self, lane: Lane, place: int) -> Mapping[str, float]:
         """Those of a step of a lane; {} where that is not known."""
+        if lane.times.phases:  # an index has them, and may have no events
+            return {name: own[place] for name, own in lane.times.phases.items() if not math.isnan(own[place])}
         process = self._processes.get(lane.process)
         if process is not None:
             if lane.process not in self._compiles:
                 self._compiles[lane.process] = [compile_ for compile_, _, _ in steps_in(process)]
             compiles = self._compiles[lane.process]
             return phases_of(compiles[place]) if place < len(compiles) else NOTHING
-        return {name: own[place] for name, own in lane.times.phases.items() if not math.isnan(own[place])}
+        return NOTHING

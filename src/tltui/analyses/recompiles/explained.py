@@ -162,7 +162,7 @@ def explained_of(compile_: Compile, reader: Reader, own_guards: bool = True) -> 
     facts, status = compile_.facts, compile_.status
     failure = class_name(facts.fail_type or "?").rpartition(".")[2] if facts.failed and not facts.recompile_limit else ""
     return Explained(
-        str(compile_.ref), str(status) if status else None, facts.duration_s, reasons, found.logged, found.ref, became,
+        str(compile_.ref), str(status) if status else None, compile_.duration_s, reasons, found.logged, found.ref, became,
         facts.recompile_limit, failure, _settings(reasons),
     )  # fmt: skip
 

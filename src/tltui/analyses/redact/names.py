@@ -7,6 +7,7 @@ keep what is torch's of them.
 from __future__ import annotations
 
 import enum
+import hashlib
 import re
 from collections.abc import Mapping
 
@@ -33,6 +34,8 @@ _TORCHS = frozenset(_PUT.split())
 _HASH = re.compile(r"[a-zA-Z0-9+/=]{32,}")
 _LONGEST = 400
 """Letters of the longest name that is looked at part by part."""
+KEYED = 10**15
+"""Numbers are below that where they are made with a key."""
 _PARTS = 12
 """Parts of the longest name that is looked for within others."""
 
@@ -51,8 +54,11 @@ class Place(enum.Enum):
 class Names:
     """The substitutes. One for the whole bundle."""
 
-    def __init__(self, user: Mapping[str, None]) -> None:
+    def __init__(self, user: Mapping[str, None], key: bytes = b"") -> None:
+        """With a `key` a number is made of it and of what it stands for: several, each for a log of one job, then agree, and who
+        does not have the key can find out nothing by trying. Without one they are counted."""
         self._user = user
+        self._key = key
         self._numbers: dict[str, str] = {}
         self._replaced: dict[tuple[str, Place], str] = {}
         self.used: dict[str, None] = {}
@@ -65,8 +71,15 @@ class Names:
 
     def anon(self, text: str) -> str:
         """A substitute for whatever this is; one of a hash is long, as the keys of caches are known by that."""
-        number = len(self._numbers) + 1
+        number = self.number(text, len(self._numbers) + 1)
         return self._numbers.setdefault(text, f"anon{number:08}" if _HASH.fullmatch(text) else f"anon{number}")
+
+    def number(self, text: str, count: int) -> int:
+        """The number of what is the `count`-th to be replaced."""
+        if not self._key:
+            return count
+        own = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=self._key, digest_size=8).digest()
+        return int.from_bytes(own, "little") % KEYED
 
     def name(self, word: str) -> str:
         """A name that is replaced, whatever torch has of that name."""

@@ -74,11 +74,12 @@ class Redacted:
 class Redactor:
     """Replaces everything that is not torch's. One for the whole bundle: a name has one substitute in all its files."""
 
-    def __init__(self, learned: Learned) -> None:
+    def __init__(self, learned: Learned, key: bytes = b"") -> None:
+        """`key`: see `Names`."""
         learned.finish()
         self.learned = learned
-        self.names = Names(learned.names)
-        self._lines = {line: f"anon line {number}" for number, line in enumerate(learned.lines, 1)}
+        self.names = Names(learned.names, key)
+        self._lines = {line: f"anon line {self.names.number(line, count)}" for count, line in enumerate(learned.lines, 1)}
         self._embedded: dict[str, list[int]] = {}
         for line in learned.lines:
             if EMBEDDED <= len(line) <= 400 and not _WORDS.fullmatch(line) and not _CALL.fullmatch(line):
@@ -179,7 +180,9 @@ class Redactor:
             return code
         self._used["lines"].add(bare)
         statement = _STATEMENT.match(bare)
-        return (statement[0] if statement else "") + self._lines.setdefault(bare, f"anon line {len(self._lines) + 1}")
+        return (statement[0] if statement else "") + self._lines.setdefault(
+            bare, f"anon line {self.names.number(bare, len(self._lines) + 1)}"
+        )
 
     def _plain(self, line: str, code: bool) -> str:
         known = self._known.get((line, code))

@@ -185,7 +185,7 @@ def time_of(compile_: Compile, row: array[float] | None = None) -> CompileTime |
         return None
     name, file, line = compile_.frame.code
     status = compile_.status
-    start = row[1] if row is not None and events else compile_.facts.start_us
+    start = row[1] if row is not None and events else compile_.start_us
     phases = tuple(Phase(name, row[n]) for n, name in enumerate(ORDER, 2) if row[n] > 0) if row is not None else ()
     if source == "metrics":
         phases = _within(phases, seconds)

@@ -50,7 +50,7 @@ def _alike(left: str, right: str, owns: tuple[Own, Own]) -> bool:
 
 
 def _took(compile_: Compile) -> str | None:
-    took = compile_.facts.duration_s
+    took = compile_.duration_s
     return None if took is None else seconds(took)
 
 

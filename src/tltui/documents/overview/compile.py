@@ -47,7 +47,7 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
     _function(page, node, known)
     add_inputs(page, known.inputs, known.graph_inputs)
     add_symbols(page, known.inputs.symbols)
-    _time(page, known, finished=run.finished)
+    _time(page, node, known, finished=run.finished)
     _counts(page, node, known)
     add_caches(page, known.caches, node)
     if known.cudagraph_skip_reason:
@@ -107,8 +107,9 @@ def _epochs(page: Page, node: Compile) -> None:
 
 def _outcome(run: Run, node: Compile, known: Study) -> list[str]:
     facts, status = known.facts, node.status
-    took = f" in {fmt.seconds(facts.duration_s)}" if facts.duration_s is not None else ""
-    after = f" after {fmt.seconds(facts.duration_s)}" if facts.duration_s is not None else ""
+    seconds = node.duration_s
+    took = f" in {fmt.seconds(seconds)}" if seconds is not None else ""
+    after = f" after {fmt.seconds(seconds)}" if seconds is not None else ""
     if facts.recompile_limit:
         limit = f" ({known.limit})" if known.limit is not None and known.limit < 1 << 31 else ""
         return [f"not compiled: the recompile limit{limit} was reached"]
@@ -131,8 +132,8 @@ def _outcome(run: Run, node: Compile, known: Study) -> list[str]:
         what = "running" if facts.waiting else "not finished when the log ends"
     breaks = [fmt.plural(facts.breaks, "graph break")] if facts.breaks else []
     backward = []
-    if facts.backward_s is not None:
-        backward = [f"of that {fmt.seconds(facts.backward_s)} for the backward"]
+    if (later := node.backward_s) is not None:
+        backward = [f"of that {fmt.seconds(later)} for the backward"]
     return [what + took, *breaks, *backward]
 
 
@@ -253,11 +254,11 @@ def _callers_by_break(known: Study) -> tuple[StackFrame, ...]:
     return ()
 
 
-def _time(page: Page, known: Study, finished: bool) -> None:
+def _time(page: Page, node: Compile, known: Study, finished: bool) -> None:
     timing = known.timing
     if not timing.phases and not timing.backward and not timing.open:
         return
-    told = known.facts.duration_s is None and timing.seconds >= TOLD
+    told = node.duration_s is None and timing.seconds >= TOLD
     total = f", {fmt.seconds(timing.seconds)}" if told else ""
     page.heading(f"Time by phase{total}{' so far' if total and timing.open else ''}")
     reports.add_time(page, timing.phases)

@@ -99,7 +99,8 @@ def _reasons(compile_: Compile, may_read: bool) -> tuple[list[str], bool]:
 def _rung(page: Page, compile_: Compile, reasons: list[str]) -> None:
     ref = str(compile_.ref)
     facts = compile_.facts
-    took = fmt.seconds(facts.duration_s) if facts.duration_s is not None else ""
+    seconds = compile_.duration_s
+    took = fmt.seconds(seconds) if seconds is not None else ""
     again = (ASCII_RECOMPILE if page.ascii else RECOMPILE_GLYPH) if compile_.is_recompile else " "
     pieces: list[Piece] = [
         "  ", page.status(compile_.status), " ", (f"[{ref}]", tokens.LINK, ref), " ", (again, tokens.RECOMPILE), " ",

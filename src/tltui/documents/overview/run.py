@@ -30,7 +30,7 @@ from tltui.documents.parts.summary import (
     add_unfinished,
     standing,
 )  # fmt: skip
-from tltui.documents.titles import stands_for
+from tltui.documents.titles import rank_count, stands_for
 from tltui.inputs.table import DEBUG_DIR
 from tltui.model.expected import FRESH
 from tltui.model.nodes import Compile
@@ -85,17 +85,17 @@ def run_document(run: Run, options: Options) -> TextDocument:
 
 def _head(page: Page, run: Run, summary: Summary) -> None:
     ranks = run.ranks
-    versions = summary.versions
+    versions, about = summary.versions, stands_for(run)
     words: list[Piece] = []
     if versions:
         words.append("torch " + ", ".join(versions[:3]) + (" and more" if len(versions) > 3 else ""))
     elif (first := next((p for rank in ranks for p in rank.processes), None)) and (told := version_of(first).told):
         page.say(told)
-    numbered = [rank for rank in ranks if rank.number is not None]
+    numbered = rank_count(run)
     if numbered:
-        words.append(fmt.plural(sum(1 + len(rank.unread) for rank in numbered), "rank"))
+        words.append(fmt.plural(numbered, "rank"))
     processes = sum(len(rank.processes) for rank in ranks)
-    if processes > max(len(numbered), 1):
+    if processes > max(numbered, 1):
         words.append(fmt.plural(processes, "process", "processes"))
     launches = {model_launch for p in run.processes() if (model_launch := p.launch)}
     if len(launches) > 1:
@@ -103,10 +103,11 @@ def _head(page: Page, run: Run, summary: Summary) -> None:
     if summary.tally.compiles:
         words.append(fmt.plural(summary.tally.compiles, "compile"))
     if summary.tally.seconds:
-        together = " in all ranks together" if len(numbered) > 1 else ""
+        together = " in all ranks together" if numbered > 1 else ""
+        together = " in the ranks that were read" if about else together
         words.append(f"{fmt.seconds(summary.tally.seconds)} of compiling{together}")
     page.joined(words)
-    if about := stands_for(run):
+    if about:
         page.say(about, "", tokens.DIM)
     if not is_plain(run):
         page.joined([(held_words(held), tokens.DIM) for held in holdings(run)])

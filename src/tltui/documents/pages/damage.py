@@ -13,6 +13,7 @@ from tltui.documents.page import Page
 from tltui.documents.pages.records import record_ref
 from tltui.documents.parts.case import add_conflicts
 from tltui.documents.parts.many import ROWS_SHOWN, add_named
+from tltui.inputs.index.source import IndexBytes
 from tltui.inputs.table import TRACE
 from tltui.model.artifacts import artifact_name
 from tltui.model.log_model import LogModel
@@ -169,7 +170,8 @@ def _fill(page: Page, run: Run, report: DamageReport) -> Generator[None, None, N
         pass  # only a trace states md5s
     elif report.md5_checked:
         of = "" if is_plain(run) else " of a trace"
-        page.add((f"Every payload{of} was read and compared with its md5.", tokens.DIM))
+        kept = any(isinstance(model.source, IndexBytes) for model in run.models)
+        page.add((f"Every payload{' that the index has' * kept}{of} was read and compared with its md5.", tokens.DIM))
     else:
         unread = f"The payloads ({size_of(run.size)}) were not compared with their md5s: tltui damage PATH does that."
         page.say(unread, "", tokens.DIM)

@@ -19,6 +19,8 @@ from tltui.documents.page import Page
 from tltui.documents.pages.records import record_ref
 from tltui.documents.pages.table import BY_NAME
 from tltui.documents.scope import view_document
+from tltui.inputs.index.elsewhere import Elsewhere
+from tltui.inputs.index.source import IndexBytes
 from tltui.model.artifacts import artifact_name, artifacts_of
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile
@@ -38,6 +40,8 @@ from tltui.trace.log import Log
 PIECE = 4 << 20
 AROUND = 1 << 12
 """Bytes that are read for each line of context."""
+AT_ONCE = 256
+"""Records of an index that are searched without a pause."""
 MOST = 10_000
 """Hits that are shown; then the search ends and says so."""
 SHOWN = 400
@@ -100,7 +104,7 @@ def hits(run: Run, query: Query) -> Iterator[GrepHit | None]:
     found = finder(in_payloads(query.pattern))
     with child_for(found) or nullcontext() as child:
         for model in run.models:
-            search = _in_made if model.log.is_made else _in_log
+            search = _in_made if model.log.is_made else _in_index if isinstance(model.source, IndexBytes) else _in_log
             yield from search(run, model, query, found, child)
 
 
@@ -146,6 +150,25 @@ def _in_made(run: Run, model: LogModel, query: Query, wanted: Finder, child: Chi
             yield from _in_texts(places, texts, starts, numbers, wanted, child)
             texts, starts, numbers, size = [], [], [], 0
     yield from _in_texts(places, texts, starts, numbers, wanted, child)
+
+
+def _in_index(run: Run, model: LogModel, query: Query, wanted: Finder, child: Child | None) -> Iterator[GrepHit | None]:
+    """The hits in what an index keeps of a log that is not here, record by record."""
+    log, places, source = model.log, _Places(run, model, query), model.source
+    offset, head, size, flags = log.columns.offset, log.columns.head, log.columns.size, log.columns.flags
+    for record in log.records():
+        begin = offset[record]
+        try:
+            text = source.read(begin, head[record] + 1 + size[record] if not flags[record] & ORPHAN else size[record])
+        except Elsewhere:
+            continue
+        for found in first_hits(text if wanted.cased else text.lower(), wanted, child):
+            if found is not None:
+                line, end, start, stop = found
+                if (hit := places.hit(begin + line, text[line:end], start - line, stop - start)) is not None:
+                    yield hit
+        if record % AT_ONCE == 0:
+            yield None
 
 
 def _in_texts(

@@ -15,6 +15,7 @@ from tltui.analyses.ranks.reading import read_between
 from tltui.analyses.ranks.times import PhasesOf
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.documents.parts.few_ranks import why_not
 from tltui.documents.parts.ranks import add_behind, add_divergence, add_restarted, answer
 from tltui.documents.parts.stragglers import add_clocks, add_late, add_slow
 from tltui.documents.parts.stragglers import answer as pace_answer
@@ -49,15 +50,15 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         lanes = yield from read_lanes(run)
         found = yield from read_between(run, lanes)
         if found is None:
-            page.say(page.so_far("There are no two ranks here that could be compared."))
+            page.say(page.so_far(why_not(run)))
             return RanksReport("", None)
         pace = yield from read_pace(with_hosts(run, lanes), PhasesOf(run))
         said = answer(found)
         page.say(said, "", tokens.STRONG)
         page.more("nothing is said of what ranks that are behind may still do")
         add_behind(page, found)
-        _divergences(page, run, "What ranks have in all that they compile", [d for d in found.divergences if d.facets[0] in WIDE])
-        _divergences(page, run, "What they compile, the first first", [d for d in found.divergences if d.facets[0] not in WIDE])
+        _divergences(page, run, "Whole ranks", [d for d in found.divergences if d.facets[0] in WIDE])
+        _divergences(page, run, "Compiles, in the order of time", [d for d in found.divergences if d.facets[0] not in WIDE])
         if found.restarted:
             page.heading("Processes")
             for one in found.restarted:
@@ -65,9 +66,12 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         add_clocks(page, pace.clocks)
         add_late(page, pace)
         add_slow(page, pace)
+        if pace.clocks or pace.late or pace.slow:
+            page.blank()
+            page.row([("stragglers", tokens.LINK, "@stragglers"), ": what each compile took on which rank, and who waited"], "")
         return RanksReport(said, found, pace_answer(pace) if pace.late or pace.slow else "", pace.clocks)
 
-    return GrowingDocument("@ranks", "what differs between ranks", options, fill, Page)
+    return GrowingDocument(scope.page("ranks"), f"what differs between ranks{scope.title}", options, fill, Page)
 
 
 def _divergences(page: Page, run: Run, title: str, divergences: list[Divergence]) -> None:

@@ -17,6 +17,7 @@ from tltui.analyses.ranks.slowness import read_phase_spreads, spread_with
 from tltui.analyses.ranks.times import PhasesOf, bare_course
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.documents.parts.few_ranks import why_not
 from tltui.documents.parts.stragglers import (
     Called,
     add_clocks,
@@ -150,7 +151,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Straggler
     page.row([("Stragglers", tokens.TITLE), f"{scope.title or ' of the run'}"], "")
     lanes = with_hosts(run, (yield from read_lanes(run, bare_course)))
     if len(lanes) < 2:
-        page.say(_too_few(run, lanes))
+        page.say(page.so_far(why_not(run)))
         return Stragglers(str(scope.ref), "", RULE, len(lanes), (), (), (), (), (), ())
     phases = PhasesOf(run)
     pace = yield from read_pace(lanes, phases)
@@ -159,7 +160,6 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Straggler
     page.more("everything below is as far as it is written")
     said = answer(pace, None if keys else rank)
     page.say(page.so_far(said), "", tokens.STRONG)
-    page.say(RULE, "", tokens.DIM)
     add_late(page, pace)
     add_slow(page, pace)
     add_waits(page, pace.waits)
@@ -175,13 +175,9 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Straggler
         spreads = sorted(own, key=lambda one: one.median_s - one.slowest_s)
     add_spreads(page, spreads, "By compile", rank is not None and not keys)
     add_spreads(page, inner, "By phase")
+    page.heading("What counts")
+    page.say(RULE, "  ", tokens.DIM)
     return _report(scope, said, pace, spreads, inner)
-
-
-def _too_few(run: Run, lanes: Sequence[Lane]) -> str:
-    if not lanes and len([rank for rank in run.ranks if rank.number is not None]) > 1:
-        return "The ranks cannot be compared: what was logged leaves out which functions were compiled."
-    return "There is nothing to compare: this takes the logs of two ranks or more."
 
 
 def _about(pace: Pace, scope: Scope, lanes: Sequence[Lane]) -> tuple[Pace, set[Key], int | None]:

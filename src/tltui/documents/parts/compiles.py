@@ -208,8 +208,8 @@ def add_ids(page: Page, node: Compile, known: Study) -> None:
     """Where and when: what a bug report needs."""
     process = node.process
     page.heading("Where and when")
-    if known.facts.start_us is not None:
-        page.labelled("started", fmt.when(known.facts.start_us))
+    if (start := node.start_us) is not None:
+        page.labelled("started", fmt.when(start))
     elif known.timing.start is not None:
         page.labelled("started", fmt.when(known.timing.start))
     if process.rank is not None:

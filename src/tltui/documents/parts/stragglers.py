@@ -90,8 +90,7 @@ def add_late(page: Page, pace: Pace) -> None:
         _fold_from(page, number, len(pace.late), "who was late")
         page.row([
             (subject(one.ranks), tokens.STRONG), " began ", (f"[{one.ref}]", tokens.LINK, one.ref), " ", *_function(page, one.key),
-            (f"  {fmt.seconds(one.seconds)}", tokens.WARN), " after the others ",
-            (f"[{one.typical_ref}]", tokens.LINK, one.typical_ref),
+            (f"  {fmt.seconds(one.seconds)}", tokens.WARN), " after ", ("the others", tokens.LINK, one.typical_ref),
         ])  # fmt: skip
         page.row(_behind(page, one) + _waited(pace.wait_for(one.key, one.ranks)), "    ")
     _end_fold(page, len(pace.late))
@@ -183,12 +182,12 @@ def add_waits(page: Page, waits: Sequence[Wait]) -> None:
     rows: list[list[Piece]] = [
         [
             (fmt.seconds(wait.rank_seconds), tokens.NUMBER), (fmt.count(wait.waited), tokens.NUMBER),
-            (fmt.seconds(wait.seconds), tokens.NUMBER), _last(wait), (f"[{wait.ref}]", tokens.LINK, wait.ref),
-            (name(wait.key), tokens.FUNCTION), ("began late" if wait.late else "was done last", tokens.DIM),
+            (fmt.seconds(wait.seconds), tokens.NUMBER), _last(wait), (name(wait.key), tokens.LINK, wait.ref),
+            ("began late" if wait.late else "done last", tokens.DIM),
         ]
         for wait in waits[: SHOWN + FOLDED]
     ]  # fmt: skip
-    head: list[Piece] = [(label, tokens.LABEL) for label in ("in all", "ranks", "each", "for", "at", "", "why")]
+    head: list[Piece] = [(label, tokens.LABEL) for label in ("in all", "ranks", "each", "for", "at", "why")]
     _table(page, [head, *rows], len(waits), "waits", (0, 1, 2))
 
 
@@ -233,18 +232,15 @@ def add_spreads(page: Page, spreads: Sequence[Spread], title: str, own: bool = F
         style = PHASE_STYLES[group_of(one.phase)] if one.phase else tokens.FUNCTION
         times = _times(one.slowest_s / one.median_s) if one.median_s > 0 else ""
         rows.append([
-            (fmt.seconds(one.slowest_s), tokens.NUMBER, timing(one.slowest_ref)),
-            (f"[{one.slowest_ref}]", tokens.LINK, one.slowest_ref),
-            (fmt.seconds(one.median_s), tokens.NUMBER, timing(one.median_ref)),
-            (f"[{one.median_ref}]", tokens.LINK, one.median_ref),
-            (fmt.seconds(one.fastest_s), tokens.NUMBER, timing(one.fastest_ref)),
-            (f"[{one.fastest_ref}]", tokens.LINK, one.fastest_ref),
+            (fmt.seconds(one.slowest_s), tokens.NUMBER, timing(one.slowest_ref)), (str(one.slowest), tokens.LINK, one.slowest_ref),
+            (fmt.seconds(one.median_s), tokens.NUMBER, timing(one.median_ref)), (str(one.median), tokens.LINK, one.median_ref),
+            (fmt.seconds(one.fastest_s), tokens.NUMBER, timing(one.fastest_ref)), (str(one.fastest), tokens.LINK, one.fastest_ref),
             (times, tokens.LINK, diff_ref(one.median_ref, one.slowest_ref)) if one.median_ref != one.slowest_ref else times,
             (fmt.count(one.count), tokens.NUMBER), (what, style),
         ])  # fmt: skip
     what = "phase" if spreads[0].phase else "compile"
-    labels = ("rank" if own else "slowest", "", "median", "", "fastest", "", "×", "ranks", what)
-    _table(page, [[(label, tokens.LABEL) for label in labels], *rows], len(spreads), f"{what}s", (0, 2, 4, 6, 7))
+    labels = ("took" if own else "slowest", "rank", "median", "rank", "fastest", "rank", "×", "ranks", what)
+    _table(page, [[(label, tokens.LABEL) for label in labels], *rows], len(spreads), f"{what}s", range(8))
 
 
 def _times(ratio: float) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tltui.documents.format import clip, clip_middle, plural, seconds, size_of
+from tltui.documents.titles import rank_count
 from tltui.documents.tree.outline import marks
 from tltui.model.run import Run
 from tltui.text import tokens
@@ -129,7 +130,7 @@ def _left(run: Run, version: str, ascii_only: bool, words: bool = True) -> list[
     pieces: list[Ranked] = [(TITLE, (f" {clip_middle(run.title, TITLE)}", tokens.TITLE))]
     if version:
         pieces.append((2, (f"  torch {clip(version, 24)}", tokens.DIM)))
-    numbered = sum(1 + len(rank.unread) for rank in run.ranks if rank.number is not None)  # what has no rank is no rank more
+    numbered = rank_count(run)  # what has no rank is no rank more
     if numbered > 1:
         pieces.append((4, f"  {plural(numbered, 'rank')}"))
     if run.models:

@@ -236,9 +236,9 @@ def _compile(compile_: Compile, check: bool) -> CompileRow:
         "status": str(compile_.status) if compile_.status else None,
         "tlparse_status": tlparse_status(compile_),
         "frame": code if code.name else None,
-        "duration_s": compile_.facts.duration_s,
+        "duration_s": compile_.duration_s,
         "attempts": sorted(compile_.attempts),
-        "facts": compile_.facts,
+        "facts": compile_.all_facts,
         "artifacts": [_artifact(artifact, units, check) for artifact in artifacts],
     }
 

@@ -357,8 +357,8 @@ def _compile_label(compile_: Compile, ascii_: bool, name_of: NameOf) -> Label:
     elif compile_.is_recompile and (reason := _reason(compile_)):
         detail = ((f" {reason}", tokens.DIM),)
     right: tuple[Piece, ...] = ()
-    if facts.duration_s is not None:
-        right = ((f"{seconds(facts.duration_s):>8}", tokens.DIM),)
+    if (took := compile_.duration_s) is not None:
+        right = ((f"{seconds(took):>8}", tokens.DIM),)
     return Label(tuple(pieces), right, detail)
 
 

@@ -140,7 +140,7 @@ def dump_json(value: object) -> bytes:
     import json
 
     try:
-        return b"o" + orjson.dumps(value)
+        return b"o" + orjson.dumps(value, default=tuple)
     except (TypeError, ValueError):
         return b"j" + json.dumps(value, separators=(",", ":")).encode()
 

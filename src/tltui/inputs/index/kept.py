@@ -6,6 +6,7 @@ stands one behind the other in the blocks of a stream, so that a few neighbours 
 
 from __future__ import annotations
 
+import enum
 import hashlib
 import zlib
 from array import array
@@ -18,6 +19,7 @@ from operator import add
 from tltui.inputs.index.format import LEVEL, BadIndex, Chunk, block_of
 from tltui.text.payload import ByteSource
 from tltui.trace.batch import ORPHAN, Columns
+from tltui.trace.log import END_OF_LINE
 
 BLOCK = 1 << 17
 """Bytes of a block, unpacked; a longer record has one of its own."""
@@ -100,10 +102,19 @@ class Keeping:
         self._open, self._size = [], 0
 
 
-def keep(
-    source: ByteSource, columns: Columns, texts: Iterable[bool], pool: dict[bytes, bytes], piece: int = 4 << 20
-) -> Keeping:
-    """The first lines of all records, and the payloads of those for which `texts` says so. Raises OSError."""
+class Keep(enum.IntEnum):
+    """What is kept of a record."""
+
+    NOTHING = 0
+    MD5 = 1
+    """The end of its first line, with the md5 of its payload."""
+    LINE = 2
+    """Its first line."""
+    ALL = 3
+
+
+def keep(source: ByteSource, columns: Columns, wanted: Iterable[Keep], pool: dict[bytes, bytes], piece: int = 4 << 20) -> Keeping:
+    """What `wanted` says of each record. Raises OSError."""
     keeping = Keeping(pool)
     offset, head, size, flags = columns.offset, columns.head, columns.size, columns.flags
     begin, data = 0, b""
@@ -114,12 +125,17 @@ def keep(
             begin, data = start, source.read(start, max(length, piece))
         return data[start - begin : start - begin + length]
 
-    for record, wanted in enumerate(texts):
+    for record, what in enumerate(wanted):
         at = offset[record]
+        if what is Keep.MD5:
+            length = min(head[record], END_OF_LINE)
+            keeping.line(at + head[record] - length, read(at + head[record] - length, length))
+        if what < Keep.LINE:
+            continue
         if not flags[record] & ORPHAN:
             keeping.line(at, read(at, head[record] + 1))
             at += head[record] + 1
-        if size[record] and wanted:
+        if size[record] and what is Keep.ALL:
             keeping.text(at, read(at, size[record]))
             keeping.line(at + size[record], read(at + size[record], 1))
     keeping.flush()

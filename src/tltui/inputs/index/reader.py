@@ -78,6 +78,8 @@ class SavedProcess:
     """As `Process.rank`."""
     pid: int
     twin: int
+    is_forked: bool
+    """Whether another process of its log started it."""
     host: str
     launch: str
     started: float
@@ -104,11 +106,11 @@ class SavedProcess:
 
     def times_bytes(self) -> bytes:
         """Its times without phases, packed. Raises `BadIndex`, OSError."""
-        return unpack(self.index.source, self.times)
+        return self.index.unpacked(self.times)
 
     def phases_bytes(self) -> bytes:
         """The phases of its times, packed: there are many, and few are looked at. Raises `BadIndex`, OSError."""
-        return unpack(self.index.source, self.phases)
+        return self.index.unpacked(self.phases)
 
     @property
     def key(self) -> str:
@@ -148,12 +150,19 @@ class IndexFile:
 
     def course(self, digest: bytes) -> bytes:
         """A course, packed. Raises `BadIndex`, OSError."""
-        return unpack(self.source, self._courses[digest])
+        return self.unpacked(self._courses[digest])
+
+    def unpacked(self, chunk: Chunk) -> bytes:
+        """The bytes of a chunk. Raises `BadIndex`, OSError."""
+        try:
+            return unpack(self.source, chunk)
+        except BadIndex as bad:
+            raise BadIndex(str(bad.strerror), self.path) from None
 
     def section(self, log: int, name: str) -> bytes:
         """A section of a log, unpacked; b'' where it has none. Raises `BadIndex`, OSError."""
         chunk = self.logs[log].sections.get(name)
-        return b"" if chunk is None else unpack(self.source, chunk)
+        return b"" if chunk is None else self.unpacked(chunk)
 
     @cached_property
     def facts(self) -> list[dict[str, Any]]:
@@ -165,7 +174,7 @@ class IndexFile:
         """Digest → where the text is, of those that are kept once for all logs. Raises `BadIndex`, OSError."""
         if self._pool_chunk is None:
             return {}
-        data = unpack(self.source, self._pool_chunk)
+        data = self.unpacked(self._pool_chunk)
         if len(data) % POOL_ROW:
             raise BadIndex("it is damaged: its list of texts is", self.path)
         found = {}
@@ -205,7 +214,8 @@ class IndexFile:
             raise BadIndex("it is damaged: a course is missing")
         last = fact.get("last")
         return SavedProcess(
-            self, number, place, _whole(fact.get("rank")), _count(fact, "pid"), _count(fact, "twin"), host,
+            self, number, place, _whole(fact.get("rank")), _count(fact, "pid"), _count(fact, "twin"),
+            fact.get("forked") is True, host,
             _text(fact, "launch"), _time(fact.get("started")), fact.get("dated") is True, ended, fact.get("traced") is True,
             math.nan if last is None else _time(last), tuple(_texts(fact.get("inside"))), _text(fact, "doing"),
             _count(fact, "compiles"), _count(fact, "records"), course, chunk_of(fact.get("times"), self._end),

@@ -10,7 +10,7 @@ import sys
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, groupby
 from operator import sub
 from typing import Any, NamedTuple, TypeVar
 
@@ -128,7 +128,7 @@ def _fill(batch: Batch, fact: dict[str, Any], kinds: list[Kind], contexts: list[
     contexts += batch.contexts
     if len(columns) and not (max(columns.kind) < len(kinds) and max(columns.context) < len(contexts)):
         raise BadIndex(_DAMAGED)
-    if (len(columns) and columns.offset[-1] >= MOST) or any(size >= MOST for size in columns.size):
+    if len(columns) and (columns.offset[-1] >= MOST or max(columns.size) >= MOST):
         raise BadIndex(_DAMAGED)
     batch.strings = [_string(row) for row in _list(fact.get("strings"))]
     batch.started = [_row(Started, row, _STARTED) for row in _list(fact.get("started"))]
@@ -151,8 +151,11 @@ def _fill(batch: Batch, fact: dict[str, Any], kinds: list[Kind], contexts: list[
 def _members(batch: Batch, kinds: Sequence[Kind]) -> None:
     """The tables that say the same as the columns."""
     members, columns = batch.members, batch.columns
-    for record, context in enumerate(columns.context, batch.first):
-        members[context].append(record)
+    begin = batch.first
+    for context, same in groupby(columns.context):
+        end = begin + len(list(same))
+        members[context].extend(range(begin, end))
+        begin = end
     wanted = {number for number, kind in enumerate(kinds) if kind.name in NOTABLE or kind.event in NOTABLE}
     batch.notable = [(record, kind) for record, kind in enumerate(columns.kind, batch.first) if kind in wanted]
 

@@ -6,7 +6,7 @@ import threading
 from weakref import WeakValueDictionary
 
 from tltui.inputs.index.elsewhere import Elsewhere
-from tltui.inputs.index.format import BadIndex, Chunk, unpack
+from tltui.inputs.index.format import BadIndex, Chunk
 from tltui.inputs.index.kept import Places, unpack_extents
 from tltui.inputs.index.reader import EXTENTS, STREAM, IndexFile
 from tltui.text.lru import Lru
@@ -67,10 +67,10 @@ class IndexBytes(FileBytes):
         for where, length, begin, count in self._places.pieces(offset, size):
             data = self._unpacked(where)
             if len(data) != length:
-                raise BadIndex("it is damaged: a text of it has another length than it says", self.path)
+                raise BadIndex("it is damaged: a text has another length than it says", self.path)
             parts.append(data[begin : begin + count])
         if not parts:
-            raise Elsewhere(log.host, log.path)
+            raise Elsewhere(log.host, log.path, not log.is_redacted)
         return b"".join(parts)
 
     def reached(self, offset: int) -> None:
@@ -84,7 +84,7 @@ class IndexBytes(FileBytes):
         with _lock:
             data = _blocks.get(key)
         if data is None:
-            data = unpack(self.index.source, chunk)
+            data = self.index.unpacked(chunk)
             with _lock:
                 _blocks.put(key, data, len(data))
         return data

@@ -243,7 +243,7 @@ def _batch(
 def _taken(column: array[int], records: Sequence[int]) -> Sequence[int]:
     """The values of some records."""
     if isinstance(records, range):
-        return column[records.start : records.stop]
+        return column[records.start : records.stop].tolist()
     return [column[record] for record in records]
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from textual.timer import Timer
 
@@ -71,6 +71,7 @@ class Following:
         """When a record last came, by the number of the log."""
         self._is_asked = before is not None  # whether to follow is decided: the logs that were found later do not matter
         self._follows: bool = self._is_young() if before is None else not found.is_over and before._follows
+        self._asked_for: list[tuple[frozenset[str], Callable[[], object]]] = []
         self.noticing = Noticing(bench)
         self._inside: dict[int, str] = {}
         """What the processes of silent logs are inside of, by the number of the log; '' of one that has nothing open."""
@@ -107,6 +108,11 @@ class Following:
         self._bench.say_run()
         self._tick()
 
+    def read_also(self, logs: Sequence[FoundLog], then: Callable[[], object]) -> None:
+        """Read logs that were left out; then, when they are in the tree, do something."""
+        self._asked_for.append((frozenset(log.name for log in logs), then))
+        self._scan.want(logs)
+
     # what comes
 
     def take_over(self, events: tuple[Event | None, ...]) -> None:
@@ -131,7 +137,7 @@ class Following:
             self._scan.applied()
             is_read, is_all = self._run.is_read, None in events
             is_whole, self._is_whole = is_read and not self._is_whole, is_read or self._is_whole
-            if is_all or is_whole:
+            if is_all or is_whole or self._are_there():
                 self._is_last |= is_all
                 self._draw()
             else:
@@ -151,7 +157,8 @@ class Following:
             self._last[number] = self._clock()
             self._inside.pop(number, None)
             self._was_live = True
-        self.noticing.take(event, delta)
+        if not self._asked_for:  # what was there before is no news
+            self.noticing.take(event, delta)
         if self._is_read:
             self._tell(event)
 
@@ -167,6 +174,13 @@ class Following:
         name = os.path.basename(model.log.path)
         several = len(self._run.ranks) > 1
         return f"rank {processes[0].rank}: {name}" if several and processes and processes[0].rank is not None else name
+
+    def _are_there(self) -> list[tuple[frozenset[str], Callable[[], object]]]:
+        """What was asked for and is read by now."""
+        if not self._asked_for:
+            return []
+        there = {model.log.path for model in self._run.models if model.log.ended or model.log.waiting}
+        return [wish for wish in self._asked_for if wish[0] <= there]
 
     def _draw_soon(self) -> None:
         """Not more often than twice a second."""
@@ -196,6 +210,9 @@ class Following:
         if not may:
             return
         self._bench.run_changed(is_new, first)
+        for wish in self._are_there():
+            self._asked_for.remove(wish)
+            wish[1]()
         if first:
             self.noticing.begin()
         self.noticing.tell()

@@ -1,0 +1,221 @@
+"""A function of each of many parts, done by the workers of any `concurrent.futures.Executor`.
+
+What the function raises is a value, as what it returns is. What a worker takes with it when it dies is done again: by another one,
+after `TRIES` of them by this process, one after the other. A pool of processes that breaks loses everything that was given to it,
+also what none of its workers had begun.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from tltui import __version__
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+TRIES = 3
+"""How often a part is given to workers that die of it, or with it."""
+EVERY = 0.2
+"""Seconds after which it is said how far it is, also where nothing has come."""
+PATIENCE = 2.0
+"""Seconds in which a broken executor says what became of each part."""
+
+Executors = Callable[[], AbstractContextManager[Executor]]
+"""Makes an executor. Leaving it ends what works for it, at once where the block is left by an exception."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure(Generic[P]):
+    """What stands in place of the result of a part for which there is none."""
+
+    part: P
+    text: str
+    """Why, in a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done(Generic[P, R]):
+    """A part that is done."""
+
+    number: int
+    """Its place among the parts."""
+    part: P
+    result: R | Failure[P]
+    lost: int = 0
+    """How often a worker died with it."""
+    fault: str | None = None
+    """What was last heard of the workers where this process did it in the end, since they died."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far it is."""
+
+    done: int
+    all: int
+    bytes: int
+    all_bytes: int
+    lost: int = 0
+    """How often workers died with something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """Who does it."""
+
+    executors: Executors
+    in_flight: int
+    """How many parts are given to the workers at once: what they are at, and a little more."""
+
+
+class OtherVersionError(Exception):
+    """A worker has another version of tltui."""
+
+
+def attempt(version: str, function: Callable[[P], R | Failure[P]], part: P) -> R | Failure[P]:
+    """What a worker is given to do: what the function raises is a value. Raises `OtherVersionError`."""
+    if version != __version__:
+        raise OtherVersionError(f"a worker has tltui {__version__}")
+    try:
+        return function(part)
+    except Exception as error:
+        said = error.strerror if isinstance(error, OSError) else None
+        return Failure(part, said or f"{type(error).__name__}: {error}")
+
+
+def gather(
+    engine: Engine | None,
+    function: Callable[[P], R | Failure[P]],
+    parts: Sequence[P],
+    sizes: Sequence[int] = (),
+    told: Callable[[Progress], None] | None = None,
+) -> Generator[Done[P, R], None, None]:
+    """Each part with its result, in whatever order they come.
+
+    `function` and parts are picklable, and so is the result; without an engine it is called here. `sizes` are the bytes of the
+    parts, for `told`, which is called now and then, also where nothing has come, and at the end. Closing the generator ends the
+    workers.
+    """
+    work: _Work[P, R] = _Work(function, parts, sizes, told)
+    fruitless = 0
+    while engine is not None and fruitless < TRIES and work.line:
+        before = work.done
+        try:
+            with engine.executors() as executor:
+                yield from work.give(executor, engine.in_flight)
+        except BrokenExecutor as error:
+            work.fault = str(error) or work.fault
+        fruitless = 0 if work.done > before else fruitless + 1
+    yield from work.here(None if engine is None else work.fault)
+
+
+@dataclass(slots=True)
+class _Work(Generic[P, R]):
+    """What is still to be done."""
+
+    function: Callable[[P], R | Failure[P]]
+    parts: Sequence[P]
+    sizes: Sequence[int]
+    told: Callable[[Progress], None] | None
+    line: deque[int] = field(init=False)
+    """Numbers of parts that wait for a worker."""
+    given_up: list[int] = field(default_factory=list)
+    """Those that workers died with too often."""
+    lost: dict[int, int] = field(default_factory=dict)
+    fault: str = ""
+    """What was last heard of workers that died."""
+    done: int = 0
+    in_vain: int = 0
+    """How many workers have died since something was last done."""
+    _bytes: int = 0
+    _all_bytes: int = field(init=False)
+    _told_at: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.line = deque(range(len(self.parts)))
+        self._all_bytes = sum(self.sizes)
+
+    def give(self, executor: Executor, in_flight: int) -> Iterator[Done[P, R]]:
+        """Have the executor do all that waits. Raises BrokenExecutor; what it did not do then waits again."""
+        self.in_vain = 0
+        pending: dict[Future[R | Failure[P]], int] = {}
+        try:
+            while self.line or pending:
+                while self.line and len(pending) < in_flight:
+                    future = self._submitted(executor, self.parts[self.line[0]])
+                    pending[future] = self.line.popleft()
+                done, _ = wait(pending, timeout=EVERY, return_when=FIRST_COMPLETED)
+                for future in done:
+                    found = self._taken(future, pending[future])
+                    del pending[future]
+                    if found is not None:
+                        yield found
+                self._tell()
+                if self.in_vain >= max(in_flight, TRIES):
+                    raise BrokenExecutor(self.fault)
+        except BrokenExecutor:
+            begun = {future: number for future, number in pending.items() if not future.cancel()}
+            self.line.extendleft(sorted(set(pending.values()) - set(begun.values()), reverse=True))
+            wait(begun, timeout=PATIENCE)
+            for future, number in sorted(begun.items(), key=lambda item: item[1], reverse=True):
+                if future.done() and not _is_broken(future) and (found := self._taken(future, number)) is not None:
+                    yield found
+                elif not future.done() or _is_broken(future):
+                    self._lose(number)
+            raise
+
+    def _submitted(self, executor: Executor, part: P) -> Future[R | Failure[P]]:
+        try:
+            return executor.submit(attempt, __version__, self.function, part)
+        except (OSError, RuntimeError) as error:  # no process or thread can be started, no connection be had
+            raise BrokenExecutor(str(error)) from error
+
+    def _taken(self, future: Future[R | Failure[P]], number: int) -> Done[P, R] | None:
+        """The result of a part; None where its worker died. Raises BrokenExecutor where all of them are lost."""
+        error = CancelledError("cancelled") if future.cancelled() else future.exception()
+        if error is None:
+            return self._finished(number, future.result())
+        if isinstance(error, BrokenExecutor):
+            raise error
+        self.fault = f"{type(error).__name__}: {error}"
+        self._lose(number)
+        return None
+
+    def _lose(self, number: int) -> None:
+        """A worker died with a part: it waits again, as the first, or is given up."""
+        self.lost[number] = self.lost.get(number, 0) + 1
+        self.in_vain += 1
+        if self.lost[number] < TRIES:
+            self.line.appendleft(number)
+        else:
+            self.given_up.append(number)
+
+    def _finished(self, number: int, result: R | Failure[P], fault: str | None = None) -> Done[P, R]:
+        self.done += 1
+        self.in_vain = 0
+        self._bytes += self.sizes[number] if self.sizes else 0
+        return Done(number, self.parts[number], result, self.lost.get(number, 0), fault)
+
+    def here(self, fault: str | None) -> Iterator[Done[P, R]]:
+        """Do what is left in this process; `fault`: what became of the workers."""
+        for number in sorted((*self.line, *self.given_up)):
+            yield self._finished(number, attempt(__version__, self.function, self.parts[number]), fault)
+            self._tell()
+
+    def _tell(self) -> None:
+        now = time.monotonic()
+        if self.told is not None and (now - self._told_at >= EVERY or self.done == len(self.parts)):
+            self._told_at = now
+            self.told(Progress(self.done, len(self.parts), self._bytes, self._all_bytes, sum(self.lost.values())))
+
+
+def _is_broken(future: Future[Any]) -> bool:
+    """Whether all workers died with it."""
+    return not future.cancelled() and isinstance(future.exception(), BrokenExecutor)

@@ -1,0 +1,50 @@
+"""Saved indexes for tests: made in this process, and taken apart."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from tltui.documents.indexing import log_part, merged, settled, to_index
+from tltui.inputs.index.format import Chunk, unpack
+from tltui.inputs.index.kept import Places, unpack_extents
+from tltui.inputs.index.reader import EXTENTS, RECORDS, STREAM, IndexFile
+from tltui.model.follow import open_run
+from tltui.model.run import Run
+from tltui.sources.discover import discover
+
+HOST = "node17"
+
+
+def index(paths: Iterable[str | Path], target: Path, lean: bool = False, key: bytes = b"", host: str = HOST) -> Path:
+    """Write an index of what lies at some paths."""
+    logs = settled(to_index(discover([os.path.abspath(path) for path in paths]), str(target)))
+    with target.open("wb") as file:
+        file.writelines(merged((log_part(log, lean, key) for log in logs), host))
+    return target
+
+
+def reopened(*paths: str | Path) -> Run:
+    """A run of its own of some files and directories."""
+    return open_run(discover([str(path) for path in paths]))
+
+
+def all_of(path: Path) -> bytes:
+    """Everything that an index has, unpacked."""
+    found = IndexFile(str(path))
+    parts = [json.dumps(found.facts).encode()]
+    for log in found.logs:
+        parts.append(found.section(log.number, RECORDS))
+        if data := found.section(log.number, EXTENTS):
+            extents, stream = unpack_extents(data), log.sections[STREAM]
+            Places(extents, stream)
+            at = stream.offset
+            for stored, size, crc in zip(extents.stored, extents.length, extents.crc, strict=True):
+                parts.append(unpack(found.source, Chunk(at, stored, size, crc)))
+                at += stored
+    for process in found.saved:
+        parts += [process.course_bytes(), process.times_bytes(), process.phases_bytes()]
+    parts += [unpack(found.source, chunk) for chunk in found.pool.values()]
+    return b"\n".join(parts)

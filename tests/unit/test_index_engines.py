@@ -1,0 +1,243 @@
+"""`tltui index`, whoever does the work, and whatever becomes of who does it: the same bytes, or none."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from real import TRACES
+
+from tltui.cli import main
+from tltui.work.engines.shelf import Shelf
+
+RANKS = TRACES / "ranks" / "make_ranks.py"
+SOURCES = str(Path(inspect.getfile(main)).parents[2])
+BREAKS = TRACES / "torch-2.13" / "breaks"
+
+
+def make(into: Path, *arguments: str) -> Path:
+    subprocess.run([sys.executable, str(RANKS), str(into), *arguments], check=True, capture_output=True, timeout=120)
+    return into
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The logs of 12 ranks, which take a moment to be read."""
+    return make(tmp_path_factory.mktemp("job") / "logs", "--ranks", "12", "--compiles", "6", "--detail", "lean", "--seed", "14")
+
+
+@pytest.fixture(scope="module")
+def serial(job: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """What one process makes of them."""
+    target = tmp_path_factory.mktemp("serial") / "run.tlx"
+    done = indexed(job, target, "--engine", "serial")
+    assert done.returncode == 0, done.stderr
+    return target.read_bytes()
+
+
+def command(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-m", "tltui", "index", *map(str, arguments)]
+
+
+def environment(host: str = "here") -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": SOURCES, "TLTUI_HOST": host}
+
+
+def indexed(path: Path, target: Path, *arguments: str, host: str = "here") -> subprocess.CompletedProcess[str]:
+    given = command(path, "-o", target, *arguments)
+    return subprocess.run(given, capture_output=True, text=True, env=environment(host), timeout=120, check=False)
+
+
+def workers(pid: int) -> list[int]:
+    """The processes of a pool."""
+    try:
+        tasks = [task.read_text() for task in Path(f"/proc/{pid}/task").glob("*/children")]
+        found = [int(text) for task in tasks for text in task.split()]
+        return [child for child in found if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    except OSError:
+        return []
+
+
+def until(is_so: Callable[[], object], seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def reads(pid: int, path: Path) -> bool:
+    """Whether a process has a file below a directory open."""
+    try:
+        return any(os.readlink(one.path).startswith(str(path)) for one in os.scandir(f"/proc/{pid}/fd"))
+    except OSError:
+        return False
+
+
+def test_a_pool_writes_the_same_bytes(job: Path, serial: bytes, tmp_path: Path) -> None:
+    done = indexed(job, tmp_path / "run.tlx", "--workers", "2")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "run.tlx").read_bytes() == serial
+    assert done.stdout.startswith(f"wrote {tmp_path / 'run.tlx'}: 12 logs, ")
+    assert done.stdout.count("\n") == 1
+    assert list(tmp_path.iterdir()) == [tmp_path / "run.tlx"]
+
+
+def test_a_worker_is_killed(job: Path, serial: bytes, tmp_path: Path) -> None:
+    target = tmp_path / "run.tlx"
+    with subprocess.Popen(command(job, "-o", target, "--workers", "2"), stderr=subprocess.PIPE, env=environment()) as process:
+        until(lambda: any(reads(pid, job) for pid in workers(process.pid)))
+        [killed, *_] = [pid for pid in workers(process.pid) if reads(pid, job)]
+        os.kill(killed, signal.SIGKILL)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, b"")
+    assert target.read_bytes() == serial
+
+
+def test_all_workers_are_killed_again_and_again(job: Path, serial: bytes, tmp_path: Path) -> None:
+    target = tmp_path / "run.tlx"
+    given = command(job, "-o", target, "--workers", "2")
+    with subprocess.Popen(given, stderr=subprocess.PIPE, text=True, env=environment()) as process:
+        killed = 0
+        while process.poll() is None:
+            for pid in workers(process.pid):
+                os.kill(pid, signal.SIGKILL)
+                killed += 1
+            time.sleep(0.01)
+        assert process.stderr is not None
+        err = process.stderr.read()
+    assert killed >= 3
+    assert process.returncode == 0, err
+    assert target.read_bytes() == serial
+    assert "tltui: workers died again and again (" in err
+    assert "); read here, one after the other: " in err
+    assert str(job) in err
+
+
+LEAVING = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+
+
+@pytest.mark.parametrize(("number", "code"), LEAVING)
+@pytest.mark.parametrize("engine", ["serial", "process"])
+def test_it_is_left_in_the_middle(number: int, code: int, engine: str, job: Path, tmp_path: Path) -> None:
+    target = tmp_path / "run.tlx"
+    target.write_bytes(b"")
+    with subprocess.Popen(command(job, "-o", target, "--engine", engine, "--workers", "2"), stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, env=environment(), start_new_session=True) as process:  # fmt: skip
+        until(lambda: any(reads(pid, job) for pid in (process.pid, *workers(process.pid))))
+        given = workers(process.pid)
+        if number == signal.SIGINT:
+            os.killpg(process.pid, number)  # as a terminal does
+        else:
+            os.kill(process.pid, number)
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (code, b"", b"")
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in given))
+    assert [(path.name, path.stat().st_size) for path in tmp_path.iterdir()] == [("run.tlx", 0)], "it is what it was"
+
+
+def test_a_log_that_cannot_be_read(job: Path, tmp_path: Path, serial: bytes) -> None:
+    """One that only the process has that was asked: its workers are others."""
+    [first, *_] = sorted(job.rglob("*.log"))
+    target = tmp_path / "run.tlx"
+    with first.open("rb") as file:
+        own = f"/proc/self/fd/{file.fileno()}"
+        done = subprocess.run(command(own, BREAKS, "-o", target, "--workers", "2"), capture_output=True, text=True, check=False,
+                              env=environment(), pass_fds=[file.fileno()], timeout=60)  # fmt: skip
+        alone = subprocess.run(command(own, "-o", tmp_path / "none.tlx", "--engine", "serial"), capture_output=True, text=True,
+                               check=False, env=environment(), timeout=60)  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == f"tltui: {own}: No such file or directory\n"
+    assert indexed(BREAKS, tmp_path / "other.tlx").returncode == 0
+    assert target.read_bytes() == (tmp_path / "other.tlx").read_bytes()
+    assert alone.returncode == 2 and not (tmp_path / "none.tlx").exists()
+
+
+@pytest.mark.parametrize(
+    ("output", "says"),
+    [
+        (None, "where to? -o FILE.tlx writes the index"),
+        ("%x.tlx", "-o %x.tlx: %x is not known there; %h is the name of the host, %% a percent sign"),
+        ("run.tlx%", "-o run.tlx%: % is not known there"),
+        (".", ".: is a directory; name a file in it, such as here.tlx"),
+        ("no/run.tlx", "no: there is no such directory"),
+        ("a.log", "a.log: is one of the inputs; name another FILE"),
+        ("link.tlx", "link.tlx: is one of the inputs; name another FILE"),
+        ("../notes.txt", "../notes.txt: is there, and is no index; name another FILE"),
+        ("fifo", "fifo: is there, and is no index; name another FILE"),
+    ],
+)
+def test_where_it_is_not_written(
+    output: str | None, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [log] = BREAKS.glob("*.log")
+    here = tmp_path / "here"
+    here.mkdir()
+    shutil.copyfile(log, here / "a.log")
+    (here / "link.tlx").symlink_to("a.log")
+    os.mkfifo(here / "fifo")
+    (tmp_path / "notes.txt").write_text("mine")
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("TLTUI_HOST", "here")
+    assert main(["index", "a.log", *(["-o", output] if output else [])]) == 2
+    assert capsys.readouterr().err.startswith(f"tltui: {says}")
+    assert (here / "a.log").read_bytes() == log.read_bytes() and (tmp_path / "notes.txt").read_text() == "mine"
+    assert sorted(path.name for path in here.iterdir()) == ["a.log", "fifo", "link.tlx"]
+
+
+@pytest.mark.parametrize(
+    ("host", "output", "name"),
+    [("node7", "%h.tlx", "node7.tlx"), ("a/../b c", "x-%h.tlx", "x-a_.._b_c.tlx"), ("n", "100%%-%h%%h.tlx", "100%-n%h.tlx")],
+)
+def test_the_name_of_the_host(host: str, output: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TLTUI_HOST", host)
+    assert main(["index", str(BREAKS), "-o", f"{tmp_path}/{output}"]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_nothing_to_index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.txt").write_text("no log")
+    assert main(["index", str(tmp_path), "-o", str(tmp_path / "run.tlx")]) == 2
+    assert "no trace" in capsys.readouterr().err
+    assert not (tmp_path / "run.tlx").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--engine", "dusk://a:1"], "--engine dusk://a:1: there are process, serial, dask://HOST:PORT and mpi"),
+        (["--node-local"], "--node-local goes with --engine mpi and %h in the name of FILE"),
+        (["--node-local", "--engine", "mpi"], "--node-local goes with --engine mpi and %h in the name of FILE"),
+        (["--workers", "0"], "0: a number from 1 to 4096"),
+    ],
+)
+def test_what_does_not_go_together(arguments: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        code = main(["index", str(BREAKS), "-o", str(tmp_path / "x.tlx"), *arguments])
+    except SystemExit as end:
+        code = int(str(end.code))
+    assert code == 2
+    assert says in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("in_memory", [1 << 20, 4])
+def test_pieces_come_back_in_order(in_memory: int, tmp_path: Path) -> None:
+    with Shelf(tmp_path, in_memory) as shelf:
+        for number in (3, 0, 7, 1):
+            shelf.put(number, b"%d " % number * 3)
+        assert b"".join(shelf.pieces()) == b"0 0 0 1 1 1 3 3 3 7 7 7 "
+        assert list(tmp_path.iterdir()) == [], "nobody else sees them"
+
+
+@pytest.fixture(autouse=True)
+def no_trace(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.delenv("TORCH_TRACE", raising=False)
+    yield

@@ -240,7 +240,9 @@ def _ranks_in(fact: Fact) -> int:
 
 
 def _place(fact: Fact, order: Mapping[Key, float]) -> float:
-    """When it is seen first; of a number of compiles where one rank has one more."""
+    """When it is seen first; of a number of compiles where one rank has one more; what ran only tells itself at the end."""
+    if fact.facet == EXECUTED:
+        return math.inf
     counts = [len(own.codes.get(fact.code, ())) for _, classes in fact.parts for own in classes]
     number = min(counts) + 1 if fact.facet == COUNT else fact.number or 1
     return order.get((fact.code, number), order.get((fact.code, 1), 0.0))
@@ -261,6 +263,8 @@ def _divergence(facts: Sequence[Fact], facets: tuple[str, ...]) -> Divergence:
 
 def _begun(fact: Fact) -> float | None:
     """When the compile began on a rank of the first side that has it, else on one of the next."""
+    if fact.facet == EXECUTED:
+        return None
     for _, classes in fact.parts:
         for own in sorted(classes, key=lambda own: own.first.rank):
             places = own.codes.get(fact.code)

@@ -20,7 +20,7 @@ from viewed import lead_somewhere, page, text
 
 from tltui.analyses.hang.clocks import off, offset_of
 from tltui.analyses.ranks.columns import Columns
-from tltui.analyses.ranks.course import FACETS, Course, Lane, Step, Times, classes
+from tltui.analyses.ranks.course import FACETS, Course, Lane, Older, Step, Times, classes
 from tltui.analyses.ranks.hosts import with_hosts
 from tltui.analyses.ranks.lanes import lanes_of
 from tltui.analyses.ranks.pace import LATE_S, RULE, Pace, is_minority, stands_out
@@ -301,6 +301,16 @@ def test_who_runs_a_compile_for_long_is_not_slow_before_most_have_finished_it() 
     took[2:4] = [[2.1], [2.2]]
     going = [replace(lane, ended=False) for lane in lanes_with(together(5, 1), took)]
     assert [one.ranks for one in pace_of(going).slow] == [(1,)]
+
+
+def test_a_rank_that_was_started_again_alone_has_no_other_clock() -> None:
+    """Of a job that was started again as a whole clocks are compared as ever."""
+    lanes = lanes_with(together(6, 4, lambda rank, n: 100.0 if rank == 4 else 0.0), [[2.0] * 4] * 6)
+    again = [replace(lane, older=(Older(7, "4.1", ""),)) if lane.rank == 4 else lane for lane in lanes]
+    found = pace_of(again)
+    assert found.clocks == () and [(one.key[0][0], one.ranks, one.stays) for one in found.late] == [("f0", (4,), 3)]
+    found = pace_of([replace(lane, older=(Older(7, "4.1", ""),)) for lane in lanes])
+    assert [clock.ranks for clock in found.clocks] == ["4"] and found.late == ()
 
 
 def test_a_clock_that_goes_wrong() -> None:

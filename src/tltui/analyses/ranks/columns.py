@@ -6,6 +6,7 @@ Lanes of one class have the same steps: nothing is looked up per rank and compil
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -122,11 +123,15 @@ class Columns:
     def _off(self) -> dict[int, Offset]:
         """Clocks that are off."""
         rows: list[tuple[int, list[float], list[float]]] = []
+        starts = Counter(len(lane.older) for own in self.classes for lane in own)
+        usual_starts = max(starts, key=lambda count: starts[count], default=0)
         for own in self.classes:
             steps = own[0].course.steps
             shared = [(n, self.usual[key]) for n, step in enumerate(steps) if (key := (step.code, step.number)) in self.usual]
             compared = chosen(shared)
             for lane in own:
+                if len(lane.older) != usual_starts:  # who was started again, and not with the others, began all of it later
+                    continue
                 begin = lane.times.begin
                 known = [(begin[n], usual) for n, usual in compared if begin[n] == begin[n]]
                 rows.append((lane.rank, [(at - usual) / 1e6 for at, usual in known], [at for at, _ in known]))

@@ -351,6 +351,13 @@ def test_what_is_known_of_phases_names_the_innermost() -> None:
     assert slow.phase == "", "spread over all of it"
 
 
+def test_a_node_is_named_where_there_are_several() -> None:
+    lanes = lanes_with(together(6, 4, lambda rank, n: 60.0 if rank > 3 else 0.0), [[2.0] * 4] * 6)
+    for hosts, said in ((["a"] * 6, ()), (["a", "a", "b", "b", "c", "c"], ("c",))):
+        clock, = pace_of([replace(lane, host=host) for lane, host in zip(lanes, hosts, strict=True)]).clocks
+        assert (clock.ranks, clock.hosts) == ("4, 5", said)
+
+
 def test_one_rule() -> None:
     """The page on timing tells who took long in all by it too."""
     assert stands_out(4.1, 1.0) and not stands_out(2.9, 1.0) and not stands_out(0.9, 0.1) and LATE_S > 1

@@ -6,13 +6,13 @@ schedules by the md5 that their record declares, guards, which never are the sam
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from weakref import WeakKeyDictionary
 
 from tltui.analyses.caches.caches import NAMES
-from tltui.analyses.parts import digest_of as content_of
 from tltui.analyses.parts import shared
 from tltui.analyses.problems.breaks import known_breaks
 from tltui.analyses.ranks.facets.fact import NONE, Fact, fact, plain
@@ -170,6 +170,11 @@ def _graph(compile_: Compile, reader: Reader, graphs: Sequence[tuple[object, int
 
 def _guards(compile_: Compile, reader: Reader, records: Sequence[int], own: Own) -> Fact:
     return _once(compile_, guards_fact, reader.payload(records[-1], LIMIT), own) if records else NONE
+
+
+def content_of(text: bytes) -> bytes:
+    """What tells a text apart."""
+    return hashlib.blake2b(text, digest_size=16).digest()
 
 
 def _once(compile_: Compile, make: Callable[[bytes, Own], Fact], text: bytes, own: Own) -> Fact:

@@ -116,6 +116,8 @@ class _Indexing:
     def __init__(self, options: argparse.Namespace, target: Path, host: str, opened: Opened) -> None:
         self._options, self._target, self._host, self._opened = options, target, host, opened
         self._began = time.monotonic()
+        self._key = b""
+        """What makes the substitutes of a redacted index."""
         self._faults: list[tuple[str, str]] = []
         """Names of logs that could not be read, and why."""
         self._own: list[str] = []
@@ -125,17 +127,18 @@ class _Indexing:
 
     def write(self) -> Iterator[bytes]:
         """Write the index. Raises Failure where it has nothing."""
-        from tltui.documents.indexing import merged
+        from tltui.documents.indexing import host_of, merged, new_key
         from tltui.inputs.index.reader import IndexFile
         from tltui.text.atomic import replacing
         from tltui.work.engines.shelf import Shelf
 
         logs = self._logs()
+        self._key = new_key() if self._options.redact else b""
         with Shelf(self._target.parent) as shelf:
             self._gather(logs, shelf)
             self._tell_faults(logs)
             with replacing(self._target, durable=True) as out:
-                for piece in merged(shelf.pieces(), self._host):
+                for piece in merged(shelf.pieces(), host_of(self._key, self._host)):
                     out.write(piece)
         written = IndexFile(str(self._target))
         self._options.exit_code = 1 if self._faults else 0
@@ -194,13 +197,14 @@ class _Indexing:
         """A log as a piece of work; None, and a fault, where it is none."""
         from tltui.work.engines.logs import LogPart, remote_part
 
+        part = LogPart(log, self._options.lean, self._key)
         if not self._opened.is_remote:
-            return LogPart(log, self._options.lean)
+            return part
         if log.label and log.is_here:
             self._faults.append((log.name, "it was unpacked here, where workers do not see it: index it without --engine"))
             return None
         try:
-            return remote_part(log, self._options.lean)
+            return remote_part(part)
         except OSError as error:
             self._faults.append((log.name, error.strerror or str(error)))
             return None

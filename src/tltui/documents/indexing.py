@@ -79,9 +79,10 @@ def new_key() -> bytes:
     return os.urandom(32)
 
 
-def host_of(key: bytes = b"") -> str:
-    """What this machine is called in an index; redacted where there is a key."""
-    return Names({}, key).anon(socket.gethostname()) if key else socket.gethostname()
+def host_of(key: bytes = b"", host: str = "") -> str:
+    """What this machine, or `host`, is called in an index; redacted where there is a key."""
+    name = host or socket.gethostname()
+    return Names({}, key).anon(name) if key else name
 
 
 def log_part(found: FoundLog, lean: bool = False, key: bytes = b"") -> bytes:

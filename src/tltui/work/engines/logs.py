@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tltui.documents.indexing import log_part
 from tltui.inputs.index.source import opened
@@ -23,7 +23,8 @@ class LogPart:
 
     found: FoundLog
     lean: bool = False
-    """As `log_part` has it."""
+    key: bytes = b""
+    """As `log_part` has them."""
     size: int = 0
     """Bytes that its file had at least."""
     beginning: bytes = b""
@@ -36,15 +37,16 @@ class LogPart:
         return max(self.found.size - known, 0)
 
 
-def remote_part(found: FoundLog, lean: bool) -> LogPart:
-    """A log that may be read on another machine. Raises OSError."""
+def remote_part(part: LogPart) -> LogPart:
+    """The same for any machine that sees the log. Raises OSError."""
+    found = part.found
     size = min(os.stat(found.path).st_size, found.size if found.is_here else BEGINNING)
-    return LogPart(found, lean, size, _beginning(found.path, size))
+    return replace(part, size=size, beginning=_beginning(found.path, size))
 
 
 def index_part(part: LogPart) -> bytes | Failure[LogPart]:
     """What an index says of a log, where this machine sees the same one. Raises OSError."""
-    return _elsewhere(part) or log_part(part.found, part.lean)
+    return _elsewhere(part) or log_part(part.found, part.lean, part.key)
 
 
 def _elsewhere(part: LogPart) -> Failure[LogPart] | None:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -18,7 +20,8 @@ from dataclasses import dataclass
 from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
-from typing import Any, ParamSpec, TypeVar
+from types import FrameType
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 from tltui.work.engines.gather import Engine
 
@@ -26,8 +29,10 @@ SERIAL_BELOW = 64 << 20
 """Bytes: what is done sooner than processes are there."""
 WAITING = 2
 """Parts that wait for each worker, so that it need not wait for us."""
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""They end the process that started the others, in order, and that ends these."""
+PATIENCE = 2.0
+"""Seconds in which a worker that is ended has left what it was at."""
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+"""They end a worker. Ctrl+c is meant for the process that started it, and that ends it."""
 
 A = ParamSpec("A")
 R = TypeVar("R")
@@ -73,7 +78,7 @@ class _Pool(ThreadPoolExecutor):
 
     def __init__(self, workers: int) -> None:
         # a signal that a thread gets is noticed late, and what it starts inherits which ones it does not get
-        super().__init__(workers, initializer=signal.pthread_sigmask, initargs=(signal.SIG_BLOCK, SIGNALS))
+        super().__init__(workers, initializer=signal.pthread_sigmask, initargs=(signal.SIG_BLOCK, (signal.SIGINT, *ENDING)))
         resource_tracker.ensure_running()  # it lets signals through where it is started, so that must not be in such a thread
         self._own = threading.local()
         self._lock = threading.Lock()
@@ -87,8 +92,14 @@ class _Pool(ThreadPoolExecutor):
         """End all processes, whatever they are at."""
         with self._lock:
             self._is_left = True
-            for worker in self._living:
-                worker.process.kill()
+            living = [worker.process for worker in self._living]
+        for process in living:
+            process.terminate()
+        until, left = time.monotonic() + PATIENCE, {process.sentinel for process in living}
+        while left and (now := time.monotonic()) < until:
+            left.difference_update(wait(list(left), until - now))
+        for process in living:
+            process.kill()
 
     def _have_done(self, function: Callable[..., R], args: Any, kwargs: Any) -> R:
         worker = self._worker()
@@ -144,7 +155,9 @@ def _started() -> _Worker:
 
 def _serve(pipe: Connection) -> None:
     """In a worker: do what comes, until nothing comes any more."""
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGHUP))  # ctrl+c is meant for who started us
+    for number in ENDING:
+        signal.signal(number, _leave)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     parent = parent_process()
     assert parent is not None
     threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
@@ -161,6 +174,14 @@ def _serve(pipe: Connection) -> None:
                 pipe.send((False, TypeError(str(error))))
 
 
+def _leave(number: int, frame: FrameType | None) -> NoReturn:
+    """In the middle of the work: what that has in a directory of its own goes with it."""
+    signal.signal(number, signal.SIG_IGN)
+    sys.exit(128 + number)
+
+
 def _end_with(parent: int) -> None:
     wait([parent])
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(PATIENCE)
     os._exit(1)

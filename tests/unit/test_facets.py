@@ -39,8 +39,8 @@ def courses(run: Run) -> list[Course]:
 GUARD = """
 TREE_GUARD_MANAGER:
 +- RootGuardManager
-| +- GuardManager: source=L['x'], accessed_by=FrameLocalsGuardAccessor(key='x', framelocals_idx=0)
-| | +- TENSOR_MATCH: check_tensor(L['x'], Tensor, torch.float16, device=K, requires_grad=False, size=[4, 8], stride=[8, 1])  # f.py:3 in f
+| +- GuardManager: source=L['x'], accessed_by=GetItem
+| | +- TENSOR_MATCH: check_tensor(L['x'], Tensor, torch.float16, device=K, requires_grad=False, size=[4, 8])  # f.py:3 in f
 | | +- ID_MATCH: ___check_obj_id(L['f'], 1399211731144K6)
 | | +- EQUALS_MATCH: G['rank'] == K
 

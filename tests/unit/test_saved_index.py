@@ -16,8 +16,8 @@ from real import LOGS, TRACES, opened
 from replaying import OPTIONS, texts_of
 from test_redact import WORDS
 
+from tltui.analyses.ranks.indexed import told
 from tltui.analyses.ranks.lanes import lanes_of
-from tltui.analyses.ranks.saved import read_crowd
 from tltui.cli import main
 from tltui.documents.build import build
 from tltui.documents.indexing import log_part
@@ -74,7 +74,7 @@ def test_a_lean_one_has_the_tree_and_says_where_texts_are(tmp_path: Path, capsys
     assert lean.stat().st_size * 5 < full.stat().st_size
     run = reopened(lean)
     assert to_json(listed(run)) == to_json(listed(opened(job)))
-    assert main(["summary", str(lean)]) == 2
+    assert main(["guards", str(lean)]) == 2
     said = capsys.readouterr().err
     assert said.startswith(f"tltui: payload is on {HOST}:{job}/") and f"ssh -- {HOST} 'tltui show {job}/" in said
     assert pages(reopened(lean, job), ("problems", "timing")) == pages(opened(job), ("problems", "timing"))
@@ -136,7 +136,7 @@ def cut_at(data: bytes, part: float) -> bytes:
 @pytest.mark.parametrize("part", (0.0, 0.1, 0.37, 0.5, 0.93, 1.0))
 def test_what_has_grown_is_read_on(part: float, tmp_path: Path) -> None:
     data = next(path for path in LOGS if path.parent.name == "breaks").read_bytes()
-    log = tmp_path / "logs" / "dedicated_log_torch_trace_x.log"
+    log = tmp_path / "qjobq" / "dedicated_log_torch_trace_x.log"
     log.parent.mkdir()
     log.write_bytes(data)
     os.utime(log, (1_700_000_000, 1_700_000_000))
@@ -152,7 +152,7 @@ def test_what_has_grown_is_read_on(part: float, tmp_path: Path) -> None:
     run = reopened(before, log.parent)
     assert bool(run.found.logs[0].index) == (reached > 0)
     assert to_json(listed(run)) == to_json(listed(reopened(log.parent)))
-    assert without_name(pages(run), "before.tlx") == without_name(pages(reopened(log.parent)), "logs")
+    assert without_name(pages(run), "before.tlx") == without_name(pages(reopened(log.parent)), "qjobq")
     after, fresh = index([before, log.parent], tmp_path / "after.tlx"), index([log.parent], tmp_path / "fresh.tlx")
     assert after.read_bytes() == fresh.read_bytes()
 
@@ -266,11 +266,8 @@ def test_ranks_of_an_index_are_compared_without_their_logs(tmp_path: Path) -> No
     run = reopened(tmp_path / "job")
     saved = reopened(index([tmp_path / "job"], tmp_path / "x.tlx"))
     assert saved.crowd is not None
-    reading = read_crowd(saved.crowd)
-    with pytest.raises(StopIteration) as stop:
-        while True:
-            next(reading)
-    before, after = lanes_of(run), stop.value.value
+    known = told(saved.crowd)
+    before, after = lanes_of(run), [lane for rank in known.ranks if (lane := known.lane(rank)) is not None]
     assert len(before) == 8
     for old, new in zip(before, after, strict=True):
         for fact in ("rank", "ref", "pid", "process", "ended", "inside", "older"):
@@ -279,10 +276,8 @@ def test_ranks_of_an_index_are_compared_without_their_logs(tmp_path: Path) -> No
         assert repr(old.times.begin) == repr(new.times.begin) and repr(old.times.took) == repr(new.times.took)
         assert bool(new.times.phases) == any(step.status == "ok" for step in new.course.steps)
         assert all(len(own) == len(new.course.steps) for own in new.times.phases.values())
-        told = {digest for step in old.course.steps for digest in step.facets}
-        assert {digest: text for digest, text in old.course.said.items() if digest in told} == {
-            digest: new.course.said[digest] for digest in told if digest in old.course.said
-        }
+        digests = {digest for step in old.course.steps for digest in step.facets} & old.course.said.keys()
+        assert {digest: new.course.said[digest] for digest in digests} == {digest: old.course.said[digest] for digest in digests}
     courses = {id(lane.course) for lane in after}
     assert len(courses) == len({lane.course.digest for lane in after})
 

@@ -129,7 +129,7 @@ class Indexes:
             if same is not None:
                 index, own = known.pop(same)
                 log = replace(log, index=index.path, number=own.number)
-            elif log.path in places and known.pop(places[log.path], None) is not None:
+            elif log.path in places and (before := known.pop(places[log.path], None)) is not None and before[1].reached:
                 changed.append(log.path)
             found.append(log)
         if changed:

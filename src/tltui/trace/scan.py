@@ -114,7 +114,7 @@ class Scanner:
         """Where it stands at the end of what was taken: after a batch that said `waiting`, or at `until`."""
         return State(
             self.reached, self._count, self._at, self._last, self._start, self._end, self._declared, self._blank,
-            self._hungry, self._hungry_at,
+            self._hungry, self._hungry_at if self._hungry >= 0 else 0,
         )  # fmt: skip
 
     def resume(self, state: State, kinds: Sequence[Kind], contexts: Sequence[Context]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import pty
 import shutil
 import signal
 import subprocess
@@ -161,6 +162,38 @@ def test_a_log_that_cannot_be_read(job: Path, tmp_path: Path, serial: bytes) -> 
     assert indexed(BREAKS, tmp_path / "other.tlx").returncode == 0
     assert target.read_bytes() == (tmp_path / "other.tlx").read_bytes()
     assert alone.returncode == 2 and not (tmp_path / "none.tlx").exists()
+
+
+def test_what_goes_into_no_index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Logs of another form are told of; a file that cannot be read is one too few."""
+    trace = tmp_path / "trace"
+    shutil.copytree(BREAKS, trace)
+    (trace / "empty_torch_trace.log").touch()
+    line = "[rank0]:V0101 10:00:00.000000 7 torch/_dynamo/convert_frame.py:1] [0/0] [__bytecode] ORIGINAL\n"
+    (trace / "job.err").write_text(line * 3)
+    assert main(["index", str(trace), "-o", str(tmp_path / "run.tlx")]) == 0
+    err = capsys.readouterr().err
+    assert err.startswith(f"tltui: {trace / 'job.err'}: only traces go into an index") and err.count("\n") == 1
+    (trace / "rank_1.log").symlink_to("rank_1.log")
+    assert main(["index", str(trace), "-o", str(tmp_path / "run.tlx")]) == 1
+    assert f"tltui: {trace / 'rank_1.log'}: Too many levels of symbolic links\n" in capsys.readouterr().err
+    assert main(["index", str(trace / "job.err"), "-o", str(tmp_path / "text.tlx")]) == 2
+    assert not (tmp_path / "text.tlx").exists()
+
+
+def test_it_says_how_far_it_is(job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal, and the line is gone at the end."""
+    monkeypatch.setattr("tltui.cli.index.PATIENCE", 0.0)
+    monkeypatch.setattr("tltui.work.engines.gather.EVERY", 0.0)
+    controller, terminal = pty.openpty()
+    with open(terminal, "w") as stream:
+        monkeypatch.setattr(sys, "stderr", stream)
+        assert main(["index", str(job), "-o", str(tmp_path / "run.tlx")]) == 0
+        monkeypatch.undo()
+    said = os.read(controller, 1 << 16).decode()
+    os.close(controller)
+    assert "\rtltui: 1 of 12 logs, " in said and " MiB (ctrl+c stops)" in said
+    assert said.endswith("\r") and said.rstrip("\r").endswith("  ")
 
 
 @pytest.mark.parametrize(

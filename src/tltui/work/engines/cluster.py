@@ -14,7 +14,7 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from tltui import __version__
-from tltui.work.engines.gather import Engine
+from tltui.work.engines.gather import Engine, NoEngineError
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -30,10 +30,6 @@ LOOKING = 1.0
 """Seconds between two looks whether there is one."""
 WAITING = 4
 """Parts that wait for each worker."""
-
-
-class NoEngineError(Exception):
-    """Why an engine cannot be had."""
 
 
 @contextmanager

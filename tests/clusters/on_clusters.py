@@ -55,7 +55,7 @@ def indexed(path: Path, target: Path, *arguments: str, host: str = "here") -> su
     return subprocess.run(given, capture_output=True, text=True, env=environment(host), timeout=120, check=False)
 
 
-def until(is_so: Callable[[], object], seconds: float = 20) -> None:
+def until(is_so: Callable[[], object], seconds: float = 60) -> None:
     """Wait for it."""
     end = time.monotonic() + seconds
     while not is_so():

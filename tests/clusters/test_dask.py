@@ -116,6 +116,12 @@ def test_workers_with_another_version(tmp_path: Path) -> None:
     assert not (tmp_path / "run.tlx").exists()
 
 
+def test_no_worker_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tltui.work.engines.cluster.COMING", 1.0)
+    with dask_cluster(tmp_path, workers=0) as cluster, pytest.raises(NoEngineError, match="no worker that can be used in 1 s"):
+        gathered(cluster, [])
+
+
 def test_nobody_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tltui.work.engines.cluster.PATIENCE", 1.0)
     with pytest.raises(NoEngineError, match="no dask scheduler answers at 127"), opened_engine("dask://127.0.0.1:9"):

@@ -104,7 +104,7 @@ def _is_older(own: Process, newest: Process) -> bool:
 def _older(own: Process, newest: Process) -> Older:
     last = last_record(own)
     at_once = last is not None and newest.is_dated and newest.started > 0 and last - newest.started * 1e6 > TOGETHER_US
-    return Older(own.pid, _address(own), left_in(own), at_once)
+    return Older(own.pid, str(own.ref), left_in(own), at_once)
 
 
 def left_in(process: Process) -> str:

@@ -85,7 +85,8 @@ def test_two_ranks_have_no_majority() -> None:
 @pytest.mark.parametrize(("name", "expected"), [
     (TORCH + "mesh", []), ("tests/traces/tlparse/multi_rank_logs", []),
     (GPUS, [("inner", 2, "collectives/parity", ["0: 4. _c10d_functional.wait_tensor",
-             "1: 4. _c10d_functional.reduce_scatter_tensor; 6. _c10d_functional.wait_tensor"])]),
+             "1: 4. _c10d_functional.reduce_scatter_tensor; 6. _c10d_functional.wait_tensor"]),
+            ("inner", 0, "executed", ["0: ran inner (compile 2) as graph 1", "1: ran inner as graph 1"])]),
 ])  # fmt: skip
 def test_healthy_ranks(name: str, expected: list[tuple[str, int, str, list[str]]]) -> None:
     assert told(diverging(opened(name))) == expected
@@ -337,10 +338,11 @@ def test_json(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     assert cli.main(["summary", TORCH + "diverge", "--json"]) == 0
     found = json.loads(capfd.readouterr()[0])["result"]["diverging"]
     assert set(found) == {
-        "ranks", "classes", "agree", "agreeing", "compiles", "functions", "alike", "count", "divergences", "behind", "restarted",
+        "ranks", "classes", "agree", "agreeing", "unlike", "compiles", "functions", "alike", "count", "divergences", "behind",
+        "restarted",
     }  # fmt: skip
     first = found["divergences"][1]
-    assert set(first) == {"id", "function", "others", "number", "facets", "sides", "majority", "more", "whole"}
+    assert set(first) == {"id", "function", "others", "number", "facets", "sides", "majority", "more", "whole", "at"}
     assert first["sides"][1] == {
         "ranks": "1", "count": 1, "said": "Failed to trace builtin operator, diverge.py:27", "ref": "1:1/0"}
     assert cli.main(["summary", TORCH + "breaks", "--json"]) == 0

@@ -8,6 +8,7 @@ import sys
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -274,6 +275,32 @@ def test_a_killed_or_failed_rank_is_not_fast() -> None:
     found = pace_of(lanes)
     assert [(one.key[0][0], one.count, one.fastest) for one in found.spreads] == [("f0", 3, 0)]
     assert len(classes(lanes)) == 2
+
+
+def test_of_ranks_that_go_on_nothing_is_said_that_more_of_them_could_make_wrong() -> None:
+    """Eight ranks begin a compile one after the other: two of them late, or all but two early."""
+    for late in (2, 6):
+        begins = [0.0] * (8 - late) + [10.0] * late
+        told = []
+        for begun in range(2, 9):
+            lanes = [replace(lane, ended=begun == 8) for lane in lanes_with([[at, 20.0] for at in begins], [[2.0, 2.0]] * 8)]
+            first = Course(lanes[0].course.steps[1:])
+            cut = [
+                lane if rank < begun else replace(lane, course=first, times=Times(lane.times.begin[1:], lane.times.took[1:], {}))
+                for rank, lane in enumerate(lanes)
+            ]
+            told.append([one.ranks for one in pace_of(cut).late if one.key[0][0] == "f0"])
+        said = [ranks for ranks in told if ranks]
+        assert said == ([[(6,)], [(6, 7)]] if late == 2 else []), told
+
+
+def test_who_runs_a_compile_for_long_is_not_slow_before_most_have_finished_it() -> None:
+    took = [[2.0], [20.0], [NAN], [NAN], [NAN]]
+    going = [replace(lane, ended=False) for lane in lanes_with(together(5, 1), took)]
+    assert pace_of(going).slow == ()
+    took[2:4] = [[2.1], [2.2]]
+    going = [replace(lane, ended=False) for lane in lanes_with(together(5, 1), took)]
+    assert [one.ranks for one in pace_of(going).slow] == [(1,)]
 
 
 def test_a_clock_that_goes_wrong() -> None:

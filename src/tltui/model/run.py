@@ -301,7 +301,7 @@ class Run:
             return []
         known = {rank.number for rank in self.ranks}
         wanted = {ref.rank for ref in refs if ref.rank is not None and ref.rank not in known}
-        return self.crowd.logs_of(wanted)
+        return [log for log in self.crowd.logs_of(wanted) if log not in self.found.logs]
 
     @property
     def restarted(self) -> frozenset[str]:

@@ -131,6 +131,8 @@ class Comparing:
     def open(self, ref: str) -> None:
         """Two artifacts on a wide screen side by side, everything else as a page."""
         own = self._bench
+        if own.reads_first(parse_ref(ref), partial(self.open, ref)):
+            return
         sides = self._two_artifacts(ref) if own.size.width >= WIDE else None
         if sides is None:
             own.show_ref(ref)

@@ -22,7 +22,7 @@ from tltui.documents.tree.rows import OutlineRows
 from tltui.layout import TREE, read_width, write_width
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile
-from tltui.model.ref import BadAddress, named_in, parse_ref, split_line
+from tltui.model.ref import BadAddress, Ref, named_in, parse_ref, split_line
 from tltui.model.run import Node as TreeNode
 from tltui.screens.addresses import Addresses
 from tltui.screens.live.growing_log import grows
@@ -303,6 +303,15 @@ class MainScreen(Workbench[None]):
     def run_changed(self, is_new: bool, is_read: bool) -> None:
         """The run has grown."""
 
+    def reads_first(self, ref: Ref, then: Callable[[], object]) -> bool:
+        """Whether an address names ranks that were not read: they are now, and `then` is done after that."""
+        unread = self.trace.unread(named_in(ref))
+        if unread:
+            named = ", ".join(sorted({f"rank {log.rank}" for log in unread}))
+            self.tell(f"reading {named}, for which another one stood until now")
+            self.read_also(unread, then)
+        return bool(unread)
+
     def read_also(self, logs: Sequence[FoundLog], then: Callable[[], object]) -> None:
         """Read logs that were left out; then do something."""
 
@@ -333,10 +342,7 @@ class MainScreen(Workbench[None]):
             at = line - 1
         try:
             parsed = parse_ref(ref)
-            if unread := self.trace.unread(named_in(parsed)):
-                named = ", ".join(sorted(f"rank {log.rank}" for log in unread))
-                self.tell(f"reading {named}, for which another one stood until now")
-                self.read_also(unread, partial(self.go, ref, at=at))
+            if self.reads_first(parsed, partial(self.go, ref, at=at)):
                 return False
             node = None if parsed.view else self.trace.resolve(replace(parsed, attempt=None) if parsed.id else parsed)
         except BadAddress as bad:

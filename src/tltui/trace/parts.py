@@ -52,7 +52,7 @@ def parts_of(source: FileBytes, size: int) -> Iterator[Part]:
     assert source.identity is not None
     begin = 0
     try:
-        for cut in cuts(source, size):
+        for cut in cuts(source, size, PART):
             yield Part(source.path, source.identity, begin, cut, False)
             begin = cut
     except OSError:
@@ -60,7 +60,7 @@ def parts_of(source: FileBytes, size: int) -> Iterator[Part]:
     yield Part(source.path, source.identity, begin, size, True)
 
 
-def cuts(source: ByteSource, size: int, part: int = PART) -> Iterator[int]:
+def cuts(source: ByteSource, size: int, part: int) -> Iterator[int]:
     r"""Where a log may be cut: behind the first `\n` before a `V` in every `part` bytes. Reads a little at each. Raises OSError."""
     for edge in range(part, size, part):
         at = next_record(source, edge, min(edge + part, size))
@@ -115,14 +115,14 @@ def scan(part: Part) -> Scanned | None:
 
 
 def _begins_well(source: ByteSource, begin: int, end: int) -> bool:
-    """Whether the line at a cut is a record as torch writes it."""
+    """Whether the line at a cut is a record as torch writes it. Where a line with NULs ends says only the scanner."""
     line, at = b"", begin
     while at < min(end, begin + LONGEST):
         data = source.read(at, min(SIGHT, end - at))
         eol = data.find(b"\n")
         line += data if eol < 0 else data[:eol]
         if eol >= 0:
-            return parse_line(line)[2] is not None
+            return b"\x00" not in line and parse_line(line)[2] is not None
         if not data:
             return False
         at += len(data)

@@ -129,8 +129,7 @@ class _Asked(Generic[Key]):
 class Workers(Generic[Key]):
     """Some processes, until they are closed."""
 
-    def __init__(self, count: int, patience: float = PATIENCE) -> None:
-        self._patience = patience
+    def __init__(self, count: int) -> None:
         self._workers: list[_Worker[Key]] = []
         self._selector = selectors.DefaultSelector()
 
@@ -183,5 +182,5 @@ class Workers(Generic[Key]):
         if not ready:  # not by the clock: who was stopped and goes on has not waited
             for own in tuple(self._workers):
                 own.waited += WAIT if own.parts else 0.0
-                if own.waited >= self._patience:
+                if own.waited >= PATIENCE:
                     self._end(own)

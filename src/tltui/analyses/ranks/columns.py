@@ -34,6 +34,14 @@ class Column:
     ready: list[float]
     """When the step before it ended on each rank, in microseconds, clocks put right; NaN where there is none or it did not end."""
 
+    pending: int
+    """Ranks that do not have it, and may still: their logs go on."""
+
+    def unfinished(self) -> int:
+        """Ranks that may still finish it."""
+        running = zip(self.lanes, self.took, strict=True)
+        return self.pending + sum(not lane.ended and seconds != seconds for lane, seconds in running)
+
     def ref(self, number: int) -> str:
         """Its address on a rank."""
         lane = self.lanes[number]
@@ -50,12 +58,15 @@ class Columns:
         for number, own in enumerate(self.classes):
             for key, place in own[0].course.places.items():
                 self._where.setdefault(key, []).append((number, place))
+        self._going = [sum(not lane.ended for lane in own) for own in self.classes]
+        """Class → ranks of it whose logs go on."""
         self.offsets: Mapping[int, Offset] = {}
         """Rank → how far its clock is ahead; only of those that are off."""
         self._shifts: dict[int, list[Offset | None]] = {}
         """Class with such ranks → the offset of each of its ranks."""
         self.usual = self._usual()
-        """Compile → when the middle one of the ranks began it, in microseconds, in that order; only where two began it."""
+        """Compile → when the middle one of the ranks began it, in microseconds, in that order; only where two began it, and so many
+        that the middle one is among them whenever the others will."""
         self.offsets = self._off()
         for number, own in enumerate(self.classes):
             if any(lane.rank in self.offsets for lane in own):
@@ -69,7 +80,7 @@ class Columns:
 
     def column(self, key: Key) -> Column:
         """A compile."""
-        found = Column(key, [], [], [], [], [])
+        found = Column(key, [], [], [], [], [], self._pending(key))
         for number, place in self._where[key]:
             own = self.classes[number]
             found.lanes.extend(own)
@@ -87,6 +98,9 @@ class Columns:
             return begun
         return [at if offset is None else at - offset.at(at) for at, offset in zip(begun, shifts, strict=True)]
 
+    def _pending(self, key: Key) -> int:
+        return sum(self._going) - sum(self._going[number] for number, _ in self._where[key]) if any(self._going) else 0
+
     def _ends(self, number: int, place: int) -> list[float]:
         took = [lane.times.took[place] for lane in self.classes[number]]
         return [at + seconds * 1e6 for at, seconds in zip(self._begins(number, place), took, strict=True)]
@@ -95,8 +109,9 @@ class Columns:
         found = {}
         for key, where in self._where.items():
             begun = sorted(at for number, place in where for at in self._begins(number, place) if at == at)
-            if len(begun) > 1:
-                found[key] = begun[(len(begun) - 1) // 2]
+            middle = (len(begun) + self._pending(key) - 1) // 2
+            if len(begun) > max(1, middle):
+                found[key] = begun[middle]
         return dict(sorted(found.items(), key=lambda item: item[1]))
 
     def _off(self) -> dict[int, Offset]:

@@ -6,6 +6,7 @@ What follows from another difference of the same compile on the same ranks is na
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -103,6 +104,9 @@ class Divergence:
     """Ranks that are on no side here: there are too many different ones."""
     whole: int = 0
     """Of what a rank has in all of its compiles, how many compiles show it; else 0."""
+    at: float | None = None
+    """When a rank of the first side that has the compile began it, microseconds since the epoch by its clock; null where that is
+    not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +136,8 @@ class Differing:
     """Ranks that are on the first side of every difference, as ranges; '' where some difference has no majority."""
     agreeing: int
     """How many these are."""
+    unlike: str
+    """The others, as ranges: '' where there are none, or a difference has no majority."""
     compiles: int
     """Compiles of most ranks."""
     functions: int
@@ -159,7 +165,8 @@ def differing(lanes: Sequence[Lane]) -> Differing | None:
     agree = _agreeing(lanes, facts)
     usual = max(classes, key=lambda own: (len(own.lanes), -own.first.rank))
     return Differing(
-        len(lanes), len({own.first.course.digest for own in classes}), ranges(agree), len(agree), len(usual.first.course.steps),
+        len(lanes), len({own.first.course.digest for own in classes}), ranges(agree), len(agree),
+        ranges(lane.rank for lane in lanes if agree and lane.rank not in agree), len(usual.first.course.steps),
         len(codes), len(codes - unlike), sum(1 if d.whole else 1 + len(d.others) for d in divergences), tuple(divergences[:KEPT]),
         ranges(behind), _restarted(lanes),
     )  # fmt: skip
@@ -233,7 +240,9 @@ def _ranks_in(fact: Fact) -> int:
 
 
 def _place(fact: Fact, order: Mapping[Key, float]) -> float:
-    """When it is seen first; of a number of compiles where one rank has one more."""
+    """When it is seen first; of a number of compiles where one rank has one more; what ran only tells itself at the end."""
+    if fact.facet == EXECUTED:
+        return math.inf
     counts = [len(own.codes.get(fact.code, ())) for _, classes in fact.parts for own in classes]
     number = min(counts) + 1 if fact.facet == COUNT else fact.number or 1
     return order.get((fact.code, number), order.get((fact.code, 1), 0.0))
@@ -248,8 +257,21 @@ def _divergence(facts: Sequence[Fact], facets: tuple[str, ...]) -> Divergence:
     functions = list(dict.fromkeys(_function(fact.code) for fact in facts))
     return Divergence(
         sides[0].ref.rpartition(":")[2] if not whole else "", functions[0], tuple(functions[1:]), first.number, facets, sides,
-        total > 2 and sides[0].count * 2 > total, total - sum(side.count for side in sides), whole,
+        total > 2 and sides[0].count * 2 > total, total - sum(side.count for side in sides), whole, _begun(first),
     )  # fmt: skip
+
+
+def _begun(fact: Fact) -> float | None:
+    """When the compile began on a rank of the first side that has it, else on one of the next."""
+    if fact.facet == EXECUTED:
+        return None
+    for _, classes in fact.parts:
+        for own in sorted(classes, key=lambda own: own.first.rank):
+            places = own.codes.get(fact.code)
+            at = own.first.times.begin[places[min(max(fact.number, 1), len(places)) - 1]] if places else math.nan
+            if not math.isnan(at):
+                return at
+    return None
 
 
 def _function(code: Code) -> Function:

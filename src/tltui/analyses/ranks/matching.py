@@ -296,7 +296,7 @@ def _parts_apart(lines: Mapping[Hashable, Sequence[str]]) -> dict[Hashable, list
         for source, what in own.items():
             others = [set(other[source].split(PARTS)) for other in inputs.values() if source in other]
             same = set.intersection(*others) if len(others) == len(inputs) else set()
-            found[value].append(f"{source}: {PARTS.join(part for part in what.split(PARTS) if part not in same)}")
+            found[value].append(f"{PARTS.join(part for part in what.split(PARTS) if part not in same) or what} of {source}")
     return found
 
 

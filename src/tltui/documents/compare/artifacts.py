@@ -137,7 +137,8 @@ def compared(pair: Pair[Artifact]) -> CompareRow:
     try:
         found = artifact_difference(left, right)
     except (OSError, ValueError, RecursionError, MemoryError) as error:
-        problem = f"{type(error).__name__}: {error}"
+        reason = error.strerror if isinstance(error, OSError) else None
+        problem = reason or f"{type(error).__name__}: {error}"
         return CompareRow(shown.name, *refs, CHANGED, unit=unit, problem=problem)
     outcome = SAME if found.same else CHANGED
     return CompareRow(shown.name, *refs, outcome, found.added, found.removed, found.hidden, unit)

@@ -49,7 +49,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         yield
         _head(page, matrix, lanes, aspect, options)
         if len(lanes) > 1:
-            yield from _Grid(page, matrix, aspect).write()
+            yield from Grid(page, matrix, aspect).write()
         return matrix
 
     return GrowingDocument(f"@{NAME}", NAME, options, fill, Page)
@@ -75,7 +75,7 @@ def _head(page: Page, matrix: Matrix, lanes: Sequence[Lane], aspect: Aspect, opt
         page.say(f"So far {many} {matrix.behind} compiled less than others, and may only be behind.", "", tokens.WARN)
 
 
-class _Grid:
+class Grid:
     """Kinds of ranks, as this aspect tells them apart, and their cells."""
 
     def __init__(self, page: Page, matrix: Matrix, aspect: Aspect) -> None:

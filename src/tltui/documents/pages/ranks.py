@@ -57,8 +57,8 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         page.say(said, "", tokens.STRONG)
         page.more("nothing is said of what ranks that are behind may still do")
         add_behind(page, found)
-        _divergences(page, run, "What ranks have in all that they compile", [d for d in found.divergences if d.facets[0] in WIDE])
-        _divergences(page, run, "What they compile, the first first", [d for d in found.divergences if d.facets[0] not in WIDE])
+        _divergences(page, run, "Whole ranks", [d for d in found.divergences if d.facets[0] in WIDE])
+        _divergences(page, run, "Compiles, in the order of time", [d for d in found.divergences if d.facets[0] not in WIDE])
         if found.restarted:
             page.heading("Processes")
             for one in found.restarted:
@@ -66,8 +66,9 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         add_clocks(page, pace.clocks)
         add_late(page, pace)
         add_slow(page, pace)
-        page.blank()
-        page.row([("stragglers", tokens.LINK, "@stragglers"), ": what each compile took on which rank, and who waited"], "")
+        if pace.clocks or pace.late or pace.slow:
+            page.blank()
+            page.row([("stragglers", tokens.LINK, "@stragglers"), ": what each compile took on which rank, and who waited"], "")
         return RanksReport(said, found, pace_answer(pace) if pace.late or pace.slow else "", pace.clocks)
 
     return GrowingDocument(scope.page("ranks"), f"what differs between ranks{scope.title}", options, fill, Page)

@@ -30,7 +30,7 @@ SHOWN = 8
 """Differences on the summary."""
 NAMED = 3
 """Functions with one difference that are named."""
-LIST_WIDTH = 40
+LIST_WIDTH = 30
 """Characters of the ranks of a majority; of longer lists their number is said."""
 WITH_IT = {
     FAILED: "failures", COLLECTIVES: "collectives", DEVICES: "devices", RECOMPILE: "reasons of recompiles", INPUTS: "inputs",
@@ -111,7 +111,10 @@ def _what(page: Page, one: Divergence) -> list[Piece]:
         named = ", ".join(_name(function) for function in one.others[: NAMED - 1])
         rest = len(one.others) - (NAMED - 1)
         pieces.append(f"and {named}" + (f" and {rest} more" if rest > 0 else "") + "  ")
-    return [*pieces, (SAID[one.facets[0]], tokens.WARN)]
+    pieces.append((SAID[one.facets[0]], tokens.WARN))
+    if one.at is not None:
+        pieces.append((f"  {fmt.clock(one.at)}", tokens.DIM))
+    return pieces
 
 
 def _add_sides(page: Page, run: Run, one: Divergence) -> None:
@@ -124,8 +127,24 @@ def _add_sides(page: Page, run: Run, one: Divergence) -> None:
     if sum(len(piece_text(piece)) for row in rows for piece in row) + 5 * (len(rows) - 1) + 4 <= page.width:
         between: list[Piece] = [("  |  ", tokens.DIM)]
         rows = [[piece for n, row in enumerate(rows) for piece in (*(between if n else ()), *row)]]
+        page.row(rows[0], "    ")
+        return
     for row in rows:
-        page.row(row, "    ")
+        _add_side(page, row)
+
+
+def _add_side(page: Page, row: list[Piece]) -> None:
+    """Who, and below it what they do where that has no room beside it."""
+    if sum(len(piece_text(piece)) for piece in row) + 4 <= page.width:
+        page.add("    ", *row)
+        return
+    place = next((n for n, piece in enumerate(row) if isinstance(piece, str) and piece.startswith(": ")), len(row))
+    page.row(row[:place], "    ")
+    if row[place:]:
+        *lines, last = fmt.wrap(piece_text(row[place])[2:], page.width - 6)
+        for line in lines:
+            page.add("      ", line)
+        page.row([last, *row[place + 1 :]], "      ")
 
 
 def _side(page: Page, side: Side, one: Divergence) -> list[Piece]:
@@ -186,5 +205,7 @@ def answer(found: Differing) -> str:
         return f"{everybody[:1].upper()}{everybody[1:]} agree in all of {compiles}."
     differ = fmt.plural(found.count, "difference")
     if found.agreeing:
-        return f"{differ}; {fmt.count(found.agreeing)} of {fmt.count(found.ranks)} ranks agree in all of {compiles}."
+        many = "ranks" if any(sign in found.unlike for sign in "–, ") else "rank"
+        agree = f"{fmt.count(found.agreeing)} of {fmt.count(found.ranks)} ranks agree in all of {compiles}"
+        return f"{differ}. {agree}; unlike them: {many} {found.unlike}."
     return f"{differ} between {fmt.count(found.ranks)} ranks."

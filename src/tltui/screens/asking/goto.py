@@ -11,7 +11,7 @@ from tltui.commands import COMMANDS, Where
 from tltui.documents.names import Names
 from tltui.documents.tree.places import BLOCK, Place, Places, everything, recent
 from tltui.model.nodes import Compile
-from tltui.model.ref import BadAddress, parse_ref
+from tltui.model.ref import BadAddress, named_in, parse_ref
 from tltui.model.walk import in_order
 from tltui.screens.asking.question import Question, Row
 from tltui.screens.surroundings import Surroundings
@@ -97,7 +97,8 @@ class GoTo(Question):
         """The address that was typed; '' for none."""
         try:
             ref = parse_ref(text)
-            return str(ref) if text.strip() and (ref.view or self._run.resolve(ref) is not None) else ""
+            is_there = ref.view or self._run.unread(named_in(ref)) or self._run.resolve(ref) is not None
+            return str(ref) if text.strip() and is_there else ""
         except BadAddress:
             return ""
 

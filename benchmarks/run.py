@@ -18,12 +18,14 @@ from pathlib import Path
 
 import commands
 import following
+import scale
 import screens
 import searching
 import slow_line
 from rows import Bench, Row, printed
 
-BENCHES: dict[str, Bench] = {**commands.BENCHES, **screens.BENCHES, **searching.BENCHES, **following.BENCHES, **slow_line.BENCHES}
+BENCHES: dict[str, Bench] = {**commands.BENCHES, **screens.BENCHES, **searching.BENCHES, **following.BENCHES, **slow_line.BENCHES,
+                           **scale.BENCHES}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -31,7 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a 200 MB trace instead of 1 GB, fewer repetitions, no tlparse")
     names = list(BENCHES)
-    parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names))
+    usual = [name for name in names if name not in scale.LONG]
+    parser.add_argument("--only", nargs="+", choices=names, default=usual, metavar="NAME", help=", ".join(names))
     keep = Path(os.environ.get("TMPDIR") or tempfile.gettempdir()) / "tltui-benchmarks"
     parser.add_argument("--keep", type=Path, default=keep, metavar="DIR", help=f"where the logs are (default: {keep})")
     parser.add_argument("--no-fail", action="store_true", help="exit code 0 even when a promise is not kept")

@@ -14,15 +14,16 @@ from tltui.cli import loading
 from tltui.cli.failure import Failure
 from tltui.config import Config
 from tltui.model.run import Run
-from tltui.sources.discover import Found, discover
+from tltui.sources.discover import Discovery, Found, discover
+from tltui.sources.search import Search
 
 
-def sought(path: Path, monkeypatch: pytest.MonkeyPatch, latest: bool = False) -> Found:
+def sought(path: Path, latest: bool = False) -> Found:
     """What the UI is given where looking takes longer than a glance."""
-    monkeypatch.setattr(loading, "GLANCE", 0.0)
-    found = loading.search([str(path)], latest)
-    assert found.search is not None and not found.logs
-    return found
+    search = Search(Discovery([str(path)], latest))
+    search.hold()
+    search.start()
+    return Found((str(path),), (), (), discovery=search.discovery, search=search)
 
 
 def app_of(found: Found) -> TltuiApp:
@@ -39,8 +40,8 @@ def many(tmp_path: Path) -> Path:
     return tmp_path
 
 
-async def test_logs_come_in_behind_the_first_frame(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    app = app_of(sought(many, monkeypatch))
+async def test_logs_come_in_behind_the_first_frame(many: Path) -> None:
+    app = app_of(sought(many))
     assert app.browser.trace.is_sought and "still being looked for" in app.browser.trace.goes_on
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: app.browser.trace.finished and app.browser.is_at_rest and "compiling" in screen_text(app))
@@ -53,7 +54,7 @@ async def test_logs_come_in_behind_the_first_frame(many: Path, monkeypatch: pyte
 
 
 async def test_a_search_that_goes_on_is_said(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = sought(many, monkeypatch, latest=True)
+    found = sought(many, latest=True)
     assert found.search is not None
     monkeypatch.setattr(found.search, "go_on", lambda: None)  # a file that does not come
     app = app_of(found)
@@ -67,11 +68,11 @@ async def test_a_search_that_goes_on_is_said(many: Path, monkeypatch: pytest.Mon
     assert app.faults == []
 
 
-async def test_nothing_found_ends_it_with_the_message_of_a_small_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_found_ends_it_with_the_message_of_a_small_directory(tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_text("nothing of torch\n")
     with pytest.raises(Failure) as small:
         loading.search([str(tmp_path)], latest=False)
-    app = app_of(sought(tmp_path, monkeypatch))
+    app = app_of(sought(tmp_path))
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: not app.is_running)
     assert app.browser.nothing == str(small.value)

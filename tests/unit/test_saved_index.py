@@ -74,7 +74,7 @@ def test_a_lean_one_has_the_tree_and_says_where_texts_are(tmp_path: Path, capsys
     assert lean.stat().st_size * 5 < full.stat().st_size
     run = reopened(lean)
     assert to_json(listed(run)) == to_json(listed(opened(job)))
-    assert main(["summary", str(lean)]) == 2
+    assert main(["guards", str(lean)]) == 2
     said = capsys.readouterr().err
     assert said.startswith(f"tltui: payload is on {HOST}:{job}/") and f"ssh -- {HOST} 'tltui show {job}/" in said
     assert pages(reopened(lean, job), ("problems", "timing")) == pages(opened(job), ("problems", "timing"))
@@ -136,7 +136,7 @@ def cut_at(data: bytes, part: float) -> bytes:
 @pytest.mark.parametrize("part", (0.0, 0.1, 0.37, 0.5, 0.93, 1.0))
 def test_what_has_grown_is_read_on(part: float, tmp_path: Path) -> None:
     data = next(path for path in LOGS if path.parent.name == "breaks").read_bytes()
-    log = tmp_path / "logs" / "dedicated_log_torch_trace_x.log"
+    log = tmp_path / "qjobq" / "dedicated_log_torch_trace_x.log"
     log.parent.mkdir()
     log.write_bytes(data)
     os.utime(log, (1_700_000_000, 1_700_000_000))
@@ -152,7 +152,7 @@ def test_what_has_grown_is_read_on(part: float, tmp_path: Path) -> None:
     run = reopened(before, log.parent)
     assert bool(run.found.logs[0].index) == (reached > 0)
     assert to_json(listed(run)) == to_json(listed(reopened(log.parent)))
-    assert without_name(pages(run), "before.tlx") == without_name(pages(reopened(log.parent)), "logs")
+    assert without_name(pages(run), "before.tlx") == without_name(pages(reopened(log.parent)), "qjobq")
     after, fresh = index([before, log.parent], tmp_path / "after.tlx"), index([log.parent], tmp_path / "fresh.tlx")
     assert after.read_bytes() == fresh.read_bytes()
 

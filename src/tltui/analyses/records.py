@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from tltui.inputs.index.elsewhere import Elsewhere
 from tltui.model.artifacts import artifact_name, is_artifact
 from tltui.model.nodes import Compile, Process
 from tltui.model.ref import Ref
@@ -64,13 +65,15 @@ class Reader:
             return
         try:
             block = self.log.source.read(start, min(size, self.log.scanned - start))
-        except Gone:
+        except (Gone, Elsewhere):
             return
         self._block = (self.log.source, start, block)
 
     def md5(self, record: int) -> str | None:
         """As `Log.md5`: from what was read anyway."""
-        match = _MD5.search(self.head(record)[-_MD5_BYTES:])
+        size = min(self.log.columns.head[record], _MD5_BYTES)
+        end = self.log.columns.offset[record] + self.log.columns.head[record]
+        match = _MD5.search(self._bytes(record, end - size, size)) if self.log.is_stored(record) else None
         return match[1].decode() if match else self.log.md5(record)
 
     def payload(self, record: int, limit: int = JSON_LIMIT) -> bytes:

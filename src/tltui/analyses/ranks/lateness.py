@@ -35,9 +35,10 @@ class Lateness:
         known = [number for number, seconds in enumerate(apart) if seconds == seconds]
         if max(apart[number] for number in known) <= LATE_S:
             return
-        bound = max(LATE_S, TIMES * median_low(abs(apart[number]) for number in known))
+        ranks = len(known) + column.pending
+        bound = max(LATE_S, TIMES * sorted(abs(apart[number]) for number in known)[(ranks - 1) // 2])
         late = [number for number in known if apart[number] > bound]
-        if not is_minority(len(late), len(known)):
+        if not is_minority(len(late) + column.pending, ranks):  # those to come begin it later still
             return
         fresh = self._fresh(column, late, apart)
         for own in _alike(fresh, apart):

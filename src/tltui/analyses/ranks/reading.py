@@ -15,6 +15,7 @@ from tltui.analyses.ranks.differing import Differing, Divergence, Function, diff
 from tltui.analyses.ranks.lanes import read_lanes
 from tltui.analyses.ranks.matching import GRAPH
 from tltui.analyses.records import addresses, named
+from tltui.inputs.index.elsewhere import Elsewhere
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress
 from tltui.model.run import Run
@@ -47,6 +48,8 @@ def differences_of(run: Run) -> Differing | None:
 
 def read_differences(run: Run) -> Generator[None, None, Differing | None]:
     """The same, with a pause after each piece."""
+    if run.crowd is None and sum(rank.number is not None for rank in run.ranks) < 2:
+        return None  # what one rank did is not read for nothing: it takes long, and 1 KB a compile
     lanes = yield from read_lanes(run)
     return (yield from read_between(run, lanes))
 
@@ -117,10 +120,10 @@ def _in_file(function: Function, file: str | None) -> Function:
 
 def node_words(left: Compile, right: Compile) -> str:
     """In which node the second graph is unlike the first, with the line of the program: `gelu instead of relu at model.py:88`."""
-    owns = owns_of(left.process, right.process)
     try:
+        owns = owns_of(left.process, right.process)
         a, b = (_graph(compile_, own) for compile_, own in zip((left, right), owns, strict=True))
-    except Gone:
+    except (Gone, Elsewhere):
         return ""
     if a is None or b is None or not (a.understood and b.understood):
         return ""

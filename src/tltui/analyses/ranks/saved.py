@@ -121,6 +121,8 @@ def unpack_times(data: bytes) -> tuple[array[float], array[float]]:
     steps.frombytes(data[5 : 5 + count * 8])
     if _BIG:
         steps.byteswap()
+    if _UNKNOWN not in steps:
+        return array("d", accumulate(steps)), took
     sums = accumulate(0 if step == _UNKNOWN else step for step in steps)
     return array("d", (math.nan if step == _UNKNOWN else at for step, at in zip(steps, sums, strict=True))), took
 
@@ -156,7 +158,7 @@ def unpack_phases(data: bytes, count: int) -> dict[str, array[float]]:
     size = int.from_bytes(data[:4], "little")
     value, at = load_json(data[4 : 4 + size]), 4 + size
     names = value.get("names") if isinstance(value, dict) else None
-    if not isinstance(names, list) or value["count"] != count or at + len(names) * count * 4 != len(data):
+    if not isinstance(names, list) or value.get("count") != count or at + len(names) * count * 4 != len(data):
         raise BadIndex(_DAMAGED)
     return {
         sys.intern(_text(name)): _loaded(array("f"), data[at + n * count * 4 : at + (n + 1) * count * 4])

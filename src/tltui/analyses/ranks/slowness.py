@@ -81,18 +81,22 @@ def read_phase_spreads(column: Column, phases: Phases) -> Generator[None, None, 
 
 def slow_in(column: Column, spread: Spread, phases: Phases) -> list[Slow]:
     """The ranks on which a compile was slow, those with the same phase together."""
-    took, typical = column.took, spread.median_s
-    if spread.slowest_s - typical <= MORE_S:
+    took, pending = column.took, column.unfinished()
+    if spread.slowest_s - spread.fastest_s <= MORE_S:
         return []
     known = sorted((number for number, seconds in enumerate(took) if seconds == seconds), key=took.__getitem__)
+    middle = (len(known) + pending - 1) // 2
+    if middle >= len(known):
+        return []
+    typical, typical_ref = took[known[middle]], column.ref(known[middle])
     usual = (took[known[int(0.75 * (len(known) - 1))]] - typical) / QUARTILE
     bound = typical + max(MORE_S, SIGMAS * usual)
     slow = [number for number in reversed(known) if took[number] > bound or stands_out(took[number], typical)]
-    if not is_minority(len(slow), len(known)):
+    if not is_minority(len(slow) + pending, len(known) + pending):  # those to come take longer still
         return []
     others = known[: len(known) - len(slow)]
-    middle = max((len(others) - COMPARED) // 2, 0)
-    compared = [phases(column.lanes[number], column.places[number]) for number in others[middle : middle + COMPARED]]
+    first = max((len(others) - COMPARED) // 2, 0)
+    compared = [phases(column.lanes[number], column.places[number]) for number in others[first : first + COMPARED]]
     groups: dict[str, list[int]] = defaultdict(list)
     found: dict[int, _Explained] = {}
     for number in slow[:LOOKED_AT]:
@@ -103,7 +107,6 @@ def slow_in(column: Column, spread: Spread, phases: Phases) -> list[Slow]:
         if phase or stands_out(took[number] - max(waited, 0.0), typical):
             groups[phase].append(number)
     groups[""] += [number for number in slow[LOOKED_AT:] if stands_out(took[number], typical)]
-    typical_ref = spread.median_ref
     return [
         Slow(
             column.key, tuple(sorted(column.lanes[number].rank for number in own)), column.ref(own[0]), typical_ref, took[own[0]],

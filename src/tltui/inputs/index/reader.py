@@ -26,6 +26,7 @@ EXTENTS = "extents"
 STREAM = "stream"
 """The blocks that hold them: unlike a chunk this is not compressed as a whole."""
 _HEX = re.compile(r"(?:[0-9a-f]{2}){4,32}")
+_LAUNCH = re.compile(r"attempt_\d{1,9}")
 POOL_ROW = 36
 """Bytes: a digest of 16, offset 8, stored 4, size 4, crc 4; in the order of the digests."""
 
@@ -194,7 +195,7 @@ class IndexFile:
         processes = [self._process(number, place, host, ended, one) for place, one in enumerate(_list(fact.get("processes")))]
         return SavedLog(
             number, _text(fact, "path"), host, _count(fact, "size"), _count(fact, "changed"), _text(fact, "head"),
-            _text(fact, "tail"), _count(fact, "reached"), ended, _whole(fact.get("rank")), _text(fact, "launch"),
+            _text(fact, "tail"), _count(fact, "reached"), ended, _whole(fact.get("rank")), _launch(fact),
             _time(fact.get("started")), None if fact.get("clock") is None else _time(fact["clock"]), _text(fact, "fault"),
             fact.get("redacted") is True, _count(fact, "records"), sections, tuple(processes),
         )  # fmt: skip
@@ -216,7 +217,7 @@ class IndexFile:
         return SavedProcess(
             self, number, place, _whole(fact.get("rank")), _count(fact, "pid"), _count(fact, "twin"),
             fact.get("forked") is True, host,
-            _text(fact, "launch"), _time(fact.get("started")), fact.get("dated") is True, ended, fact.get("traced") is True,
+            _launch(fact), _time(fact.get("started")), fact.get("dated") is True, ended, fact.get("traced") is True,
             math.nan if last is None else _time(last), tuple(_texts(fact.get("inside"))), _text(fact, "doing"),
             _count(fact, "compiles"), _count(fact, "records"), course, chunk_of(fact.get("times"), self._end),
             chunk_of(fact.get("phases"), self._end),
@@ -250,6 +251,13 @@ def _text(fact: dict[str, Any], key: str) -> str:
     if not isinstance(value, str):
         raise _bad(f"no {key} of a log")
     return value
+
+
+def _launch(fact: dict[str, Any]) -> str:
+    launch = _text(fact, "launch")
+    if launch and not _LAUNCH.fullmatch(launch):
+        raise _bad("no launch of a log")
+    return launch
 
 
 def _match(value: object) -> str:

@@ -59,7 +59,9 @@ def unpack_records(data: bytes) -> Saved:
     batches: list[Batch] = []
     for fact in (value["batch"], value.get("last")):
         if fact is not None:
-            count = _whole(fact.get("count")) if isinstance(fact, dict) else 0
+            if not isinstance(fact, dict):
+                raise BadIndex(_DAMAGED)
+            count = _whole(fact.get("count"))
             batch = Batch(sum(len(own.columns) for own in batches), _columns(data, at, count))
             at += count * _BYTES
             _fill(batch, fact, kinds, contexts)

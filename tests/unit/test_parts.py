@@ -250,13 +250,13 @@ def large(tmp_path: Path) -> Path:
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_process_that_dies_or_hangs_changes_nothing(large: Path, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "PATIENCE", 0.3)
     hit: list[int] = []
 
     def meanwhile(event: int) -> None:
         if event == 3:
             hit.append(children()[0])
             os.kill(hit[0], number)
+            monkeypatch.setattr(workers, "PATIENCE", 0.3)  # not before: to start takes longer where much else goes on
 
     assert told_by(read_by(large, 2, meanwhile)) == told_by(read_by(large, 0))
     assert len(hit) == 1 and children() == []

@@ -40,9 +40,9 @@ class Page(Builder):
         if self.untold or options.about:
             self.blank()
 
-    def add(self, *pieces: Piece, anchor: str | None = None) -> None:
+    def add(self, *pieces: Piece, anchor: str | None = None, signs: bool = False) -> None:
         """Append one line, functions called in short, with ASCII signs for ours where those are wanted."""
-        super().add(*map(self._own, pieces), anchor=anchor)
+        super().add(*map(self._own, pieces), anchor=anchor, signs=signs)
 
     def open(self, title: str, folded: bool = False, aside: bool = False) -> None:
         """Start a section whose head is the next line."""

@@ -36,6 +36,8 @@ class Link:
     start: int
     end: int
     target: str
+    is_sign: bool = False
+    """Whether it is drawn in its own style: one of many signs, whose style tells more than that they lead somewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,8 +266,9 @@ class Builder:
         self._document = TextDocument(ref, sanitize(title))
         self._open: list[tuple[int, str, bool, bool, int]] = []
 
-    def add(self, *pieces: Piece, anchor: str | None = None) -> None:
-        """Append one line. Every piece is sanitised; line ends inside a piece become visible marks."""
+    def add(self, *pieces: Piece, anchor: str | None = None, signs: bool = False) -> None:
+        """Append one line. Every piece is sanitised; line ends inside a piece become visible marks. `signs`: links of one
+        character keep the style of their piece."""
         text, spans, links = "", [], []
         for piece in pieces:
             raw, style, target = (piece, "", "") if isinstance(piece, str) else (*piece, "")[:3]
@@ -274,7 +277,7 @@ class Builder:
             if style and clean:
                 spans.append(Span(start, len(text), style))
             if target and clean:
-                links.append(Link(start, len(text), target))
+                links.append(Link(start, len(text), target, signs and len(clean) == 1))
         if anchor is not None:
             self._document.anchors[anchor] = len(self._document.lines)
         self._document.lines.append(Line(text.rstrip(), tuple(spans), tuple(links)))

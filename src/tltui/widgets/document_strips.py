@@ -167,6 +167,8 @@ class Painter:
             if lo < hi:
                 names[lo:hi] = [f"tok-{span.style}"] * (hi - lo)
         for link in line.links:
+            if link.is_sign:
+                continue
             start = max(link.start - first, 0)
             end = max(min(link.end - first, columns), start)
             inner = text[start:end]

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from tltui.analyses.ranks.course import Lane
 from tltui.analyses.ranks.lanes import read_lanes
-from tltui.analyses.ranks.matrix import Column, Matrix, Row, matrix_of, merged
+from tltui.analyses.ranks.matrix import NONE, Column, Matrix, Row, matrix_of, merged
 from tltui.documents import format as fmt
 from tltui.documents.hints import key_hint
 from tltui.documents.page import Page
@@ -29,7 +29,7 @@ from tltui.text.width import cells as cells_of
 NAME = "matrix"
 NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 """What kinds of ranks are called; further ones have no column."""
-LISTED = 8
+LISTED = 6
 """Kinds of ranks that are told above the cells; more are folded."""
 LABEL = 30
 """Columns that are left for the name of a compile."""
@@ -177,8 +177,9 @@ class Grid:
         run, style = "", ""
         for row, cells, over in zip(self._rows[: self._shown], self._cells, self._over, strict=False):
             sign = cells[number]
-            target = self._aspect.target(column, row, number) if sign != usual and number < over else ""
-            own = self._aspect.style(sign)
+            is_told = sign != usual and number < over
+            target = self._aspect.target(column, row, number) if is_told else ""
+            own = self._aspect.style(sign) if sign != NONE or is_told else tokens.DIM
             if target or own != style:
                 pieces += [(run, style)] if run else []
                 run, style = "", own
@@ -186,7 +187,7 @@ class Grid:
                 pieces += [(self._aspect.drawn(sign), own, target), gap]
             else:
                 run += self._aspect.drawn(sign) + gap
-        self._page.add(*pieces, *([(run.rstrip(), style)] if run.rstrip() else []))
+        self._page.add(*pieces, *([(run.rstrip(), style)] if run.rstrip() else []), signs=True)
 
     def _named(self, column: Column, width: int) -> list[Piece]:
         """`[2/0] block2  blocks.py:140`, padded."""

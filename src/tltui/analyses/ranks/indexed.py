@@ -99,4 +99,4 @@ def _key(saved: Saved, kept: SavedProcess) -> str:
 
 def _older(own: SavedProcess, number: int, newest: SavedProcess) -> Older:
     at_once = not math.isnan(own.last) and newest.is_dated and newest.started > 0 and own.last - newest.started * 1e6 > TOGETHER_US
-    return Older(own.pid, str(Ref(own.rank, number)).removesuffix(":"), own.doing, at_once)
+    return Older(own.pid, str(Ref(own.rank, number)), own.doing, at_once)

@@ -52,7 +52,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             yield from Grid(page, matrix, aspect).write()
         return matrix
 
-    return GrowingDocument(f"@{NAME}", NAME, options, fill, Page)
+    return GrowingDocument(scope.page(NAME), f"{NAME}{scope.title}", options, fill, Page)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -24,7 +24,7 @@ RANKS = TRACES / "ranks" / "make_ranks.py"
 def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The logs of 12 ranks, which take a moment to be read."""
     into = tmp_path_factory.mktemp("job") / "logs"
-    wanted = ["--ranks", "12", "--compiles", "6", "--detail", "lean", "--seed", "14"]
+    wanted = ["--ranks", "12", "--compiles", "6", "--detail", "tiny", "--seed", "14"]
     subprocess.run([sys.executable, str(RANKS), str(into), *wanted], check=True, capture_output=True, timeout=120)
     return into
 
@@ -55,7 +55,7 @@ def indexed(path: Path, target: Path, *arguments: str, host: str = "here") -> su
     return subprocess.run(given, capture_output=True, text=True, env=environment(host), timeout=120, check=False)
 
 
-def until(is_so: Callable[[], object], seconds: float = 20) -> None:
+def until(is_so: Callable[[], object], seconds: float = 60) -> None:
     """Wait for it."""
     end = time.monotonic() + seconds
     while not is_so():

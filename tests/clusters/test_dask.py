@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,8 @@ from dask_cluster import Cluster, dask_cluster
 from engine_parts import Part, digest
 from on_clusters import BREAKS, command, environment, indexed, job, reads, serial, until
 
-from tltui.work.engines.gather import Done, gather
-from tltui.work.engines.table import NoEngineError, opened_engine
+from tltui.work.engines.gather import Done, NoEngineError, gather
+from tltui.work.engines.table import opened_engine
 
 __all__ = ["job", "serial"]
 pytestmark = pytest.mark.live
@@ -90,13 +91,17 @@ def test_workers_that_do_not_see_the_files(job: Path, tmp_path: Path) -> None:
         [first, *_] = sorted(job.rglob("*.log"))
         with first.open("rb") as file:
             own = f"/proc/self/fd/{file.fileno()}"
+            with tarfile.open(tmp_path / "job.tar", "w") as archive:
+                archive.add(BREAKS, "job")
             done = subprocess.run(
-                command(own, BREAKS, "-o", tmp_path / "run.tlx", "--engine", f"dask://{cluster.address}"),
+                command(own, BREAKS, tmp_path / "job.tar", "-o", tmp_path / "run.tlx", "--engine", f"dask://{cluster.address}"),
                 capture_output=True, text=True, env=environment(), pass_fds=[file.fileno()], timeout=60, check=False,
             )  # fmt: skip
     assert done.returncode == 1
     assert f"tltui: {own}: " in done.stderr
     assert "does not see it" in done.stderr or "has another file of this name" in done.stderr
+    assert "job.tar!job/" in done.stderr and "it was unpacked here, where workers do not see it" in done.stderr
+    assert done.stderr.count("\n") == 2
     assert (tmp_path / "run.tlx").exists()
 
 
@@ -109,6 +114,12 @@ def test_workers_with_another_version(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "has tltui 0.0.1; this is " in done.stderr and done.stderr.count("\n") == 1
     assert not (tmp_path / "run.tlx").exists()
+
+
+def test_no_worker_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tltui.work.engines.cluster.COMING", 1.0)
+    with dask_cluster(tmp_path, workers=0) as cluster, pytest.raises(NoEngineError, match="no worker that can be used in 1 s"):
+        gathered(cluster, [])
 
 
 def test_nobody_is_there(monkeypatch: pytest.MonkeyPatch) -> None:

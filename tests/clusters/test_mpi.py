@@ -17,7 +17,14 @@ from on_clusters import BREAKS, command, environment, job, reads, serial, until
 
 __all__ = ["job", "serial"]
 MPIRUN = shutil.which("mpirun", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", ""))))
-pytestmark = [pytest.mark.live, pytest.mark.skipif(MPIRUN is None, reason="there is no mpirun")]
+
+
+def is_mpich() -> bool:
+    """Others have other options, and refuse root."""
+    return MPIRUN is not None and b"HYDRA" in subprocess.run([MPIRUN, "--version"], capture_output=True, check=False).stdout
+
+
+pytestmark = [pytest.mark.live, pytest.mark.skipif(not is_mpich(), reason="there is no mpirun of MPICH")]
 
 
 def mpi(ranks: int, *arguments: str | Path) -> list[str]:

@@ -16,9 +16,9 @@ import pytest
 from engine_parts import Part, digest, imported, who
 from real import TRACES
 
-from tltui.work.engines.gather import TRIES, Engine, Failure, Progress, gather
+from tltui.work.engines.gather import TRIES, Engine, Failure, NoEngineError, Progress, gather
 from tltui.work.engines.processes import process_engine
-from tltui.work.engines.table import NoEngineError, check_engine, opened_engine
+from tltui.work.engines.table import check_engine, opened_engine
 
 LOGS = sorted(str(path) for path in (TRACES / "torch-2.13").rglob("*.log"))[:12]
 HOW = Callable[[], AbstractContextManager[Executor]]

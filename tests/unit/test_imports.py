@@ -43,6 +43,13 @@ print({UI})
     assert imported(program) == "[]"
 
 
+@pytest.mark.parametrize("engine", ["serial", "process"])
+def test_engines_that_were_not_asked_for(engine: str, tmp_path: Path) -> None:
+    given = ["index", str(TRACE), "-o", str(tmp_path / "run.tlx"), "--engine", engine]
+    others = "sorted({name.split('.')[0] for name in sys.modules} & {'textual', 'rich', 'dask', 'distributed', 'mpi4py'})"
+    assert imported(f"import sys, tltui.cli; assert tltui.cli.main({given!r}) == 0; print({others})") == "[]"
+
+
 def test_a_command_is_imported_when_it_is_used() -> None:
     ours = ("tltui.cli.", "tltui.model", "tltui.analyses", "wcwidth")
     after = f"print([name for name in sys.modules if name.startswith({ours})])"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import pty
 import shutil
 import signal
 import subprocess
@@ -31,7 +32,7 @@ def make(into: Path, *arguments: str) -> Path:
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The logs of 12 ranks, which take a moment to be read."""
-    return make(tmp_path_factory.mktemp("job") / "logs", "--ranks", "12", "--compiles", "6", "--detail", "lean", "--seed", "14")
+    return make(tmp_path_factory.mktemp("job") / "logs", "--ranks", "12", "--compiles", "6", "--detail", "tiny", "--seed", "14")
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,7 @@ def workers(pid: int) -> list[int]:
         return []
 
 
-def until(is_so: Callable[[], object], seconds: float = 20) -> None:
+def until(is_so: Callable[[], object], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < end
@@ -125,12 +126,14 @@ LEAVING = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 
 
 @pytest.mark.parametrize(("number", "code"), LEAVING)
-@pytest.mark.parametrize("engine", ["serial", "process"])
-def test_it_is_left_in_the_middle(number: int, code: int, engine: str, job: Path, tmp_path: Path) -> None:
-    target = tmp_path / "run.tlx"
+@pytest.mark.parametrize("how", ["--engine=serial", "--workers=2", "--redact"])
+def test_it_is_left_in_the_middle(number: int, code: int, how: str, job: Path, tmp_path: Path) -> None:
+    target, scratch = tmp_path / "run.tlx", tmp_path / "scratch"
     target.write_bytes(b"")
-    with subprocess.Popen(command(job, "-o", target, "--engine", engine, "--workers", "2"), stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, env=environment(), start_new_session=True) as process:  # fmt: skip
+    scratch.mkdir()
+    given = command(job, "-o", target, "--workers", "2", how)
+    own = environment() | {"TMPDIR": str(scratch)}
+    with subprocess.Popen(given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=own, start_new_session=True) as process:
         until(lambda: any(reads(pid, job) for pid in (process.pid, *workers(process.pid))))
         given = workers(process.pid)
         if number == signal.SIGINT:
@@ -140,7 +143,8 @@ def test_it_is_left_in_the_middle(number: int, code: int, engine: str, job: Path
         out, err = process.communicate(timeout=20)
     assert (process.returncode, out, err) == (code, b"", b"")
     until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in given))
-    assert [(path.name, path.stat().st_size) for path in tmp_path.iterdir()] == [("run.tlx", 0)], "it is what it was"
+    assert target.read_bytes() == b"", "it is what it was"
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["run.tlx", "scratch"]
 
 
 def test_a_log_that_cannot_be_read(job: Path, tmp_path: Path, serial: bytes) -> None:
@@ -158,6 +162,38 @@ def test_a_log_that_cannot_be_read(job: Path, tmp_path: Path, serial: bytes) -> 
     assert indexed(BREAKS, tmp_path / "other.tlx").returncode == 0
     assert target.read_bytes() == (tmp_path / "other.tlx").read_bytes()
     assert alone.returncode == 2 and not (tmp_path / "none.tlx").exists()
+
+
+def test_what_goes_into_no_index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Logs of another form are told of; a file that cannot be read is one too few."""
+    trace = tmp_path / "trace"
+    shutil.copytree(BREAKS, trace)
+    (trace / "empty_torch_trace.log").touch()
+    line = "[rank0]:V0101 10:00:00.000000 7 torch/_dynamo/convert_frame.py:1] [0/0] [__bytecode] ORIGINAL\n"
+    (trace / "job.err").write_text(line * 3)
+    assert main(["index", str(trace), "-o", str(tmp_path / "run.tlx")]) == 0
+    err = capsys.readouterr().err
+    assert err.startswith(f"tltui: {trace / 'job.err'}: only traces go into an index") and err.count("\n") == 1
+    (trace / "rank_1.log").symlink_to("rank_1.log")
+    assert main(["index", str(trace), "-o", str(tmp_path / "run.tlx")]) == 1
+    assert f"tltui: {trace / 'rank_1.log'}: Too many levels of symbolic links\n" in capsys.readouterr().err
+    assert main(["index", str(trace / "job.err"), "-o", str(tmp_path / "text.tlx")]) == 2
+    assert not (tmp_path / "text.tlx").exists()
+
+
+def test_it_says_how_far_it_is(job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal, and the line is gone at the end."""
+    monkeypatch.setattr("tltui.cli.index.PATIENCE", 0.0)
+    monkeypatch.setattr("tltui.work.engines.gather.EVERY", 0.0)
+    controller, terminal = pty.openpty()
+    with open(terminal, "w") as stream:
+        monkeypatch.setattr(sys, "stderr", stream)
+        assert main(["index", str(job), "-o", str(tmp_path / "run.tlx")]) == 0
+        monkeypatch.undo()
+    said = os.read(controller, 1 << 16).decode()
+    os.close(controller)
+    assert "\rtltui: 1 of 12 logs, " in said and " MiB (ctrl+c stops)" in said
+    assert said.endswith("\r") and said.rstrip("\r").endswith("  ")
 
 
 @pytest.mark.parametrize(

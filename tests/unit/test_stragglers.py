@@ -20,7 +20,7 @@ from viewed import lead_somewhere, page, text
 
 from tltui.analyses.hang.clocks import off, offset_of
 from tltui.analyses.ranks.columns import Columns
-from tltui.analyses.ranks.course import FACETS, Course, Lane, Step, Times, classes
+from tltui.analyses.ranks.course import FACETS, Course, Lane, Older, Step, Times, classes
 from tltui.analyses.ranks.hosts import with_hosts
 from tltui.analyses.ranks.lanes import lanes_of
 from tltui.analyses.ranks.pace import LATE_S, RULE, Pace, is_minority, stands_out
@@ -303,6 +303,16 @@ def test_who_runs_a_compile_for_long_is_not_slow_before_most_have_finished_it() 
     assert [one.ranks for one in pace_of(going).slow] == [(1,)]
 
 
+def test_a_rank_that_was_started_again_alone_has_no_other_clock() -> None:
+    """Of a job that was started again as a whole clocks are compared as ever."""
+    lanes = lanes_with(together(6, 4, lambda rank, n: 100.0 if rank == 4 else 0.0), [[2.0] * 4] * 6)
+    again = [replace(lane, older=(Older(7, "4.1", ""),)) if lane.rank == 4 else lane for lane in lanes]
+    found = pace_of(again)
+    assert found.clocks == () and [(one.key[0][0], one.ranks, one.stays) for one in found.late] == [("f0", (4,), 3)]
+    found = pace_of([replace(lane, older=(Older(7, "4.1", ""),)) for lane in lanes])
+    assert [clock.ranks for clock in found.clocks] == ["4"] and found.late == ()
+
+
 def test_a_clock_that_goes_wrong() -> None:
     """An hour and more of compiles; a clock that gains 4 s an hour."""
     found = pace_of(lanes_with(
@@ -339,6 +349,13 @@ def test_what_is_known_of_phases_names_the_innermost() -> None:
     phases[0] = {name: array("f", [seconds]) for name, seconds in everywhere.items()}
     slow, = pace_of(lanes_with(together(5, 1), took, phases=phases)).slow
     assert slow.phase == "", "spread over all of it"
+
+
+def test_a_node_is_named_where_there_are_several() -> None:
+    lanes = lanes_with(together(6, 4, lambda rank, n: 60.0 if rank > 3 else 0.0), [[2.0] * 4] * 6)
+    for hosts, said in ((["a"] * 6, ()), (["a", "a", "b", "b", "c", "c"], ("c",))):
+        clock, = pace_of([replace(lane, host=host) for lane, host in zip(lanes, hosts, strict=True)]).clocks
+        assert (clock.ranks, clock.hosts) == ("4, 5", said)
 
 
 def test_one_rule() -> None:

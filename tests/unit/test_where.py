@@ -304,7 +304,8 @@ def test_clocks_are_put_right_before_ranks_are_compared(tmp_path: Path) -> None:
     assert [(clock.ranks, clock.seconds, clock.compiles) for clock in found.clocks] == [("2, 3", 62.0, 3)]
     (group,) = found.groups
     assert group.count == 7 and group.since == group.until == (DAY + 4) * 1e6
-    assert "Ranks 2, 3: their clocks are 62 s ahead of the others'" in text(page(run, "@where", 100))
+    said = " ".join(text(page(run, "@where", 100)).split())
+    assert "The clocks of ranks 2, 3 are 62 s ahead of the others', by when 3 compiles began (± 0 ms)." in said
 
 
 def test_one_compile_alone_tells_nothing_of_a_clock(tmp_path: Path) -> None:

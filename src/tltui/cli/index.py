@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import re
 import socket
@@ -29,6 +30,8 @@ HOST = "TLTUI_HOST"
 """The variable that states what this host is called, where the system's own name is no help."""
 PATIENCE = 0.5
 """Seconds after which it is said how far it is."""
+UNREADABLE = frozenset(map(os.strerror, errno.errorcode))
+"""What the system says of files that cannot be read; of others it is said that they are no logs."""
 NAMED = 10
 """Logs that are named where it is said of many that something is wrong with them."""
 EXAMPLES = """\
@@ -63,7 +66,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """Write it, and say what is in it."""
-    from tltui.work.engines.cluster import NoEngineError
+    from tltui.work.engines.gather import NoEngineError
     from tltui.work.engines.table import MPI, check_engine, opened_engine
 
     if not options.paths:
@@ -136,7 +139,7 @@ class _Indexing:
         self._key = new_key() if self._options.redact else b""
         with Shelf(self._target.parent) as shelf:
             self._gather(logs, shelf)
-            self._tell_faults(logs)
+            self._tell_faults(shelf)
             with replacing(self._target, durable=True) as out:
                 for piece in merged(shelf.pieces(), host_of(self._key, self._host)):
                     out.write(piece)
@@ -153,20 +156,26 @@ class _Indexing:
 
     def _logs(self) -> Sequence[FoundLog]:
         """The logs that go into it, in their order there. Raises Failure where there are none, or where it may not be written."""
-        from tltui.documents.indexing import settled, to_index
+        from tltui.documents.indexing import NO_TRACE, settled, to_index
+        from tltui.inputs.table import TRACE
 
         found = look([*self._options.paths, *([str(self._target)] if self._checked() else [])], self._options.latest)
         for note in found.notes:
             tell(f"tltui: {note}")
+        self._faults += [(path.path, path.reason) for path in found.skipped if path.reason in UNREADABLE]
         saved = () if found.crowd is None else found.crowd.saved
         others = {own.host for own in saved if own.found.index == str(self._target) and not own.found.is_here} - {self._host}
         if others:
             whose = _named(sorted(others))
             raise Failure(f"{self._target}: has logs of {whose} that are not here; %h in FILE gives each host its own")
-        logs = settled(to_index(found, str(self._target)))
-        if not logs:
-            raise Failure("there is no log to index")
-        return logs
+        logs = to_index(found, str(self._target))
+        for log in logs:
+            if log.form != TRACE:
+                tell(f"tltui: {log.name}: {NO_TRACE}")
+        traces = settled([log for log in logs if log.form == TRACE])
+        if not traces:
+            raise Failure("there is no trace to index")
+        return traces
 
     def _checked(self) -> bool:
         """Whether there is an index that is brought up to date. Raises Failure where anything else is there."""
@@ -221,7 +230,7 @@ class _Indexing:
             self._own.append(name)
             self._death = done.fault
 
-    def _tell_faults(self, logs: Sequence[FoundLog]) -> None:
+    def _tell_faults(self, shelf: Shelf) -> None:
         """Name what went wrong. Raises Failure where nothing is left."""
         if self._own:
             names = _named(sorted(self._own))
@@ -230,7 +239,7 @@ class _Indexing:
             tell(f"tltui: {name}: {text}")
         if len(self._faults) > NAMED:
             tell(f"tltui: … and {len(self._faults) - NAMED:,} more logs could not be read")
-        if len(self._faults) == len(logs):
+        if not shelf:
             raise Failure(f"{self._target} is not written: none of the logs could be read")
 
 

@@ -21,8 +21,7 @@ from dataclasses import dataclass, replace
 from tltui.inputs.form import StepScanner
 from tltui.inputs.table import TRACE, scanner_of
 from tltui.model.run import Added, Event, Failed, Looked, Lost, Moved, Nothing, Read, Run, Unreadable, settle
-from tltui.sources.discover import SNIFF, Discovery, Found, FoundLog, NothingFound
-from tltui.sources.search import Search
+from tltui.sources.discover import SNIFF, Discovery, Found, FoundLog, Looking, NothingFound
 from tltui.sources.turns import Turns
 from tltui.sources.watching import Watching, name_of
 from tltui.sources.writers import Writers
@@ -150,7 +149,7 @@ class Follower:
             ended = self._writers.ended({self._logs[number].path: status for number, status in waiting.items()})
             yield from self._end(waiting, ended, size)
 
-    def _sought(self, search: Search, look: dict[int, os.stat_result], size: int) -> Iterator[Event]:
+    def _sought(self, search: Looking, look: dict[int, os.stat_result], size: int) -> Iterator[Event]:
         """Read logs while others are still being looked for. What was looked at goes to `look`."""
         search.go_on()
         while (new := search.come()) is not None and not search.is_stopped:

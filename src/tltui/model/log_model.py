@@ -169,6 +169,8 @@ class LogModel:
                 owner.started_attempt = self.log.context(event.record).attempt
                 self._rename(owner, touched)
         elif isinstance(event, Metrics):
+            if owner.started is not None and owner.started.line == event.co_firstlineno:
+                event = event._replace(co_firstlineno=owner.started.line)  # one number for both
             if owner.metrics:
                 owner.metrics.append(event)
             else:  # a list that has room for one: most compiles have no more

@@ -248,13 +248,15 @@ class Tally(NamedTuple):
         if status is None:
             return cls(breaks=compile_.counts[BREAK])
         facts = compile_.facts
+        exact = duration_s(compile_.metrics) or 0.0
+        seconds = round(exact, 9)
         one = cls(
             compiles=1,
             breaks=facts.breaks,
             recompiles=int(compile_.is_recompile),
             restarts=len(facts.restarts),
             skips=int(facts.eager is Eager.SKIPPED and status is Status.EAGER),
-            seconds=round(duration_s(compile_.metrics) or 0.0, 9),
+            seconds=exact if exact == seconds else seconds,  # the number that its metrics have: there are thousands of them
         )
         return one._replace(**{TABLE[status].field: 1})
 
@@ -293,7 +295,7 @@ def duration_s(metrics: Sequence[Metrics]) -> float | None:
     """How long it took, forward and backward together."""
     found = [m.duration_s for m in metrics if m.duration_s is not None and m.event == FORWARD]
     found += [m.duration_s for m in metrics if m.duration_s is not None and _is_backward(m)]
-    return sum(found) if found else None
+    return found[0] if len(found) == 1 else sum(found) if found else None
 
 
 def backward_s(metrics: Sequence[Metrics]) -> float | None:

@@ -12,7 +12,7 @@ import stat
 import time
 from collections.abc import Collection, Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tltui.inputs.archives.magic import INSIDE, STANDARD_INPUT, packing_of
 from tltui.inputs.debug_dir.layout import Layout, layout_of
@@ -28,7 +28,6 @@ from tltui.trace.files import FileBytes
 
 if TYPE_CHECKING:
     from tltui.sources.packed import Packed
-    from tltui.sources.search import Search
 
 __all__ = [
     "EMPTY", "KEPT", "MAX_DEPTH", "MAX_FILES", "MEMBER", "OTHER", "SNIFF", "TEXT", "Discovery", "Found", "FoundLog", "NothingFound",
@@ -58,6 +57,30 @@ PACKED = "packed"
 REPORT = "a report of tlparse without the trace"
 
 
+class Looking(Protocol):
+    """A look that goes on while something else is done (`sources/search.py`)."""
+
+    discovery: Discovery
+    count: int
+    """Logs found so far."""
+    is_over: bool
+    """Whether all has been looked at. What was found may not have been taken yet."""
+    is_stopped: bool
+    """Whether nobody wants to know any more."""
+
+    def go_on(self) -> None:
+        """Go on, where it was held."""
+
+    def stop(self) -> None:
+        """Nobody wants to know any more. Does not wait."""
+
+    def come(self) -> list[FoundLog] | None:
+        """The logs that have come since it was asked last, after a little while none; None when it is over."""
+
+    def result(self) -> Found:
+        """What was found, when it is over. Raises `NothingFound`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """What a set of paths holds."""
@@ -77,7 +100,7 @@ class Found:
     """What looked, and can look again."""
     crowd: Crowd | None = field(default=None, compare=False, repr=False)
     """What saved indexes tell of processes, also of those whose logs are not among `logs`."""
-    search: Search | None = field(default=None, compare=False, repr=False)
+    search: Looking | None = field(default=None, compare=False, repr=False)
     """What is still looking: there may be more logs."""
 
 

@@ -137,7 +137,7 @@ def read_where(run: Run, processes: Sequence[Process] | None = None) -> Generato
     units, restarted, beside = _sorted_out(run.ranks, chosen)
     yield
     numbered = bool(units) and units[0].process.rank is not None
-    shifts = offsets(_starts(units)) if len(units) > 1 else {}
+    shifts = offsets(_starts(_begun_together(units, restarted))) if len(units) > 1 else {}
     yield
     behind = _behind(units)
     groups = _groups(units, shifts, behind)
@@ -207,6 +207,13 @@ def _older(process: Process) -> Older:
 def _missing(units: Sequence[Unit]) -> str:
     have = {unit.number for unit in units}
     return ranges(set(range(max(have, default=0))) - have)
+
+
+def _begun_together(units: Sequence[Unit], restarted: Sequence[Process]) -> Sequence[Unit]:
+    """Without those few that were started again, and not with the others: these began all that they did later."""
+    again = {process.rank for process in restarted}
+    few = [unit for unit in units if unit.process.rank not in again]
+    return few if 2 * len(few) >= len(units) else units
 
 
 def _starts(units: Sequence[Unit]) -> dict[int, dict[Hashable, float]]:

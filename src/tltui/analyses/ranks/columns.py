@@ -6,6 +6,7 @@ Lanes of one class have the same steps: nothing is looked up per rank and compil
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -36,9 +37,13 @@ class Column:
 
     pending: int
     """Ranks that do not have it, and may still: their logs go on."""
+    going: int
+    """Ranks of which the logs go on."""
 
     def unfinished(self) -> int:
         """Ranks that may still finish it."""
+        if not self.going:
+            return 0
         running = zip(self.lanes, self.took, strict=True)
         return self.pending + sum(not lane.ended and seconds != seconds for lane, seconds in running)
 
@@ -58,6 +63,8 @@ class Columns:
         for number, own in enumerate(self.classes):
             for key, place in own[0].course.places.items():
                 self._where.setdefault(key, []).append((number, place))
+        self._begin = [[lane.times.begin for lane in own] for own in self.classes]
+        self._took = [[lane.times.took for lane in own] for own in self.classes]
         self._going = [sum(not lane.ended for lane in own) for own in self.classes]
         """Class → ranks of it whose logs go on."""
         self.offsets: Mapping[int, Offset] = {}
@@ -80,30 +87,29 @@ class Columns:
 
     def column(self, key: Key) -> Column:
         """A compile."""
-        found = Column(key, [], [], [], [], [], self._pending(key))
+        found = Column(key, [], [], [], [], [], self._pending(key), sum(self._going))
         for number, place in self._where[key]:
             own = self.classes[number]
             found.lanes.extend(own)
             found.places.extend([place] * len(own))
             found.begin.extend(self._begins(number, place))
             failed = own[0].course.steps[place].status == Status.ERROR
-            found.took.extend([math.nan] * len(own) if failed else [lane.times.took[place] for lane in own])
+            found.took.extend([math.nan] * len(own) if failed else [took[place] for took in self._took[number]])
             found.ready.extend(self._ends(number, place - 1) if place else [math.nan] * len(own))
         return found
 
     def _begins(self, number: int, place: int) -> list[float]:
-        begun = [lane.times.begin[place] for lane in self.classes[number]]
+        begun = [begin[place] for begin in self._begin[number]]
         shifts = self._shifts.get(number)
         if shifts is None:
             return begun
         return [at if offset is None else at - offset.at(at) for at, offset in zip(begun, shifts, strict=True)]
 
     def _pending(self, key: Key) -> int:
-        return sum(self._going) - sum(self._going[number] for number, _ in self._where[key]) if any(self._going) else 0
+        return sum(self._going) - sum(self._going[number] for number, _ in self._where[key])
 
     def _ends(self, number: int, place: int) -> list[float]:
-        took = [lane.times.took[place] for lane in self.classes[number]]
-        return [at + seconds * 1e6 for at, seconds in zip(self._begins(number, place), took, strict=True)]
+        return [at + took[place] * 1e6 for at, took in zip(self._begins(number, place), self._took[number], strict=True)]
 
     def _usual(self) -> dict[Key, float]:
         found = {}
@@ -117,11 +123,15 @@ class Columns:
     def _off(self) -> dict[int, Offset]:
         """Clocks that are off."""
         rows: list[tuple[int, list[float], list[float]]] = []
+        starts = Counter(len(lane.older) for own in self.classes for lane in own)
+        usual_starts = max(starts, key=lambda count: starts[count], default=0)
         for own in self.classes:
             steps = own[0].course.steps
             shared = [(n, self.usual[key]) for n, step in enumerate(steps) if (key := (step.code, step.number)) in self.usual]
             compared = chosen(shared)
             for lane in own:
+                if len(lane.older) != usual_starts:  # who was started again, and not with the others, began all of it later
+                    continue
                 begin = lane.times.begin
                 known = [(begin[n], usual) for n, usual in compared if begin[n] == begin[n]]
                 rows.append((lane.rank, [(at - usual) / 1e6 for at, usual in known], [at for at, _ in known]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 
 from tltui.analyses.compare.own_device import own_device
 from tltui.analyses.parts import part, shared
@@ -40,11 +40,11 @@ def _course(process: Process, reader: Reader) -> _Held:
     if reader.log.scanned <= AT_ONCE:
         reader.hold(0, AT_ONCE)
     device = own_device(process)
-    own = Own(*device, True) if device else Own(of_rank=True)
+    own = device or ("", -1)
     steps: list[Step] = []
     told: list[tuple[Fact, ...]] = []
     for compile_, code, number in steps_in(process):
-        facts = _facts(compile_, own).facts
+        facts = _facts(compile_, *own).facts
         told.append(facts)
         step = (code, number, str(process.named_id(compile_.id)), str(compile_.status or ""), tuple([one[0] for one in facts]))
         steps.append(shared(process, Step, step, partial(Step, *step)))
@@ -57,14 +57,19 @@ def _made(steps: Sequence[Step], told: Sequence[tuple[Fact, ...]], executed: tup
 
 
 @part
-def _facts(compile_: Compile, reader: Reader, own: Own) -> _Held:
+def _facts(compile_: Compile, reader: Reader, device: str, index: int) -> _Held:
     columns, records = reader.log.columns, compile_.records
     if records and not columns.source:
         start, end = columns.offset[records[0]], columns.offset[records[-1]] + columns.head[records[-1]]
         if end - start <= AT_ONCE:
             reader.hold(start, end - start)
-    facts = facts_of(compile_, reader, own)
+    facts = facts_of(compile_, reader, _own(device, index))
     return _Held(shared(compile_, facts_of, tuple([one[0] for one in facts]), lambda: facts))
+
+
+@lru_cache(maxsize=256)
+def _own(device: str, index: int) -> Own:
+    return Own(device, index, True)
 
 
 def _executed(process: Process, reader: Reader, steps: Sequence[Step]) -> tuple[int, ...]:

@@ -125,6 +125,21 @@ class Restarted:
 
 
 @dataclass(frozen=True, slots=True)
+class Parity:
+    """Ranks on which the code of a compile calls other collectives than its schedule has, whether or not all ranks do."""
+
+    function: Function
+    number: int
+    """Which compile of the function, from 1."""
+    said: tuple[str, ...]
+    """`wait_tensor: 1 in the schedule, 0 in the code`"""
+    ranks: str
+    """As ranges."""
+    ref: str
+    """The compile of the first of them."""
+
+
+@dataclass(frozen=True, slots=True)
 class Differing:
     """What comparing the ranks gave."""
 
@@ -150,6 +165,8 @@ class Differing:
     behind: str
     """Ranks that have compiled less than others and may still do so, as ranges."""
     restarted: tuple[Restarted, ...] = ()
+    parity: tuple[Parity, ...] = ()
+    """The first in time first, at most `KEPT`."""
 
 
 def differing(lanes: Sequence[Lane]) -> Differing | None:
@@ -168,7 +185,7 @@ def differing(lanes: Sequence[Lane]) -> Differing | None:
         len(lanes), len({own.first.course.digest for own in classes}), ranges(agree), len(agree),
         ranges(lane.rank for lane in lanes if agree and lane.rank not in agree), len(usual.first.course.steps),
         len(codes), len(codes - unlike), sum(1 if d.whole else 1 + len(d.others) for d in divergences), tuple(divergences[:KEPT]),
-        ranges(behind), _restarted(lanes),
+        ranges(behind), _restarted(lanes), _parities(classes, order),
     )  # fmt: skip
 
 
@@ -181,6 +198,22 @@ def _agreeing(lanes: Sequence[Lane], facts: Sequence[Fact]) -> set[int]:
             return set()
         left -= {lane.rank for _, classes in fact.parts[1:] for own in classes for lane in own.lanes}
     return left
+
+
+def _parities(classes: Sequence[Class], order: Mapping[Key, float]) -> tuple[Parity, ...]:
+    groups: dict[tuple[Key, tuple[str, ...]], list[tuple[Class, int]]] = defaultdict(list)
+    for own in classes:
+        for place, step in enumerate(own.first.course.steps):
+            if step.of(PARITY):
+                groups[(step.code, step.number), own.lines(place, PARITY)].append((own, place))
+    found = sorted(groups.items(), key=lambda item: (order.get(item[0][0], 0.0), item[0][1]))
+    return tuple(
+        Parity(
+            _function(code), number, said, ranges(lane.rank for own, _ in having for lane in own.lanes),
+            compile_ref(having[0][0].first, having[0][0].step(having[0][1])),
+        )
+        for ((code, number), said), having in found[:KEPT]
+    )  # fmt: skip
 
 
 def _restarted(lanes: Sequence[Lane]) -> tuple[Restarted, ...]:

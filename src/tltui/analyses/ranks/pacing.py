@@ -51,8 +51,9 @@ def read_pace(lanes: Sequence[Lane], phases: Phases = known_phases) -> Generator
     late = lateness.found()
     waits = [replace(wait, late=_is_late(wait, late)) for wait in waits]
     waits += [wait for one in late if (wait := wait_inside(columns.column(one.key), one, phases)) is not None]
+    hosts = {lane.rank: lane.host for lane in lanes}
     return Pace(
-        len(lanes), clocks(columns.offsets, {lane.rank: lane.host for lane in lanes}), late,
+        len(lanes), clocks(columns.offsets, hosts if len(set(hosts.values())) > 1 else {}), late,
         tuple(sorted(slow, key=lambda one: one.typical_s - one.seconds)),
         tuple(sorted(waits, key=lambda wait: -wait.rank_seconds)),
         tuple(sorted(spreads, key=lambda one: one.median_s - one.slowest_s)),

@@ -79,11 +79,11 @@ def _divergences(page: Page, run: Run, title: str, divergences: list[Divergence]
         return
     page.heading(title)
     for one in divergences[:OPEN]:
-        add_divergence(page, run, one)
+        add_divergence(page, run, one, timed=True)
     if divergences[OPEN:]:
         more = fmt.plural(len(divergences) - OPEN, "more difference")
         page.open(more, folded=True)
         page.add("  ", (more, tokens.DIM))
         for one in divergences[OPEN:]:
-            add_divergence(page, run, one)
+            add_divergence(page, run, one, timed=True)
         page.close()

@@ -86,13 +86,13 @@ def add_behind(page: Page, found: Differing) -> None:
         page.say(f"So far {many} {found.behind} compiled less than others, and may only be behind.", "  ", tokens.DIM)
 
 
-def add_divergence(page: Page, run: Run, one: Divergence) -> None:
-    """`[2/0] block2  blocks.py:140  graphs differ, and with that code`, and below it who has what."""
+def add_divergence(page: Page, run: Run, one: Divergence, timed: bool = False) -> None:
+    """`[2/0] block2  blocks.py:140  graphs differ  with that: code`, and below it who has what. `timed`: with the time of day."""
     pieces: list[Piece] = []
     if one.whole:
         pieces += [(SAID[one.facets[0]], tokens.WARN), f" in {fmt.plural(one.whole, 'compile')}"]
     else:
-        pieces += _what(page, one)
+        pieces += [*([(f"{fmt.clock(one.at)} ", tokens.DIM)] if timed and one.at is not None else []), *_what(page, one)]
     also = [WITH_IT[facet] for facet in one.facets[1:] if facet in WITH_IT]
     if also:
         pieces.append((f"  with that: {', '.join(also)}", tokens.DIM))
@@ -111,10 +111,7 @@ def _what(page: Page, one: Divergence) -> list[Piece]:
         named = ", ".join(_name(function) for function in one.others[: NAMED - 1])
         rest = len(one.others) - (NAMED - 1)
         pieces.append(f"and {named}" + (f" and {rest} more" if rest > 0 else "") + "  ")
-    pieces.append((SAID[one.facets[0]], tokens.WARN))
-    if one.at is not None:
-        pieces.append((f"  {fmt.clock(one.at)}", tokens.DIM))
-    return pieces
+    return [*pieces, (SAID[one.facets[0]], tokens.WARN)]
 
 
 def _add_sides(page: Page, run: Run, one: Divergence) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tltui.analyses.hang.clocks import Clock
 from tltui.analyses.hang.open_work import AGAIN, BACKWARD_OF, CAPTURE, INTERRUPTED, OUTSIDE, RUNTIME, Inside
 from tltui.analyses.hang.results import EMPTY, INSIDE, Group, Older, Where
 from tltui.analyses.timing.phases import group_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.reports import PHASE_STYLES
+from tltui.documents.parts.stragglers import clock_said
 from tltui.model.status import Status
 from tltui.text import tokens
 from tltui.text.document import Piece
@@ -247,7 +247,7 @@ def add_rest(page: Page, groups: Sequence[Group], found: Where) -> None:
 
 def add_remarks(page: Page, found: Where) -> None:
     """What must be known to read it rightly: clocks, ranks without a log, older processes, others that have something open."""
-    remarks = list(map(_clock, found.clocks[:OTHERS_SHOWN]))
+    remarks = [f"{clock_said(clock)} Times here are put right." for clock in found.clocks[:OTHERS_SHOWN]]
     if len(found.clocks) > OTHERS_SHOWN:
         remarks.append(f"{len(found.clocks) - OTHERS_SHOWN} more clocks are apart, and put right too.")
     if found.missing:
@@ -261,15 +261,6 @@ def add_remarks(page: Page, found: Where) -> None:
             page.row([f"{text} ", (f"[{ref}]", tokens.LINK, ref)], "")
         else:
             page.say(text, "", tokens.DIM)
-
-
-def _clock(clock: Clock) -> str:
-    """`rank 3's clock is 62 s ahead`"""
-    whose = f"{_these(short(clock.ranks))}: their clocks are" if clock.count > 1 else f"Rank {clock.ranks}'s clock is"
-    way = "ahead of" if clock.seconds > 0 else "behind"
-    apart = abs(clock.seconds)
-    said = f"{whose} {f'{apart:.0f} s' if apart < 99.5 else fmt.seconds(apart)} {way} the others'"
-    return f"{said}, by when {clock.compiles} compiles began. Times here are put right."
 
 
 Line = tuple[str, str]

@@ -14,7 +14,7 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from tltui import __version__
-from tltui.work.engines.gather import Engine
+from tltui.work.engines.gather import Engine, NoEngineError
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -32,10 +32,6 @@ WAITING = 4
 """Parts that wait for each worker."""
 
 
-class NoEngineError(Exception):
-    """Why an engine cannot be had."""
-
-
 @contextmanager
 def dask_engine(address: str) -> Iterator[Engine]:
     """The workers of the scheduler at HOST:PORT. Raises `NoEngineError`.
@@ -51,7 +47,7 @@ def dask_engine(address: str) -> Iterator[Engine]:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         client = Client(address, timeout=PATIENCE, set_as_default=False)
-    except (OSError, ValueError) as error:
+    except Exception as error:  # dask names none, and its timeout is another class in each Python
         raise NoEngineError(f"no dask scheduler answers at {address}: {error}") from None
     executor = _Cluster(client)
     try:
@@ -74,9 +70,11 @@ def _checked(client: Client) -> int:
 
     try:
         client.submit(version, pure=False).result(timeout=COMING)
-    except TimeoutError:
-        raise NoEngineError(f"the dask scheduler has had no worker for {COMING:.0f} s") from None
-    for worker, found in sorted(client.run(version).items()):
+        versions = client.run(version)
+    except Exception as error:  # of no worker in time it is a timeout
+        why = str(error) or type(error).__name__
+        raise NoEngineError(f"the dask scheduler has shown no worker that can be used in {COMING:.0f} s: {why}") from None
+    for worker, found in sorted(versions.items()):
         if found != __version__:
             has = f"has tltui {found}" if found else "has no tltui"
             raise NoEngineError(f"the dask worker {worker} {has}; this is {__version__}, and all need the same")
@@ -131,7 +129,7 @@ class _Cluster(Executor):
             try:
                 if self._client.nthreads():
                     seen = time.monotonic()
-            except (OSError, RuntimeError, TimeoutError):  # no scheduler: the client tells
+            except Exception:  # no scheduler: the client tells
                 continue
             if time.monotonic() - seen < GONE:
                 continue

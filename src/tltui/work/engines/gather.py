@@ -75,6 +75,10 @@ class Engine:
     """How many parts are given to the workers at once: what they are at, and a little more."""
 
 
+class NoEngineError(Exception):
+    """Why an engine cannot be had."""
+
+
 class OtherVersionError(Exception):
     """A worker has another version of tltui."""
 

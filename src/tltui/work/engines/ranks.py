@@ -11,8 +11,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tltui.work.engines.cluster import NoEngineError
-from tltui.work.engines.gather import Engine
+from tltui.work.engines.gather import Engine, NoEngineError
 
 if TYPE_CHECKING:
     from mpi4py.futures import MPIPoolExecutor

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tltui.work.engines.cluster import SCHEME, NoEngineError, dask_engine
-from tltui.work.engines.gather import Engine
+from tltui.work.engines.cluster import SCHEME, dask_engine
+from tltui.work.engines.gather import Engine, NoEngineError
 from tltui.work.engines.processes import SERIAL_BELOW, process_engine, processors
 from tltui.work.engines.ranks import mpi_engine
 

@@ -24,21 +24,23 @@ OTHER = frozenset((
 FIRST = ("dtype", "size", "stride", "device")
 PARTS = " · "
 KEPT = 8192
-Known = dict[tuple[bytes, Own], tuple[bytes, str]]
-_TENSORS: Known = {}
+Known = dict[bytes, tuple[bytes, str]]
+_TENSORS: dict[str, Known] = {}
+"""By the name of the own device."""
 _SOURCES: Known = {}
 
 
 def inputs_fact(tensors: Iterable[bytes], sources: Iterable[bytes], own: Own) -> Fact:
     """From the first lines of their records. Each input is a line: `L['x']: float16 · [8, 4] · stride [4, 1] · cuda`."""
     described: dict[tuple[bytes, bytes], str] = {}
+    known = _TENSORS.setdefault(own.name, {})
     for line in tensors:
         start = line.find(_MARK)
         end = line.find(_VIEW, start)
         last = line.find(_DESCRIBER, max(end, start))
         if start < 0 or last < 0:
             continue
-        number, told = _known(_TENSORS, line[start : end if end >= 0 else last], own, _tensor)
+        number, told = _known(known, line[start : end if end >= 0 else last], own, _tensor)
         described[line[last + len(_DESCRIBER) : line.find(b"}", last)], number] = told
     lines = []
     for line in sources:
@@ -56,12 +58,11 @@ def inputs_fact(tensors: Iterable[bytes], sources: Iterable[bytes], own: Own) ->
 
 def _known(known: Known, part: bytes, own: Own, read: Callable[[bytes, Own], tuple[bytes, str]]) -> tuple[bytes, str]:
     """All ranks describe the same tensors: each different description is read once."""
-    key = (part, own)
-    found = known.get(key)
+    found = known.get(part)
     if found is None:
         if len(known) >= KEPT:
             known.clear()
-        found = known[key] = read(part, own)
+        found = known[part] = read(part, own)
     return found
 
 

@@ -6,13 +6,13 @@ schedules by the md5 that their record declares, guards, which never are the sam
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from weakref import WeakKeyDictionary
 
 from tltui.analyses.caches.caches import NAMES
-from tltui.analyses.parts import digest_of as content_of
 from tltui.analyses.parts import shared
 from tltui.analyses.problems.breaks import known_breaks
 from tltui.analyses.ranks.facets.fact import NONE, Fact, fact, plain
@@ -42,7 +42,8 @@ Facts = tuple[Fact, ...]
 
 
 def facts_of(compile_: Compile, reader: Reader, own: Own) -> Facts:
-    """In the order of `course.FACETS`. Nothing of what is not logged, and of a compile that is not over little."""
+    """In the order of `course.FACETS`. Nothing of what is not logged, and of a compile that is not over little. `own`: of its rank,
+    so that its name tells it apart."""
     found, answers = _records(compile_, reader.log)
     get = found.get
     schedules = _keyed(reader, get(SCHEDULE, ()))
@@ -105,7 +106,7 @@ def _settings(compile_: Compile, reader: Reader, own: Own) -> Fact:
     if record < 0:
         return NONE
     dumps = dumps_in(reader.head(record))
-    return shared(compile_, _settings, (dumps, own), lambda: settings_fact(dumps, own)) if dumps else NONE
+    return shared(compile_, _settings, (dumps, own.name), lambda: settings_fact(dumps, own)) if dumps else NONE
 
 
 def _breaks(compile_: Compile) -> Fact:
@@ -136,7 +137,7 @@ def _devices(
         text = reader.text(graphs[0][1], LIMIT)
         return _others(text, own) if devices_in(text) or ']cpu"' in text else None
 
-    found = shared(compile_, _devices, (graphs[0][0], own), read) if graphs else None
+    found = shared(compile_, _devices, (graphs[0][0], own.name), read) if graphs else None
     if found is None:
         found = _others("\n".join(reader.head(record).decode("utf-8", "replace") for record in tensors[:64]), own)
     return found
@@ -164,24 +165,29 @@ def _graph(compile_: Compile, reader: Reader, graphs: Sequence[tuple[object, int
     if not graphs:
         return NONE
     key, record = graphs[0]
-    return shared(compile_, _graph, (key, own), lambda: _once(compile_, graph_fact, reader.payload(record, LIMIT), own))
+    return shared(compile_, _graph, (key, own.name), lambda: _once(compile_, graph_fact, reader.payload(record, LIMIT), own))
 
 
 def _guards(compile_: Compile, reader: Reader, records: Sequence[int], own: Own) -> Fact:
     return _once(compile_, guards_fact, reader.payload(records[-1], LIMIT), own) if records else NONE
 
 
+def content_of(text: bytes) -> bytes:
+    """What tells a text apart."""
+    return hashlib.blake2b(text, digest_size=16).digest()
+
+
 def _once(compile_: Compile, make: Callable[[bytes, Own], Fact], text: bytes, own: Own) -> Fact:
     left = bare(text, own)
-    return shared(compile_, make, (content_of(left), own), lambda: make(left, own))
+    return shared(compile_, make, (content_of(left), own.name), lambda: make(left, own))
 
 
 def _code(compile_: Compile, reader: Reader, codes: Sequence[tuple[object, int]], own: Own) -> Fact:
     def read(record: int) -> bytes:
         text = bare(reader.payload(record, LIMIT), own)
-        return shared(compile_, code_digest, (content_of(text), own), lambda: code_digest(text, own))
+        return shared(compile_, code_digest, (content_of(text), own.name), lambda: code_digest(text, own))
 
-    found = [shared(compile_, _code, (key, own), partial(read, record)) for key, record in codes]
+    found = [shared(compile_, _code, (key, own.name), partial(read, record)) for key, record in codes]
     return fact([digest.hex() for digest in found]) if found else NONE
 
 

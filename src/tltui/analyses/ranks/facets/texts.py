@@ -23,6 +23,7 @@ _IDS = (
     (b"Guard latency = ", re.compile(rb"Guard latency = [\d.]+"), b"Guard latency = T"),
     (b"# graph id: ", re.compile(rb"# graph id: \d+"), b"# graph id: N"),
     (b"torchinductor_", re.compile(rb"torchinductor_[\w.@+/-]*"), b"torchinductor_P"),
+    (b"/attempt_", re.compile(rb"/attempt_\d{1,4}/\d{1,6}(?=/)"), b"/attempt_N/R"),
 )
 """Needle, expression that begins with it (that makes it fast), what takes its place."""
 GUARDS = "guards"

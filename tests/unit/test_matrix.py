@@ -186,6 +186,8 @@ def test_two_thousand_ranks_by_two_hundred_compiles() -> None:
     assert len(unfolded) <= 11 + 12 and at < 40 and len(lines) < 250
     assert lines[at].split()[-12:] == ["=", "g", *["="] * 10]
     assert sum(map(len, unfolded)) < 2_000
+    names = next(n for n, line in enumerate(lines) if re.match(r" +A B C", line))
+    assert lines[names + 1].startswith("  = 16 compiles alike"), "no fold begins where the section does"
 
 
 def test_three_hundred_kinds_of_ranks() -> None:

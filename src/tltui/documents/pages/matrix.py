@@ -100,6 +100,7 @@ class Grid:
         self._page.close(0)
         self._page.blank()
         self._page.open("Compiles")
+        self._names()  # the head of all that follows: a fold that began here would hold it
         lines = 0
         for is_alike, group in groupby(range(len(self._columns)), self._alike):
             own = list(group)
@@ -107,7 +108,7 @@ class Grid:
                 self._folded(own, is_alike)
                 continue
             for number in own:
-                if lines % HEAD_EVERY == 0:
+                if lines and lines % HEAD_EVERY == 0:
                     self._names()
                 if lines == SHOWN:
                     self._page.say("More compiles differ: all of them with --json.", "  ", tokens.DIM)

@@ -270,3 +270,14 @@ def test_files_of_folded_compiles_stand_beside_their_functions() -> None:
     lines = written(matrix_of([lane(0, usual), lane(1, usual), lane(2, steps(6, {3: step(3, graph="h")}))]), 100)
     folded = [line.rstrip() for line in lines if line.startswith("  = [")]
     assert folded == [f"  = [{n}/0]   f{n}  f.py:{n}" for n in (0, 1, 2, 4, 5)]
+
+
+def test_where_all_differ_the_one_most_like_the_others_is_compared_with() -> None:
+    """The first of eight kinds of ranks ended early: that the others went on is not the exception."""
+    lanes = [lane(0, steps(2)), *(lane(rank, steps(6, {2: step(2, graph=f"g{rank}")})) for rank in range(1, 4))]
+    lanes.append(lane(4, steps(6)))
+    matrix = matrix_of(lanes)
+    assert matrix.usual == 1
+    assert row_of(matrix, 0).differs == "==    "
+    assert {rank: row_of(matrix, rank).differs for rank in (1, 2, 4)} == {1: "======", 2: "==g===", 4: "==g==="}
+    assert matrix_of([*lanes, *(lane(rank, steps(6)) for rank in (5, 6))]).usual == 4

@@ -106,7 +106,7 @@ def matrix_of(lanes: Sequence[Lane]) -> Matrix:
         return Matrix(1, 0, (), (), -1, "")
     classes = classes_of(lanes)
     facts, behind = facts_of(classes)
-    usual = max(classes, key=lambda own: (len(own.lanes), -own.first.rank))
+    usual = _usual(classes)
     order = order_of(classes)
     keys = sorted(order, key=order.__getitem__)
     cells = _Cells(classes, usual, keys)
@@ -115,6 +115,28 @@ def matrix_of(lanes: Sequence[Lane]) -> Matrix:
     rows.sort(key=lambda row: (usual.first.rank not in row.numbers, -len(row.numbers), row.first, row.numbers))
     columns = tuple(cells.column(number) for number in range(len(keys)))
     return Matrix(1, len(lanes), columns, tuple(rows), usual.first.rank, ranges(behind))
+
+
+def _usual(classes: Sequence[Class]) -> Class:
+    """The class that does in each compile what the most ranks do, as far as one does: that of more than half of the ranks, else the
+    one that has the most in common with the others. The largest of many small ones may be that of ranks which ended early."""
+    largest = max(classes, key=lambda own: (len(own.lanes), -own.first.rank))
+    if 2 * len(largest.lanes) > sum(len(own.lanes) for own in classes):
+        return largest
+    did = [{key: own.step(place).facets for key, place in own.first.course.places.items()} for own in classes]
+    counts: dict[Key, Counter[Hashable]] = defaultdict(Counter)
+    for own, facets in zip(classes, did, strict=True):
+        for key, value in facets.items():
+            counts[key][value] += len(own.lanes)
+    ranks = sum(len(own.lanes) for own in classes)
+    lacking = {key: ranks - found.total() for key, found in counts.items()}
+    lacked = sum(lacking.values())
+
+    def alike(facets: Mapping[Key, Hashable]) -> int:
+        return lacked + sum(counts[key][value] - lacking[key] for key, value in facets.items())
+
+    scores = [(alike(facets), len(own.lanes), -own.first.rank) for own, facets in zip(classes, did, strict=True)]
+    return classes[max(range(len(classes)), key=scores.__getitem__)]
 
 
 def _marks(facts: Sequence[Fact], cells: _Cells) -> tuple[dict[tuple[int, int], str], dict[int, set[str]]]:

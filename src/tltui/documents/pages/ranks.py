@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tltui.analyses.hang.clocks import Clock
 from tltui.analyses.ranks.differing import Differing, Divergence
+from tltui.analyses.ranks.estimates import Expected, read_expected
 from tltui.analyses.ranks.hosts import with_hosts
 from tltui.analyses.ranks.lanes import read_lanes
 from tltui.analyses.ranks.matching import WIDE
@@ -16,7 +17,7 @@ from tltui.analyses.ranks.times import PhasesOf
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.few_ranks import why_not
-from tltui.documents.parts.ranks import add_behind, add_divergence, add_restarted, answer
+from tltui.documents.parts.ranks import add_behind, add_divergence, add_expected, add_restarted, answer
 from tltui.documents.parts.stragglers import add_clocks, add_late, add_slow
 from tltui.documents.parts.stragglers import answer as pace_answer
 from tltui.documents.scope import Scope
@@ -41,6 +42,8 @@ class RanksReport:
     """Who was late or slow, in a sentence; '' where nobody was. The page `stragglers` has all of it."""
     clocks: tuple[Clock, ...] = ()
     """Those that are off."""
+    expected: tuple[Expected, ...] = ()
+    """Where torch expects kernels to take longer on some ranks; counted nowhere."""
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
@@ -66,10 +69,12 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         add_clocks(page, pace.clocks)
         add_late(page, pace)
         add_slow(page, pace)
+        expected = yield from read_expected(run, lanes)
+        add_expected(page, expected)
         if pace.clocks or pace.late or pace.slow:
             page.blank()
             page.row([("stragglers", tokens.LINK, "@stragglers"), ": what each compile took on which rank, and who waited"], "")
-        return RanksReport(said, found, pace_answer(pace) if pace.late or pace.slow else "", pace.clocks)
+        return RanksReport(said, found, pace_answer(pace) if pace.late or pace.slow else "", pace.clocks, expected)
 
     return GrowingDocument(scope.page("ranks"), f"what differs between ranks{scope.title}", options, fill, Page)
 

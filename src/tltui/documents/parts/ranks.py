@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tltui.analyses.ranks.differing import SAID, Differing, Divergence, Function, Restarted, Side
+from tltui.analyses.ranks.estimates import Expected
 from tltui.analyses.ranks.matching import (
     CACHE,
     CODE,
@@ -32,6 +35,10 @@ NAMED = 3
 """Functions with one difference that are named."""
 LIST_WIDTH = 30
 """Characters of the ranks of a majority; of longer lists their number is said."""
+EXPECTED = (
+    "What torch expects the kernels to take, by its own estimates, where ranks are more than a tenth apart. Not measured in the "
+    "run, and no difference by itself."
+)
 WITH_IT = {
     FAILED: "failures", COLLECTIVES: "collectives", DEVICES: "devices", RECOMPILE: "reasons of recompiles", INPUTS: "inputs",
     GRAPH: "graphs", GUARDS: "guards", CODE: "code", PARITY: "the code's collectives", CACHE: "caches",
@@ -175,6 +182,32 @@ def add_restarted(page: Page, one: Restarted) -> None:
         where = f" ended in {sanitize(one.inside)}" if one.inside else " ended"
         what = f"started again: an older process (pid {one.pid}){where}"
     page.row([(who, tokens.STRONG), f": {what}  ", (f"[{one.ref}]", tokens.LINK, one.ref)])
+
+
+def add_expected(page: Page, found: Sequence[Expected]) -> None:
+    """`block1  blocks.py:120  8.27 ms on rank 3, 6.92 ms on ranks 0–2 compare`"""
+    if not found:
+        return
+    page.heading(f"Run times that torch expects ({fmt.count(len(found))})")
+    page.say(EXPECTED, "  ", tokens.DIM)
+    for one in found[:SHOWN]:
+        pieces: list[Piece] = [(fmt.clip_middle(sanitize(one.function), 40), tokens.FUNCTION), "  "]
+        if one.file is not None:
+            pieces += [page.place(one.file, one.line), "  "]
+        if one.number > 1:
+            pieces.append(f"compile {one.number}  ")
+        page.row(pieces)
+        sides = ((one.slowest, one.slowest_ns, one.slowest_ref), (one.fastest, one.fastest_ns, one.fastest_ref))
+        told = [[*_expected(*side), "  |  "] for side in sides]
+        compare: Piece = ("compare", tokens.LINK, diff_ref(one.fastest_ref, one.slowest_ref))
+        page.row([*told[0], *told[1][:-1], "  ", compare], "    ")
+    if found[SHOWN:]:
+        page.add("  ", (f"and {fmt.plural(len(found) - SHOWN, 'more compile')}", tokens.DIM))
+
+
+def _expected(ranks: str, took_ns: float, ref: str) -> list[Piece]:
+    many = "ranks" if any(sign in ranks for sign in "–, ") else "rank"
+    return [f"{many} {fmt.clip_middle(ranks, LIST_WIDTH)} ", (f"[{ref}]", tokens.LINK, ref), f": {took_ns / 1e6:,.3g} ms"]
 
 
 def _name(function: Function) -> str:

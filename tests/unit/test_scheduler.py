@@ -261,7 +261,7 @@ def test_a_scanner_that_fails_costs_its_log_and_is_told(tmp_path: Path, monkeypa
     run = Run(discover([str(tmp_path)]))
     events: list[Event] = []
     faults: list[BaseException] = []
-    scan = Scan(Follower(run, faulted=faults.append), events.append, faults.append)
+    scan = Scan(Follower(run, faulted=faults.append), events.extend, faults.append)
     scan.start()
     assert _comes(lambda: len(events) >= 2 and any(isinstance(event, Read) and event.batch.finished for event in events))
     failed = [event for event in events if isinstance(event, Failed)]

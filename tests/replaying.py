@@ -113,10 +113,12 @@ def results_of(run: Run, refs: dict[str, str]) -> dict[str, bytes]:
 
 
 def plain(text: str) -> str:
-    """A text without what grows: numbers, plurals, lists of addresses, what was cut. Line ends and columns do not count either."""
+    """A text without what grows: numbers, plurals, lists of addresses and of ranks, what was cut. Line ends and columns do not
+    count either."""
     text = NUMBER.sub("N", PLACE.sub("", text)).translate(BRANCHES)
     text = re.sub(r"\([^()]*\)", "", " ".join(text.split()))
     text = re.sub(r"(?<=\w)s\b", "", " ".join(text.split()))
+    text = re.sub(r"\brank N(?:(?:–| )N)+", "rank N", text)
     return re.sub(r"(?:\[N\],? ?)+", "[N] ", text).strip()
 
 

@@ -263,3 +263,10 @@ def test_real_ranks_that_diverge() -> None:
     matrix = matrix_of(lanes_of(opened("tests/traces/torch-2.13/diverge")))
     assert [(row.ranks, row.facet) for row in matrix.rows] == [("0", ""), ("2", "graph"), ("1", "breaks")]
     assert len(matrix_of(lanes_of(opened("tests/traces/torch-2.13/mesh"))).rows) == 1
+
+
+def test_files_of_folded_compiles_stand_beside_their_functions() -> None:
+    usual = steps(6)
+    lines = written(matrix_of([lane(0, usual), lane(1, usual), lane(2, steps(6, {3: step(3, graph="h")}))]), 100)
+    folded = [line.rstrip() for line in lines if line.startswith("  = [")]
+    assert folded == [f"  = [{n}/0]   f{n}  f.py:{n}" for n in (0, 1, 2, 4, 5)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -171,3 +172,28 @@ def test_the_first_difference_in_time_comes_first(tmp_path: Path) -> None:
         ("guards", "5/0", "3", "NO_HASATTR: hasattr(L['fn'], '_dynamo_marked_static') == False"),
     ]  # fmt: skip
     assert found.agree == "0, 1, 4, 5, 7" and found.agreeing == 5
+
+
+def test_problems_name_the_first_difference(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    ranked(tmp_path, "--ranks", 4, "--compiles", 3, "--detail", "tiny", "--plant", "other_graph:ranks=2,compile=1",
+           "--plant", "missing_compile:ranks=1,compile=2")  # fmt: skip
+    assert cli.main(["problems", str(tmp_path)]) == 0
+    lines = capfd.readouterr()[0].splitlines()
+    assert "Ranks that differ (2 differences)" in lines
+    assert [line.partition("]")[0].strip() for line in lines if line.startswith("  [")] == ["[1/0"]
+    assert cli.main(["problems", str(tmp_path), "--json"]) == 0
+    said = json.loads(capfd.readouterr()[0])["result"]["diverging"]
+    assert said == "ranks diverge: block1: graphs differ (rank 2 unlike the other 3), and 1 more difference"
+    assert cli.main(["problems", str(tmp_path), "1:"]) == 0
+    assert "Ranks that differ" not in capfd.readouterr()[0], "a rank alone differs in nothing"
+
+
+@pytest.mark.parametrize("seconds", [-500, 500])
+def test_a_clock_that_is_off_makes_no_run_longer(tmp_path: Path, seconds: int, capfd: pytest.CaptureFixture[str]) -> None:
+    ranked(tmp_path, "--ranks", 6, "--compiles", 3, "--detail", "tiny", "--plant", f"clock:ranks=4,seconds={seconds}")
+    assert cli.main(["summary", str(tmp_path)]) == 0
+    lines = capfd.readouterr()[0].splitlines()
+    [span] = [line for line in lines if "from the first compile" in line]
+    assert span.endswith(" 08:00:00")
+    assert float(span.partition(" s ")[0]) < 20
+    assert any(line.startswith("Rank 4's clock is 8 min 20 s ") for line in lines)

@@ -6,12 +6,13 @@ Counts come from what the scan keeps. Payloads are read for a bounded number of 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tltui.analyses.counted import Count, counts
 from tltui.analyses.epochs import Forgotten, forgotten
+from tltui.analyses.hang.clocks import Offset
 from tltui.analyses.parts import part
 from tltui.analyses.problems.breaks import GraphBreak, known_breaks
 from tltui.analyses.problems.failures import known_failures
@@ -162,7 +163,7 @@ class Summary:
 
     tally: Tally
     start: float | None
-    """Microseconds since the epoch: of the first compile."""
+    """Microseconds since the epoch: of the first compile. Of a run clocks that are off are put right."""
     end: float | None
     """When the last compile ended."""
     costs: tuple[CodeCost, ...]
@@ -192,16 +193,19 @@ class Summary:
     """Of a run with two ranks or more: in what they differ."""
 
 
-def summarise(processes: Iterable[Process]) -> Summary:
-    """Sum up some processes."""
+def summarise(processes: Iterable[Process], ahead: Mapping[int, Offset] | None = None) -> Summary:
+    """Sum up some processes. `ahead`: rank → how far its clock is ahead of the others'; of those that are off."""
     everything = list(processes)
     compiles = [c for process in everything for c in process.ordered()]
     real = [c for c in compiles if c.is_compile]
     timed = [(c.tally.seconds, c) for c in real]
+    rank = {id(process): process.rank for process in everything}
     starts = [(c.start_us, c) for c in real if c.start_us is not None]
+    if ahead:
+        offsets = [(at, ahead.get(number), c) for at, c in starts if (number := rank[id(c.process)]) is not None]
+        starts = [(at if offset is None else at - offset.at(at), c) for at, offset, c in offsets]
     slow = sorted(timed, key=lambda pair: -pair[0])[:COMPILES_SHOWN]
     by_code = _by_code(real)
-    rank = {id(process): process.rank for process in everything}
     breaks, read = _break_places(compiles, rank)
     return Summary(
         sum((process.tally for process in everything), Tally()),

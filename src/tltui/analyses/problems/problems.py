@@ -164,6 +164,8 @@ class Problems:
     """Functions that run in eager mode."""
     printed: tuple[RunFailure, ...] = ()
     """What the outputs of the job tell of its end, the first failure first."""
+    diverging: str = ""
+    """Of a run with two ranks or more: that they differ, and the first difference in a sentence; '' where they do not."""
 
 
 def problems(compiles: Sequence[Compile]) -> Problems:

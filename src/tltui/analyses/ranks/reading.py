@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import NamedTuple, TypeVar, cast
 
 from tltui.analyses.compare.graph_keys import GraphText, graph_text
 from tltui.analyses.compare.node_changes import ADDED, REMOVED, RETARGETED, RETYPED, NodeChange, node_changes
 from tltui.analyses.compare.own_device import owns_of
+from tltui.analyses.hang.clocks import Clock, Offset, clocks
 from tltui.analyses.parts import reader_of
+from tltui.analyses.ranks.columns import Columns
 from tltui.analyses.ranks.course import Lane
 from tltui.analyses.ranks.differing import Differing, Divergence, Function, differing
+from tltui.analyses.ranks.hosts import with_hosts
 from tltui.analyses.ranks.lanes import read_lanes
 from tltui.analyses.ranks.matching import GRAPH
 from tltui.analyses.records import addresses, named
@@ -23,6 +26,7 @@ from tltui.text.diff.normalise import normalised
 from tltui.text.diff.own import Own, own_rules
 from tltui.trace.files import Gone
 
+T = TypeVar("T")
 GRAPHS_READ = 24
 """Differences of graphs of which the nodes are compared."""
 LIMIT = 2 << 20
@@ -38,20 +42,47 @@ ARTIFACTS = {
 
 def differences_of(run: Run) -> Differing | None:
     """In what the ranks of a run differ; None where there are no two of them that can be compared."""
-    reading = read_differences(run)
-    while True:
-        try:
-            next(reading)
-        except StopIteration as stop:
-            return cast("Differing | None", stop.value)
+    return _result(read_differences(run))
 
 
 def read_differences(run: Run) -> Generator[None, None, Differing | None]:
     """The same, with a pause after each piece."""
-    if run.crowd is None and sum(rank.number is not None for rank in run.ranks) < 2:
-        return None  # what one rank did is not read for nothing: it takes long, and 1 KB a compile
-    lanes = yield from read_lanes(run)
+    lanes = yield from _read_several(run)
     return (yield from read_between(run, lanes))
+
+
+def differences_and_clocks(run: Run) -> tuple[Differing | None, Clocks]:
+    """In what the ranks of a run differ, and whose clock is off."""
+    lanes = _result(_read_several(run))
+    if len(lanes) < 2:
+        return None, Clocks({}, ())
+    offsets = Columns(lanes).offsets
+    hosts = {lane.rank: lane.host for lane in with_hosts(run, lanes)} if offsets else {}
+    return _result(read_between(run, lanes)), Clocks(offsets, clocks(offsets, hosts if len(set(hosts.values())) > 1 else {}))
+
+
+class Clocks(NamedTuple):
+    """Clocks that are off."""
+
+    offsets: Mapping[int, Offset]
+    """Rank → how far its clock is ahead."""
+    told: tuple[Clock, ...]
+    """Those of one node together."""
+
+
+def _read_several(run: Run) -> Generator[None, None, Sequence[Lane]]:
+    """The ranks of a run; none of a single one: what that did is not read for nothing, it takes long, and 1 KB a compile."""
+    if run.crowd is None and sum(rank.number is not None for rank in run.ranks) < 2:
+        return ()
+    return (yield from read_lanes(run))
+
+
+def _result(reading: Generator[None, None, T]) -> T:
+    while True:
+        try:
+            next(reading)
+        except StopIteration as stop:
+            return cast(T, stop.value)
 
 
 def read_between(run: Run, lanes: Sequence[Lane]) -> Generator[None, None, Differing | None]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from tltui.analyses.case import holdings, is_plain
+from tltui.analyses.hang.clocks import Clock
 from tltui.analyses.job_failures.of_run import own_failures, told_first
 from tltui.analyses.problems.failures import INTERRUPTED
-from tltui.analyses.ranks.reading import differences_of
+from tltui.analyses.ranks.reading import differences_and_clocks
 from tltui.analyses.summary import Summary, summarise
 from tltui.analyses.told import untold
 from tltui.analyses.torch_version import version_of
@@ -19,6 +20,7 @@ from tltui.documents.page import Page
 from tltui.documents.parts.case import held_words
 from tltui.documents.parts.job_failures import add_ends
 from tltui.documents.parts.ranks import add_ranks, told
+from tltui.documents.parts.stragglers import clock_said
 from tltui.documents.parts.summary import (
     add_breaks,
     add_caches,
@@ -42,14 +44,16 @@ from tltui.text.document import Options, Piece, TextDocument
 
 RANKS_NAMED = 12
 FILES_NAMED = 8
+CLOCKS_NAMED = 2
 
 
 def run_document(run: Run, options: Options) -> TextDocument:
     """The overview of everything that was opened."""
-    summary = replace(summarise(run.processes()), diverging=differences_of(run))
+    diverging, clocks = differences_and_clocks(run)
+    summary = replace(summarise(run.processes(), clocks.offsets), diverging=diverging)
     page = Page("", run.title, options)
     page.add((fmt.clip_middle(run.title, page.width), tokens.TITLE))
-    _head(page, run, summary)
+    _head(page, run, summary, clocks.told)
     page.untold = untold(list(run.processes()), "summary")
     page.say_untold()
     if run.is_sought:
@@ -83,7 +87,7 @@ def run_document(run: Run, options: Options) -> TextDocument:
     return page.document(summary)
 
 
-def _head(page: Page, run: Run, summary: Summary) -> None:
+def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> None:
     ranks = run.ranks
     versions, about = summary.versions, stands_for(run)
     words: list[Piece] = []
@@ -115,6 +119,11 @@ def _head(page: Page, run: Run, summary: Summary) -> None:
         span = fmt.seconds(max(summary.end - summary.start, 0.0) / 1e6)
         what = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"
         page.say(what, "", tokens.DIM)
+    for clock in clocks[:CLOCKS_NAMED]:
+        page.say(clock_said(clock), "", tokens.DIM)
+    if clocks:
+        more = f"and {fmt.count(len(clocks) - CLOCKS_NAMED)} more; " if len(clocks) > CLOCKS_NAMED else ""
+        page.row([(f"{more}put right here  ", tokens.DIM), ("stragglers", tokens.LINK, "@stragglers")], "")
     again = summary.forgotten
     if again is not None:
         what = f"{again.epochs} epochs: ids begin again after torch._dynamo.reset(), which throws all compiles away"

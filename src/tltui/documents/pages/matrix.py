@@ -210,8 +210,10 @@ class Grid:
         page.open(what, folded=True)
         drawn, style = self._aspect.drawn(sign), self._aspect.style(sign)
         page.add("  ", (f"{drawn} ", style), (f"{what}, [{first.id}] … [{last.id}]", tokens.DIM))
-        for number in numbers[:ALIKE_NAMED]:
-            page.add("  ", (f"{drawn} ", style), *self._named(self._columns[number], page.width - 6))
+        named = [self._columns[number] for number in numbers[:ALIKE_NAMED]]
+        width = min(page.width - 6, max(map(self._needs, named)))
+        for column in named:
+            page.add("  ", (f"{drawn} ", style), *self._named(column, width))
         if len(numbers) > ALIKE_NAMED:
             page.add("    ", (f"and {fmt.count(len(numbers) - ALIKE_NAMED)} more", tokens.DIM))
         page.close()

@@ -26,6 +26,8 @@ from tltui.analyses.problems.problems import (
     skipped_groups,
     unfinished_of,
 )
+from tltui.analyses.ranks.differing import Differing
+from tltui.analyses.ranks.reading import read_differences
 from tltui.analyses.summary import doing
 from tltui.analyses.timing.phases import Open
 from tltui.documents import format as fmt
@@ -42,6 +44,7 @@ from tltui.documents.parts.problems import (
     add_skipped,
     times,
 )
+from tltui.documents.parts.ranks import add_divergence, told
 from tltui.documents.parts.summary import breaks_counted, standing
 from tltui.documents.parts.unlogged import add_unlogged_limits, unlogged_limits
 from tltui.documents.scope import Scope
@@ -70,6 +73,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     unfinished, skipped, cudagraphs = unfinished_of(compiles), skipped_groups(compiles), cudagraph_groups(compiles)
     running = unfinished_of(compiles, waiting=True)
     printed = [item for item in told_first(run) if _is_of(item, scope)]
+    differing = None if str(scope.ref) else (yield from read_differences(run))
     _head(page, run, scope, len(running), len(unfinished), len(skipped), bool(printed))
     add_unlogged_limits(page, unlogged_limits(scope))
     yield
@@ -85,6 +89,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     _add_unfinished(page, unfinished, stood, "Not finished", "No metrics: still compiling, killed, or the log is cut off.")
     _add_unfinished(page, running, stood, "Running", f"No metrics yet: {page.goes_on}.")
     yield
+    diverging = _add_differing(page, run, differing)
     breaks, restarts = yield from break_groups(compiles)
     logged = breaks_logged(compiles)
     yield from _add_breaks(page, breaks, logged)
@@ -93,7 +98,8 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     _add_skipped(page, skipped)
     _add_cudagraphs(page, cudagraphs)
     return Problems(
-        SCHEMA, errors, backward, limits, unfinished, breaks, restarts, skipped, cudagraphs, logged, running, eager, tuple(printed)
+        SCHEMA, errors, backward, limits, unfinished, breaks, restarts, skipped, cudagraphs, logged, running, eager, tuple(printed),
+        diverging,
     )
 
 
@@ -202,6 +208,17 @@ def _add_unfinished(
         name = fmt.clip_middle(sanitize(item.function or "?"), 40)
         page.row([(f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.FUNCTION), f"  {standing(stood[item.ref])}"])
     add_occurrences(page, [item for item in found if item not in told], "  ")
+
+
+def _add_differing(page: Page, run: Run, found: Differing | None) -> str:
+    """The first difference between ranks, and where all are."""
+    if found is None or not found.count:
+        return ""
+    page.heading(f"Ranks that differ ({fmt.plural(found.count, 'difference')})")
+    add_divergence(page, run, found.divergences[0])
+    lead = "all of them: " if found.count > 1 else "more about it: "
+    page.row([(lead, tokens.DIM), ("ranks", tokens.LINK, "@ranks")])
+    return told(run, found)[1]
 
 
 def _add_breaks(page: Page, groups: Sequence[BreakGroup], logged: bool) -> Generator[None, None, None]:

@@ -11,8 +11,9 @@ from typing import Any
 import make_trace as mt
 import pytest
 
+from tltui.model.events import Event, Failed, Read
 from tltui.model.follow import Follower
-from tltui.model.run import Event, Failed, Read, Run
+from tltui.model.run import Run
 from tltui.sources.discover import discover
 from tltui.trace.scan import Scanner
 from tltui.work.gate import Gate

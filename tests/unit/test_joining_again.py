@@ -14,9 +14,10 @@ from tltui.analyses.case import conflicts
 from tltui.cli import main
 from tltui.documents.build import build
 from tltui.documents.pages.grep import Query, hits
+from tltui.model.events import Lost
 from tltui.model.follow import Follower, open_run
 from tltui.model.nodes import Compile
-from tltui.model.run import Lost, Run, settle
+from tltui.model.run import Run, settle
 from tltui.model.status import Status
 from tltui.sources.discover import Discovery, discover
 from tltui.text.document import Options

@@ -15,8 +15,9 @@ import pytest
 from replaying import HeldWriters
 
 from tltui.model import follow
+from tltui.model.events import Event
 from tltui.model.follow import DELETED, Follower
-from tltui.model.run import Event, Run, settle
+from tltui.model.run import Run, settle
 from tltui.sources import watching
 from tltui.sources.discover import Discovery, Found
 from tltui.sources.turns import SELDOM, Turns

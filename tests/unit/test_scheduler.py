@@ -11,8 +11,9 @@ from typing import Any
 import make_trace as mt
 import pytest
 
+from tltui.model.events import Event, Failed, Read
 from tltui.model.follow import Follower
-from tltui.model.run import Event, Failed, Read, Run
+from tltui.model.run import Run
 from tltui.sources.discover import discover
 from tltui.trace.scan import Scanner
 from tltui.work.gate import Gate
@@ -261,7 +262,7 @@ def test_a_scanner_that_fails_costs_its_log_and_is_told(tmp_path: Path, monkeypa
     run = Run(discover([str(tmp_path)]))
     events: list[Event] = []
     faults: list[BaseException] = []
-    scan = Scan(Follower(run, faulted=faults.append), events.append, faults.append)
+    scan = Scan(Follower(run, faulted=faults.append), events.extend, faults.append)
     scan.start()
     assert _comes(lambda: len(events) >= 2 and any(isinstance(event, Read) and event.batch.finished for event in events))
     failed = [event for event in events if isinstance(event, Failed)]

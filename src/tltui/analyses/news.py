@@ -24,10 +24,11 @@ from enum import Enum
 from heapq import heapify, heappop, heappush
 from itertools import islice, takewhile
 
+from tltui.model.events import Delta, Event, Failed, Lost, Moved, Read, Unreadable
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, CompileKey, Process
 from tltui.model.outcome import Eager, error_name
-from tltui.model.run import Delta, Event, Failed, Lost, Moved, Read, Run, Unreadable
+from tltui.model.run import Run
 from tltui.model.status import BREAK, SharedFacts, Status, status_of
 from tltui.trace.batch import Metrics, Started
 from tltui.trace.envelope import is_entry

@@ -20,7 +20,8 @@ from tltui.cli.printing import as_text, layout
 if TYPE_CHECKING:
     from tltui.analyses.news import News
     from tltui.analyses.problems.gates import Limit
-    from tltui.model.run import Event, Run
+    from tltui.model.events import Event
+    from tltui.model.run import Run
     from tltui.sources.discover import Discovery, Found
 
 EXAMPLES = """\
@@ -213,7 +214,7 @@ class _Tail:
 
     def _note(self, event: Event) -> None:
         """Whether something was written."""
-        from tltui.model.run import Added, Lost, Read
+        from tltui.model.events import Added, Lost, Read
 
         if isinstance(event, Added | Lost) or (isinstance(event, Read) and not event.batch.finished):
             self._written = time.monotonic()

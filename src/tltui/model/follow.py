@@ -20,7 +20,8 @@ from dataclasses import dataclass, replace
 
 from tltui.inputs.form import StepScanner
 from tltui.inputs.table import TRACE, scanner_of
-from tltui.model.run import Added, Event, Failed, Looked, Lost, Moved, Nothing, Read, Run, Unreadable, settle
+from tltui.model.events import Added, Event, Failed, Looked, Lost, Moved, Nothing, Read, Unreadable
+from tltui.model.run import Run, settle
 from tltui.sources.discover import SNIFF, Discovery, Found, FoundLog, Looking, NothingFound
 from tltui.sources.turns import Turns
 from tltui.sources.watching import Watching, name_of

@@ -6,12 +6,13 @@ import difflib
 import os
 import threading
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tltui.inputs.archives.magic import STANDARD_INPUT
 from tltui.inputs.form import StepScanner
 from tltui.inputs.table import FORMS, scanner_of
 from tltui.model.artifacts import Artifact, artifacts_of
+from tltui.model.events import Added, Delta, Event, Failed, Looked, Lost, Moved, Read, Unreadable
 from tltui.model.joining.cases import Joining
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, Frame, Process, Rank
@@ -25,84 +26,6 @@ from tltui.trace.batch import Batch, Damage, Tail
 from tltui.trace.files import FileBytes
 
 Node = Rank | Process | Frame | Compile | Artifact
-
-
-@dataclass(frozen=True, slots=True)
-class Delta:
-    """What a batch changed."""
-
-    compiles: tuple[Compile, ...]
-    new: bool
-    """Whether processes, frames or compiles were added, or a rank became known."""
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """The next piece of a log."""
-
-    log: int
-    """Its number in `Run.models`."""
-    batch: Batch
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """A log could not be read on."""
-
-    log: int
-    error: OSError
-
-
-@dataclass(frozen=True, slots=True)
-class Added:
-    """A log that was not there before: the next number is its own."""
-
-    found: FoundLog
-    source: FileBytes
-    instead_of: int | None = None
-    """The number of the log that had its name before."""
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """A log has another name now."""
-
-    log: int
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """What was read of a log is not in its file any more."""
-
-    log: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """A log that was read cannot be looked at now; or with '' as its reason it can again."""
-
-    log: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Looked:
-    """What the paths of the run hold now."""
-
-    found: Found
-
-
-@dataclass(frozen=True, slots=True)
-class Nothing:
-    """The paths of the run hold no log, and none will come."""
-
-    reason: str
-
-
-Event = Read | Failed | Added | Moved | Lost | Unreadable | Looked | Nothing
-"""What `tltui.model.follow` finds out about the files of a run."""
 
 
 class Run:

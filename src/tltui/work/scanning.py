@@ -6,8 +6,8 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 
+from tltui.model.events import Event, Read
 from tltui.model.follow import Follower
-from tltui.model.run import Event, Read
 from tltui.sources.found import FoundLog
 
 AHEAD = 4

@@ -13,9 +13,10 @@ from textual.timer import Timer
 from tltui.documents.format import plural
 from tltui.documents.tree.header import QUIET, Live, Silent, silence
 from tltui.messages import Scanned
+from tltui.model.events import Added, Event, Lost, Nothing, Unreadable
 from tltui.model.follow import Follower
 from tltui.model.joining.cases import REST
-from tltui.model.run import Added, Event, Lost, Nothing, Unreadable, settle
+from tltui.model.run import settle
 from tltui.screens.live.noticing import Noticing
 from tltui.screens.main_screen import MainScreen
 from tltui.sources.discover import Discovery, FoundLog

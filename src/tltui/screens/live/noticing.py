@@ -5,7 +5,7 @@ from __future__ import annotations
 from tltui.analyses.news import News, Watch, What
 from tltui.analyses.told_once import Numbered, Once
 from tltui.commands import BY_ID
-from tltui.model.run import Delta, Event
+from tltui.model.events import Delta, Event
 from tltui.model.status import Status, glyph
 from tltui.screens.main_screen import MainScreen
 from tltui.text import tokens

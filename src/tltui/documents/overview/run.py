@@ -122,8 +122,8 @@ def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> No
     for clock in clocks[:CLOCKS_NAMED]:
         page.say(clock_said(clock), "", tokens.DIM)
     if clocks:
-        more = f"and {fmt.count(len(clocks) - CLOCKS_NAMED)} more; " if len(clocks) > CLOCKS_NAMED else ""
-        page.row([(f"{more}put right here  ", tokens.DIM), ("stragglers", tokens.LINK, "@stragglers")], "")
+        more = f"{fmt.count(len(clocks) - CLOCKS_NAMED)} more are off. " if len(clocks) > CLOCKS_NAMED else ""
+        page.row([(f"{more}Times on this page are put right: ", tokens.DIM), ("stragglers", tokens.LINK, "@stragglers")], "")
     again = summary.forgotten
     if again is not None:
         what = f"{again.epochs} epochs: ids begin again after torch._dynamo.reset(), which throws all compiles away"

@@ -197,3 +197,13 @@ def test_a_clock_that_is_off_makes_no_run_longer(tmp_path: Path, seconds: int, c
     assert span.endswith(" 08:00:00")
     assert float(span.partition(" s ")[0]) < 20
     assert any(line.startswith("Rank 4's clock is 8 min 20 s ") for line in lines)
+
+
+def test_what_whole_ranks_have_is_told_once_where_one_of_them_ends_early(tmp_path: Path) -> None:
+    ranked(tmp_path, "--ranks", 9, "--compiles", 4, "--detail", "tiny", "--plant", "version:ranks=2-4",
+           "--plant", "killed:ranks=3,compile=2", "--plant", "config:ranks=7-8", "--plant", "killed:ranks=8,compile=1")  # fmt: skip
+    found = differences_of(opened_at(tmp_path))
+    assert found is not None
+    whole = [(one.facets[0], one.whole, one.sides[1].ranks) for one in found.divergences if one.whole]
+    assert whole == [("version", 4, "2–4"), ("settings", 4, "7, 8")]
+    assert found.count == 4

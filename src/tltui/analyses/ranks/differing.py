@@ -245,8 +245,13 @@ def _grouped(facts: Sequence[tuple[Fact, tuple[str, ...]]], order: Mapping[Key, 
     """One difference of several functions on the same ranks is told once: where it is seen first."""
     groups: dict[Hashable, list[tuple[float, Fact]]] = defaultdict(list)
     told: dict[Hashable, tuple[str, ...]] = {}
-    for fact, facets in facts:
-        parts = _parts(fact)
+    widest: list[Fact] = []
+    for fact, facets in sorted(facts, key=lambda own: -_ranks_in(own[0]) if own[0].facet in WIDE else 0):
+        shown = fact
+        if fact.facet in WIDE:
+            shown = next((own for own in widest if _is_within(fact, own)), fact)
+            widest += [fact] if shown is fact else []
+        parts = _parts(shown)
         place = _place(fact, order)
         groups[facets, parts].append((place, fact))
         told[facets, parts] = facets
@@ -266,6 +271,14 @@ def _parts(fact: Fact) -> Hashable:
     if fact.facet in WIDE and len(parts[0][1]) > sum(len(ranks) for _, ranks in parts[1:]):
         parts[0] = (parts[0][0], frozenset())
     return tuple(parts)
+
+
+def _is_within(fact: Fact, other: Fact) -> bool:
+    """Whether a fact about whole ranks is another one, without ranks that had ended before its compile."""
+    ranks = {said: frozenset(lane.rank for own in classes for lane in own.lanes) for said, classes in other.parts}
+    return fact.facet == other.facet and all(
+        said in ranks and ranks[said].issuperset(lane.rank for own in classes for lane in own.lanes) for said, classes in fact.parts
+    )
 
 
 def _ranks_in(fact: Fact) -> int:

@@ -90,6 +90,21 @@ def test_a_payload_that_is_elsewhere_is_said_to_be_there_with_the_way_to_it(tmp_
     assert texts_of(build(here, str(graph.ref), OPTIONS)) == texts_of(build(opened(job), str(graph.ref), OPTIONS))
 
 
+def test_what_an_index_keeps_is_extracted_though_other_payloads_are_elsewhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = TRACES / "torch-2.13" / "mesh"
+    saved = index([job], tmp_path / "x.tlx")
+    assert main(["extract", str(job), "-o", str(tmp_path / "all")]) == 0
+    assert main(["extract", str(saved), "-o", str(tmp_path / "kept")]) == 2
+    assert f"the first: payload is on {HOST}:{job}/" in capsys.readouterr().err
+    there, kept = ({str(path.relative_to(top)): path.read_bytes() for path in top.rglob("*") if path.is_file()}
+                   for top in (tmp_path / "all", tmp_path / "kept"))  # fmt: skip
+    assert 0 < len(kept) < len(there)
+    assert kept.items() <= there.items()
+    assert any(name.endswith("compilation_metrics.json") for name in kept)
+
+
 def test_every_command_opens_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     job, saved = TRACES / "torch-2.13" / "breaks", tmp_path / "x.tlx"
     assert main(["index", str(job), "-o", str(saved)]) == 0

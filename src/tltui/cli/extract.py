@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
+from tltui.cli.failure import Failure
 from tltui.cli.loading import load
 from tltui.cli.parser import Parser, add_force, add_paths, add_refs
 from tltui.cli.printing import message
@@ -27,6 +28,11 @@ def add_arguments(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """The files that were written."""
     from tltui.documents.shown import extract
+    from tltui.inputs.index.elsewhere import Elsewhere
 
-    for path, size in extract(load(options), options.refs, options.output, options.force):
+    missing: list[Elsewhere] = []
+    for path, size in extract(load(options), options.refs, options.output, options.force, missing):
         yield message(f"{path}  {size:,} bytes")
+    if missing:
+        more = f"{len(missing):,} payloads are neither in the index nor here, the first: " if len(missing) > 1 else ""
+        raise Failure(f"{more}{missing[0]}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypedDict
 
+from tltui.inputs.index.elsewhere import Elsewhere
+from tltui.inputs.index.source import IndexBytes
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import BadAddress, Ref
@@ -115,8 +117,11 @@ def _stripped(payload: Payload, lines: bytes) -> bytes:
 SUFFIX = {"fx": ".py", "output_code": ".py", "python": ".py", "cpp": ".cpp", "json": ".json"}
 
 
-def extract(run: Run, refs: Sequence[str], output: str, force: bool = False) -> Iterator[tuple[str, int]]:
-    """Write artifacts below a directory: `rank_0/0_1/dynamo_output_graph.py`. (path, bytes) of each.
+def extract(
+    run: Run, refs: Sequence[str], output: str, force: bool = False, missing: list[Elsewhere] | None = None
+) -> Iterator[tuple[str, int]]:
+    """Write artifacts below a directory: `rank_0/0_1/dynamo_output_graph.py`. (path, bytes) of each. Those that are neither in an
+    index nor here are added to `missing`; without it they raise.
 
     Names of the trace are labels, never paths: nothing is written outside of the directory.
     Raises `BadAddress`, FileExistsError, OSError.
@@ -128,6 +133,16 @@ def extract(run: Run, refs: Sequence[str], output: str, force: bool = False) -> 
     top.mkdir(parents=True, exist_ok=True)
     taken: set[str] = set()
     for artifact in chosen:
+        try:
+            is_indexed = isinstance(artifact.log.source, IndexBytes)
+            pieces: Iterable[bytes] = _bytes_of(artifact)
+            if is_indexed:
+                pieces = [b"".join(pieces)]  # all of it or none: an index keeps no more than 1 MiB
+        except Elsewhere as elsewhere:
+            if missing is None:
+                raise
+            missing.append(elsewhere)
+            continue
         rank, directory, name = _place(artifact)
         inside = _below(_below(top, rank), directory)
         target = inside / _untaken(name, str(inside), taken)
@@ -135,7 +150,7 @@ def extract(run: Run, refs: Sequence[str], output: str, force: bool = False) -> 
             target.unlink(missing_ok=True)  # a link or a pipe is replaced, not written through
         size = 0
         with replacing(target, force=force) as file:
-            for piece in _bytes_of(artifact):
+            for piece in pieces:
                 size += file.write(piece)
         yield str(target), size
 

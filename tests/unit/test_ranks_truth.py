@@ -189,7 +189,10 @@ def test_problems_name_the_first_difference(tmp_path: Path, capfd: pytest.Captur
 
 
 @pytest.mark.parametrize("seconds", [-500, 500])
-def test_a_clock_that_is_off_makes_no_run_longer(tmp_path: Path, seconds: int, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_clock_that_is_off_makes_no_run_longer(
+    tmp_path: Path, seconds: int, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
     ranked(tmp_path, "--ranks", 6, "--compiles", 3, "--detail", "tiny", "--plant", f"clock:ranks=4,seconds={seconds}")
     assert cli.main(["summary", str(tmp_path)]) == 0
     lines = capfd.readouterr()[0].splitlines()

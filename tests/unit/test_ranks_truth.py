@@ -189,7 +189,10 @@ def test_problems_name_the_first_difference(tmp_path: Path, capfd: pytest.Captur
 
 
 @pytest.mark.parametrize("seconds", [-500, 500])
-def test_a_clock_that_is_off_makes_no_run_longer(tmp_path: Path, seconds: int, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_clock_that_is_off_makes_no_run_longer(
+    tmp_path: Path, seconds: int, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
     ranked(tmp_path, "--ranks", 6, "--compiles", 3, "--detail", "tiny", "--plant", f"clock:ranks=4,seconds={seconds}")
     assert cli.main(["summary", str(tmp_path)]) == 0
     lines = capfd.readouterr()[0].splitlines()
@@ -207,3 +210,11 @@ def test_what_whole_ranks_have_is_told_once_where_one_of_them_ends_early(tmp_pat
     whole = [(one.facets[0], one.whole, one.sides[1].ranks) for one in found.divergences if one.whole]
     assert whole == [("version", 4, "2–4"), ("settings", 4, "7, 8")]
     assert found.count == 4
+
+
+def test_differences_have_the_time_of_most_ranks(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The first rank, by which they are told, has another clock."""
+    ranked(tmp_path, "--ranks", 6, "--compiles", 3, "--detail", "tiny", "--plant", "clock:ranks=0,seconds=3600",
+           "--plant", "other_graph:ranks=4,compile=0")  # fmt: skip
+    assert cli.main(["ranks", str(tmp_path)]) == 0
+    assert "  08:00:00 [0/0] block0" in capfd.readouterr()[0]

@@ -312,7 +312,7 @@ def _begun(fact: Fact) -> float | None:
     if fact.facet == EXECUTED:
         return None
     for _, classes in fact.parts:
-        for own in sorted(classes, key=lambda own: own.first.rank):
+        for own in sorted(classes, key=lambda own: (-len(own.lanes), own.first.rank)):  # as `_side` chooses
             places = own.codes.get(fact.code)
             at = own.first.times.begin[places[min(max(fact.number, 1), len(places)) - 1]] if places else math.nan
             if not math.isnan(at):

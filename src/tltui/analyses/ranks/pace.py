@@ -7,9 +7,9 @@ been put right.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from tltui.analyses.hang.clocks import Clock
+from tltui.analyses.hang.clocks import Clock, Offset
 from tltui.analyses.ranks.course import Code, Lane
 
 Key = tuple[Code, int]
@@ -140,6 +140,8 @@ class Pace:
     """The most rank-seconds first."""
     spreads: tuple[Spread, ...]
     """Of each compile that two ranks or more finished, the widest first."""
+    offsets: Mapping[int, Offset] = field(default_factory=dict)
+    """Rank → how far its clock is ahead; only of those that are off."""
 
     def wait_for(self, key: Key, ranks: Sequence[int]) -> Wait | None:
         """Who waited while these ranks were at a compile."""

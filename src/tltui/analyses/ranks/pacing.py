@@ -56,7 +56,7 @@ def read_pace(lanes: Sequence[Lane], phases: Phases = known_phases) -> Generator
         len(lanes), clocks(columns.offsets, hosts if len(set(hosts.values())) > 1 else {}), late,
         tuple(sorted(slow, key=lambda one: one.typical_s - one.seconds)),
         tuple(sorted(waits, key=lambda wait: -wait.rank_seconds)),
-        tuple(sorted(spreads, key=lambda one: one.median_s - one.slowest_s)),
+        tuple(sorted(spreads, key=lambda one: one.median_s - one.slowest_s)), columns.offsets,
     )  # fmt: skip
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from dataclasses import dataclass
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, replace
 
-from tltui.analyses.hang.clocks import Clock
+from tltui.analyses.hang.clocks import Clock, Offset
 from tltui.analyses.ranks.differing import Differing, Divergence
 from tltui.analyses.ranks.estimates import Expected, read_expected
 from tltui.analyses.ranks.hosts import with_hosts
@@ -60,6 +60,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         page.say(said, "", tokens.STRONG)
         page.more("nothing is said of what ranks that are behind may still do")
         add_behind(page, found)
+        found = replace(found, divergences=tuple(_timed(one, pace.offsets) for one in found.divergences))
         _divergences(page, run, "Whole ranks", [d for d in found.divergences if d.facets[0] in WIDE])
         _divergences(page, run, "Compiles, in the order of time", [d for d in found.divergences if d.facets[0] not in WIDE])
         if found.restarted:
@@ -77,6 +78,14 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         return RanksReport(said, found, pace_answer(pace) if pace.late or pace.slow else "", pace.clocks, expected)
 
     return GrowingDocument(scope.page("ranks"), f"what differs between ranks{scope.title}", options, fill, Page)
+
+
+def _timed(one: Divergence, offsets: Mapping[int, Offset]) -> Divergence:
+    """With the time of day by the clock of most ranks."""
+    rank = next((side.ref for side in one.sides if side.ref), "").partition(":")[0].partition(".")[0]
+    if one.at is None or not rank.isdecimal() or (offset := offsets.get(int(rank))) is None:
+        return one
+    return replace(one, at=one.at - offset.at(one.at))
 
 
 def _divergences(page: Page, run: Run, title: str, divergences: list[Divergence]) -> None:

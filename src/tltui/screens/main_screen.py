@@ -223,6 +223,9 @@ class MainScreen(Workbench[None]):
 
     def renew(self) -> None:
         """The run has grown: make what is shown again. Nothing on it moves, and what is at work already is finished first."""
+        if self._later is not None:
+            self._later.stop()
+            self._later = None
         self._readdress()
         if self._is_making or self.document_view.is_at_work or self._may_wait():
             self._is_outdated = True
@@ -238,8 +241,6 @@ class MainScreen(Workbench[None]):
         left = self._renew_from - time.monotonic()
         if self.trace.is_read or left <= 0:
             return False
-        if self._later is not None:
-            self._later.stop()
         self._later = self.set_timer(left, self.renew)
         return True
 

@@ -69,18 +69,17 @@ def read_expected(run: Run, lanes: Sequence[Lane]) -> Generator[None, None, tupl
 
 
 def _total(compile_: Compile) -> float:
-    """Nanoseconds of all kernels of the last attempt, forward and backward; 0 where nothing tells them."""
+    """Nanoseconds of all kernels of the last attempt, forward and backward; 0 where nothing tells them that is here."""
     reader, log = reader_of(compile_), compile_.process.log
     last = max(compile_.attempts, default=0)
     total = 0.0
-    for record, _ in named(compile_, (ARTIFACT,)):
-        if (log.context(record).attempt or 0) < last:
-            continue
-        key = reader.md5(record) or (log.key, record)
-        try:
-            total += shared(compile_, _total, key, partial(_sum, reader, record))
-        except (Gone, Elsewhere):
-            return 0.0
+    try:
+        for record, _ in named(compile_, (ARTIFACT,)):
+            if (log.context(record).attempt or 0) >= last:
+                key = reader.md5(record) or (log.key, record)
+                total += shared(compile_, _total, key, partial(_sum, reader, record))
+    except (Gone, Elsewhere):
+        return 0.0
     return total
 
 

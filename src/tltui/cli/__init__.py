@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tltui.cli.ending import Ended, ended_by_signals
+from tltui.cli.ending import Ended, ended_by_signals, leave_nothing
 from tltui.cli.failure import Failure, tell
 from tltui.cli.registry import COMMANDS, command, parser_of
 
@@ -22,14 +22,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; the exit code: 0, that of the command, 2 with a message on stderr, 70 for a fault of ours, or 128 and the
     number of the signal that ended it."""
     gc.set_threshold(*GARBAGE)
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    is_ui = not arguments or arguments[0] not in COMMANDS
     try:
-        with ended_by_signals():
-            return _guarded(list(sys.argv[1:] if argv is None else argv))
+        with ended_by_signals(is_at_once=is_ui):
+            return _guarded(arguments)
     except KeyboardInterrupt:
         code = 130
     except Ended as ended:
         code = ended.code
-    _leave_nothing()
+    leave_nothing()
     return code
 
 
@@ -94,15 +96,6 @@ def _last_flush() -> None:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _leave_nothing() -> None:
-    """End what was started: who ends us does not end it."""
-    from tltui.inputs.archives.cache import remove_own
-    from tltui.text.search.child import end_all
-
-    end_all()
-    remove_own()
 
 
 def _said(error: OSError) -> str:

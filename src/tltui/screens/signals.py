@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import termios
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -23,6 +24,8 @@ Heard = Callable[[int, "FrameType | None"], Any]
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 PATIENCE = 2.0
 """Seconds that leaving may take."""
+_ON_ITS_WAY = 0.02
+"""Seconds for a write of another thread that had begun."""
 _MODES = (1000, 1003, 1006, 1015, 1016, 2004, 2048, 1004)
 RESET = b"".join(b"\x1b[?%dl" % mode for mode in _MODES) + b"\x1b[?7h\x1b[<u\x1b[?1049l\x1b[?25h\x1b[0m"
 """Takes back what Textual may have asked of a terminal."""
@@ -36,9 +39,12 @@ class _Leaving:
         self._terminal = sys.__stdin__.fileno() if sys.__stdin__ is not None else 0
         self._before = _attributes(self._terminal)
         self._code = 0
+        self._is_ending = False
 
     def heard(self, number: int, frame: FrameType | None) -> None:
         """Leave. Runs in the main thread, in between whatever it does."""
+        if self._is_ending:
+            return
         loop = self._app.loop
         if self._code or loop is None or not self._app.is_running:
             self.at_once(128 + number)
@@ -50,11 +56,12 @@ class _Leaving:
 
     def at_once(self, code: int) -> NoReturn:
         """Give the terminal back by hand, and end."""
+        self._is_ending = True
         outside.end()
         end_all()
         remove_own()
         try:
-            os.write(2, RESET)
+            os.write(_taken_away(), RESET)
             if self._before is not None:
                 termios.tcsetattr(self._terminal, termios.TCSANOW, self._before)
         except (OSError, termios.error):  # the terminal is gone: nothing is left to be given back
@@ -100,6 +107,14 @@ def hear_stops(app: Surviving) -> None:
         stops = _Stops(app, stopped, continued)
         signal.signal(signal.SIGTSTP, stops.stopped)
         signal.signal(signal.SIGCONT, stops.continued)
+
+
+def _taken_away() -> int:
+    """The terminal, under a number that nobody else writes to: Textual's thread would ask for modes after `RESET`."""
+    terminal, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    time.sleep(_ON_ITS_WAY)
+    return terminal
 
 
 def _attributes(terminal: int) -> list[Any] | None:

@@ -20,14 +20,23 @@ kernels."""
 NODE_MAPPINGS = "node_mappings"
 KERNEL_STACK_TRACES = "kernel_stack_traces"
 FORWARD_MAPPINGS = "forward_mappings"
+KERNEL_INFORMATION = "kernel_information"
+KERNEL_OPERATIONS = "kernel_operations"
+DATAFLOW = "dataflow"
 COMMENTS = "comments"
 FILE_COMMENTS = "file_comments"
 KERNEL_NAMES = "kernel_names"
 NONE = "none"
-SOURCES = (NODE_MAPPINGS, KERNEL_STACK_TRACES, FORWARD_MAPPINGS, COMMENTS, FILE_COMMENTS, KERNEL_NAMES)
-"""Where a link comes from, the best first: the mapping that torch wrote; the stacks of kernels; of a backward the mapping
-of its forward, for what is computed again; the comments in the generated code (`Source Nodes`, `Graph fragment`); the
-`# File:` comments in the graphs; the operators in the name of a kernel."""
+SOURCES = (
+    NODE_MAPPINGS, KERNEL_INFORMATION, KERNEL_OPERATIONS, KERNEL_STACK_TRACES, FORWARD_MAPPINGS, COMMENTS, FILE_COMMENTS, DATAFLOW,
+    KERNEL_NAMES,
+)  # fmt: skip
+"""Where a link comes from, the best first: the mapping that torch wrote; what a job left of its kernels
+(`kernel_information.json`, a list of the operations of each); the stacks of kernels; of a backward the mapping of its forward, for
+what is computed again; the comments in the generated code (`Source Nodes`, `Graph fragment`); the `# File:` comments in the graphs;
+the flow of data through code and graph; the operators in the name of a kernel."""
+DERIVED = (DATAFLOW, KERNEL_NAMES)
+"""Those that torch did not write: shown with `≈`."""
 
 Lines = tuple[int, ...]
 LineMap = dict[int, Lines]

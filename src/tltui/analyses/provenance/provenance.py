@@ -25,7 +25,7 @@ from tltui.analyses.content import content_key
 from tltui.analyses.parts import part, reader_of, shared
 from tltui.analyses.provenance import mapping, result
 from tltui.analyses.provenance.code import CodeText, parse_code
-from tltui.analyses.provenance.graph import COMPUTED, GraphText, NodeFacts, facts_at, facts_of, parse_graph
+from tltui.analyses.provenance.graph import COMPUTED, GraphText, NodeFacts, bare, facts_at, facts_of, parse_graph
 from tltui.analyses.provenance.groups import Woven, born_of, groups_of, maps_of, weave
 from tltui.analyses.provenance.links import KernelLink, Links, Texts, links_of
 from tltui.analyses.provenance.parts import KERNELS, TEXTS, WRAPPER, Parts, parts_of
@@ -233,9 +233,9 @@ def _kernel(woven: Woven, number: int, kernel: KernelLink, alone: bool) -> Kerne
         lines_from = result.FILE_COMMENTS
     return Kernel(
         kernel.name, kernel.handle, tuple(line + 1 for call in kernel.calls for line in call.lines),
-        None if own is None else (own.first + 1, own.last + 1), kernel.call_pane, kernel.definition_pane, kernel.post,
+        None if own is None else (own.first + 1, own.last + 1), kernel.call_pane, kernel.definition_pane, tuple(map(bare, kernel.post)),
         tuple(dict.fromkeys((*before, *kernel.pre))), tuple(f"{file}:{line}" for file, line in places), kernel.nodes_from,
-        lines_from, kernel.key if alone or not kernel.calls else f"{kernel.key}@{kernel.calls[0].last + 1}",
+        lines_from, kernel.key if alone or not kernel.calls else f"{kernel.key}@{kernel.calls[0].last + 1}", kernel.function, kernel.times,
     )  # fmt: skip
 
 
@@ -251,10 +251,10 @@ def _coverage(woven: Woven, kernels: tuple[Kernel, ...]) -> Coverage:
     nodes = [] if graph is None else [(n, node) for n, node in enumerate(graph.nodes) if node.kind in COMPUTED]
     unmapped, with_kernel = [], 0
     for _, node in nodes:
-        named = graph is not None and graph.named(node)
-        run = named and node.name in woven.node_kernels
+        key = graph.key(node) if graph is not None else ""
+        run = key in woven.node_kernels
         with_kernel += run
-        if not run and not (named and woven.links.post_to_pre.get(node.name)):
+        if not run and not woven.links.post_to_pre.get(key):
             unmapped.append(node.name)
     missing = tuple(kernel.key for kernel in kernels if not kernel.mapped)
     return Coverage(

@@ -1,8 +1,8 @@
 """How much of the truth `tltui provenance --json` tells, and how much of what it tells is true.
 
 The truth is what Inductor's scheduler knew in the process that compiled, one JSON object a line (written by
-`traces/scripts/truth_recorder.py`): of each kernel call its nodes, all nodes that had a part in it (`allowed`) and the stacks of their
-lines, outermost frame first. Of a stack the innermost own frame is meant, else the innermost of a library, else that of torch.
+`traces/scripts/truth_recorder.py`): of each kernel call its nodes, all nodes that had a part in it (`allowed`) and the stacks of
+their lines, outermost frame first. Of a stack the innermost own frame is meant, else the innermost of a library, else of torch.
 
     python tests/provenance_truth.py [LOG TRUTH]     # a table; without arguments of the traces in tests/traces/provenance
 """

@@ -125,5 +125,5 @@ def own_us(compile_: CompileTime) -> float:
 
 
 def whole_us(runtime: Runtime) -> float:
-    """What shares are of: the steps, else the window."""
-    return sum(step.us for step in runtime.steps) or runtime.share.whole_us
+    """What shares are of: all of the window."""
+    return runtime.share.whole_us or max(runtime.end_us - runtime.begin_us, 0.0)

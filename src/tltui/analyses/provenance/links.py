@@ -245,7 +245,8 @@ def _from_flow(texts: Texts, kernels: Sequence[KernelLink]) -> None:
             kernel.post, kernel.nodes_from = found, result.DATAFLOW
     for kernel in kernels:
         if kernel.key in shared and kernel.nodes_from == result.NODE_MAPPINGS:
-            taken = {name for other in kernels if other.name == kernel.name and other.nodes_from == result.DATAFLOW for name in other.post}
+            others = [other for other in kernels if other.name == kernel.name and other.nodes_from == result.DATAFLOW]
+            taken = {name for other in others for name in other.post}
             kernel.post = tuple(name for name in kernel.post if name not in taken) or kernel.post
 
 

@@ -233,9 +233,11 @@ def _kernel(woven: Woven, number: int, kernel: KernelLink, alone: bool) -> Kerne
         lines_from = result.FILE_COMMENTS
     return Kernel(
         kernel.name, kernel.handle, tuple(line + 1 for call in kernel.calls for line in call.lines),
-        None if own is None else (own.first + 1, own.last + 1), kernel.call_pane, kernel.definition_pane, tuple(map(bare, kernel.post)),
-        tuple(dict.fromkeys((*before, *kernel.pre))), tuple(f"{file}:{line}" for file, line in places), kernel.nodes_from,
-        lines_from, kernel.key if alone or not kernel.calls else f"{kernel.key}@{kernel.calls[0].last + 1}", kernel.function, kernel.times,
+        None if own is None else (own.first + 1, own.last + 1), kernel.call_pane, kernel.definition_pane,
+        tuple(map(bare, kernel.post)), tuple(dict.fromkeys((*before, *kernel.pre))),
+        tuple(f"{file}:{line}" for file, line in places), kernel.nodes_from, lines_from,
+        kernel.key if alone or not kernel.calls else f"{kernel.key}@{kernel.calls[0].last + 1}",
+        kernel.function, kernel.times,
     )  # fmt: skip
 
 

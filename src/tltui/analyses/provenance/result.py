@@ -90,11 +90,11 @@ class Kernel:
     key: str
     """As torch names it: `NAME:HANDLE`, or `NAME`; `NAME@LINE` of several calls without a handle. Unique in the unit."""
     function: str = ""
-    """The function of the code that the call stands in, where that runs a graph inside of the graph: its post-grad nodes are those of
-    that graph. '' in what runs the whole graph."""
+    """The function of the code that the call stands in, where that runs a graph inside of the graph: its post-grad nodes are
+    those of that graph. '' in what runs the whole graph."""
     times: int = 1
-    """How often it runs in a run of the whole graph: as often as its function is called. At most so often, where that is a branch or
-    a loop."""
+    """How often it runs in a run of the whole graph: as often as its function is called, at most so often where that is a branch
+    or a loop."""
 
     @property
     def mapped(self) -> bool:

@@ -242,5 +242,6 @@ def born_of(woven: Woven, ordered: tuple[Place, ...], keys: list[str]) -> Iterat
         names = tuple(keys[kernel] for kernel in sorted(kernels[n]))
         if n < homeless or pre[n] or post[n] or names:
             yield Born(
-                place.file, place.line, place.function, place.code, place.framework, tuple(pre[n]), tuple(post[n]), names
-            )
+                place.file, place.line, place.function, place.code, place.framework, place.owner if place.file else "",
+                tuple(pre[n]), tuple(post[n]), names,
+            )  # fmt: skip

@@ -34,10 +34,9 @@ def coverage_of(woven: Woven, kernels: Sequence[Kernel], recorded: bool) -> Cove
     """What is known of a unit."""
     graph = woven.texts.post
     nodes = [] if graph is None else [(n, node) for n, node in enumerate(graph.nodes) if node.kind in COMPUTED]
-    named = [(n, node) for n, node in nodes if graph is not None and graph.named(node)]
-    run = {n: woven.node_kernels[node.name] for n, node in named if node.name in woven.node_kernels}
-    linked = {n for n, node in named if woven.links.post_to_pre.get(node.name)}
-    unmapped = tuple(node.name for n, node in nodes if n not in run and n not in linked)
+    keys = {n: graph.key(node) for n, node in nodes} if graph is not None else {}
+    run = {n: woven.node_kernels[key] for n, key in keys.items() if key in woven.node_kernels}
+    unmapped = tuple(node.name for n, node in nodes if n not in run and not woven.links.post_to_pre.get(keys[n]))
     missing = tuple(kernel.key for kernel in kernels if not kernel.mapped)
     with_nodes = [kernel for kernel in kernels if kernel.post_nodes or kernel.pre_nodes]
     with_lines = [kernel for kernel in kernels if kernel.user_lines]

@@ -129,10 +129,11 @@ def _of_post(places: Places, texts: Texts, links: Links, callers: Callers) -> No
     """Post-grad nodes: their own place, and those of the pre-grad nodes that they come from."""
     assert texts.post is not None
     for n, node in enumerate(texts.post.nodes):
-        _own(places, places.post, n, texts.post, node, (callers.get(node.name, {}),))
-        if not texts.post.named(node) or texts.pre is None:
+        name = texts.post.key(node)
+        _own(places, places.post, n, texts.post, node, (callers.get(name, {}),))
+        if texts.pre is None:
             continue
-        before = (texts.pre.numbers.get(name, -1) for name in links.post_to_pre.get(node.name, ()))
+        before = (texts.pre.numbers.get(name, -1) for name in links.post_to_pre.get(name, ()))
         keys = [key for other in before for key in places.pre.get(other, ())]
         if keys:
             places.post[n] = places.own_first((*places.post.get(n, ()), *keys))

@@ -26,7 +26,7 @@ from tltui.analyses.parts import part, reader_of, shared
 from tltui.analyses.provenance import mapping, result
 from tltui.analyses.provenance.code import CodeText, parse_code
 from tltui.analyses.provenance.coverage import coverage_of
-from tltui.analyses.provenance.graph import GraphText, NodeFacts, facts_at, facts_of, parse_graph
+from tltui.analyses.provenance.graph import GraphText, NodeFacts, bare, facts_at, facts_of, parse_graph
 from tltui.analyses.provenance.groups import Woven, born_of, groups_of, maps_of, weave
 from tltui.analyses.provenance.links import KernelLink, Links, Texts, links_of
 from tltui.analyses.provenance.parts import KERNELS, TEXTS, WRAPPER, Parts, parts_of
@@ -236,6 +236,7 @@ def _no_code(pane: int, panes: dict[int, Pane]) -> str:
 
 def _kernel(woven: Woven, number: int, kernel: KernelLink, alone: bool) -> Kernel:
     before = [name for node in kernel.post for name in woven.links.post_to_pre.get(node, ())]
+    key = kernel.key if alone or not kernel.calls else f"{kernel.key}@{kernel.calls[0].last + 1}"
     places = woven.places.kernels[number]
     own = kernel.definition
     lines_from = result.NONE
@@ -245,9 +246,10 @@ def _kernel(woven: Woven, number: int, kernel: KernelLink, alone: bool) -> Kerne
         lines_from = kernel.nodes_from if kernel.nodes_from in result.DERIVED else result.FILE_COMMENTS
     return Kernel(
         kernel.name, kernel.handle, tuple(line + 1 for call in kernel.calls for line in call.lines),
-        None if own is None else (own.first + 1, own.last + 1), kernel.call_pane, kernel.definition_pane, kernel.post,
-        tuple(dict.fromkeys((*before, *kernel.pre))), tuple(f"{file}:{line}" for file, line in places), kernel.nodes_from,
-        lines_from, kernel.key if alone or not kernel.calls else f"{kernel.key}@{kernel.calls[0].last + 1}",
+        None if own is None else (own.first + 1, own.last + 1), kernel.call_pane, kernel.definition_pane,
+        tuple(map(bare, kernel.post)), tuple(dict.fromkeys((*before, *kernel.pre))),
+        tuple(f"{file}:{line}" for file, line in places),
+        kernel.nodes_from, lines_from, key, kernel.function, kernel.times,
     )  # fmt: skip
 
 

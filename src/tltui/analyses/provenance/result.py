@@ -75,7 +75,7 @@ class Pane:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One kernel: a call of it, or with mappings of version 1 all calls of that name."""
+    """One kernel: a call of it."""
 
     name: str
     handle: int | None
@@ -95,6 +95,12 @@ class Kernel:
     """Where its user lines come from; where they are those of nodes that are derived, the word for that."""
     key: str
     """As torch names it: `NAME:HANDLE`, or `NAME`; `NAME@LINE` of several calls without a handle. Unique in the unit."""
+    function: str = ""
+    """The function of the code that the call stands in, where that runs a graph inside of the graph: its post-grad nodes are those
+    of that graph. '' in what runs the whole graph."""
+    times: int = 1
+    """How often it runs in a run of the whole graph: as often as its function is called. At most so often, where that is a branch
+    or a loop."""
 
     @property
     def mapped(self) -> bool:
@@ -265,6 +271,10 @@ class KernelJson(TypedDict):
     nodes_from: str
     """Where that is known from: a word of `source`."""
     lines_from: str
+    function: str
+    """The function of the code that the call stands in, where that runs a graph inside of the graph, whose nodes are meant then."""
+    times: int
+    """How often that function is called."""
 
 
 class UnitJson(TypedDict):
@@ -332,4 +342,6 @@ def _kernel_json(kernel: Kernel) -> KernelJson:
         "line_owners": [owner_of(line.rpartition(":")[0]).word for line in kernel.user_lines],
         "nodes_from": kernel.nodes_from,
         "lines_from": kernel.lines_from,
+        "function": kernel.function,
+        "times": kernel.times,
     }

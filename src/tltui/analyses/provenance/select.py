@@ -36,16 +36,15 @@ def _of_unit(unit: UnitProvenance, wanted: str) -> UnitProvenance:
                           else (post_lines, code) if name.startswith("post") else (code, post_lines)))
         for name, own in unit.maps.items()
     }  # fmt: skip
-    unknown = (replace(own, names=tuple(name for name in own.names if name in keys or name in post)) for own in unit.coverage.unknown)
+    about = keys | post
+    unknown = (replace(own, names=tuple(name for name in own.names if name in about)) for own in unit.coverage.unknown)
     coverage = replace(
         unit.coverage, kernels_unmapped=tuple(key for key in unit.coverage.kernels_unmapped if key in keys),
         nodes_unmapped=tuple(name for name in unit.coverage.nodes_unmapped if name in post),
         unknown=tuple(own for own in unknown if own.names),
     )  # fmt: skip
-    return replace(
-        unit, coverage=coverage, kernels=kernels, lines=born, maps=maps, places=tuple(own for own in unit.places if (own.file, own.line) in places),
-        groups=(),
-    )  # fmt: skip
+    own_places = tuple(own for own in unit.places if (own.file, own.line) in places)
+    return replace(unit, coverage=coverage, kernels=kernels, lines=born, maps=maps, places=own_places, groups=())
 
 
 def _with_handle(kernel: Kernel) -> str:

@@ -12,10 +12,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tltui.analyses.provenance.flow.values import Value, Values, fits
-from tltui.analyses.provenance.flow.wrapper import EXTERN, FUNCTION, Step, Version, Walked
+from tltui.analyses.provenance.flow.wrapper import EXTERN, FUNCTION, FUSED, Step, Version, Walked
 
 _PREFIX = re.compile(r"^(?:extern_kernels|torch\.ops\.\w+|aten|inductor_ops)\.")
-_OTHER_NAMES = {"bias_addmm": "addmm", "_int_mm": "_int_mm"}
+_OTHER_NAMES = {"bias_addmm": "addmm", "randint": "inductor_seeds"}
+"""Kernels that run a node of another name: seeds of dropout are random integers."""
+SCATTERS = frozenset((
+    "_unsafe_index_put", "_unsafe_masked_index_put_accumulate", "index_add", "index_copy", "index_put", "scatter", "scatter_add",
+    "scatter_reduce",
+))  # fmt: skip
+"""Operators that write into a copy of their first argument."""
+MAX_SEEN = 2000
 
 
 @dataclass(slots=True)
@@ -27,6 +34,13 @@ class Identified:
     steps: dict[int, str] = field(default_factory=dict)
     """Calls of external kernels and of functions → the node that they run."""
     used: set[str] = field(default_factory=set)
+    operators: frozenset[str] = frozenset()
+    """Those that only external kernels run."""
+
+    def is_extern(self, name: str) -> bool:
+        """Whether an external kernel runs a node."""
+        node = self.values.nodes[name]
+        return name in self.used or node.higher or node.op in self.operators
 
     def name(self, version: Version, node: str) -> bool:
         """Say which node's value a version holds; whether that is new."""
@@ -43,6 +57,7 @@ class Identified:
 def identify(values: Values, walked: Walked, known: Mapping[int, str]) -> Identified:
     """Identify what can be. `known` are calls of external kernels whose nodes something else tells: line → node."""
     found = Identified(values, walked)
+    found.operators = frozenset(operator(step.name) for step in walked.steps if step.kind == EXTERN) & set(values.by_op)
     _given(found)
     _returned(found)
     open_steps = []
@@ -52,12 +67,22 @@ def identify(values: Values, walked: Walked, known: Mapping[int, str]) -> Identi
             _run(found, step, node)
         elif step.kind in (EXTERN, FUNCTION):
             open_steps.append(step)
-    while open_steps:
+    while True:
         left = [step for step in open_steps if not _match(found, step)]
-        if len(left) == len(open_steps):
+        if len(left) == len(open_steps) and not between(found):
             break
         open_steps = left
+    _starts(found)
     return found
+
+
+def _starts(found: Identified) -> None:
+    """What a scatter writes into: the buffer that another kernel filled for it."""
+    for step in found.walked.steps:
+        for before, after in step.updates if step.kind == FUSED else ():
+            node = found.values.nodes.get(found.values.root(after.node)) if after.node else None
+            if node is not None and node.op in SCATTERS and not before.node:
+                before.start_of = node.name
 
 
 def _given(found: Identified) -> None:
@@ -91,10 +116,14 @@ def _returned(found: Identified) -> None:
             found.name(version, targets[name])
 
 
+def between(found: Identified) -> bool:
+    """Buffers that only generated kernels write and read: the one value that the writer can have made and the reader needs."""
+    return False
+
+
 def operator(name: str) -> str:
     """`aten.cumsum.default`, `extern_kernels.mm`, `aten.randint.low_out` → the operator."""
-    short = _PREFIX.sub("", name).partition(".")[0].removesuffix("_out")
-    return _OTHER_NAMES.get(short, short)
+    return _PREFIX.sub("", name).partition(".")[0].removesuffix("_out")
 
 
 def _match(found: Identified, step: Step) -> bool:
@@ -126,8 +155,8 @@ def _nodes(found: Identified, step: Step) -> list[str]:
             if node.higher and any(runs(values, operand, step.name) for operand in node.operands)
         ]  # fmt: skip
     op = operator(step.name)
-    names = values.by_op.get(op, [])
-    return names or values.by_op.get(op.removesuffix("_"), [])
+    choices = (op, op.removesuffix("_"), _OTHER_NAMES.get(op, op))
+    return next((names for choice in choices if (names := values.by_op.get(choice))), [])
 
 
 def runs(values: Values, name: str, function: str) -> bool:
@@ -146,6 +175,27 @@ def _operands(found: Identified, node: Value) -> list[str]:
     return [name for name in node.operands if not found.values.nodes[name].attribute or not node.higher]
 
 
+def closes(found: Identified, version: Version, name: str) -> int:
+    """Whether the kernel that wrote a version can have made a node of what it reads: 1 if all that the node needs is read, -1 if
+    not, 0 where not all that it reads is known."""
+    values = found.values
+    step = found.walked.steps[version.by] if version.by >= 0 else None
+    if step is None or step.kind != FUSED or not step.complete or any(not read.node for read in step.reads):
+        return 0
+    read = {other for own in step.reads for other in (values.root(own.node), values.plain(own.node))}
+    todo, seen = [name], set[str]()
+    while todo:
+        name = todo.pop()
+        if name in seen or values.root(name) in read or values.plain(name) in read:
+            continue
+        seen.add(name)
+        node = values.nodes[name]
+        if node.kind in ("placeholder", "get_attr") or found.is_extern(name) or len(seen) > MAX_SEEN:
+            return -1
+        todo += node.operands
+    return 1
+
+
 def _agreement(found: Identified, step: Step, node: Value) -> int:
     """How many arguments and results are known to be those of a node; -1 where one is known to be another."""
     values, agreed = found.values, 0
@@ -160,8 +210,10 @@ def _agreement(found: Identified, step: Step, node: Value) -> int:
             if not values.same(version.node, operand):
                 return -1
             agreed += 1
-        elif not fits(version.shape, values.nodes[values.root(operand)].shape):
+        elif not fits(version.shape, values.nodes[operand].shape) or (closed := closes(found, version, operand)) < 0:
             return -1
+        else:
+            agreed += closed
     for version in step.writes[:1]:
         if version.node:
             if not values.same(version.node, node.name):
@@ -193,6 +245,7 @@ def _run(found: Identified, step: Step, name: str) -> None:
     if len(step.reads) <= len(operands):
         for version, operand in zip(step.reads, operands, strict=False):
             found.name(version, operand)
+            version.reader = version.reader or name
     for version in step.writes[:1]:
         found.name(version, name)
         for item, own in version.items.items():

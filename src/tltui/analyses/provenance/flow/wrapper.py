@@ -43,6 +43,10 @@ class Version:
     shape: Shape | None = None
     node: str = ""
     """The node whose value it is, '' while that is not known."""
+    reader: str = ""
+    """The node of an external kernel that reads it."""
+    start_of: str = ""
+    """The node that goes on to write into it: a scatter writes into what it was given."""
     items: dict[int, Version] = field(default_factory=dict)
     """Of a call with several results: those that are taken out."""
     parts: tuple[Version, ...] = ()
@@ -60,6 +64,8 @@ class Step:
     reads: list[Version] = field(default_factory=list)
     """In the order of the arguments."""
     writes: list[Version] = field(default_factory=list)
+    updates: list[tuple[Version, Version]] = field(default_factory=list)
+    """Of what it reads and writes: what was there before, and what is there then."""
     complete: bool = True
     """Whether it is known of each argument what it is used for."""
 
@@ -98,9 +104,9 @@ class _Buffer:
 class _Walk:
     def __init__(
         self, lines: Sequence[str], functions: Mapping[str, Function], kernels: Mapping[str, tuple[str, ...]],
-        constants: frozenset[str],
+        shapes: Mapping[str, Shape | None],
     ) -> None:  # fmt: skip
-        self.lines, self.functions, self.kernels, self.constants = lines, functions, kernels, constants
+        self.lines, self.functions, self.kernels, self.shapes = lines, functions, kernels, shapes
         self.names = frozenset(kernels)
         self.buffers: dict[str, _Buffer] = {}
         self.lists: dict[str, list[str]] = {}
@@ -144,8 +150,9 @@ class _Walk:
             self.call(n, text, depth)
 
     def give(self, name: str) -> None:
-        version = self.version(-1, None)
-        self.buffers[name] = _Buffer(_Storage(version))
+        shape = self.shapes.get(name)
+        version = self.version(-1, shape)
+        self.buffers[name] = _Buffer(_Storage(version), shape)
         self.out.given.append((name, version))
         self.takes.add(name)
 
@@ -181,7 +188,7 @@ class _Walk:
         found = _BASE.match(argument)
         if found is None or found[1] in ("None", "True", "False", "inf", "nan") or found[1].isdigit():
             return None
-        if found[1] not in self.buffers and found[1] not in self.constants:
+        if found[1] not in self.buffers and found[1] not in self.shapes:
             return None
         own = self.buffer(found[1])
         storage = own.storage
@@ -261,7 +268,7 @@ class _Walk:
         uses = self.kernels[name]
         positional = [part for part in given if not _KEYWORD.match(part)]
         step.complete = bool(uses)
-        written = []
+        written: list[tuple[str, Version | None]] = []
         for place, part in enumerate(positional):
             use = uses[place] if place < len(uses) else NEITHER
             base = _BASE.match(part)
@@ -269,11 +276,16 @@ class _Walk:
                 if base is None or base[1] not in self.buffers or (uses and not _is_tensor(self.buffers[base[1]])):
                     continue
                 step.complete, use = False, BOTH
-            if use in (READ, BOTH) and (version := self.read(part)) is not None:
-                step.reads.append(version)
+            before = self.read(part) if use in (READ, BOTH) else None
+            if before is not None:
+                step.reads.append(before)
             if use in (WRITE, BOTH):
-                written.append(part)
-        step.writes = [made for part in written if (made := self.write(part, step.number)) is not None]
+                written.append((part, before))
+        for part, before in written:
+            made = self.write(part, step.number)
+            if made is not None:
+                step.writes.append(made)
+                step.updates += [(before, made)] if before is not None else []
 
     def extern(self, n: int, name: str, given: Sequence[str], result: str) -> None:
         step = self.step(EXTERN, name, n)
@@ -297,11 +309,11 @@ class _Walk:
 
 def walk(
     lines: Sequence[str], function: Function, functions: Mapping[str, Function], kernels: Mapping[str, tuple[str, ...]],
-    constants: frozenset[str],
+    shapes: Mapping[str, Shape | None],
 ) -> Walked:  # fmt: skip
-    """Walk through a function. `kernels` are the generated ones with their signatures, `constants` the names that a graph reads of
-    its module."""
-    walk = _Walk(lines, functions, kernels, constants)
+    """Walk through a function. `kernels` are the generated ones with their signatures, `shapes` what the graph knows of its inputs
+    and of the constants of its module."""
+    walk = _Walk(lines, functions, kernels, shapes)
     returned = walk.run(function)
     walk.out.returned = [walk.read(part) for part in returned]
     return walk.out

@@ -282,11 +282,11 @@ class ProvenanceScreen(PanesOfUnit):
         """What stands beside the lines of a pane; None where no profile tells of them."""
         if self._panes is None or pane not in self._panes.costs:
             return None
-        costs, hottest = self._panes.costs[pane], self._panes.hottest
+        costs, part = self._panes.costs[pane], self._panes.heat
 
         def heat(line: int) -> Heat | None:
             us = costs.get(line)
-            return None if us is None else Heat(panes.duration(us), us / hottest if hottest else 0.0)
+            return None if us is None else Heat(panes.duration(us), part(us))
 
         return heat
 

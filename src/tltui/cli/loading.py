@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from tltui.cli.arguments import told_apart
-from tltui.cli.failure import Failure
+from tltui.cli.failure import Failure, safe
 from tltui.cli.parser import RECORD_HELP
 from tltui.inputs.archives.magic import STANDARD_INPUT
 from tltui.model.ref import named_in, parse_ref
@@ -19,6 +19,7 @@ from tltui.model.ref import named_in, parse_ref
 if TYPE_CHECKING:
     from tltui.model.run import Run
     from tltui.sources.discover import Found
+    from tltui.sources.found import FoundProfile
 
 GLANCE = 0.06
 """Seconds that the UI waits for logs to be found: in small directories they are."""
@@ -55,12 +56,14 @@ def no_path(command: str = "", hint: str = "") -> NoReturn:
     raise Failure(f"no PATH given, and TORCH_TRACE is not set.{hint}\n\n{RECORD_HELP}")
 
 
-def look(paths: Sequence[str], latest: bool, printed: bool = False, ranks: Collection[int] = ()) -> Found:
+def look(
+    paths: Sequence[str], latest: bool, printed: bool = False, ranks: Collection[int] = (), profiles: Sequence[str] = ()
+) -> Found:
     """What the paths hold. `printed`: what a job printed will do, where there is no log. `ranks`: as `Discovery` has them."""
     from tltui.cli.unpacking import telling
     from tltui.sources.discover import Discovery, Found, NothingFound, without_logs
 
-    discovery = Discovery(paths, latest, ranks)
+    discovery = Discovery(paths, latest, ranks, profiles_named(profiles))
     try:
         with telling(paths, waits=not printed):
             found = discovery.look()
@@ -74,7 +77,19 @@ def look(paths: Sequence[str], latest: bool, printed: bool = False, ranks: Colle
     return replace(found, is_over=True) if list(paths) == [str(DEMO)] else found
 
 
-def search(paths: Sequence[str], latest: bool) -> Found:
+def profiles_named(paths: Sequence[str]) -> tuple[FoundProfile, ...]:
+    """The profiles that `--profile` names."""
+    if not paths:
+        return ()
+    from tltui.sources.profiles import NoProfileThere, named
+
+    try:
+        return named(paths)
+    except NoProfileThere as none:
+        raise Failure(f"--profile {none}") from None
+
+
+def search(paths: Sequence[str], latest: bool, profiles: Sequence[str] = ()) -> Found:
     """`look`, for the UI: where that takes longer than a glance it goes on while the UI starts (`Found.search`).
 
     Standard input and what is packed are waited for: it is told how far they are, and ctrl+c stops it.
@@ -85,8 +100,8 @@ def search(paths: Sequence[str], latest: bool) -> Found:
 
     has_directory = any(os.path.isdir(os.path.expanduser(path)) for path in paths)
     if not has_directory or STANDARD_INPUT in paths or list(paths) == [str(DEMO)]:
-        return look(paths, latest, printed=True)
-    looking = Search(Discovery(paths, latest))
+        return look(paths, latest, printed=True, profiles=profiles)
+    looking = Search(Discovery(paths, latest, profiles=profiles_named(profiles)))
     with telling(paths, waits=False):
         looking.start()
         is_over = looking.wait(GLANCE)
@@ -107,18 +122,30 @@ def load(options: argparse.Namespace) -> Run:
         no_path(options.command, options.hint)
     refs = [ref for text in options.refs for ref in named_in(parse_ref(text))]
     asked = {getattr(options, "rank", None), *(ref.rank for ref in refs)}
-    run = load_other(options.paths, options.latest, [rank for rank in asked if rank is not None])
+    run = load_other(options.paths, options.latest, [rank for rank in asked if rank is not None], options.profile)
+    if options.profile or getattr(options, "reads_profiles", False):
+        read_profiles(run)
     for ref in options.refs:
         if note := run.other_epochs(parse_ref(ref)):
             print(f"tltui: {note}", file=sys.stderr)
     return run
 
 
-def load_other(paths: Sequence[str], latest: bool, ranks: Collection[int] = ()) -> Run:
+def load_other(paths: Sequence[str], latest: bool, ranks: Collection[int] = (), profiles: Sequence[str] = ()) -> Run:
     """A run that is compared with."""
     from tltui.model.follow import open_run
 
-    return open_run(look(paths, latest, ranks=ranks))
+    return open_run(look(paths, latest, ranks=ranks, profiles=profiles))
+
+
+def read_profiles(run: Run) -> None:
+    """Read the profiles that were named, or found: a command that sets `reads_profiles` wants both."""
+    run.profiles.read()
+    for file in run.profiles.files:
+        if file.fault and file.found.is_named:
+            raise Failure(f"--profile {file.found.name}: {file.fault}")
+        if file.fault:
+            print(safe(f"tltui: {file.found.name}: {file.fault}"), file=sys.stderr)
 
 
 def one_ref(options: argparse.Namespace) -> str:

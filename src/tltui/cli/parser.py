@@ -62,6 +62,8 @@ def add_paths(parser: argparse.ArgumentParser) -> None:
     opens = "traces, TORCH_LOGS text, torch_compile_debug, archives, directories of them, as one run; - for standard input"
     parser.add_argument("paths", nargs="*", metavar="PATH", help=f"{opens} (default: $TORCH_TRACE)")
     parser.add_argument("--demo", action="store_true", help="use the built-in demo trace instead of PATH")
+    parser.add_argument("--profile", action="append", metavar="FILE", default=[],
+                        help="what torch.profiler exported of the run, .json or .json.gz; may be repeated, one a rank")  # fmt: skip
     parser.add_argument("--latest", action="store_true", help="only the newest run in the directory")
     parser.add_argument("--ascii", action="store_true", default=None, help="draw with ASCII characters only")
     parser.add_argument("--color", action="store_true", help="colours even when the output is not a terminal")
@@ -73,7 +75,7 @@ def add_command(parser: Parser) -> None:
     parser.starts_another = True
     parser.usage = "%(prog)s [options] -- COMMAND [ARGUMENT ...]"
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND", default=[], help="what to run, with its arguments")
-    parser.set_defaults(paths=[], demo=False, ascii=None, color=False, all=False)
+    parser.set_defaults(paths=[], profile=[], demo=False, ascii=None, color=False, all=False)
 
 
 def add_refs(parser: argparse.ArgumentParser, help_: str, several: bool = False) -> None:

@@ -66,7 +66,7 @@ def open_ui(options: argparse.Namespace) -> int:
 
     if options.theme is not None and options.theme not in THEMES:
         raise Failure(f"--theme must be one of {', '.join(THEMES)}, not {options.theme}")
-    found = search(options.paths, options.latest)
+    found = search(options.paths, options.latest, options.profile)
     from tltui.app import start
 
     try:

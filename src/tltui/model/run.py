@@ -18,6 +18,7 @@ from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.parents import find_parents
 from tltui.model.parts import Parts
+from tltui.model.profiles import Profiles
 from tltui.model.ref import NORANK, BadAddress, CompileId, Ref, parse_ref
 from tltui.model.status import NO_TALLY, Tally, total
 from tltui.sources.crowd import Crowd
@@ -41,6 +42,8 @@ class Run:
         """The logs, in the order in which they were found."""
         self.version = 0
         """Bumped by every batch."""
+        self.profiles = Profiles(found.profiles)
+        """What torch.profiler exported of it: read when somebody asks for run times."""
         self.failures: dict[str, str] = {}
         """Path of a log → why it could not be read to its end."""
         self.lost: list[tuple[str, str]] = []

@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING, Protocol
 
 from tltui.inputs.archives.magic import INSIDE, STANDARD_INPUT, packing_of
 from tltui.inputs.debug_dir.layout import Layout, layout_of
+from tltui.inputs.profile.recognise import is_profile
 from tltui.inputs.table import DEBUG_DIR, TEXT, TRACE
 from tltui.inputs.text.recognise import may_become, recognise
 from tltui.inputs.tlparse.report import RAW_LOG, RAW_ROWS, Report, is_rows, report_in
 from tltui.sources.crowd import Crowd
-from tltui.sources.found import MEMBER, OTHER, FoundLog, Skipped, labels
+from tltui.sources.found import MEMBER, OTHER, FoundLog, FoundProfile, Opened, Skipped, labels
 from tltui.sources.indexed import INDEX, Indexes, is_index
 from tltui.sources.kept import is_kept, is_kept_on, is_text, read_state
+from tltui.sources.profiles import again, profile_at
 from tltui.text.payload import Payload
 from tltui.trace.files import FileBytes
 
@@ -55,6 +57,10 @@ UTF_16 = "UTF-16 text: convert it to UTF-8 first"
 PACKED = "packed"
 """Of what is looked into (`sources/packed.py`)."""
 REPORT = "a report of tlparse without the trace"
+
+
+PROFILE = "a profile of torch.profiler: it is read beside the TORCH_TRACE log of its run"
+"""Of a profile without a log."""
 
 
 class Looking(Protocol):
@@ -96,6 +102,8 @@ class Found:
     """Nobody writes into any of them: known, however young they are."""
     outputs: tuple[str, ...] = ()
     """What jobs printed that tltui started (`sources/kept.py`), the newest last."""
+    profiles: tuple[FoundProfile, ...] = ()
+    """What torch.profiler exported: named, then found beside the logs."""
     discovery: Discovery | None = field(default=None, compare=False, repr=False)
     """What looked, and can look again."""
     crowd: Crowd | None = field(default=None, compare=False, repr=False)
@@ -141,15 +149,19 @@ def without_logs(paths: Iterable[str], nothing: NothingFound) -> Found:
 class Discovery:
     """Looks for logs, as often as it is asked: what did not change since the last look is not read again."""
 
-    def __init__(self, paths: Iterable[str], latest: bool = False, ranks: Collection[int] = ()) -> None:
-        """`ranks`: those whose logs are read whatever else an index knows (`sources/crowd.py`)."""
+    def __init__(
+        self, paths: Iterable[str], latest: bool = False, ranks: Collection[int] = (), profiles: Iterable[FoundProfile] = ()
+    ) -> None:
+        """`ranks`: those whose logs are read whatever else an index knows (`sources/crowd.py`). `profiles`: those that were
+        named."""
         self.paths = tuple(paths)
+        self.profiles = tuple(profiles)
         self.latest = latest
         self._ranks = ranks
         self.unpacks = False
         """Whether something packed was met: what unpacks it tells how far it is where there is no screen yet."""
         self._named = frozenset(os.path.expanduser(path) for path in self.paths)
-        self._known: dict[str, tuple[tuple[int, int, int], FoundLog | Skipped]] = {}
+        self._known: dict[str, tuple[tuple[int, int, int], Opened]] = {}
         self._others: set[str] = set()  # what was counted only, at the last look at everything
         self._indexes = Indexes()
     @property
@@ -176,6 +188,7 @@ class Discovery:
         self._others.clear()
         self._indexes.begin()
         seen: set[str] = set()
+        profiles = {own.path: own for own in map(again, self.profiles)}
         outputs: list[str] = []
         for name in self.paths:
             path = os.path.expanduser(name)
@@ -184,7 +197,9 @@ class Discovery:
             fresh = (one for one in candidates if _is_new(os.path.realpath(one), seen))
             top = path if directory else os.path.dirname(path)
             for candidate, found in self._found(fresh, top, directory, notes) if name != STANDARD_INPUT else self._come(notes):
-                if isinstance(found, FoundLog):
+                if isinstance(found, FoundProfile):
+                    profiles.setdefault(found.path, found)
+                elif isinstance(found, FoundLog):
                     logs.append(found)
                 elif found.reason == KEPT:
                     outputs += [candidate] * is_text(candidate)
@@ -199,16 +214,18 @@ class Discovery:
         notes += self._indexes.notes
         if not logs:
             printed = [Skipped(path, "what a job printed: tltui shows it") for path in outputs]
+            printed += [Skipped(own.name, PROFILE) for own in profiles.values() if not own.is_named]
             raise NothingFound(_nothing(self.paths, [*skipped, *printed], others), outputs)
         logs.sort(key=age)
         kept, crowd = self._indexes.chosen(newest(logs) if self.latest else logs, self._ranks)
         return Found(
-            self.paths, tuple(kept), tuple(skipped), others, tuple(notes), outputs=tuple(outputs), discovery=self, crowd=crowd
+            self.paths, tuple(kept), tuple(skipped), others, tuple(notes), outputs=tuple(outputs),
+            profiles=tuple(profiles.values()), discovery=self, crowd=crowd,
         )  # fmt: skip
 
     def _found(
         self, paths: Iterable[str], top: str, in_directory: bool, notes: list[str]
-    ) -> Iterator[tuple[str, FoundLog | Skipped]]:
+    ) -> Iterator[tuple[str, Opened]]:
         """What files are, also those that are packed in them."""
         for path in paths:
             found = self._look(path, top)
@@ -224,7 +241,7 @@ class Discovery:
             else:
                 yield path, found
 
-    def _come(self, notes: list[str]) -> Iterator[tuple[str, FoundLog | Skipped]]:
+    def _come(self, notes: list[str]) -> Iterator[tuple[str, Opened]]:
         """What has come through standard input."""
         for found in self._packed().come(notes):
             yield STANDARD_INPUT, found
@@ -233,12 +250,12 @@ class Discovery:
         """Looks into what is packed. What unpacks is loaded where there is something to be unpacked."""
         from tltui.sources.packed import Packed
 
-        def walked(top: str, notes: list[str]) -> Iterator[tuple[str, FoundLog | Skipped]]:
+        def walked(top: str, notes: list[str]) -> Iterator[tuple[str, Opened]]:
             return self._found(_walk(top, [], notes), top, True, notes)
 
         return Packed(lambda path: self._look(path, "", True), walked, why_no_log)
 
-    def look_at(self, path: str) -> FoundLog | Skipped:
+    def look_at(self, path: str) -> Opened:
         """One file below the paths."""
         tops = [top for name in self.paths if path.startswith((top := os.path.expanduser(name)).rstrip(os.sep) + os.sep)]
         return self._look(path, max(tops, key=len, default=os.path.dirname(path)))
@@ -253,7 +270,9 @@ class Discovery:
     def knows(self, path: str) -> bool:
         """Whether it is known what a file is, and will be."""
         (_, size, _), found = self._known.get(path, ((0, 0, 0), None))
-        return isinstance(found, FoundLog) or (found is not None and size >= UNDECIDED and not may_become(path, size))
+        if isinstance(found, FoundLog | FoundProfile):
+            return True
+        return found is not None and size >= UNDECIDED and not may_become(path, size)
 
     def come(self) -> list[FoundLog]:
         """The logs that have come through standard input, where it is one of the paths."""
@@ -272,7 +291,7 @@ class Discovery:
         """Another file has this name now."""
         self._known.pop(path, None)
 
-    def _look(self, path: str, top: str, is_named: bool | None = None) -> FoundLog | Skipped:
+    def _look(self, path: str, top: str, is_named: bool | None = None) -> Opened:
         if is_kept(path):
             return Skipped(path, KEPT)
         try:
@@ -393,7 +412,7 @@ def _again(found: FoundLog, status: os.stat_result) -> FoundLog:
     return replace(found, size=status.st_size, started=started, ended=status.st_mtime)
 
 
-def _look(path: str, top: str, status: os.stat_result, is_named: bool = True) -> FoundLog | Skipped:
+def _look(path: str, top: str, status: os.stat_result, is_named: bool = True) -> Opened:
     """One file, or directory of units: a log, or the reason why it is none."""
     try:
         is_directory = stat.S_ISDIR(status.st_mode)
@@ -403,6 +422,8 @@ def _look(path: str, top: str, status: os.stat_result, is_named: bool = True) ->
             return Skipped(path, "a directory" if is_directory else "not a regular file")
         head = _head(FileBytes(path))
         reason = not_a_log(head, path)
+        if reason in (OTHER, PACKED) and (profile := profile_at(path)) is not None:
+            return profile
         text = recognise(FileBytes(path), path, is_named, status.st_mtime) if reason == OTHER else None
     except OSError as error:
         return Skipped(path, error.strerror or str(error))
@@ -450,8 +471,8 @@ def _head(file: FileBytes) -> bytes:
 def why_no_log(head: bytes, name: str, is_named: bool) -> str:
     """Why a file of which only the beginning is at hand is no log of any form; '' when it is one."""
     reason = not_a_log(head, name)
-    if reason != OTHER:
-        return reason
+    if reason != OTHER or is_profile(head):
+        return "" if reason == OTHER else reason
     text = recognise(Payload.of(head).source, name, is_named, time.time())
     return "" if text.certainty else text.reason or reason
 

@@ -61,11 +61,34 @@ class FoundLog:
 
 
 @dataclass(frozen=True, slots=True)
+class FoundProfile:
+    """What `torch.profiler` exported (`tltui.inputs.profile`)."""
+
+    path: str
+    size: int
+    changed: int = 0
+    """ns since the epoch: the time of its last change."""
+    is_named: bool = False
+    """By `--profile`, not found beside a log."""
+    label: str = ""
+    """What it is called where `path` is a copy of it."""
+
+    @property
+    def name(self) -> str:
+        """What it is called on pages."""
+        return self.label or self.path
+
+
+@dataclass(frozen=True, slots=True)
 class Skipped:
     """A path that was not opened."""
 
     path: str
     reason: str
+
+
+Opened = FoundLog | FoundProfile | Skipped
+"""What a look at a file gives."""
 
 
 def labels(parts: list[str]) -> tuple[int | None, str]:

@@ -18,16 +18,16 @@ from tltui.inputs.archives.settings import size_of
 from tltui.inputs.archives.standard_input import standard_input
 from tltui.inputs.archives.unpack import Contents, Judge, unpack
 from tltui.inputs.tlparse.lay_out import lay_out_once
-from tltui.sources.found import MEMBER, OTHER, FoundLog, Skipped, labels
+from tltui.sources.found import MEMBER, OTHER, FoundLog, FoundProfile, Opened, Skipped, labels
 
 LARGEST = 64 << 20
 """Bytes of a packed file in a directory that is looked into without being named."""
 TOO_LARGE = "a packed file of {}: name it to have it opened"
 FOREIGN = "no log in it"
 
-Look = Callable[[str], FoundLog | Skipped]
+Look = Callable[[str], Opened]
 """A file → what it is."""
-Walk = Callable[[str, list[str]], Iterator[tuple[str, FoundLog | Skipped]]]
+Walk = Callable[[str, list[str]], Iterator[tuple[str, Opened]]]
 """A directory → its files and what they are; notes are added."""
 
 
@@ -50,7 +50,7 @@ class Packed:
         self._walk = walk
         self._judge = judge
 
-    def inside(self, path: str, label: str, is_named: bool, notes: list[str]) -> Iterator[FoundLog | Skipped]:
+    def inside(self, path: str, label: str, is_named: bool, notes: list[str]) -> Iterator[Opened]:
         """What is in a packed file. `is_named`: it was given by its name, not found in a directory."""
         try:
             inside = self._inside(path, label, is_named)
@@ -65,8 +65,8 @@ class Packed:
         for tree in inside.contents.trees:
             for file, found in self._walk(tree.path, notes):
                 name = file[len(tree.path) :]
-                if isinstance(found, FoundLog):
-                    yield _called(found, tree.label + name, [*tree.parts, *name.split(os.sep)], found.fault)
+                if not isinstance(found, Skipped):
+                    yield _called(found, tree.label + name, [*tree.parts, *name.split(os.sep)], getattr(found, "fault", ""))
                 else:
                     yield Skipped(tree.label + name, found.reason if found.reason != OTHER else MEMBER)
         yield from (Skipped(*item) for item in inside.contents.refused)
@@ -84,7 +84,7 @@ class Packed:
             cache.known[key] = _unpacked(path, label, cache, self._judge)
         return cache.known[key]  # type: ignore[no-any-return]
 
-    def report(self, path: str, notes: list[str]) -> FoundLog | Skipped:
+    def report(self, path: str, notes: list[str]) -> Opened:
         """The rows of a report of tlparse, laid out again as a trace."""
         try:
             laid = lay_out_once(path)
@@ -95,7 +95,7 @@ class Packed:
         notes += [note for note in laid.notes if note not in notes]
         return _called(self._look(laid.path), path, path.split(os.sep), laid.fault)
 
-    def come(self, notes: list[str]) -> Iterator[FoundLog | Skipped]:
+    def come(self, notes: list[str]) -> Iterator[Opened]:
         """What has come through standard input. What is packed is read to its end first."""
         try:
             given = standard_input()
@@ -108,7 +108,9 @@ class Packed:
             yield replace(found, rank=None, label=STANDARD_INPUT, is_final=has_ended, fault=given.fault if has_ended else "")
         elif has_ended and given.packing:
             yield from self.inside(given.path, STANDARD_INPUT, True, notes)
-        elif has_ended:
+        elif has_ended and isinstance(found, FoundProfile):
+            yield replace(found, label=STANDARD_INPUT)
+        elif has_ended and isinstance(found, Skipped):
             yield Skipped(STANDARD_INPUT, found.reason)
 
 
@@ -134,9 +136,11 @@ def _unpacked(path: str, label: str, cache: Cache, judge: Judge) -> _Inside:
     return _Inside(contents, f"{FOREIGN} ({files:,} file{'s' * (files != 1)})", is_foreign=True)
 
 
-def _called(found: FoundLog | Skipped, label: str, parts: list[str], fault: str) -> FoundLog | Skipped:
+def _called(found: Opened, label: str, parts: list[str], fault: str) -> Opened:
     """What a file of the cache is, under the name that it has for the user."""
     if isinstance(found, Skipped):
         return Skipped(label, found.reason)
+    if isinstance(found, FoundProfile):
+        return replace(found, label=label)
     rank, launch = labels(parts)
     return replace(found, label=label, rank=rank, launch=launch, is_final=True, fault=fault)

@@ -10,6 +10,7 @@ from tltui.analyses.problems.breaks import GraphBreak
 from tltui.analyses.runtime.costs import own_us, whole_us
 from tltui.analyses.runtime.eager import break_times, compile_at
 from tltui.analyses.runtime.result import CompileTime, Runtime
+from tltui.analyses.stacks.known_as import shown_name
 from tltui.model.run import Run
 
 GUARDS_SHARE = 0.1
@@ -19,7 +20,7 @@ STEP_SHARE = 0.02
 WRAPPER_SHARE = 0.5
 """Of the time of a graph that is in no kernel, from which on it is launch-bound."""
 IDLE_SHARE = 0.3
-KERNEL_SHARE = 0.1
+KERNEL_SHARE = 0.05
 
 
 class Fact(Enum):
@@ -50,7 +51,7 @@ class Finding:
     mean_us: float = 0.0
     unit: str = ""
     name: str = ""
-    """A kernel."""
+    """A kernel, or a function."""
     lines: tuple[str, ...] = ()
     broke: GraphBreak | None = None
     """Where the break is, if it is known."""
@@ -64,7 +65,7 @@ def findings_of(run: Run, runtime: Runtime) -> tuple[Finding, ...]:
     """The facts of a profile. First what could be better, by what it costs; then where the most time is."""
     steps = max(len(runtime.steps), 1)
     whole = max(whole_us(runtime), 1e-9)
-    found = [*_guards(runtime, steps), *_breaks(run, runtime, steps, whole), *_fallbacks(runtime, steps, whole),
+    found = [*_guards(runtime, steps), *_breaks(run, runtime, steps, whole), *_fallbacks(run, runtime, steps, whole),
              *_launches(runtime, steps, whole), *_idle(runtime, steps)]  # fmt: skip
     found.sort(key=lambda item: -item.us)
     return tuple([item for item in found if item.us >= STEP_SHARE * whole / steps or item.fact is Fact.FALLBACK]
@@ -86,11 +87,14 @@ def _breaks(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator[Fi
             yield Finding(Fact.BREAK, item.ref, item.eager_us / steps, item.eager_us / whole, calls, broke=broke)
 
 
-def _fallbacks(runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
+def _fallbacks(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
     if runtime.fallbacks:
         us = sum(item.lookup_us for item in runtime.fallbacks)
         refs = {item.ref for item in runtime.fallbacks}
-        yield Finding(Fact.FALLBACK, min(refs) if len(refs) == 1 else "", us / steps, us / whole, len(runtime.fallbacks))
+        ref = min(refs) if len(refs) == 1 else ""
+        compile_ = compile_at(run, ref) if ref else None
+        name = (shown_name(compile_.frame) if compile_ is not None else None) or "the function of"
+        yield Finding(Fact.FALLBACK, ref, us / steps, us / whole, len(runtime.fallbacks), name=name)
 
 
 def _launches(runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:

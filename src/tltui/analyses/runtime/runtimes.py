@@ -1,11 +1,44 @@
-"""What the profiles of a run say, kept."""
+"""What the profiles of a run say of it.
+
+    run.profiles.read()                  # reads the files that were found, or named by --profile; seconds for large ones
+    for one in runtimes_of(run):         # one for each file that was read
+        if isinstance(one, Refused): ... # it is of another run: why
+        one.compiles, one.eager, ...     # tltui.analyses.runtime.result.Runtime
+
+Kept until the run or its profiles change. () while no profile is read. Nothing here reads a file.
+"""
 
 from __future__ import annotations
 
+from typing import cast
+
+from tltui.analyses.runtime.belonging import belonging
+from tltui.analyses.runtime.nesting import Nested, nested
 from tltui.analyses.runtime.result import Refused, Runtime
+from tltui.inputs.profile.columns import Profile
 from tltui.model.run import Run
+
+__all__ = ["Refused", "Runtime", "nested_of", "runtimes_of"]
 
 
 def runtimes_of(run: Run) -> tuple[Runtime | Refused, ...]:
-    """Each profile of a run, joined or refused; () while none is read."""
-    return ()
+    """What each profile that was read says of the run, or why it is not of this run."""
+    profiles = run.profiles
+    if not profiles.version:
+        return ()
+    with profiles.lock:
+        state = (run.version, profiles.version, tuple(process.naming.stamp for process in run.processes()))
+        if profiles.kept[0] != state:
+            found: list[Runtime | Refused] = []
+            for file in profiles.files:
+                if file.profile is not None:
+                    found.append(belonging(file.profile, nested_of(run, file.profile), list(run.processes())))
+                elif file.fault:
+                    found.append(Refused(file.found.name, file.fault))
+            profiles.kept = state, tuple(found)
+        return cast("tuple[Runtime | Refused, ...]", profiles.kept[1])
+
+
+def nested_of(run: Run, profile: Profile) -> Nested:
+    """The nested events of a profile of the run; made once."""
+    return cast(Nested, run.profiles.derived(profile, nested))

@@ -13,10 +13,12 @@ from tltui.analyses.runtime.findings import findings_of
 from tltui.analyses.runtime.result import CompileTime, Refused, Runtime
 from tltui.analyses.runtime.runtime_json import RuntimeJson, RuntimesJson, runtimes_json
 from tltui.analyses.runtime.runtimes import runtimes_of
+from tltui.analyses.runtime.spans import step_flames
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.runtime import add_findings, add_share, add_window
 from tltui.documents.parts.runtime_eager import add_breaks, add_fallbacks, add_never, add_outside, add_unmatched
+from tltui.documents.parts.runtime_flame import add_step
 from tltui.documents.parts.runtime_graphs import SORTS, Told, add_compile, add_compiles, by_cost
 from tltui.documents.parts.runtime_ranks import add_rank_kernels, add_ranks
 from tltui.documents.scope import Scope
@@ -114,7 +116,9 @@ def _one(page: Page, told: Told, refs: set[str] | None) -> Generator[None, None,
         what = f"and {fmt.plural(len(compiles) - FULL, 'more compile')}: the table above has a link to each"
         page.say(what, "", tokens.DIM)
     add_never(page, told, refs)
+    yield
     if refs is None:
+        add_step(page, step_flames(told.run, runtime))
         add_unmatched(page, told)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from statistics import median
 
@@ -17,7 +18,7 @@ from tltui.text.times import micros
 FINDINGS_SHOWN = 4
 BAR_MOST = 40
 EXPLAINED = 96
-"""Columns from which on each part says what it is."""
+"""Columns from which on each part says what it is; on fewer they are explained below."""
 DOUBTS_SHOWN = 4
 
 PARTS: tuple[tuple[str, str, str, str], ...] = (
@@ -29,6 +30,8 @@ PARTS: tuple[tuple[str, str, str, str], ...] = (
     ("idle", "idle_us", tokens.DIM, "none of these: other Python, data, waiting"),
 )
 """Name, field of `Share`, style, what it is."""
+UNCLEAR = ("wrapper", "around", "idle")
+"""Names that alone do not say what they are."""
 
 
 def sentence(finding: Finding, per_step: bool) -> str:
@@ -42,7 +45,7 @@ def sentence(finding: Finding, per_step: bool) -> str:
         at = f" at {fmt.place(lead.file, lead.line)}" if lead is not None else ""
         return f"{ref} breaks{at}: {micros(finding.us)} eager{of or ' in all'}, {share} of the time"
     if finding.fact is Fact.FALLBACK:
-        who = f" of the function of {ref}" if finding.ref else ""
+        who = f" of {sanitize(finding.name)} {ref}" if finding.ref else ""
         return f"{fmt.plural(finding.calls, 'call')}{who} fell back to eager mode: guards were tried, and no compile fitted"
     if finding.fact is Fact.LAUNCHES:
         gap = f", {micros(finding.mean_us)} each time" if finding.mean_us else ""
@@ -86,11 +89,8 @@ def _linked(said: str, ref: str, style: str) -> list[Piece]:
 
 
 def _words(text: str) -> list[str]:
-    """Words with the blanks before them: `row` breaks lines between them."""
-    found: list[str] = []
-    for word in text.split(" "):
-        found.append(f" {word}" if found else word)
-    return [word for word in found if word]
+    """Words with the blanks behind them: `row` breaks lines between them."""
+    return re.findall(r"\S+\s*|^\s+", text)
 
 
 def add_window(page: Page, runtime: Runtime) -> None:
@@ -137,6 +137,9 @@ def add_share(page: Page, runtime: Runtime) -> None:
             "  ", (name.ljust(8), tokens.LABEL), "  ", (micros(us).rjust(widest), tokens.NUMBER), "  ",
             (fmt.percent(us, whole).rjust(5), tokens.DIM), "  ", (bar, style), *beside,
         )  # fmt: skip
+    if not explained:
+        named = "; ".join(f"{name}: {told}" for name, _, _, told in rows if name in UNCLEAR)
+        page.say(named, "  ", tokens.DIM)
 
 
 def _us(share: Share, field: str) -> float:

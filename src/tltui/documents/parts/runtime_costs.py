@@ -56,7 +56,7 @@ def _is_known(item: BreakTime, found: GraphBreak) -> bool:
 def recompiles_said(run: Run, recompiles: Iterable[Compile]) -> str:
     """`these 7 recompiles cost 41 s of compiling and were called twice`; '' without a profile."""
     costs = costs_of(run)
-    own = list(recompiles)
+    own = [compile_ for compile_ in recompiles if not compile_.facts.recompile_limit]
     if costs is None or not own:
         return ""
     measured = {(runtime.pid, runtime.rank) for runtime in costs.runtimes}
@@ -91,8 +91,10 @@ def worth_knowing(run: Run) -> tuple[str, str]:
     if costs is None:
         return "", ""
     slowest = max(costs.runtimes, key=_step)
-    found = next((item for item in findings_of(run, slowest) if item.fact is not Fact.KERNEL), None)
-    return (found.ref, sentence(found, bool(slowest.steps))) if found is not None else ("", "")
+    # the limit for which calls fell back is told anyway
+    found = sorted(findings_of(run, slowest), key=lambda item: item.fact is Fact.FALLBACK)
+    first = next((item for item in found if item.fact is not Fact.KERNEL), None)
+    return (first.ref, sentence(first, bool(slowest.steps))) if first is not None else ("", "")
 
 
 def _step(runtime: Runtime) -> float:

@@ -70,7 +70,7 @@ def _ops(page: Page, told: Told, ops: Sequence[EagerTime]) -> None:
         for item in ops[: OPS_SHOWN + FOLDED]
     ]  # fmt: skip
     if rows:
-        rows.insert(0, [(name, tokens.LABEL) for name in ("total", "", "calls", "mean", "operator")])
+        rows.insert(0, [(name, tokens.LABEL) for name in (told.of, "", "calls", "mean", "operator")])
         shown = 1 + OPS_SHOWN if len(ops) > OPS_SHOWN + 2 else -1
         page.table(rows, "    ", (0, 1, 2, 3), shown, f"{fmt.count(len(ops) - OPS_SHOWN)} more operators")
 

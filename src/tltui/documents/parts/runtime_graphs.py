@@ -59,6 +59,10 @@ class Told:
         """What a time is of: `a step`, `in all`."""
         return "a step" if self.runtime.steps else "in all"
 
+    def has_total(self, page: Page) -> bool:
+        """Whether tables say what it was in all, beside what it is of a step."""
+        return bool(self.runtime.steps) and page.width >= WIDE
+
     def us(self, us: float) -> str:
         """A time of the window, as it is told."""
         return micros(us / self.steps)
@@ -83,15 +87,15 @@ def add_compiles(page: Page, told: Told, compiles: Sequence[CompileTime]) -> Non
     """One row a compile: what is its own, its guards as measured and as torch estimated them."""
     if not compiles:
         return
-    page.heading(f"Compiles, {told.of}")
+    page.heading("Compiles")
     wide, middling = page.width >= WIDE, page.width >= MIDDLING
-    names = ["compile", "own", "", "calls", *(["total", "mean", "median"] if wide else ["mean"] if middling else []), "guards",
-             *(["estimate"] if middling else []), "function"]  # fmt: skip
+    of_calls = ["total", "mean", "median"] if wide else ["mean"] if middling else []
+    names = ["compile", f"own {told.of}", "", "calls", *of_calls, "guards", *(["estimate"] if middling else []), "function"]
     rows: list[list[Piece]] = [[(name, tokens.LABEL) for name in names]]
     for own in compiles[: COMPILES_SHOWN + FOLDED]:
         compile_ = compile_at(told.run, own.ref)
         estimate = estimated_us(compile_) if compile_ is not None else None
-        times = [told.us(own.regions.us), micros(own.regions.mean_us), micros(own.regions.median_us)]
+        times = [micros(own.regions.us), micros(own.regions.mean_us), micros(own.regions.median_us)]
         rows.append([
             (f"[{own.ref}]", tokens.LINK, f"@runtime:{own.ref}"),
             (told.us(own_us(own)), tokens.NUMBER),
@@ -100,7 +104,7 @@ def add_compiles(page: Page, told: Told, compiles: Sequence[CompileTime]) -> Non
             *((text, tokens.NUMBER) for text in (times if wide else times[1:2] if middling else ())),
             (micros(own.lookups.mean_us) if own.lookups.calls else "", tokens.PHASE_GUARDS),
             *([(micros(estimate) if estimate is not None else "", tokens.DIM)] if middling else []),
-            _name(compile_, own.ref),
+            _name(compile_, wide),
         ])  # fmt: skip
     more = f"{fmt.count(len(compiles) - COMPILES_SHOWN)} more compiles"
     shown = 1 + COMPILES_SHOWN if len(compiles) > COMPILES_SHOWN + 2 else -1
@@ -109,11 +113,11 @@ def add_compiles(page: Page, told: Told, compiles: Sequence[CompileTime]) -> Non
     page.say(f"{said}{', beside what torch estimated when it compiled' if middling else ''}.", "  ", tokens.DIM)
 
 
-def _name(compile_: Compile | None, ref: str) -> Piece:
+def _name(compile_: Compile | None, wide: bool) -> Piece:
     if compile_ is None:
         return ""
     name, (_, file, line) = shown_name(compile_.frame) or "", compile_.frame.code
-    where = f"  {fmt.place(file, line)}" if file else ""
+    where = f"  {fmt.place(file, line)}" if file and wide else ""
     return (sanitize(name) + where, tokens.FUNCTION)
 
 
@@ -208,7 +212,8 @@ def _kernels(page: Page, told: Told, graph: GraphTime, targets: _Targets) -> Non
     placed = sorted(enumerate(graph.kernels), key=lambda item: order(item[1].time, item[1].name, item[0]))
     kernels = [kernel for _, kernel in placed]
     wide, middling = page.width >= WIDE, page.width >= MIDDLING
-    labels = ["total", "", *(["calls"] if middling else []), "mean", *(["median"] if wide else []), "kernel"]
+    labels = [told.of, "", *(["total"] if told.has_total(page) else []), *(["calls"] if middling else []), "mean",
+              *(["median"] if wide else []), "kernel"]  # fmt: skip
     with_lines = middling and any(kernel.lines for kernel in kernels)
     devices = {kernel.device for kernel in kernels}
     rows: list[list[Piece]] = [[(name, tokens.LABEL) for name in (*labels, *(["from"] if with_lines else []))]]
@@ -218,11 +223,12 @@ def _kernels(page: Page, told: Told, graph: GraphTime, targets: _Targets) -> Non
         rows.append([
             (told.us(time.us), tokens.NUMBER),
             (told.share(time.us), tokens.DIM),
+            *([(micros(time.us), tokens.NUMBER)] if told.has_total(page) else []),
             *([(fmt.count(time.calls), tokens.NUMBER)] if middling else []),
             (micros(time.mean_us), tokens.NUMBER),
             *([(micros(time.median_us), tokens.WARN if _uneven(time) else tokens.NUMBER)] if wide else []),
             (name, tokens.LINK if target else tokens.NAME, target),
-            *([_from(kernel)] if with_lines else []),
+            *([_from(kernel, wide)] if with_lines else []),
         ])  # fmt: skip
     page.add("    ", (_title(len(kernels), told), tokens.LABEL))
     more = f"{fmt.count(len(kernels) - KERNELS_SHOWN)} more kernels"
@@ -234,7 +240,7 @@ def _kernels(page: Page, told: Told, graph: GraphTime, targets: _Targets) -> Non
 
 def _title(count: int, told: Told) -> str:
     order = {"code": "in the order of the code"}.get(told.sort, f"by {told.sort}")
-    return f"{fmt.plural(count, 'kernel')} {order}, {told.of}"
+    return f"{fmt.plural(count, 'kernel')} {order}"
 
 
 def _called(kernel: KernelTime) -> str:
@@ -251,12 +257,13 @@ def _uneven(time: Spread) -> bool:
     return time.calls > 2 and time.mean_us > 2 * time.median_us
 
 
-def _from(kernel: KernelTime) -> Piece:
+def _from(kernel: KernelTime, wide: bool) -> Piece:
     if not kernel.lines:
         return ""
     first = kernel.lines[0]
     more = f" +{len(kernel.lines) - 1}" if len(kernel.lines) > 1 else ""
-    return (_place(first) + more, tokens.LINK, _target(first))
+    place = _place(first) if wide else fmt.file_name(_place(first))
+    return (place + more, tokens.LINK, _target(first))
 
 
 def _place(line: str) -> str:
@@ -278,14 +285,16 @@ def _lines(page: Page, told: Told, noun: str, times: Sequence[LineTime], graph: 
     elif told.sort in ("mean", "calls"):
         times = sorted(times, key=lambda own: -(own.mean_us if told.sort == "mean" else own.calls))
     wide, middling = page.width >= WIDE, page.width >= MIDDLING
-    labels = ["in", "", *(["calls"] if middling else []), "mean", *(["median"] if wide else []), *(["alone"] if middling else []),
-              "kernels", noun]  # fmt: skip
+    total = ["total"] if told.has_total(page) else []
+    calls, median = ["calls"] if middling else [], ["median"] if wide else []
+    labels = [told.of, "", *total, *calls, "mean", *median, *(["alone"] if middling else []), "kernels", noun]
     rows: list[list[Piece]] = [[(name, tokens.LABEL) for name in labels]]
     for own in times[: LINES_SHOWN + FOLDED]:
         line = noun == "line"
         rows.append([
             (told.us(own.us), tokens.NUMBER),
             (told.share(own.us), tokens.DIM),
+            *([(micros(own.us), tokens.NUMBER)] if told.has_total(page) else []),
             *([(fmt.count(own.calls), tokens.NUMBER)] if middling else []),
             (micros(own.mean_us), tokens.NUMBER),
             *([(micros(own.median_us), tokens.NUMBER)] if wide else []),

@@ -1,5 +1,4 @@
-"""A small Llama of transformers with random weights: forward, backward and an optimizer that is compiled too."""
-import os
+"""A Llama of transformers with one layer and random weights: forward and backward."""
 import sys
 
 import counting
@@ -10,7 +9,7 @@ torch._inductor.config.cpp.enable_kernel_profile = True
 torch.set_num_threads(1)
 torch.manual_seed(0)
 config = LlamaConfig(
-    hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, vocab_size=256,
+    hidden_size=64, intermediate_size=128, num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2, vocab_size=256,
     max_position_embeddings=64, use_cache=False,
 )  # fmt: skip
 model = LlamaForCausalLM(config)

@@ -1,5 +1,4 @@
-"""Two ranks of DistributedDataParallel (gloo), one profile a rank; rank 1 has twice as many rows."""
-import os
+"""Two ranks of DistributedDataParallel (gloo) around a compiled module, one profile a rank; rank 1 has twice as many rows."""
 import sys
 
 import counting
@@ -11,14 +10,13 @@ torch._inductor.config.cpp.enable_kernel_profile = True
 torch.set_num_threads(1)
 dist.init_process_group("gloo")
 rank = dist.get_rank()
-model = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(64, 128), nn.GELU(), nn.Linear(128, 64)))
-compiled = torch.compile(model)
+model = nn.parallel.DistributedDataParallel(torch.compile(nn.Sequential(nn.Linear(64, 128), nn.GELU(), nn.Linear(128, 64))))
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
 x = torch.randn(64 * (rank + 1), 64)
 
 
 def step():
-    compiled(x).square().mean().backward()
+    model(x).square().mean().backward()
     optimizer.step()
     optimizer.zero_grad()
 

@@ -1,5 +1,4 @@
 """A training loop with `torch.profiler.schedule` (wait 1, warmup 1, active 3, twice) and `tensorboard_trace_handler(use_gzip=True)`."""
-import os
 import sys
 
 import counting

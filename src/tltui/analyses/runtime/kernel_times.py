@@ -1,0 +1,140 @@
+"""The kernels of one graph: which call of the code each of them is, and how long they took."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter, defaultdict
+from statistics import median
+
+from tltui.analyses.runtime.code import CodeCall, CodeGraph
+from tltui.analyses.runtime.joining import Joiner
+from tltui.analyses.runtime.nesting import Nested
+from tltui.analyses.runtime.result import GraphTime, KernelTime, Spread
+from tltui.inputs.profile.columns import Profile
+
+NO_TIME = Spread(0, 0.0, 0.0, 0.0, 0.0)
+
+
+def spread(times: list[int] | array[int]) -> Spread:
+    """How long something took each time; times in ns."""
+    if not times:
+        return NO_TIME
+    return Spread(len(times), sum(times) / 1000, median(times) / 1000, min(times) / 1000, max(times) / 1000)
+
+
+class Devices:
+    """What ran on devices, by the kernel that launched it."""
+
+    def __init__(self, profile: Profile, nested: Nested) -> None:
+        self._profile = profile
+        self.of: dict[int, list[int]] = defaultdict(list)
+        """Number of a kernel, or -1 - a call → events on a device."""
+        for event, owner in zip(nested.device, nested.launched_by, strict=True):
+            self.of[owner].append(event)
+        launches = {category.split("_")[0] for category in profile.categories if category.endswith(("_runtime", "_driver"))}
+        self.name = min(launches & {"cuda", "xpu", "mtia", "hpu", "privateuse1"}, default="device")
+
+    def time(self, owner: int) -> int:
+        """Ns on a device."""
+        return sum(self._profile.duration[event] for event in self.of.get(owner, ()))
+
+
+class Kernels:
+    """Times of the kernels of one graph."""
+
+    def __init__(self, profile: Profile, nested: Nested, joiner: Joiner, devices: Devices) -> None:
+        self._profile, self._nested, self._joiner, self._devices = profile, nested, joiner, devices
+        self.doubts: Counter[str] = Counter()
+
+    def graph(self, unit: str, key: str | None, calls: list[int], graph: CodeGraph | None) -> GraphTime:
+        """The times of a graph that was called so often."""
+        profile, nested = self._profile, self._nested
+        gaps: list[int] = []
+        whole, inside, on_device = 0, 0, 0
+        for span in calls:
+            event = nested.event[span]
+            whole += profile.duration[event]
+            before = -1
+            on_device += self._devices.time(-1 - span)
+            for row in range(nested.first[span], nested.last[span]):
+                kernel = nested.kernels[row]
+                inside += profile.duration[kernel]
+                on_device += self._devices.time(row)
+                if before >= 0:
+                    gaps.append(max(profile.begin[kernel] - before, 0))
+                before = profile.end(kernel)
+        kernels = self._kernels(calls, graph)
+        return GraphTime(
+            unit, key, spread([profile.duration[nested.event[span]] for span in calls]), kernels,
+            inside / 1000, max(whole - inside, 0) / 1000, median(gaps) / 1000 if gaps else 0.0, on_device / 1000,
+        )  # fmt: skip
+
+    def _kernels(self, calls: list[int], graph: CodeGraph | None) -> tuple[KernelTime, ...]:
+        """Each call of the code, then what cannot be told apart, or is not in the code."""
+        nested = self._nested
+        wanted: dict[str, list[CodeCall]] = defaultdict(list)
+        for call in graph.calls if graph is not None else ():
+            wanted[call.name].append(call)
+        rows: dict[tuple[str, int], list[int]] = defaultdict(list)
+        uneven: set[str] = set()
+        for span in calls:
+            count: Counter[str] = Counter()
+            for row in range(nested.first[span], nested.last[span]):
+                name = self._joiner.kernel_named(nested.kernels[row])
+                rows[name, count[name]].append(row)
+                count[name] += 1
+            uneven.update(name for name in wanted.keys() | count.keys() if count[name] != len(wanted[name]))
+        found: list[KernelTime] = []
+        for call in graph.calls if graph is not None else ():
+            nth = wanted[call.name].index(call)
+            if call.name not in uneven and (own := rows.get((call.name, nth))):
+                found.append(self._time(call, call.kernel.name, nth, own))
+        for name in dict.fromkeys(name for name, _ in rows if name in uneven):
+            together = [row for (own, _), those in rows.items() if own == name for row in those]
+            found.append(self._together(name, wanted.get(name, []), together))
+        return (*found, *self._replayed(calls, wanted))
+
+    def _time(self, call: CodeCall | None, name: str, nth: int, rows: list[int]) -> KernelTime:
+        """One call of the code."""
+        on_device = [time for row in rows if (time := self._devices.time(row))]
+        times = on_device or [self._profile.duration[self._nested.kernels[row]] for row in rows]
+        device = self._devices.name if on_device else "cpu"
+        if call is None:
+            return KernelTime("", name, nth, None, spread(times), (), (), device)
+        kernel = call.kernel
+        return KernelTime(kernel.key, name, nth, kernel.handle, spread(times), kernel.post_nodes, kernel.user_lines, device)
+
+    def _together(self, name: str, calls: list[CodeCall], rows: list[int]) -> KernelTime:
+        """All calls of a name, where they are not as many as in the code."""
+        if not calls:
+            self.doubts["of kernels that are not in the code"] += len(rows)
+            return self._time(None, name, -1, rows)
+        name = calls[0].kernel.name
+        self.doubts[f"{name} ran another number of times than its code calls it: all its calls are told together"] += 1
+        own = self._time(calls[0], name, -1, rows)
+        return own if len(calls) == 1 else _of_all(own, calls)
+
+    def _replayed(self, calls: list[int], wanted: dict[str, list[CodeCall]]) -> list[KernelTime]:
+        """What a replayed graph of the device ran: by name alone."""
+        by_name: dict[str, list[int]] = defaultdict(list)
+        for span in calls:
+            for event in self._devices.of.get(-1 - span, ()):
+                by_name[self._joiner.kernel_named(event)].append(self._profile.duration[event])
+        if by_name:
+            self.doubts["kernels were replayed (CUDA graphs): they are told by name, not by call"] += 1
+        found = []
+        for name, times in by_name.items():
+            own = KernelTime("", name, -1, None, spread(times), (), (), self._devices.name)
+            found.append(_of_all(own, wanted[name]) if wanted.get(name) else own)
+        return found
+
+
+def _of_all(own: KernelTime, calls: list[CodeCall]) -> KernelTime:
+    """With the nodes and lines of all calls of a name; a key only where there is one."""
+    kernels = [call.kernel for call in calls]
+    keys = {kernel.key for kernel in kernels}
+    return KernelTime(
+        keys.pop() if len(keys) == 1 else "", kernels[0].name, -1, kernels[0].handle if len(kernels) == 1 else None, own.time,
+        tuple(dict.fromkeys(node for kernel in kernels for node in kernel.post_nodes)),
+        tuple(dict.fromkeys(line for kernel in kernels for line in kernel.user_lines)), own.device,
+    )  # fmt: skip

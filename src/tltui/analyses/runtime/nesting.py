@@ -1,0 +1,298 @@
+"""What stands in what: the events of a profile have no parents, they contain each other.
+
+On each thread events are nested by time: equal begin, the longer one is outside; then the smaller `Ev Idx`. Of the nested events
+only those are kept that mean something for compiled code: regions, lookups, calls of graphs, their kernels, eager operators.
+Nothing here knows the trace.
+"""
+
+from __future__ import annotations
+
+import heapq
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise, repeat
+
+from tltui.analyses.runtime.words import (
+    ALLOCATION,
+    ANNOTATION,
+    CALL,
+    ENGINE,
+    LAUNCH,
+    LOOKUP,
+    OPERATOR,
+    REGION,
+    SPANS,
+    kinds_of,
+)  # fmt: skip
+from tltui.inputs.profile.columns import Profile
+
+IDLE, EAGER, OVERHEAD, GUARDS, WRAPPER, KERNELS = range(6)
+"""What a thread is at. Where several threads are at something the larger one counts."""
+RUN = 1 << 16
+"""Events that are sorted at a time, where they are out of order."""
+ROUGH = 1000
+"""ns by which an end may be beyond that of the event around it where the file has whole µs."""
+
+
+def _i() -> array[int]:
+    return array("i")
+
+
+def _u() -> array[int]:
+    return array("I")
+
+
+@dataclass(slots=True)
+class Nested:
+    """The events of a profile that mean something, as columns. A *span* is one of them, an *event* a number of the profile."""
+
+    event: array[int] = field(default_factory=_u)
+    """Of each span."""
+    kind: array[int] = field(default_factory=lambda: array("B"))
+    parent: array[int] = field(default_factory=_i)
+    """The span around it, -1 for none."""
+    inner: array[int] = field(default_factory=lambda: array("q"))
+    """ns of the lookups and regions in it that are in no other of these."""
+    first: array[int] = field(default_factory=_u)
+    """Of a call: its first kernel, a number of `kernels`."""
+    last: array[int] = field(default_factory=_u)
+    """Of a call: behind its last kernel."""
+    led: array[int] = field(default_factory=_i)
+    """Of a lookup: the region that followed, -1 where none did."""
+    kernels: array[int] = field(default_factory=_u)
+    """Events that stand directly in calls."""
+    device: array[int] = field(default_factory=_u)
+    """Events on a device that were launched in calls."""
+    launched_by: array[int] = field(default_factory=_i)
+    """Of these: the number of the kernel; -1 - the span of the call where it was launched by no kernel (replayed graphs)."""
+    eager: array[int] = field(default_factory=_u)
+    """Operators that are in no graph and no other operator."""
+    eager_in: array[int] = field(default_factory=_i)
+    """Of these: the region, -1 outside of all."""
+    eager_after: array[int] = field(default_factory=_i)
+    """Of these: the lookup that no region has followed yet, -1."""
+    annotations: array[int] = field(default_factory=_u)
+    us_of: list[float] = field(default_factory=lambda: [0.0] * 6)
+    """µs of the window by what was done (`IDLE` … `KERNELS`); idle is what is left of it."""
+    overlapping: int = 0
+    """Events that begin in one and end outside of it."""
+    threads: int = 0
+    """Threads with regions or graphs."""
+
+
+def nested(profile: Profile) -> Nested:
+    """Nest the events of a profile. Linear in its events, where they stand in order."""
+    for _ in (walk := Walk(profile)).steps():
+        pass
+    return walk.found
+
+
+@dataclass(slots=True)
+class _Open:
+    """An event that is not over yet."""
+
+    end: int
+    what: int
+    span: int
+    """The innermost span that it is, or is in; -1."""
+    kernel: int
+    """The kernel that it is, or is in; -1."""
+    call: int
+    """The call that it is, or is in; -1."""
+    region: int
+    within: int
+    """The innermost region or lookup that it is, or is in; -1."""
+    is_operator: bool
+    """Whether it is a kernel, or an operator that is in no graph, or in one of these."""
+    waiting: int = -1
+    """The last lookup directly in it that no region has followed yet; -1."""
+    fell: int = -1
+    """The lookup after which it runs, where that is what it is in; -1."""
+
+
+class Walk:
+    """Nests the events of a profile thread by thread, in steps."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.found = Nested()
+        self._profile = profile
+        self._kinds = kinds_of(profile)
+        self._by_correlation: dict[int, list[int]] = {}
+        self._by_external: dict[int, list[int]] = {}
+        self._taken: set[int] = set()
+        self._changes: list[tuple[array[int], array[int]]] = []
+        """Per thread: when it began something else, and what."""
+        self._stack: list[_Open] = []
+        is_rough = len(profile) > 0 and not any(time % 1000 for time in profile.begin[:1000])
+        self._rough = ROUGH if is_rough else 0
+
+    def steps(self) -> Iterator[None]:
+        """Go on."""
+        self._find_device()
+        yield None
+        for own in self._by_thread():
+            if own:
+                yield from self._thread(self._ordered(own))
+        self._sum()
+
+    def _find_device(self) -> None:
+        """What ran on a device, by what tells who launched it."""
+        if not any(self._kinds.on_device):
+            return
+        for event, category in enumerate(self._profile.category):
+            if self._kinds.on_device[category]:
+                correlation, external, _ = self._profile.on_device[self._profile.link[event]]
+                if correlation > 0:
+                    self._by_correlation.setdefault(correlation, []).append(event)
+                if external > 0:
+                    self._by_external.setdefault(external, []).append(event)
+
+    def _by_thread(self) -> list[array[int]]:
+        """The events of each thread that nest."""
+        found = [array("I") for _ in self._profile.threads]
+        nests = self._kinds.nests
+        for event, (thread, category) in enumerate(zip(self._profile.thread, self._profile.category, strict=True)):
+            if nests[category]:
+                found[thread].append(event)
+        return found
+
+    def _ordered(self, events: array[int]) -> Iterable[int]:
+        """The events of a thread in their order. Torch writes them so, mostly."""
+        begin, duration, order = self._profile.begin, self._profile.duration, self._profile.order
+
+        def key(event: int) -> tuple[int, int, int]:
+            return begin[event], -duration[event], order[event]
+
+        if all(begin[a] < begin[b] or key(a) <= key(b) for a, b in pairwise(events)):
+            return events
+        runs = [array("I", sorted(events[at : at + RUN], key=key)) for at in range(0, len(events), RUN)]
+        return runs[0] if len(runs) == 1 else heapq.merge(*runs, key=key)
+
+    def _thread(self, events: Iterable[int]) -> Iterator[None]:
+        """The events of one thread."""
+        profile, kinds = self._profile, self._kinds
+        begins, durations, names, categories = profile.begin, profile.duration, profile.name, profile.category
+        of_name, of_category = kinds.of_name, kinds.of_category
+        times, whats = array("q"), array("B")
+        stack = self._stack = [_Open(1 << 62, IDLE, -1, -1, -1, -1, -1, False)]
+        what = IDLE
+        for count, event in enumerate(events):
+            begin = begins[event]
+            end = begin + durations[event]
+            top = stack[-1]
+            while top.end <= begin or top.end < end:
+                stack.pop()
+                at, is_cut = (top.end, False) if top.end <= begin else (begin, True)
+                if is_cut and end - top.end <= self._rough:  # whole µs: it ends when what is around it does
+                    stack.append(top)
+                    end = top.end
+                    break
+                self.found.overlapping += is_cut
+                top = stack[-1]
+                if top.what != what:
+                    what = top.what
+                    times.append(at)
+                    whats.append(what)
+            kind = of_category[categories[event]] or of_name[names[event]]
+            if top.is_operator and kind not in SPANS:
+                if kind == LAUNCH or self._by_external:
+                    self._attach(event, kind == LAUNCH, top)
+                continue
+            new = self._opened(event, kind, end, top)
+            stack.append(new)
+            if new.what != what:
+                what = new.what
+                times.append(begin)
+                whats.append(what)
+            if not count % RUN:
+                yield None
+        while len(stack) > 1:
+            end = stack.pop().end
+            if stack[-1].what != what:
+                what = stack[-1].what
+                times.append(end)
+                whats.append(what)
+        if times:
+            self._changes.append((times, whats))
+
+    def _opened(self, event: int, kind: int, end: int, top: _Open) -> _Open:
+        """An event begins inside of another one."""
+        found = self.found
+        fell = top.waiting if top.waiting >= 0 else top.fell
+        if kind in SPANS:
+            return self._span(event, kind, end, top)
+        new = _Open(end, top.what, top.span, top.kernel, top.call, top.region, top.within, top.is_operator, fell=fell)
+        if kind == ANNOTATION:
+            found.annotations.append(event)
+            top.waiting = top.fell = new.fell = -1
+        elif top.call >= 0:
+            if kind == LAUNCH or self._by_external:
+                self._attach(event, kind == LAUNCH, top)
+            if kind not in (ALLOCATION, LAUNCH):
+                new.kernel, new.what, new.is_operator = len(found.kernels), KERNELS, True
+                found.kernels.append(event)
+                found.last[top.call] = len(found.kernels)
+                if kind != LAUNCH and self._by_external:
+                    self._attach(event, False, new)
+        elif kind in (OPERATOR, ALLOCATION):
+            new.what, new.is_operator = max(top.what, EAGER) if top.what != OVERHEAD else EAGER, True
+            found.eager.append(event)
+            found.eager_in.append(top.region)
+            found.eager_after.append(fell)
+        elif kind == ENGINE:
+            new.what = OVERHEAD
+            top.waiting = top.fell = new.fell = -1
+        return new
+
+    def _span(self, event: int, kind: int, end: int, top: _Open) -> _Open:
+        found, number = self.found, len(self.found.event)
+        found.event.append(event)
+        found.kind.append(kind)
+        found.parent.append(top.span)
+        found.inner.append(0)
+        found.first.append(len(found.kernels))
+        found.last.append(len(found.kernels))
+        found.led.append(-1)
+        new = _Open(end, OVERHEAD, number, top.kernel, top.call, top.region, top.within, top.is_operator)
+        if kind in (REGION, LOOKUP):
+            if top.within >= 0:
+                found.inner[top.within] += end - self._profile.begin[event]
+            new.within = number
+        if kind == REGION:
+            new.region = number
+            if top.waiting >= 0:
+                found.led[top.waiting] = number
+            top.waiting = -1
+            new.is_operator = False
+        elif kind == LOOKUP:
+            top.waiting, new.what, new.is_operator = number, GUARDS, True
+        elif kind == CALL:
+            new.call, new.what, new.kernel, new.is_operator = number, WRAPPER, -1, False
+        return new
+
+    def _attach(self, event: int, is_launch: bool, top: _Open) -> None:
+        """What was launched on a device belongs to a kernel, or to a call. Correlations are sure; the number of an operator does
+        where they lack."""
+        if top.call < 0:
+            return
+        known = self._by_correlation if is_launch else self._by_external
+        for own in known.get(self._profile.link[event], ()):
+            if own not in self._taken:
+                self._taken.add(own)
+                self.found.device.append(own)
+                self.found.launched_by.append(top.kernel if top.kernel >= 0 else -1 - top.call)
+
+    def _sum(self) -> None:
+        """How long it was at what. Of several threads the one that is at the most counts."""
+        total = [0] * 6
+        states = [IDLE] * len(self._changes)
+        streams = [zip(times, repeat(number), whats) for number, (times, whats) in enumerate(self._changes)]
+        before, state = 0, IDLE
+        for time, number, what in heapq.merge(*streams):
+            total[state] += time - before
+            states[number] = what
+            before, state = time, max(states)
+        begin, end = self._profile.window
+        self.found.us_of = [ns / 1000 for ns in total]
+        self.found.us_of[IDLE] = max((end - begin) / 1000 - sum(self.found.us_of[EAGER:]), 0.0)

@@ -1,0 +1,127 @@
+"""A joined profile → what it says of a run."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+from tltui.analyses.runtime import nesting
+from tltui.analyses.runtime.joining import Joined, Joiner, called, lookups_of
+from tltui.analyses.runtime.kernel_times import Devices, Kernels, spread
+from tltui.analyses.runtime.nesting import Nested
+from tltui.analyses.runtime.result import CompileTime, EagerTime, Fallback, GraphTime, Runtime, Share
+from tltui.analyses.runtime.steps import steps_of
+from tltui.analyses.runtime.words import PRELUDE, REGION
+from tltui.inputs.profile.columns import Profile
+from tltui.model.nodes import Compile, Process
+
+MOST_OPS = 50
+
+
+class Sums:
+    """Puts together what a profile says of one process."""
+
+    def __init__(self, profile: Profile, nested: Nested, process: Process) -> None:
+        self._profile, self._nested, self._process = profile, nested, process
+        self.joiner = Joiner(profile, nested, process)
+        self.joined: Joined = self.joiner.join()
+        self._kernels = Kernels(profile, nested, self.joiner, Devices(profile, nested))
+        self._lookups, self._lost = lookups_of(nested, self.joined)
+
+    def runtime(self, doubts: tuple[str, ...]) -> Runtime:
+        """All of it."""
+        profile, joined = self._profile, self.joined
+        graphs: dict[Compile, list[GraphTime]] = defaultdict(list)
+        for group, calls in joined.calls.items():
+            graphs[group.compile].append(self._kernels.graph(group.unit, group.key, calls, joined.graph_of[group]))
+        eager, eager_in = self._eager()
+        compiles = [self._compile(own, graphs[own], eager_in) for own in self._process.ordered() if own in set(called(joined))]
+        begin, end = profile.window
+        us = self._nested.us_of
+        strange = dict(joined.strange)
+        return Runtime(
+            profile.path, self._process.rank if self._process.rank is not None else profile.rank, profile.pid,
+            profile.epoch_us(begin), profile.epoch_us(end), steps_of(profile, self._nested),
+            Share(
+                (end - begin) / 1000, us[nesting.KERNELS], us[nesting.WRAPPER], us[nesting.GUARDS], us[nesting.OVERHEAD],
+                us[nesting.EAGER], us[nesting.IDLE],
+            ),
+            tuple(compiles), self._never_called(), eager, self._fallbacks(), strange, (*doubts, *self._doubts()),
+        )  # fmt: skip
+
+    def _compile(self, compile_: Compile, graphs: list[GraphTime], eager_in: dict[Compile, float]) -> CompileTime:
+        profile, nested = self._profile, self._nested
+        regions = [span for span, own in self.joined.compile_of.items() if own is compile_]
+        own = sum(profile.duration[nested.event[span]] - nested.inner[span] for span in regions)
+        overhead = sum(
+            profile.duration[nested.event[span]]
+            for span, kind in enumerate(nested.kind)
+            if kind == PRELUDE and self._region_of(span) in self.joined.compile_of
+            and self.joined.compile_of[self._region_of(span)] is compile_
+        )  # fmt: skip
+        return CompileTime(
+            str(compile_.ref), spread([profile.duration[nested.event[span]] for span in regions]), own / 1000,
+            spread([profile.duration[nested.event[span]] for span in self._lookups.get(compile_, ())]), overhead / 1000,
+            tuple(graphs), eager_in.get(compile_, 0.0),
+        )  # fmt: skip
+
+    def _region_of(self, span: int) -> int:
+        while span >= 0 and self._nested.kind[span] != REGION:
+            span = self._nested.parent[span]
+        return span
+
+    def _eager(self) -> tuple[tuple[EagerTime, ...], dict[Compile, float]]:
+        """Eager operators by where they ran, the most time first."""
+        count: Counter[tuple[Compile | None, int]] = Counter()
+        ns: Counter[tuple[Compile | None, int]] = Counter()
+        nested, profile = self._nested, self._profile
+        inside: dict[Compile, float] = defaultdict(float)
+        for event, region, lookup in zip(nested.eager, nested.eager_in, nested.eager_after, strict=True):
+            if lookup >= 0 and nested.led[lookup] >= 0:
+                continue  # while the frame was compiled
+            own = (self.joined.compile_of.get(region), profile.name[event])
+            count[own] += 1
+            ns[own] += profile.duration[event]
+        for (compile_, _), time in ns.items():
+            if compile_ is not None:
+                inside[compile_] += time / 1000
+        found = [
+            EagerTime(None if own[0] is None else str(own[0].ref), profile.names[own[1]], count[own], time / 1000)
+            for own, time in ns.most_common()
+        ]
+        return tuple(found), inside
+
+    def _fallbacks(self) -> tuple[Fallback, ...]:
+        nested, profile = self._nested, self._profile
+        ops: dict[int, dict[str, None]] = defaultdict(dict)
+        for event, lookup in zip(nested.eager, nested.eager_after, strict=True):
+            if lookup >= 0 and nested.led[lookup] < 0 and len(ops[lookup]) < MOST_OPS:
+                ops[lookup][profile.name_of(event)] = None
+        ref = self._limited()
+        return tuple(
+            Fallback(
+                profile.epoch_us(profile.begin[nested.event[span]]), profile.duration[nested.event[span]] / 1000,
+                tuple(ops.get(span, ())), ref,
+            )
+            for span in self._lost
+        )  # fmt: skip
+
+    def _limited(self) -> str:
+        """The compile that tells of the recompile limit, where only one frame has reached it."""
+        limited = {id(own.frame): own for own in self._process.ordered() if own.is_compile and own.facts.recompile_limit}
+        return str(next(iter(limited.values())).ref) if len(limited) == 1 else ""
+
+    def _never_called(self) -> tuple[str, ...]:
+        """Compiles that were there before the window ended and did not run."""
+        ran = set(called(self.joined))
+        end = self._profile.epoch_us(self._profile.window[1])
+        return tuple(
+            str(own.ref)
+            for own in self._process.ordered()
+            if own.is_compile and own not in ran and own.facts.left_code and own.is_closed and (own.start_us or 0) < end
+        )
+
+    def _doubts(self) -> list[str]:
+        found = list(self._profile.faults)
+        for text, count in self._kernels.doubts.items():
+            found.append(f"{count:,} times {text}" if text.startswith("of ") else text)
+        return found

@@ -1,0 +1,84 @@
+"""The events of one profile as columns: some 35 bytes an event, names once."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+# The categories are libkineto's names of activity types (libkineto/src/ActivityType.cpp).
+ON_DEVICE = frozenset(("kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events", "privateuse1_runtime_device", "privateuse1_kernel"))
+LAUNCHES = frozenset(("cuda_runtime", "cuda_driver", "privateuse1_runtime", "privateuse1_driver", "xpu_runtime", "mtia_runtime"))
+
+Extra = Mapping[str, Any]
+"""Arguments of an event that a join needs."""
+
+
+def _q() -> array[int]:
+    return array("q")
+
+
+@dataclass(slots=True)
+class Profile:
+    """What was read of a profile. Times are ns since `base_ns`; events stand in the order of the file."""
+
+    path: str
+    head: dict[str, Any] = field(default_factory=dict)
+    """What stands beside the events: `schemaVersion`, `deviceProperties`, `distributedInfo`, …"""
+    base_ns: int = 0
+    """Since the epoch: `baseTimeNanoseconds`. A round number, the same for all profiles of a season."""
+    begin: array[int] = field(default_factory=_q)
+    duration: array[int] = field(default_factory=_q)
+    name: array[int] = field(default_factory=lambda: array("I"))
+    """Numbers of `names`."""
+    category: array[int] = field(default_factory=lambda: array("B"))
+    """Numbers of `categories`."""
+    thread: array[int] = field(default_factory=lambda: array("H"))
+    """Numbers of `threads`."""
+    order: array[int] = field(default_factory=lambda: array("i"))
+    """`Ev Idx`, -1 where there is none."""
+    link: array[int] = field(default_factory=_q)
+    """`External id` of an operator, `correlation` of a launch; of what ran on a device the number of its row in `on_device`; -1."""
+    names: list[str] = field(default_factory=list)
+    categories: list[str] = field(default_factory=list)
+    threads: list[tuple[str, str]] = field(default_factory=list)
+    """pid and tid, as text: devices have none that are numbers."""
+    on_device: list[tuple[int, int, str]] = field(default_factory=list)
+    """Of what ran on a device: `correlation`, `External id` (-1: none), and the device."""
+    extra: dict[int, Extra] = field(default_factory=dict)
+    """Number of an event → those of its arguments that tell which code it is of."""
+    flows: dict[int, list[tuple[bool, int, int]]] = field(default_factory=dict)
+    """Of the arrows from forward to backward: id → whether it ends there, thread, time."""
+    pid: int = -1
+    """Of the process; -1 where nothing says it."""
+    window: tuple[int, int] = (0, 0)
+    """From the first to the last moment that was recorded; (0, 0) while there is none."""
+    left_out: dict[str, int] = field(default_factory=dict)
+    """Events that are counted only: category → how many."""
+    damaged: int = 0
+    """Events that could not be read."""
+    faults: list[str] = field(default_factory=list)
+    """Sentences on what is wrong with the file."""
+
+    def __len__(self) -> int:
+        return len(self.begin)
+
+    @property
+    def rank(self) -> int | None:
+        """The rank that `distributedInfo` states."""
+        info = self.head.get("distributedInfo")
+        rank = info.get("rank") if isinstance(info, dict) else None
+        return rank if isinstance(rank, int) and not isinstance(rank, bool) and 0 <= rank < 1 << 31 else None
+
+    def epoch_us(self, time: int) -> float:
+        """A time in µs since the epoch, as the log's events have it."""
+        return (self.base_ns + time) / 1000
+
+    def end(self, event: int) -> int:
+        """When an event was over."""
+        return self.begin[event] + self.duration[event]
+
+    def name_of(self, event: int) -> str:
+        """The name of an event."""
+        return self.names[self.name[event]]

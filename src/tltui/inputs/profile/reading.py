@@ -1,0 +1,260 @@
+"""A profile from its file, step by step."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from typing import IO, Any, cast
+
+from tltui.inputs.archives.magic import GZIP, packing_of
+from tltui.inputs.profile.columns import LAUNCHES, ON_DEVICE, Extra, Profile
+from tltui.inputs.profile.recognise import why_not
+from tltui.inputs.profile.stream import Events
+
+LARGEST_NS = 1 << 62
+"""Times beyond it are none."""
+LONGEST_NAME = 2000
+"""Characters of a name that are kept."""
+MOST_NAMES = 500_000
+MOST_THREADS = 60_000
+MANY = "(one of too many names)"
+ENDS = 1 << 16
+"""Bytes of each end of a file that are looked at to recognise it."""
+COUNTED = frozenset(("python_function", "ac2g", "cpu_instant_event", "overhead", "Trace", "gpu_user_annotation"))
+"""Of which nothing is needed one by one: what Python called, arrows to devices (the numbers of launches say the same), …"""
+KEPT_EXTRA = (
+    "Sequence number", "Fwd thread id", "kernel_file", "kernel_hash", "kernel_backend", "debug_handle", "graph id", "graph node id",
+)  # fmt: skip
+_PROFILER = re.compile(r"^PyTorch Profiler")
+
+
+class NoProfile(Exception):
+    """A file that is no profile, or cannot be read. Its text says why."""
+
+
+def opened(path: str) -> IO[bytes]:
+    """The bytes of a file, unpacked. Raises `OSError`."""
+    file = open(path, "rb")  # noqa: SIM115
+    if packing_of(file.read(512)) == GZIP:
+        file.close()
+        return cast(IO[bytes], gzip.open(path, "rb"))
+    file.seek(0)
+    return file
+
+
+def reason_against(path: str) -> str:
+    """Why a file is no profile, by its ends; '' where it is one. Raises `OSError`."""
+    with opened(path) as file:
+        try:
+            head, tail = file.read(ENDS), b""
+            if not isinstance(file, gzip.GzipFile):
+                file.seek(max(os.fstat(file.fileno()).st_size - ENDS, 0))
+                tail = file.read(ENDS)
+        except (EOFError, zlib.error) as error:
+            return f"it cannot be unpacked: {error}"
+    return why_not(head, tail)
+
+
+class Reading:
+    """Reads one file. `steps` does it piece by piece; `profile` is whole when it has ended."""
+
+    def __init__(self, path: str) -> None:
+        self.profile = Profile(path)
+        self.done = 0
+        """Bytes of the file that are read."""
+        self.size = 1
+        self._names: dict[str, int] = {}
+        self._categories: dict[str, int] = {}
+        self._threads: dict[tuple[Any, Any], int] = {}
+        self._extras: dict[tuple[tuple[str, Any], ...], Extra] = {}
+        self._out: Counter[str] = Counter()
+        self._pids: Counter[str] = Counter()
+        self._first, self._last = LARGEST_NS, -LARGEST_NS
+        self._window: list[int] = []
+
+    def steps(self) -> Iterator[float]:
+        """Read on; how much of the file is read, from 0 to 1. Raises `NoProfile`."""
+        try:
+            if reason := reason_against(self.profile.path):
+                raise NoProfile(reason)
+            with opened(self.profile.path) as file:
+                yield from self._read(file)
+        except OSError as error:
+            raise NoProfile(error.strerror or str(error)) from None
+
+    def _read(self, file: IO[bytes]) -> Iterator[float]:
+        raw = file.fileobj if isinstance(file, gzip.GzipFile) else file
+        assert raw is not None
+        self.size = max(os.stat(self.profile.path).st_size, 1)
+        events = Events(file)
+        try:
+            for block in events.blocks():
+                self._take(block)
+                self.done = raw.tell()
+                yield min(self.done / self.size, 1.0)
+        except (zlib.error, gzip.BadGzipFile) as error:
+            self.profile.faults.append(f"it is damaged and was read up to there: {error}")
+        self._end(events)
+
+    # events
+
+    def _take(self, block: list[Any]) -> None:
+        for event in block:
+            try:
+                if event["ph"] == "X":
+                    self._span(event)
+                else:
+                    self._other(event)
+            except (TypeError, KeyError, ValueError, AttributeError, OverflowError):
+                self.profile.damaged += 1
+
+    def _span(self, event: dict[str, Any]) -> None:
+        """One event with a duration."""
+        category = event.get("cat") or ""
+        begin, duration = nanoseconds(event["ts"]), nanoseconds(event["dur"])
+        if not (-LARGEST_NS < begin < LARGEST_NS and 0 <= duration < LARGEST_NS):
+            raise ValueError
+        if category in COUNTED:
+            self._out[category] += 1
+            if category == "Trace" and _PROFILER.match(event["name"]):
+                self._window += [begin, begin + duration]
+            return
+        name, thread = event["name"], (event["pid"], event["tid"])
+        own = self.profile
+        name_at = self._names.get(name)
+        if name_at is None:
+            name_at = self._named(name)
+        thread_at = self._threads.get(thread)
+        if thread_at is None:
+            thread_at = self._thread(thread)
+        category_at = self._categories.get(category)
+        if category_at is None:
+            category_at = self._category(category)
+        arguments = event.get("args") or {}
+        number = len(own.begin)
+        if category in ON_DEVICE:
+            correlation, external = arguments.get("correlation", -1), arguments.get("External id", -1)
+            link = len(own.on_device)
+            own.on_device.append((_int(correlation), _int(external), str(arguments.get("device", ""))[:20]))
+        else:
+            link = _int(arguments.get("correlation" if category in LAUNCHES else "External id", -1))
+        own.order.append(_index(arguments.get("Ev Idx", -1)))
+        own.begin.append(begin)
+        own.duration.append(duration)
+        own.name.append(name_at)
+        own.thread.append(thread_at)
+        own.category.append(category_at)
+        own.link.append(link)
+        if len(arguments) > 3:
+            self._keep_extra(number, name, arguments)
+        if begin < self._first:
+            self._first = begin
+        if begin + duration > self._last:
+            self._last = begin + duration
+
+    def _other(self, event: dict[str, Any]) -> None:
+        """An event without a duration."""
+        kind = event["ph"]
+        if event.get("cat") == "fwdbwd" and kind in ("s", "f"):
+            thread = self._threads.get((event["pid"], event["tid"]))
+            if thread is None:
+                thread = self._thread((event["pid"], event["tid"]))
+            self.profile.flows.setdefault(_int(event["id"]), []).append((kind == "f", thread, nanoseconds(event["ts"])))
+            return
+        if kind not in ("M", "i", "s", "f", "t"):
+            self._out[f"events of kind {str(kind)[:10]}"] += 1
+
+    def _keep_extra(self, number: int, name: str, arguments: dict[str, Any]) -> None:
+        kept = tuple((key, arguments[key]) for key in KEPT_EXTRA if key in arguments)
+        if not kept or (kept[0][0] == "Sequence number" and not name.startswith("CompiledFunction")):
+            return
+        try:
+            self.profile.extra[number] = self._extras.setdefault(kept, dict(kept))
+        except TypeError:  # a list where a number should be
+            return
+
+    # names
+
+    def _named(self, name: object) -> int:
+        if not isinstance(name, str):
+            raise TypeError
+        if len(self._names) >= MOST_NAMES:
+            name = MANY
+        known = self._names.get(name)
+        if known is not None:
+            return known
+        self.profile.names.append(name[:LONGEST_NAME])
+        self._names[name] = len(self.profile.names) - 1
+        return self._names[name]
+
+    def _thread(self, thread: tuple[Any, Any]) -> int:
+        if not all(isinstance(part, (int, str)) for part in thread):
+            raise TypeError
+        if len(self.profile.threads) >= MOST_THREADS:
+            raise ValueError
+        self.profile.threads.append((str(thread[0])[:40], str(thread[1])[:40]))
+        self._threads[thread] = len(self.profile.threads) - 1
+        return self._threads[thread]
+
+    def _category(self, category: object) -> int:
+        if not isinstance(category, str) or len(self.profile.categories) >= 250:
+            raise TypeError
+        self.profile.categories.append(category[:40])
+        self._categories[category] = len(self.profile.categories) - 1
+        return self._categories[category]
+
+    # the end
+
+    def _end(self, events: Events) -> None:
+        own = self.profile
+        own.head = events.head
+        own.damaged += events.damaged
+        own.left_out = dict(self._out)
+        base = events.head.get("baseTimeNanoseconds", 0)
+        own.base_ns = base if isinstance(base, int) and not isinstance(base, bool) and abs(base) < LARGEST_NS else 0
+        if events.is_cut:
+            own.faults.append("it is cut off: the process ended while it was written, and what is whole counts")
+        if own.damaged:
+            own.faults.append(f"{own.damaged:,} of its events could not be read")
+        inside = [*self._window, *((self._first, self._last) if len(own) else ())] or [0]
+        own.window = min(inside), max(inside)
+        own.pid = self._pid()
+
+    def _pid(self) -> int:
+        """The process: that of most operators."""
+        count: Counter[int] = Counter()
+        cpu = self._categories.get("cpu_op", -1)
+        for thread, category in zip(self.profile.thread, self.profile.category, strict=True):
+            if category == cpu:
+                count[thread] += 1
+        for thread, _ in count.most_common():
+            pid = self.profile.threads[thread][0]
+            if pid.isdigit() and len(pid) < 10:
+                return int(pid)
+        return -1
+
+
+def read_profile(path: str) -> Profile:
+    """All of a profile at once. Raises `NoProfile`."""
+    reading = Reading(path)
+    for _ in reading.steps():
+        pass
+    return reading.profile
+
+
+def nanoseconds(us: float) -> int:
+    """µs with three decimals as whole ns. The parts apart: together they have more digits than a product of floats keeps."""
+    whole = int(us)
+    return whole * 1000 + round((us - whole) * 1000)
+
+
+def _int(value: object) -> int:
+    return value if isinstance(value, int) and -LARGEST_NS < value < LARGEST_NS else -1
+
+
+def _index(value: object) -> int:
+    return value if isinstance(value, int) and -1 <= value < 1 << 31 else -1

@@ -1,0 +1,91 @@
+"""The profiles of a run: which there are, and what was read of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from tltui.inputs.profile.columns import Profile
+from tltui.inputs.profile.reading import NoProfile, Reading
+from tltui.sources.found import FoundProfile
+
+
+@dataclass(slots=True, eq=False)
+class ProfileFile:
+    """One file."""
+
+    found: FoundProfile
+    profile: Profile | None = None
+    """None while it is not read, or could not be."""
+    fault: str = ""
+    """Why it could not be read."""
+
+    @property
+    def is_read(self) -> bool:
+        """Whether nothing more will come of it."""
+        return self.profile is not None or self.fault != ""
+
+
+class Profiles:
+    """The profiles of a run. Any thread may read; one at a time calls `steps`."""
+
+    def __init__(self, found: Iterable[FoundProfile] = ()) -> None:
+        self.files = tuple(map(ProfileFile, found))
+        self.version = 0
+        """Counts what came to be read."""
+        self.lock = threading.Lock()
+        """Held while what they say is put together."""
+        self.kept: tuple[object, object] = (None, ())
+        """What was made of them last, and of what: for `tltui.analyses.runtime.runtimes`."""
+        self._derived: dict[int, tuple[Profile, object]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.files)
+
+    @property
+    def unread(self) -> list[ProfileFile]:
+        """The files that were not read yet."""
+        return [file for file in self.files if not file.is_read]
+
+    @property
+    def profiles(self) -> list[Profile]:
+        """What was read."""
+        return [file.profile for file in self.files if file.profile is not None]
+
+    def steps(self) -> Iterator[float]:
+        """Read what was not read yet; how much of it is read, from 0 to 1."""
+        unread = self.unread
+        size = sum(file.found.size for file in unread) or 1
+        before = 0
+        for file in unread:
+            reading = Reading(file.found.path)
+            try:
+                for part in reading.steps():
+                    yield min((before + part * file.found.size) / size, 1.0)
+                reading.profile.path = file.found.name
+                file.profile = reading.profile
+            except NoProfile as no:
+                file.fault = str(no)
+            before += file.found.size
+            self.version += 1
+
+    def read(self) -> None:
+        """Read all that was not read yet."""
+        for _ in self.steps():
+            pass
+
+    def derived(self, profile: Profile, make: Callable[[Profile], object]) -> object:
+        """What is made of one profile alone, once."""
+        known = self._derived.get(id(profile))
+        if known is None or known[0] is not profile:
+            known = self._derived[id(profile)] = profile, make(profile)
+        return known[1]
+
+    def add(self, found: Iterable[FoundProfile]) -> None:
+        """There are more, or others of the same name: those are read anew."""
+        known = {file.found: file for file in self.files}
+        files = tuple(known.get(own) or ProfileFile(own) for own in found)
+        if files != self.files:
+            self.files = files
+            self.version += 1

@@ -1,0 +1,77 @@
+"""Files that `torch.profiler` exported: which they are, and whether they changed."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tltui.inputs.archives.magic import GZIP, packing_of
+from tltui.inputs.profile.reading import reason_against
+from tltui.inputs.profile.recognise import is_profile
+from tltui.sources.found import FoundProfile
+
+MOST = 4096
+"""Profiles of a directory that was named."""
+BEGINNING = 1 << 16
+
+
+class NoProfileThere(Exception):
+    """What was named is no profile. Its text says why."""
+
+
+def profile_at(path: str) -> FoundProfile | None:
+    """The profile that a file is, by its beginning; None for every other file. Raises `OSError`."""
+    with open(path, "rb") as file:
+        head = file.read(BEGINNING)
+        size = file.seek(0, os.SEEK_END)
+        tail = b""
+        if head[:1].strip(b"\r\n\t {") == b"":  # its keys may stand at the end
+            file.seek(max(size - BEGINNING, 0))
+            tail = file.read()
+    if packing_of(head) == GZIP:
+        try:
+            head = zlib.decompressobj(31).decompress(head, BEGINNING)
+        except zlib.error:
+            return None
+    if not is_profile(head, tail):
+        return None
+    status = os.stat(path)
+    return FoundProfile(path, status.st_size, status.st_mtime_ns)
+
+
+def again(found: FoundProfile) -> FoundProfile:
+    """A profile as it is now."""
+    try:
+        status = os.stat(found.path)
+    except OSError:
+        return found
+    return replace(found, size=status.st_size, changed=status.st_mtime_ns)
+
+
+def named(paths: Iterable[str]) -> tuple[FoundProfile, ...]:
+    """The profiles that were named, and those in directories that were. Raises `NoProfileThere`."""
+    found: list[FoundProfile] = []
+    for name in paths:
+        path = os.path.expanduser(name)
+        try:
+            if os.path.isdir(path):
+                found += _inside(path)
+            elif reason := reason_against(path):
+                raise NoProfileThere(f"{name}: {reason}")
+            else:
+                found.append(again(FoundProfile(path, 0, is_named=True)))
+        except OSError as error:
+            raise NoProfileThere(f"{name}: {error.strerror or error}") from None
+    return tuple({own.path: own for own in found}.values())
+
+
+def _inside(directory: str) -> list[FoundProfile]:
+    """The profiles in a directory."""
+    with os.scandir(directory) as entries:
+        files = sorted(entry.path for entry in entries if entry.is_file())[:MOST]
+    found = [replace(own, is_named=True) for path in files if (own := profile_at(path)) is not None]
+    if not found:
+        raise NoProfileThere(f"{directory}: there is no profile of torch.profiler in it")
+    return found

@@ -15,6 +15,8 @@ from tltui.export import to_json
 from tltui.model.run import Run
 from tltui.text.document import Options
 
+ALL = ",".join(f"{name}=0{'%' if own.share else ''}" for name, own in MEASURES.items())
+
 
 @pytest.fixture(autouse=True)
 def _here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
@@ -30,7 +32,7 @@ def check(run: Run, text: str, baseline: Run | None = None) -> Gates:
 
 
 def values(run: Run) -> dict[str, float]:
-    return {outcome.name: outcome.value for outcome in check(run, ",".join(f"{name}=0" for name in MEASURES)).limits}
+    return {outcome.name: outcome.value for outcome in check(run, ALL).limits}
 
 
 # what is asked for
@@ -74,7 +76,7 @@ def test_values(name: str, expected: dict[str, float]) -> None:
 
 def test_every_bar_counts_what_it_lists() -> None:
     for name in ("torch-2.13/breaks", "torch-2.13/ddp", "torch-2.13/errors", "torch-2.13/recompiles", "torch-2.13/cache_miss"):
-        for outcome in check(trace(name), ",".join(f"{name}=0" for name in MEASURES)).limits:
+        for outcome in check(trace(name), ALL).limits:
             if outcome.name not in ("compile_time", "frame_recompiles"):
                 assert len(outcome.reasons) == outcome.value, (name, outcome.name)
 
@@ -179,6 +181,6 @@ def test_odd_logs_do_no_harm(tmp_path: Path) -> None:
     log = Log(tmp_path / "a.log").start().metrics(fail_type=[], duration_us="long", restart_reasons=7, recompile_reason=3)
     log.add("dynamo_start", 7, frame=1).metrics(frame=1, fail_type="E", fail_reason=None)
     run = log.open()
-    found = check(run, ",".join(f"{name}=0" for name in MEASURES), run)
+    found = check(run, ALL, run)
     assert json.loads(to_json(found))["limits"]
     assert len(check_document(found, "a", Options(width=60))) > 0

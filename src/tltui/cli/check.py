@@ -13,14 +13,19 @@ from tltui.cli.printing import as_json, as_text, layout
 EXAMPLES = """\
 limits on: error eager break distinct_break recompiles frame_recompiles recompile_limit cache_miss compile_time empty unfinished
            damage unknown no_compile_id diverge
+with a profile (--profile FILE, or beside the log): guard_overhead eager_share wrapper_share, in percent; fallback_calls
+           never_called
 A name without a number allows none; with --baseline what OLD has, and +N or +N% that much more.
 error: an exception reached the caller, or the output says that a process of the job failed. break: every graph break.
 eager: torch gave a function up, it runs in eager mode.
 diverge: functions that differ between ranks.
+guard_overhead: guards, of the time of compiled code; eager_share: eager operators, of a step; wrapper_share: between kernels, of
+the time of graphs. Of several profiles the one that has most of it counts.
 Exit code: 0 when no limit is exceeded, 1 when one is, 2 for anything that could not be checked.
 
 examples:
   tltui check /tmp/tracedir --fail-on error,eager,break,recompiles=2,cache_miss,compile_time=60
+  tltui check /tmp/tracedir --profile profile.json --fail-on guard_overhead=5%,eager_share=20%
   tltui check new --baseline old --fail-on error,break,recompiles=+1,compile_time=+10%
 """
 
@@ -37,7 +42,16 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """Which limits hold; exit code 1 when one does not."""
-    from tltui.analyses.problems.gates import DEFAULT, BadLimit, gates, needing_a_trace, parse_limits, why_a_trace
+    from tltui.analyses.problems.gates import (
+        DEFAULT,
+        BadLimit,
+        gates,
+        needing_a_profile,
+        needing_a_trace,
+        parse_limits,
+        why_a_profile,
+        why_a_trace,
+    )
     from tltui.analyses.told import untold
     from tltui.documents.check import check_document
 
@@ -50,7 +64,11 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
         if options.fail_on:
             raise Failure(why_a_trace(wanted, untraced))
         limits = tuple(limit for limit in limits if limit.name not in untraced)
-    found = gates(wanted, limits, load_other(options.baseline, options.latest) if options.baseline is not None else None)
+    baseline = load_other(options.baseline, options.latest) if options.baseline is not None else None
+    for own in (wanted, *([baseline] if baseline is not None else ())):
+        if why := why_a_profile(own, needing_a_profile(limits)):
+            raise Failure(why if own is wanted else f"{own.title}: {why}")
+    found = gates(wanted, limits, baseline)
     options.exit_code = 0 if found.passed else 1
     if options.json:
         yield from as_json(found)

@@ -45,6 +45,8 @@ def check_document(found: Gates, title: str, options: Options, unread: int = 0, 
 def _number(outcome: Outcome, value: float) -> str:
     if outcome.seconds:
         return fmt.seconds(value)
+    if outcome.share:
+        return f"{round(value, 1):g} %"
     return fmt.count(int(value)) if value == int(value) else f"{value:g}"
 
 

@@ -16,6 +16,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.timer import Timer
 
+from tltui.analyses.runtime.costs import Costs, costs_of
 from tltui.documents.tree.function_names import FunctionNames
 from tltui.documents.tree.outline import Label, Node, label
 from tltui.documents.tree.rows import OutlineRow, OutlineRows
@@ -208,12 +209,17 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
             return None
         row = self.outline.rows[place]
         try:
-            said = label(row.node, self._ascii, self.names)
+            said = label(row.node, self._ascii, self.names, self._costs())
         except Exception as error:
             said = Label(((f"tltui could not name this: {type(error).__name__}", tokens.ERROR),))
         if self.names.is_asked and self._asking is None:
             self._asking = self.set_timer(SOON, self._ask_names)
         return Drawn(row.depth, self._mark(row), place == self._cursor, said)
+
+    def _costs(self) -> Costs | None:
+        """What a profile says that compiles take; None without one."""
+        run = self.outline.rows[0].node.target
+        return costs_of(run) if isinstance(run, Run) else None
 
     @row_by_row
     def render_line(self, y: int) -> Strip:

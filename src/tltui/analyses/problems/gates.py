@@ -11,6 +11,7 @@ from tltui.analyses.job_failures.of_run import RunFailure, own_failures, told_fi
 from tltui.analyses.problems.measure import REASONS, Facts, Found, Measure, one_line
 from tltui.analyses.ranks.gate import difference_reasons, differences
 from tltui.analyses.recompiles.reasons import parse_reason
+from tltui.analyses.runtime import gate as runtime
 from tltui.analyses.told import HOW, compiling, title_of
 from tltui.model.artifacts import artifact_name
 from tltui.model.kind import Kind as Row
@@ -39,7 +40,7 @@ class Limit:
     more: float = 0.0
     """How much more than the baseline is allowed."""
     percent: bool = False
-    """Whether `more` is in percent of what the baseline has."""
+    """Whether `more` is in percent of what the baseline has; of a share it is in points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,8 @@ class Outcome:
     """What was counted, the new and the worst first; where there is more than the limit, and at most `REASONS`."""
     page: str
     """The address of the page with more about it."""
+    share: bool = False
+    """Whether the numbers are shares, in percent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +313,7 @@ MEASURES: dict[str, Measure] = {
         "artifacts that belong to no compile", lambda f: len(_no_compile_id(f)), _no_compile_id, "records"),
     "diverge": Measure(
         "differences between ranks", lambda f: differences(f.run), lambda f: difference_reasons(f.run), "summary"),
+    **runtime.MEASURES,
 }  # fmt: skip
 """All gates, in the order in which help lists them."""
 
@@ -320,8 +324,8 @@ DEFAULT = "error,eager"
 def parse_limits(text: str, baseline: bool = False) -> tuple[Limit, ...]:
     """`error,recompiles=2,compile_time=+10%` → limits. Raises `BadLimit`.
 
-    A number is the most that is allowed. With a baseline a gate without a number allows what the baseline has, and
-    `+N` or `+N%` that much more.
+    A number is the most that is allowed, of a share a percentage. With a baseline a gate without a number allows what the baseline
+    has, and `+N` or `+N%` that much more, of a share that many points.
     """
     limits: dict[str, Limit] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
@@ -330,8 +334,10 @@ def parse_limits(text: str, baseline: bool = False) -> tuple[Limit, ...]:
         if name not in MEASURES:
             raise BadLimit(f"there is no {name!r}. There are: {', '.join(MEASURES)}")
         limit = _limit(name, number.strip()) if given else Limit(name)
-        if not baseline and limit.at_most is None and (given or MEASURES[name].seconds):
-            needs = f"{part}: a number after + needs --baseline" if given else f"{name} needs a number of seconds, or --baseline"
+        measure = MEASURES[name]
+        if not baseline and limit.at_most is None and (given or measure.seconds or measure.share):
+            number = "a percentage" if measure.share else "a number of seconds"
+            needs = f"{part}: a number after + needs --baseline" if given else f"{name} needs {number}, or --baseline"
             raise BadLimit(needs)
         limits[name] = limit
     if not limits:
@@ -345,8 +351,12 @@ def _limit(name: str, number: str) -> Limit:
         value = float(number.removeprefix("+").removesuffix("%"))
     except ValueError:
         value = math.nan
-    if not math.isfinite(value) or value < 0 or (percent and not more):
-        raise BadLimit(f"{name}={number}: not a number. Write {name}=2, or with --baseline {name}=+2 or {name}=+10%")
+    if MEASURES[name].share:
+        if not math.isfinite(value) or not 0 <= value <= 100 or not percent:
+            raise BadLimit(f"{name}={number}: it is a share. Write {name}=5%, or with --baseline {name}=+2% for two points more")
+    elif not math.isfinite(value) or value < 0 or (percent and not more):
+        what = "not a share" if percent and math.isfinite(value) else "not a number"
+        raise BadLimit(f"{name}={number}: {what}. Write {name}=2, or with --baseline {name}=+2 or {name}=+10%")
     return Limit(name, more=value, percent=percent) if more else Limit(name, value)
 
 
@@ -360,6 +370,17 @@ def needing_a_trace(run: Run, limits: Sequence[Limit]) -> tuple[str, ...]:
     if not processes or any(process.is_traced for process in processes):
         return ()
     return tuple(limit.name for limit in limits if limit.name in NEED_A_TRACE)
+
+
+def needing_a_profile(limits: Sequence[Limit]) -> tuple[str, ...]:
+    """The names of the limits that only a profile tells of."""
+    return tuple(limit.name for limit in limits if limit.name in runtime.MEASURES)
+
+
+def why_a_profile(run: Run, names: Sequence[str]) -> str:
+    """Why these limits cannot be checked, '' where they can."""
+    why = runtime.why_no_profile(run) if names else ""
+    return f"{', '.join(names)}: {'needs' if len(names) == 1 else 'need'} a profile, and {why}" if why else ""
 
 
 def why_a_trace(run: Run, names: Sequence[str]) -> str:
@@ -382,7 +403,8 @@ def _measured(limit: Limit, facts: Facts, before: Facts | None) -> Outcome:
     had = None if before is None else float(measure.value(before))
     at_most = limit.at_most
     if at_most is None:
-        at_most = (had or 0.0) + (limit.more / 100 * (had or 0.0) if limit.percent else limit.more)
+        relative = limit.percent and not measure.share
+        at_most = (had or 0.0) + (limit.more / 100 * (had or 0.0) if relative else limit.more)
     exceeded = value > at_most + 1e-9
     reasons: tuple[Reason, ...] = ()
     if exceeded:
@@ -391,4 +413,4 @@ def _measured(limit: Limit, facts: Facts, before: Facts | None) -> Outcome:
         listed = [Reason(ref, text, compared and key not in known) for ref, text, key in measure.reasons(facts)]
         reasons = tuple(sorted(listed, key=lambda reason: not reason.new)[:REASONS])
     page = str(Ref(view=measure.page))
-    return Outcome(limit.name, measure.title, value, at_most, had, exceeded, measure.seconds, reasons, page)
+    return Outcome(limit.name, measure.title, value, at_most, had, exceeded, measure.seconds, reasons, page, measure.share)

@@ -46,6 +46,8 @@ class Measure:
     page: str
     """The page with more about it: a name of `documents/pages/table.py`, or `damage`."""
     seconds: bool = False
+    share: bool = False
+    """Whether it is a share, in percent."""
 
 
 def one_line(text: str) -> str:

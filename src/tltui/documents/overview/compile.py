@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tltui.analyses.fusion.fusion import has_fusion
+from tltui.analyses.runtime.costs import costs_of
 from tltui.analyses.stacks.stacks import StackFrame
 from tltui.analyses.study import Study, study
 from tltui.analyses.told import untold
@@ -11,6 +12,7 @@ from tltui.documents.page import Page
 from tltui.documents.parts import reports
 from tltui.documents.parts.compiles import add_absent, add_artifacts, add_caches, add_ids, add_inputs, add_symbols
 from tltui.documents.parts.job_failures import add_of_compile
+from tltui.documents.parts.runtime_costs import compile_said
 from tltui.documents.parts.stacks import add_called_from
 from tltui.documents.parts.summary import TOLD, at_least, standing
 from tltui.documents.parts.words import GIVEN_UP, INTERRUPTED, LIMIT_EAGER, LIMIT_RAISES, NO_BREAKS, NO_RECOMPILES, SKIPS, UNSURE
@@ -48,6 +50,7 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
     add_inputs(page, known.inputs, known.graph_inputs)
     add_symbols(page, known.inputs.symbols)
     _time(page, node, known, finished=run.finished)
+    _ran(page, run, node)
     _counts(page, node, known)
     add_caches(page, known.caches, node)
     if known.cudagraph_skip_reason:
@@ -273,6 +276,14 @@ def _time(page: Page, node: Compile, known: Study, finished: bool) -> None:
         page.say(f"{state}{least}: {names}", "  ", tokens.WARN)
     if timing.source == "metrics":
         page.say("(from the totals in the metrics: this log has no timing events for it)", "  ", tokens.DIM)
+
+
+def _ran(page: Page, run: Run, node: Compile) -> None:
+    """What it takes to run, where a profile tells."""
+    costs, ref = costs_of(run), str(node.ref)
+    if costs is not None and (said := compile_said(costs, ref)):
+        page.heading("Run time")
+        page.row([f"{said}  ", ("runtime", tokens.LINK, f"@runtime:{ref}")])
 
 
 def _counts(page: Page, node: Compile, known: Study) -> None:

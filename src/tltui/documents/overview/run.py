@@ -20,6 +20,7 @@ from tltui.documents.page import Page
 from tltui.documents.parts.case import held_words
 from tltui.documents.parts.job_failures import add_ends
 from tltui.documents.parts.ranks import add_ranks, told
+from tltui.documents.parts.runtime_costs import worth_knowing
 from tltui.documents.parts.stragglers import clock_said
 from tltui.documents.parts.summary import (
     add_breaks,
@@ -36,6 +37,7 @@ from tltui.documents.titles import rank_count, stands_for
 from tltui.inputs.table import DEBUG_DIR
 from tltui.model.expected import FRESH
 from tltui.model.nodes import Compile
+from tltui.model.ref import parse_ref
 from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.model.walk import has_break, has_error, in_order, next_compile
@@ -214,12 +216,13 @@ WALKS: tuple[tuple[str, Callable[[Compile], bool]], ...] = (
 )  # fmt: skip
 ERROR, BREAK, RECOMPILE = (command for command, _ in WALKS)
 WHERE = "app.view_where"
+RUNTIME = "app.view_runtime"
 
 
 def _start(page: Page, run: Run, summary: Summary, has_failed: bool) -> None:
     """One to four things to look at, each for a fact, the worst first."""
     told = [Hint("@problems", "what the output says of how the job ended", "tltui problems")] if has_failed else []
-    wrong = told + _failed(summary) + _stuck(run, summary) + _parted(run, summary) + _slowed(summary)
+    wrong = told + _failed(summary) + _stuck(run, summary) + _parted(run, summary) + _measured(run) + _slowed(summary)
     hints = wrong + _dearest(summary, is_alone=not wrong)
     if not wrong:
         hints = hints or _first(run, summary)
@@ -238,7 +241,7 @@ def _start(page: Page, run: Run, summary: Summary, has_failed: bool) -> None:
 def _led_to(run: Run) -> dict[str, str]:
     """Key → where it leads from the run."""
     firsts = ((command, next_compile(run, None, wanted)) for command, wanted in WALKS)
-    return {WHERE: "@where", **{command: str(first.ref) for command, first in firsts if first is not None}}
+    return {WHERE: "@where", RUNTIME: "@runtime", **{command: str(first.ref) for command, first in firsts if first is not None}}
 
 
 def _add_hint(page: Page, hint: Hint, leads: dict[str, str]) -> None:
@@ -297,6 +300,12 @@ def _stuck(run: Run, summary: Summary) -> list[Hint]:
 def _parted(run: Run, summary: Summary) -> list[Hint]:
     found = summary.diverging
     return [Hint(*told(run, found), "tltui ranks")] if found is not None and found.count else []
+
+
+def _measured(run: Run) -> list[Hint]:
+    """What costs most when the compiled code runs, where a profile tells."""
+    ref, what = worth_knowing(run)
+    return [Hint(str(parse_ref(ref).at("runtime")), what, "tltui runtime", RUNTIME)] if what else []
 
 
 def _slowed(summary: Summary) -> list[Hint]:

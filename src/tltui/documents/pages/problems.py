@@ -28,6 +28,7 @@ from tltui.analyses.problems.problems import (
 )
 from tltui.analyses.ranks.differing import Differing
 from tltui.analyses.ranks.reading import read_differences
+from tltui.analyses.runtime.eager import compile_at
 from tltui.analyses.summary import doing
 from tltui.analyses.timing.phases import Open
 from tltui.documents import format as fmt
@@ -45,6 +46,7 @@ from tltui.documents.parts.problems import (
     times,
 )
 from tltui.documents.parts.ranks import add_divergence, told
+from tltui.documents.parts.runtime_costs import break_said, breaks_told, limit_said
 from tltui.documents.parts.summary import breaks_counted, standing
 from tltui.documents.parts.unlogged import add_unlogged_limits, unlogged_limits
 from tltui.documents.scope import Scope
@@ -84,7 +86,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     eager = yield from eager_groups(compiles)
     _add_eager(page, eager)
     limits = yield from limit_groups(compiles)
-    _add_limits(page, limits)
+    _add_limits(page, run, limits)
     stood = {str(c.ref): doing(c) for c in [c for c in compiles if is_unfinished(c)][:STANDING]}
     _add_unfinished(page, unfinished, stood, "Not finished", "No metrics: still compiling, killed, or the log is cut off.")
     _add_unfinished(page, running, stood, "Running", f"No metrics yet: {page.goes_on}.")
@@ -92,7 +94,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     diverging = _add_differing(page, run, differing)
     breaks, restarts = yield from break_groups(compiles)
     logged = breaks_logged(compiles)
-    yield from _add_breaks(page, breaks, logged)
+    yield from _add_breaks(page, run, breaks, logged)
     _add_restarts(page, restarts)
     yield
     _add_skipped(page, skipped)
@@ -174,14 +176,16 @@ def _title(title: str, count: int, kinds: int, among: str) -> str:
     return f"{title} ({fmt.count(count)} {preposition} {fmt.plural(kinds, word)})"
 
 
-def _add_limits(page: Page, groups: Sequence[LimitGroup]) -> None:
+def _add_limits(page: Page, run: Run, groups: Sequence[LimitGroup]) -> None:
     if not groups:
         return
     page.heading(_title("Recompile limit", sum(len(g.occurrences) for g in groups), len(groups), "in function"))
     for number, group in enumerate(groups):
         if number:
             page.blank()
-        add_limit(page, group)
+        frames = {str(c.frame.ref): c.frame for ref in group.occurrences if (c := compile_at(run, ref.ref)) is not None}
+        refs = {str(c.ref) for frame in frames.values() for c in frame.compiles}
+        add_limit(page, group, limit_said(run, refs))
 
 
 def _add_eager(page: Page, groups: Sequence[EagerGroup]) -> None:
@@ -221,7 +225,7 @@ def _add_differing(page: Page, run: Run, found: Differing | None) -> str:
     return told(run, found)[1]
 
 
-def _add_breaks(page: Page, groups: Sequence[BreakGroup], logged: bool) -> Generator[None, None, None]:
+def _add_breaks(page: Page, run: Run, groups: Sequence[BreakGroup], logged: bool) -> Generator[None, None, None]:
     if not groups:
         return
     places = len({(group.found.gb or group.found.headline, group.user_file, group.user_line) for group in groups})
@@ -232,10 +236,11 @@ def _add_breaks(page: Page, groups: Sequence[BreakGroup], logged: bool) -> Gener
             " of a restart, as the metrics give it: without a line of your code."
         )
         page.say(what, "  ", tokens.DIM)
+    ran = breaks_told(run)
     for number, group in enumerate(groups):
         if number:
             page.blank()
-        add_break_group(page, group)
+        add_break_group(page, group, break_said(ran, group.found, {item.ref for item in group.occurrences}))
         yield
 
 

@@ -15,6 +15,7 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.on_ranks import said_ranks
 from tltui.documents.parts.recompiles import RecompileLines, add_variations, rows_of
+from tltui.documents.parts.runtime_costs import recompiles_said
 from tltui.documents.scope import Scope
 from tltui.model.nodes import Compile, Frame
 from tltui.model.run import Run
@@ -139,6 +140,8 @@ class _View:
         page.blank()
         page.open(f"{frame.ref} {name}", folded=twin is not None and _is_of_a_rank(twin, group))
         self._frame_head(page, group, name, str(twin[0][0].ref) if twin else None)
+        if ran := recompiles_said(self._run, (c for frame, _ in group for c in recompiles_of(frame))):
+            page.say(ran, "  ", tokens.STRONG)
         every = recompiles_of(frame)
         for compile_ in every:
             explained_of(compile_)

@@ -36,6 +36,8 @@ VIEWS: tuple[View, ...] = (
     View("caches", "7", "cache hits, misses, bypasses: why, time saved, and how a missed key differs"),
     View("timing", "8", "where compile time went: by phase, function, compile and rank; a flame view of a compile",
          ("own", "total", "count", "name")),
+    View("runtime", "T", "where run time goes, by a profile: compiles, kernels, lines, guards, eager code",
+         ("time", "mean", "calls", "name", "code")),
     View("ranks", "9", "in what the ranks of a job differ: which ranks, in what, and since when"),
     View("matrix", "M", "all ranks by all compiles, a sign a cell: what differs, status, graphs, time, caches",
          ("difference", "status", "graph", "time", "cache"), "the cells tell:"),

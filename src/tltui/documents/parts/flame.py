@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
 from tltui.analyses.timing.phases import AUTOGRAD, BACKEND, group_of
 from tltui.analyses.timing.results import Bar, Flame, Timing
@@ -33,22 +34,38 @@ def add_flames(page: Page, timing: Timing) -> None:
         if before is not None:
             gap = (flame.start - before.start) / 1e6 - before.seconds
             page.say(f"began {fmt.seconds(max(gap, 0.0))} after the end of the one before", "  ", tokens.DIM)
-        _Drawing(page, flame, phases).draw()
+        draw_flame(page, flame, _phase_style(phases))
         before = flame
 
 
+def draw_flame(page: Page, flame: Flame, style: Callable[[str], str], time: Callable[[Bar], str] | None = None) -> None:
+    """The bars of a flame. `style`: of a bar with a name; `time`: how long it took, in words."""
+    _Drawing(page, flame, style, time or _seconds).draw()
+
+
+def _phase_style(phases: Collection[str]) -> Callable[[str], str]:
+    def style(name: str) -> str:
+        phase = group_of(name)
+        if phase == AUTOGRAD and AUTOGRAD not in phases:
+            phase = BACKEND
+        return PHASE_STYLES.get(phase, tokens.PHASE_OTHER)
+
+    return style
+
+
 class _Drawing:
-    def __init__(self, page: Page, flame: Flame, phases: Collection[str]) -> None:
+    def __init__(self, page: Page, flame: Flame, style: Callable[[str], str], time: Callable[[Bar], str]) -> None:
         self.page = page
         self.flame = flame
         self.bars = flame.bars[:LEFT_OUT]
-        self.phases = phases
+        self.style = style
+        self.said = time
         self.whole = max(flame.seconds, 1e-9)
         self.children = _children(self.bars)
         self.step = 2 if page.width >= 100 else 1
         longest = max((min(bar.depth, DEEPEST) * self.step + len(bar.name) for bar in self.bars), default=0)
         self.label = min(longest, max(page.width * 2 // 5, 20), 60)
-        self.time = max([TIME, *(len(_seconds(bar)) for bar in self.bars)])
+        self.time = max([TIME, *(len(time(bar)) for bar in self.bars)])
         self.room = max(min(page.width - 2 - self.label - self.time - SHARE - 3, 100), 8)
 
     def draw(self) -> None:
@@ -79,7 +96,8 @@ class _Drawing:
                 self._bar(number)
             return
         total = sum(self.bars[number].seconds for number in run)
-        what = f"{fmt.plural(len(run), 'shorter one')}, {fmt.seconds(total)} together"
+        whole = self.said(replace(self.bars[run[0]], seconds=total, open=False))
+        what = f"{fmt.plural(len(run), 'shorter one')}, {whole} together"
         indent = "  " + " " * min(self.step * min(self.bars[run[0]].depth, DEEPEST), self.label * 2 // 3)
         self.page.open(what, folded=True)
         self.page.add(indent, (fmt.clip(what, self.page.width - len(indent)), tokens.DIM))
@@ -100,22 +118,16 @@ class _Drawing:
         indent = " " * min(self.step * min(bar.depth, DEEPEST), self.label * 2 // 3)
         name = self.page.clip_middle(sanitize(bar.name), self.label - len(indent))
         pad = " " * (self.label - len(indent) - len(name))
-        seconds = _seconds(bar).rjust(self.time)
+        seconds = self.said(bar).rjust(self.time)
         share = fmt.percent(bar.seconds, self.whole).rjust(SHARE)
         cells = max(round(self.room * bar.seconds / self.whole), 1)
         lead = min(int(self.room * bar.start_s / self.whole), self.room - 1)
         cells = min(cells, self.room - lead)
-        style = tokens.WARN if bar.open else self._style(bar.name)
+        style = tokens.WARN if bar.open else self.style(bar.name)
         self.page.add(
-            "  ", indent, (name, tokens.LINK, bar.record), pad, " ", (seconds, tokens.NUMBER), " ", (share, tokens.DIM), " ",
-            " " * lead, (BAR * cells, style),
+            "  ", indent, (name, tokens.LINK if bar.record else tokens.NAME, bar.record), pad, " ", (seconds, tokens.NUMBER), " ",
+            (share, tokens.DIM), " ", " " * lead, (BAR * cells, style),
         )  # fmt: skip
-
-    def _style(self, name: str) -> str:
-        phase = group_of(name)
-        if phase == AUTOGRAD and AUTOGRAD not in self.phases:
-            phase = BACKEND
-        return PHASE_STYLES.get(phase, tokens.PHASE_OTHER)
 
 
 def _seconds(bar: Bar) -> str:

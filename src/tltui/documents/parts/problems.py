@@ -162,8 +162,8 @@ def add_installed(page: Page, known: Registered | None, said: GraphBreak | None)
         page.labelled("try" if number == 1 else "", fmt.one_line(hint), INDENT, 5, tokens.DIM)
 
 
-def add_limit(page: Page, group: LimitGroup) -> None:
-    """One function that was compiled too often."""
+def add_limit(page: Page, group: LimitGroup, ran: str = "") -> None:
+    """One function that was compiled too often. `ran`: what a profile says of it."""
     first = group.occurrences[0]
     page.open(group.code.shown or group.frame)
     status = Status.EAGER if group.eager else Status.ERROR
@@ -174,6 +174,8 @@ def add_limit(page: Page, group: LimitGroup) -> None:
     page.row(head)
     limit = f"the limit of {group.limit} compiles was" if group.limit is not None else "the recompile limit was"
     page.say(f"{limit} reached. {LIMIT_EAGER if group.eager else LIMIT_RAISES}", INDENT, tokens.WARN)
+    if ran:
+        page.say(ran, INDENT, tokens.STRONG)
     if group.failure.type:
         page.say(f"{group.failure.type}: {group.failure.reason.partition(chr(10))[0]}", INDENT, tokens.DIM)
     add_advice(page, from_restart(group.failure.reason), INDENT)
@@ -187,11 +189,14 @@ def add_limit(page: Page, group: LimitGroup) -> None:
     page.close()
 
 
-def add_break_group(page: Page, group: BreakGroup) -> None:
-    """One graph break: kind and reason, how often, the user's line, torch's explanation and hints, stacks."""
+def add_break_group(page: Page, group: BreakGroup, costs: str = "") -> None:
+    """One graph break: kind and reason, how often, the user's line, torch's explanation and hints, stacks. `costs`: what it costs,
+    where a profile tells."""
     found = group.found
     page.open(f"{found.gb or ''} {found.headline}".strip())
     _break_head(page, group)
+    if costs:
+        page.say(costs, INDENT, tokens.STRONG)
     add_consequence(page, found, INDENT)
     if found.file is not None:
         add_break_place(page, found, INDENT)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from tltui.analyses.runtime.costs import Costs
 from tltui.analyses.stacks.stacks import StackFrame
 from tltui.analyses.stacks.trie import Branch
 from tltui.documents.format import pid, plural, seconds, size_of
@@ -27,6 +28,7 @@ from tltui.model.vllm import compile_calls, prefix_of
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.resume_names import short
+from tltui.text.times import micros
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,8 +257,25 @@ def own_name(frame: Frame) -> str | None:
     return frame.code[0]
 
 
-def label(node: Node, ascii_: bool = False, name_of: NameOf = own_name) -> Label:
-    """What the line of a node says now; functions are called what `name_of` says."""
+def label(node: Node, ascii_: bool = False, name_of: NameOf = own_name, costs: Costs | None = None) -> Label:
+    """What the line of a node says now; functions are called what `name_of` says. With `costs` compiles and frames say what they
+    take of a step."""
+    said, target = _label(node, ascii_, name_of), node.target
+    if costs is None or not isinstance(target, (Run, Frame, Compile)):
+        return said
+    return replace(said, right=(*_cost(target, costs), *said.right))
+
+
+def _cost(target: Run | Frame | Compile, costs: Costs) -> tuple[Piece, ...]:
+    """`  690 µs`; of the run what the figures are of."""
+    if isinstance(target, Run):
+        return ((f"µs {costs.of}  ", tokens.DIM),)
+    own = [target] if isinstance(target, Compile) else target.compiles
+    found = [us for compile_ in own if (us := costs.us_of(str(compile_.ref))) is not None]
+    return ((f"{micros(sum(found)):>8}", tokens.PHASE_KERNELS),) if found else ()
+
+
+def _label(node: Node, ascii_: bool, name_of: NameOf) -> Label:
     target = node.target
     if isinstance(target, Run):
         return Label(((target.title, tokens.TITLE),), _tally_pieces(target.tally, ascii_))

@@ -1,0 +1,42 @@
+"""`tltui runtime`: a view whose profile may be refused."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from tltui.cli import view
+from tltui.cli.failure import Failure
+from tltui.cli.loading import load
+from tltui.cli.parser import Parser
+from tltui.cli.printing import as_json, as_text, layout, result_of
+from tltui.documents.pages.table import BY_NAME
+
+EXAMPLES = """\
+examples:
+  tltui runtime /tmp/tracedir                             profiles that lie beside the log; without one, how to record it
+  tltui runtime /tmp/tracedir --profile profile.json.gz
+  tltui runtime /tmp/tracedir 0/1 --profile profile.json --sort mean
+  tltui runtime /tmp/tracedir --profile rank0.json --profile rank1.json --json
+
+Exit code: 2 when there are profiles and none of them fits the trace; 0 without one.
+"""
+
+
+def add_arguments(parser: Parser) -> None:
+    """Those of the view."""
+    view.add_arguments(parser)
+
+
+def run(options: argparse.Namespace) -> Iterator[bytes]:
+    """The page, or its result. Raises `Failure` where no profile fits the trace."""
+    from tltui.analyses.runtime.result import Refused
+    from tltui.analyses.runtime.runtimes import runtimes_of
+    from tltui.documents.scope import view_document
+
+    wanted = load(options)
+    found = runtimes_of(wanted)
+    if found and all(isinstance(item, Refused) for item in found):
+        raise Failure("\n".join(f"{item.profile}: not joined: {item.why}" for item in found if isinstance(item, Refused)))
+    document = view_document(wanted, BY_NAME["runtime"], view.part(options), layout(options))
+    yield from as_json(result_of(document)) if options.json else as_text(document, options)

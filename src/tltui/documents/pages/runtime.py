@@ -1,0 +1,127 @@
+"""The view `runtime`: where the time of a run goes, as profiles of `torch.profiler` say: compiles, graphs, kernels, lines, layers,
+guards, what ran eagerly and why, what never ran.
+
+Of several profiles the ranks beside each other; of a part of the run, its own profile in full.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Generator, Mapping, Sequence
+
+from tltui.analyses.runtime.findings import findings_of
+from tltui.analyses.runtime.result import CompileTime, Refused, Runtime
+from tltui.analyses.runtime.runtime_json import RuntimeJson, RuntimesJson, runtimes_json
+from tltui.analyses.runtime.runtimes import runtimes_of
+from tltui.analyses.runtime.spans import step_flames
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.documents.parts.runtime import add_findings, add_share, add_window
+from tltui.documents.parts.runtime_eager import add_breaks, add_fallbacks, add_never, add_outside, add_unmatched
+from tltui.documents.parts.runtime_flame import add_step
+from tltui.documents.parts.runtime_graphs import SORTS, Told, add_compile, add_compiles, by_cost
+from tltui.documents.parts.runtime_ranks import add_rank_kernels, add_ranks
+from tltui.documents.scope import Scope
+from tltui.model.run import Run
+from tltui.text import tokens
+from tltui.text.document import Document, Options
+from tltui.text.growing import GrowingDocument
+from tltui.text.sanitize import sanitize
+
+FULL = 12
+"""Compiles that are told with their graphs; the table has a link to each of the others."""
+Made = Generator[None, None, RuntimeJson | RuntimesJson]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command has beside the options of every view."""
+    parser.add_argument("--sort", choices=SORTS, default="time", help="the order of the tables (default: time)")
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """The run time of the scope."""
+
+    def fill(page: Page) -> Made:
+        return (yield from _fill(page, run, scope, options.sort if options.sort in SORTS else "time"))
+
+    return GrowingDocument(scope.page("runtime"), f"run time{scope.title}", options, fill, Page)
+
+
+def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Made:
+    page.add((f"Run time{scope.title}", tokens.TITLE))
+    found = runtimes_of(run)
+    yield
+    refused = [item for item in found if isinstance(item, Refused)]
+    runtimes = [item for item in found if isinstance(item, Runtime) and _is_of(item, scope)]
+    refs = {str(compile_.ref) for compile_ in scope.compiles} if scope.ref.id is not None else None
+    _refused(page, refused)
+    if not runtimes:
+        _nothing(page, run, scope, bool(found))
+    elif len(runtimes) > 1:
+        add_ranks(page, runtimes)
+        yield
+        add_rank_kernels(page, runtimes)
+    else:
+        yield from _one(page, Told(run, runtimes[0], sort), refs)
+    return runtimes_json(runtimes, refused, refs)
+
+
+def _is_of(runtime: Runtime, scope: Scope) -> bool:
+    """Whether a profile is of a process of the scope."""
+    return not str(scope.ref) or any(
+        process.pid == runtime.pid and (runtime.rank is None or process.rank == runtime.rank) for process in scope.processes
+    )
+
+
+def _refused(page: Page, refused: Sequence[Refused]) -> None:
+    for item in refused:
+        name = fmt.clip_middle(sanitize(fmt.file_name(item.profile)), page.width)
+        page.row([(name, tokens.NAME), (" was not joined to this trace:", tokens.WARN)], "")
+        page.say(f"{sanitize(item.why)}.", "  ")
+
+
+def _nothing(page: Page, run: Run, scope: Scope, has_profiles: bool) -> None:
+    """Why there is nothing to tell, and how to record a profile."""
+    if has_profiles:
+        page.say(f"No profile here tells of {scope.title.removeprefix(' of ') or 'this run'}.", "", tokens.STRONG)
+        return
+    page.say(page.so_far("There is no profile: what is compiled is known, and not how long it takes to run."), "", tokens.STRONG)
+
+
+def _one(page: Page, told: Told, refs: set[str] | None) -> Generator[None, None, None]:
+    """One profile, of one process."""
+    runtime = told.runtime
+    found = findings_of(told.run, runtime)
+    add_findings(page, [item for item in found if refs is None or item.ref in refs], runtime)
+    add_window(page, runtime)
+    if refs is None:
+        add_share(page, runtime)
+    yield
+    compiles = by_cost([own for own in runtime.compiles if refs is None or own.ref in refs], told.sort)
+    if refs is not None and not compiles:
+        page.say("It did not run while the profiler did.", "", tokens.STRONG)
+    if len(compiles) > 1 or refs is None:
+        add_compiles(page, told, compiles)
+    yield
+    add_breaks(page, told, refs)
+    add_fallbacks(page, told, refs)
+    if refs is None:
+        add_outside(page, told)
+    yield
+    for own in compiles[:FULL]:
+        yield from add_compile(page, told, own, _layers(told.run, own))
+    if len(compiles) > FULL:
+        page.close(0)
+        page.blank()
+        what = f"and {fmt.plural(len(compiles) - FULL, 'more compile')}: the table above has a link to each"
+        page.say(what, "", tokens.DIM)
+    add_never(page, told, refs)
+    yield
+    if refs is None:
+        add_step(page, step_flames(told.run, runtime))
+        add_unmatched(page, told)
+
+
+def _layers(run: Run, own: CompileTime) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+    """Unit → key of a kernel → the layers that it is in."""
+    return {}

@@ -29,20 +29,25 @@ async def enter(driver: Driver) -> ProvenanceScreen:
     return screen
 
 
-@pytest.mark.parametrize(("width", "panes"), [(80, 2), (120, 3), (200, 4)])
+@pytest.mark.parametrize(("width", "panes"), [(80, 1), (99, 1), (100, 3), (120, 3), (199, 3), (200, 4)])
 async def test_as_many_panes_as_fit(width: int, panes: int) -> None:
     async with opened(TRAIN, size=(width, 30)) as driver:
         screen = await enter(driver)
         assert sum(screen.view(pane).display for pane in range(6)) == panes
-        assert "10/10 kernels · 52/52 nodes mapped" in screen_lines(driver.app)[0]
+        assert "10/10 kernels" in screen_lines(driver.app)[0]
+        shown = [pane for pane in range(6) if screen.view(pane).display]
+        assert shown == {1: [SOURCE], 3: [SOURCE, POST, PY], 4: [SOURCE, PRE, POST, PY]}[panes]
+        widths = {pane: screen.view(pane).outer_size.width for pane in shown}
+        assert max(widths, key=lambda pane: widths[pane]) == shown[-1], "code is the widest"
 
 
 async def test_the_other_panes_follow_the_cursor() -> None:
-    async with opened(TRAIN, size=(140, 34)) as driver:
+    async with opened(TRAIN, size=(200, 34)) as driver:
         screen = await enter(driver)
-        assert screen.pane == PRE
+        assert screen.pane == SOURCE
         pre = screen.view(PRE)
-        line = next(n for n in range(len(pre.document)) if " layer_norm:" in pre.document.line(n).text)
+        pre.focus()
+        line = next(n for n in range(len(pre.document)) if " layer_norm =" in pre.document.line(n).text)
         pre.goto_line(line + 1)
         await driver.pilot.pause()
         post, code = screen.view(POST), screen.view(PY)
@@ -58,14 +63,14 @@ async def test_the_other_panes_follow_the_cursor() -> None:
 async def test_next_mapped_line_and_matches_and_what_is_said() -> None:
     async with opened(TRAIN, size=(140, 34)) as driver:
         screen = await enter(driver)
-        pre = screen.view(PRE)
+        source = screen.view(SOURCE)
         seen = []
         for _ in range(4):
             await driver.press("full_stop")
-            seen.append(pre.current_line())
+            seen.append(source.current_line())
         assert seen == sorted(set(seen))
         await driver.press("comma")
-        assert pre.current_line() == seen[-2]
+        assert source.current_line() == seen[-2]
         await driver.press("tab", "right_parenthesis")
         await driver.press("g", "comma")
         assert "no earlier line of this pane is mapped" in screen_text(driver.app)
@@ -122,7 +127,7 @@ async def test_from_the_top_of_an_artifact_it_goes_to_the_first_line_that_is_map
         await driver.until(lambda: screen.pane == PY)
         code = screen.view(PY)
         assert code.current_line() > 0 and code.current_line() in code.matches
-        assert screen.view(PRE).matches, "the other panes follow"
+        assert screen.view(POST).matches, "the other panes follow"
 
 
 async def test_titles_leave_out_what_the_line_above_says() -> None:
@@ -131,11 +136,12 @@ async def test_titles_leave_out_what_the_line_above_says() -> None:
         screen = await enter(driver)
         above, titles = screen_lines(driver.app)[:2]
         assert "0/0" in above and "forward" in above
-        assert "inductor_output_code" in titles and "[0/0]" not in titles and "forward" not in titles
+        assert titles.count("source …") == titles.count("post") == 1 and ".py━" in titles, "one word, and the end of the path"
+        assert "[0/0]" not in titles and "forward" not in titles
         await driver.press("u")
         await driver.until(lambda: screen.unit is not None and screen.unit.unit == "backward")
         await driver.pilot.pause()
-        assert "inductor_output_code" in screen_lines(driver.app)[1] and "backward" not in screen_lines(driver.app)[1]
+        assert "━code …" in screen_lines(driver.app)[1] and "backward" not in screen_lines(driver.app)[1]
         assert screen.pane == PY, "the same pane of the other unit"
 
 

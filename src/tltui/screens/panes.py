@@ -23,7 +23,7 @@ from tltui.widgets.document_view import DocumentView
 from tltui.widgets.prompt_line import Asking
 
 T = TypeVar("T")
-WHILE_HELPING = ("help", "leave", "copy", "redraw")
+WHILE_HELPING = ("help", "leave", "close", "copy", "redraw")
 """Actions that help does not keep from anybody."""
 
 
@@ -46,6 +46,10 @@ class PanesScreen(Workbench[T]):
     def made_panes(self) -> Iterator[DocumentView]:
         """The widgets, from the left."""
 
+    def below_panes(self) -> ComposeResult:
+        """Widgets between the panes and the line below."""
+        return iter(())
+
     @property
     @abstractmethod
     def shown_panes(self) -> Sequence[DocumentView]:
@@ -58,6 +62,7 @@ class PanesScreen(Workbench[T]):
         yield RunBar(ascii_only=self.ascii_only)
         with Horizontal(id="row"):
             yield from self.made_panes()
+        yield from self.below_panes()
         yield DocumentView(mouse=self.mouse, ascii_only=self.ascii_only, id="help")
         yield StatusBar(self.hints(self.WHERE, self.FOOTER), ascii_only=self.ascii_only, id="status-bar")
         yield Asking(ascii_only=self.ascii_only)

@@ -101,7 +101,11 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
     @property
     def gutter_width(self) -> int:
         """Cells left of the text: mark, number, fold, and whether the row begins with its line."""
-        return 3 + (max(len(str(self._numbered)), 3) if self.has_numbers else 0)
+        return 3 + self._number_width
+
+    @property
+    def _number_width(self) -> int:
+        return max(len(str(self._numbered)), 3) if self.has_numbers else 0
 
     @property
     def text_width(self) -> int:
@@ -178,7 +182,7 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
         before = self.marks.onward if row.part else self.marks.before if is_left else " "
         number = ""
         if self.has_numbers:
-            number = (str(row.line + 1) if not row.part else "").rjust(self.gutter_width - 3)
+            number = (str(row.line + 1) if not row.part else "").rjust(self._number_width)
         sign, name = (self.marks.hit, "hit-mark") if look.is_hit else (look.sign or " ", look.sign_style)
         if name == "hit-mark" and look.edge:
             name = look.edge
@@ -249,11 +253,10 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _set_frame(self) -> None:
         """Title and badge in the upper border. The position is not in it: it changes with each key."""
-        document = self._document
         is_ascii = self.marks is ASCII_MARKS
         script = script_for(is_ascii)
         lead = f"{self._lead}{BETWEEN}" if self._lead else ""
-        badge = f"{BETWEEN}{document.badge}" if document.badge else ""
+        badge = f"{BETWEEN}{said}" if (said := self._badge()) else ""
         title = script.drawn(short(self._title(), is_ascii))
         lead, badge = script.drawn(lead), script.drawn(badge)
         room = self.size.width - TITLE_EDGES - cell_len(lead) - cell_len(badge)
@@ -265,6 +268,10 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
     def _title(self) -> str:
         """What stands over the document."""
         return self._document.title
+
+    def _badge(self) -> str:
+        """What stands behind the title."""
+        return self._document.badge
 
     def joined(self, *parts: str) -> str:
         """Parts of a title, those that are not empty."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from tltui.text.document import Document, Hit
 from tltui.text.search.pattern import is_simple
+from tltui.text.unannotated import Unannotated
 from tltui.work.scheduler import Steps
 
 HITS_CAP = 10_000
@@ -80,6 +81,8 @@ class Search:
         """Hits in a decoded piece of a line that begins at column `first`. Of a pattern that could hold the interpreter those
         that were found by now."""
         if self.is_simple:
+            if isinstance(self.document, Unannotated) and (shown := self.document.hits_in(line, self.pattern)) is not None:
+                return shown
             return [(m.start() + first, m.end() + first) for m in self.pattern.finditer(text) if m.end() > m.start()]
         found = []
         for hit in self.hits[bisect_left(self.hits, (line, 0), key=_place) :]:

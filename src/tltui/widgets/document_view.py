@@ -17,6 +17,7 @@ from textual.message import Message
 from tltui.commands import Where
 from tltui.text.bytes_document import BytesDocument
 from tltui.text.document import Document, TextDocument
+from tltui.text.unannotated import Unannotated
 from tltui.widgets.bindings import bindings
 from tltui.widgets.document_live import is_live
 from tltui.widgets.document_names import Stop
@@ -373,4 +374,4 @@ class DocumentView(RenewingCanvas):
 
 
 def _start_of(document: Document) -> int:
-    return document.start if isinstance(document, (TextDocument, BytesDocument)) else 0
+    return document.start if isinstance(document, (TextDocument, BytesDocument, Unannotated)) else 0

@@ -6,17 +6,18 @@ that it works without colour too, a letter in it. The text keeps its own colours
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from textual import events
 
-from tltui.text.document import Document
 from tltui.text.rows import Row
 from tltui.widgets.document_strips import BANDS, Look
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.pointer import cell_under, is_inside
 
+AROUND = 3
+"""Rows that come into sight above or below a line with it."""
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -27,8 +28,6 @@ class MarkedView(DocumentView):
         super().__init__(**options)
         self.group_of: Callable[[int], int | None] = lambda line: None
         """Line → number of the first group it belongs to, None for none. Set by the screen with each document."""
-        self.title_of: Callable[[Document], str] = lambda document: document.title
-        """What stands over a document."""
         self.on_hover: Callable[[int], None] | None = None
         """Called with the line under the mouse when it comes to another one, -1 when there is none any more."""
         self._hovered = -1
@@ -40,13 +39,35 @@ class MarkedView(DocumentView):
         """The lines that correspond to the cursor of the pane that has the focus, sorted."""
         return sorted(self._matches)
 
-    def set_matches(self, lines: Iterable[int], follow: bool) -> None:
-        """Light up lines; with `follow` the cursor goes to the first of them, which scrolls it into sight."""
+    def set_matches(self, lines: Iterable[int], to: Sequence[int] = ()) -> None:
+        """Light up lines. The cursor goes to one of the lines `to`, unless it is on one: to one in sight, so that nothing scrolls,
+        else to the nearest."""
         before, self._matches = self._matches, frozenset(lines)
         for line in before ^ self._matches:
             self.repaint_line(line)
-        if follow and self._matches and self.current_line() not in self._matches:
-            self.move_to(min(self._matches), 0)
+        if to and self.current_line() not in to:
+            self.bring(self._nearest(to))
+
+    def _nearest(self, lines: Iterable[int]) -> int:
+        """The first line in sight, else the one that is the fewest rows away."""
+        top, here = self.scroll_offset.y, self._cursor_row()
+
+        def away(line: int) -> tuple[bool, int, int]:
+            row = self.rows.row_of(line)
+            is_away = not (top <= row < top + self.size.height and self.rows.shows(line))
+            return is_away, abs(row - here) if is_away else 0, line
+
+        return min(lines, key=away)
+
+    def bring(self, line: int) -> None:
+        """The cursor to a line. What is in sight stays where it is; else some rows around the line come into sight with it."""
+        row, top, height = self.rows.row_of(line), self.scroll_offset.y, self.size.height
+        margin = min(AROUND, max(height - 1, 0) // 2)
+        if height and top - height < row < top:
+            self._scroll(None, max(row - margin, 0))
+        elif height and top + height <= row < top + 2 * height:
+            self._scroll(None, row - height + 1 + margin)
+        self.move_to(line, 0)
 
     @property
     def has_pinned(self) -> bool:
@@ -78,9 +99,6 @@ class MarkedView(DocumentView):
         """Repaint one line, if it is in sight."""
         if self.rows.shows(line):
             self._repaint(self.rows.row_of(line))
-
-    def _title(self) -> str:
-        return self.title_of(self.document)
 
     def _look(self, row: Row) -> Look:
         look = super()._look(row)

@@ -23,7 +23,10 @@ _MADE = re.compile(r"= (?:call_function|call_method|call_module|get_attr)\[")
 _KERNEL = re.compile(r"^(?:#|//)?\s*(\w+) = async_compile\.(\w+)\(")
 _CPP_KERNEL = re.compile(r'^(?:extern "C"\s[^(;="]*?\b(\w+)|(?:static )?inline\s[^(;=]*?\bcall_(\w+))\s*\(')
 _FUNCTION = ("extern ", "inline ", "static inline ")
-_BODY = re.compile(r"^(\s*)def (?:call|partition_\d+)\(|^(\s*)(?:[\w:]+ )*\w*::?run_impl\(|^(\s*)void inductor_entry_impl\(")
+_BODY = re.compile(
+    r"^(\s*)def (call|partition_\d+|\w+(?=\((?:self, )?args\)))\(|^(\s*)(?:[\w:]+ )*\w*::?run_impl\(|^(\s*)void inductor_entry_impl\("
+)
+_WHOLE = re.compile(r"^(?:call|partition_\d+)?$")
 _EXTERN = re.compile(r"(?<![\w.:])(extern_kernels(?:\.\w+)+|torch\.ops(?:\.\w+)+|(?:aten|inductor_ops)(?:\.\w+)+)\(")
 _AOTI = re.compile(r"(?<![\w.:])(aoti_torch_(?:cpu|cuda|xpu|mps)_\w+|aoti_torch_proxy_executor_call_function)\(")
 _RUN = re.compile(r"(?<![\w.:])(\w+)(?:\.run)?\(")
@@ -66,6 +69,9 @@ class Call:
     lines: tuple[int, ...]
     """The lines of the call itself; () where it was not found behind its handle."""
     remarks: Remarks = field(default_factory=Remarks)
+    function: str = ""
+    """The function of the code that it stands in, where that runs a graph inside of the graph (`repeated_subgraph0`, a branch
+    of a `cond`); '' in what runs the whole graph."""
 
     @property
     def key(self) -> str:
@@ -93,6 +99,21 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
+class Function:
+    """A function that runs a graph: its lines, both inclusive."""
+
+    name: str
+    """'' of C++."""
+    first: int
+    last: int
+
+    @property
+    def inner(self) -> str:
+        """Its name, where it runs a graph inside of the graph: neither all of it nor one partition."""
+        return "" if _WHOLE.match(self.name) else self.name
+
+
+@dataclass(frozen=True, slots=True)
 class CodeText:
     """What one text of generated code says."""
 
@@ -105,6 +126,9 @@ class CodeText:
     outputs: tuple[int, ...] = ()
     """Lines that hand the outputs out."""
     aot_id: str = ""
+    functions: tuple[Function, ...] = ()
+    text: Sequence[str] = field(default=(), repr=False, compare=False)
+    """The lines themselves: what flows where is read only when somebody asks."""
 
 
 def parse_code(lines: Sequence[str], known: Iterable[str] = ()) -> CodeText:
@@ -114,17 +138,18 @@ def parse_code(lines: Sequence[str], known: Iterable[str] = ()) -> CodeText:
     for found in definitions:
         inside[found.first : found.last + 1] = b"\1" * (found.last + 1 - found.first)
     bodies = _bodies(lines, inside)
-    calls = _with_handles(lines, inside)
+    calls = _with_handles(lines, bodies, inside)
     handles = bool(calls)
     taken = {n for call in calls for n in call.lines}
     names = frozenset((*known, *(found.name for found in definitions)))
     calls += _without_handles(lines, bodies, inside, names, taken)
     aot = next((match for line in lines[:8] if (match := _AOT_ID.match(line))), None)
-    inputs = [n for first, last in bodies for n in range(first, last + 1) if _UNPACK.match(lines[n])]
-    outputs = [n for first, last in bodies for n in range(first, last + 1) if _RETURN.match(lines[n])]
+    whole = [n for body in bodies if not body.inner for n in range(body.first, body.last + 1)]
+    inputs = [n for n in whole if _UNPACK.match(lines[n])]
+    outputs = [n for n in whole if _RETURN.match(lines[n])]
     return CodeText(
         tuple(sorted(calls, key=lambda call: call.first)), tuple(definitions), handles, tuple(inputs), tuple(outputs),
-        f"{aot[1]}_{aot[2]}" if aot else "",
+        f"{aot[1]}_{aot[2]}" if aot else "", tuple(bodies), lines,
     )  # fmt: skip
 
 
@@ -204,9 +229,9 @@ def _brace_end(lines: Sequence[str], first: int) -> int:
     return -1
 
 
-def _bodies(lines: Sequence[str], inside: bytearray) -> list[tuple[int, int]]:
-    """The functions that run the graph."""
-    found: list[tuple[int, int]] = []
+def _bodies(lines: Sequence[str], inside: bytearray) -> list[Function]:
+    """The functions that run the graph, and graphs inside of it."""
+    found: list[Function] = []
     n = 0
     while n < len(lines):
         line = lines[n]
@@ -214,17 +239,17 @@ def _bodies(lines: Sequence[str], inside: bytearray) -> list[tuple[int, int]]:
         n += 1
         if body is None or line.rstrip().endswith(";"):
             continue
-        indent, python, first = len(body[1] or ""), body[1] is not None, n - 1
+        indent, python, first = len(body[1] or ""), body[2] is not None, n - 1
         while n < len(lines):
             text = lines[n]
             if text.strip() and len(text) - len(text.lstrip()) <= indent and (python or text.lstrip().startswith("}")):
                 break
             n += 1
-        found.append((first, n - 1))
+        found.append(Function(body[2] or "", first, n - 1))
     return found
 
 
-def _with_handles(lines: Sequence[str], inside: bytearray) -> list[Call]:
+def _with_handles(lines: Sequence[str], bodies: Sequence[Function], inside: bytearray) -> list[Call]:
     """Calls behind a handle: up to the next handle, `del` or `return`, the first statement that names the kernel."""
     marks = [
         (n, match) for n, line in enumerate(lines)
@@ -235,7 +260,9 @@ def _with_handles(lines: Sequence[str], inside: bytearray) -> list[Call]:
         stop = min(marks[place + 1][0] if place + 1 < len(marks) else len(lines), n + 1 + MAX_STATEMENT)
         remarks, first = _remarks(lines, n)
         at = _call_line(lines, n + 1, stop, match[1])
-        calls.append(Call(match[1], int(match[2]), first, _statement(lines, at) if at >= 0 else (), remarks))
+        span = _statement(lines, at) if at >= 0 else ()
+        function = next((body.inner for body in bodies if body.inner and body.first < n <= body.last), "")
+        calls.append(Call(match[1], int(match[2]), first, span, remarks, function))
     return calls
 
 
@@ -267,26 +294,31 @@ def _statement(lines: Sequence[str], first: int) -> tuple[int, ...]:
     return (first,)
 
 
+def statement_end(lines: Sequence[str], first: int) -> int:
+    """The last line of the statement that begins at `first`."""
+    return _statement(lines, first)[-1]
+
+
 def _without_handles(
-    lines: Sequence[str], bodies: Sequence[tuple[int, int]], inside: bytearray, names: frozenset[str], taken: set[int]
+    lines: Sequence[str], bodies: Sequence[Function], inside: bytearray, names: frozenset[str], taken: set[int]
 ) -> list[Call]:
     """Calls that are known by their form, in the functions that run the graph."""
     calls = []
-    for first, last in bodies:
-        n = first + 1
-        while n <= last:
+    for body in bodies:
+        n = body.first + 1
+        while n <= body.last:
             line = lines[n]
-            name = "" if inside[n] or n in taken or _comment(line) or "(" not in line else _called(line, names)
+            name = "" if inside[n] or n in taken or _comment(line) or "(" not in line else called(line, names)
             n += 1
             if name:
                 span = _statement(lines, n - 1)
-                remarks, above = _call_remarks(lines, n - 1, first)
-                calls.append(Call(name, None, above, span, remarks))
+                remarks, above = _call_remarks(lines, n - 1, body.first)
+                calls.append(Call(name, None, above, span, remarks, body.inner))
                 n = span[-1] + 1
     return calls
 
 
-def _called(line: str, names: frozenset[str]) -> str:
+def called(line: str, names: frozenset[str]) -> str:
     """The kernel that a line calls, '' for none."""
     if "_xnumel = " in line:
         return ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tltui.text.graphs.fx_graph import FxGraph, FxNode, Origin, parse
 
@@ -26,6 +26,8 @@ class GraphText:
     graph_id: int | None
     numbers: dict[str, int]
     """The node that a name of a mapping means: its place in `nodes`."""
+    text: Sequence[str] = field(default=(), repr=False, compare=False)
+    """The lines themselves."""
 
     @property
     def nodes(self) -> tuple[FxNode, ...]:
@@ -81,7 +83,7 @@ def parse_graph(lines: Sequence[str]) -> GraphText:
     """Parse the lines of a text of FX graphs."""
     graph = parse(lines)
     tail = next((match for line in reversed(lines[-4:]) if (match := _GRAPH_ID.match(line))), None)
-    return GraphText(graph, len(lines), int(tail[1]) if tail else None, _numbers(graph))
+    return GraphText(graph, len(lines), int(tail[1]) if tail else None, _numbers(graph), lines)
 
 
 def _numbers(graph: FxGraph) -> dict[str, int]:

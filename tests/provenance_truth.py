@@ -1,0 +1,191 @@
+"""How much of the truth `tltui provenance --json` tells, and how much of what it tells is true.
+
+The truth is what Inductor's scheduler knew in the process that compiled, one JSON object a line (written by
+`traces/scripts/truth_recorder.py`): of each kernel call its nodes, all nodes that had a part in it (`allowed`) and the stacks of
+their lines, outermost frame first. Of a stack the innermost own frame is meant, else the innermost of a library, else of torch.
+
+    python tests/provenance_truth.py [LOG TRUTH]     # a table; without arguments of the traces in tests/traces/provenance
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import real
+
+from tltui.analyses.provenance.provenance import provenance_json, provenance_of
+from tltui.export import to_json
+from tltui.model.run import Run
+
+CASES = real.TRACES / "provenance"
+Row = dict[str, Any]
+Pairs = set[tuple[object, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Of what is said how much is true, of what is true how much is said."""
+
+    said: int
+    right: int
+    true: int
+    found: int
+
+    @property
+    def precision(self) -> float:
+        """1 where nothing is said."""
+        return self.right / self.said if self.said else 1.0
+
+    @property
+    def recall(self) -> float:
+        """1 where there is nothing to say."""
+        return self.found / self.true if self.true else 1.0
+
+    def __str__(self) -> str:
+        return f"{self.precision:.3f} {self.recall:.3f}"
+
+
+def measure(said: Pairs, true: Pairs, allowed: Pairs) -> Measure:
+    """What is allowed is not wrong to say, and need not be said."""
+    return Measure(len(said), len(said & (true | allowed)), len(true), len(true & said))
+
+
+@dataclass(frozen=True, slots=True)
+class UnitMeasures:
+    """One unit."""
+
+    trace: str
+    unit: str
+    calls: tuple[int, int, int]
+    """Calls of kernels: found of those that there are, and how many there are not."""
+    kernel_node: Measure
+    kernel_line: Measure
+    node_kernel: Measure
+    derived: Measure
+    """Kernel → node, of those kernels alone whose nodes torch did not write."""
+
+    def __str__(self) -> str:
+        found, there, more = self.calls
+        calls = f"{found}/{there}" + (f" +{more}" if more else "")
+        row = (self.kernel_node, self.kernel_line, self.node_kernel, self.derived)
+        return f"{self.trace:18}{self.unit:12}{calls:10}" + "".join(f"{found!s:15}" for found in row)
+
+
+HEAD = f"{'trace':18}{'unit':12}{'calls':10}" + "".join(
+    f"{word:15}" for word in ("kernel→node", "kernel→line", "node→kernel", "derived")
+)
+
+
+def owner_rank(frame: str) -> int:
+    """0 for an own frame, 1 for one of a library, 2 for one of torch: by the directory alone, as the truth has whole paths."""
+    if "/site-packages/" not in frame:
+        return 0
+    return 2 if "/site-packages/torch/" in frame else 1
+
+
+def line_of(stack: list[str]) -> str:
+    """The innermost frame of the best owner."""
+    return min(reversed(stack), key=owner_rank)
+
+
+def cases() -> list[str]:
+    """The traces that have a truth."""
+    return sorted(path.parent.name for path in CASES.glob("*/truth.jsonl*"))
+
+
+def measured(name: str) -> list[UnitMeasures]:
+    """Every unit of a case."""
+    [log], [truth] = ((CASES / name).glob(wanted) for wanted in ("*.log", "truth.jsonl*"))
+    return list(measures(name, real.opened(log), truth))
+
+
+def measures(name: str, run: Run, truth: Path) -> Iterator[UnitMeasures]:
+    """Every unit of a run that the truth knows."""
+    units: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    with lzma.open(truth, "rt") if truth.suffix == ".xz" else truth.open() as file:
+        lines = file.read().splitlines()
+    for line in lines:
+        row = json.loads(line)
+        if row["kind"] == "kernel":
+            units[row["compile"], row["unit"]].append(row)
+    told: dict[str, Row] = {}
+    for compile_ in run.compiles():
+        found = json.loads(to_json(provenance_json(provenance_of(compile_))))
+        told[found["ref"]] = {unit["unit"]: unit for unit in found["units"]}
+    for (ref, unit), rows in units.items():
+        yield _measured(name if len({ref for ref, _ in units}) == 1 else f"{name} {ref}", unit, rows, told.get(ref, {}).get(unit))
+
+
+def _measured(name: str, unit: str, rows: list[Row], told: Row | None) -> UnitMeasures:
+    kernels = _numbered(told["kernels"] if told else [])
+    nodes, allowed, lines, derived = set[tuple[object, str]](), set[tuple[object, str]](), set[tuple[object, str]](), set[object]()
+    for row in rows:
+        key = row["kernel"], row["nth"]
+        nodes |= {(key, node) for node in row["nodes"]}
+        allowed |= {(key, node) for node in row["allowed"]}
+        lines |= {(key, line_of(stack)) for stack in row["stacks"] if stack}
+        if kernels.get(key, {}).get("nodes_from") not in ("node_mappings", "kernel_information"):
+            derived.add(key)
+    calls = {(row["kernel"], row["nth"]) for row in rows}
+    said = {(key, _name(node)) for key, kernel in kernels.items() for node in kernel["post_nodes"]}
+    said_lines = {(key, line) for key, kernel in kernels.items() for line in kernel["user_lines"]}
+    back = _node_kernels(told, kernels) if told else set()
+    return UnitMeasures(
+        name, unit, (len(calls & set(kernels)), len(calls), len(set(kernels) - calls)),
+        measure(said, nodes, allowed), measure(said_lines, lines, set()), measure(back, nodes, allowed),
+        measure(*({(key, node) for key, node in pairs if key in derived} for pairs in (said, nodes, allowed))),
+    )  # fmt: skip
+
+
+def _name(node: str) -> str:
+    """The truth does not say in which graph of several a node is."""
+    return node.rpartition(".")[2]
+
+
+def _numbered(kernels: list[Row]) -> dict[tuple[str, int], Row]:
+    """(name, nth call of it in the code) → kernel; one that stands for several calls is found by each of them."""
+    calls: dict[str, list[tuple[int, Row]]] = defaultdict(list)
+    for kernel in kernels:
+        calls[kernel["name"]] += [(line, kernel) for line in _firsts(kernel["call_lines"]) or [0]]
+    return {
+        (name, nth): kernel for name, found in calls.items()
+        for nth, (_, kernel) in enumerate(sorted(found, key=lambda call: call[0]))
+    }  # fmt: skip
+
+
+def _firsts(lines: list[int]) -> Iterable[int]:
+    """The first line of each call."""
+    return [line for line in lines if line - 1 not in lines]
+
+
+def _node_kernels(unit: Row, kernels: dict[tuple[str, int], Row]) -> Pairs:
+    """Node → kernel as the line maps tell it: from the line of a node to the lines of calls."""
+    names = {node["line"]: _name(node["name"]) for born in unit["lines"] for node in born["post"]}
+    at = {line: key for key, kernel in kernels.items() for line in kernel["call_lines"]}
+    maps = (unit["postToPyCode"], unit["postToCppCode"])
+    return {
+        (at[to], names[int(line)]) for found in maps for line, targets in found.items() for to in targets
+        if to in at and int(line) in names
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Print the table."""
+    print(HEAD)
+    if sys.argv[1:]:
+        log, truth = map(Path, sys.argv[1:])
+        rows = list(measures(truth.parent.name, real.fresh(log), truth))
+    else:
+        rows = [row for name in cases() for row in measured(name)]
+    print(*rows, sep="\n")
+
+
+if __name__ == "__main__":
+    main()

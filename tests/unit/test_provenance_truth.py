@@ -1,0 +1,75 @@
+"""What provenance says against what Inductor knew: nothing wrong, and how much of it.
+
+`python tests/provenance_truth.py` prints the figures.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import pytest
+from provenance_truth import UnitMeasures, cases, line_of, measured
+
+PRECISION = 0.99
+
+
+class Least(NamedTuple):
+    """The recall that each unit has at least, and calls of kernels that are not found."""
+
+    kernel_node: float
+    kernel_line: float
+    node_kernel: float
+    missing: int = 0
+    precision_of_lines: float = PRECISION
+
+
+LEAST = {
+    ("lazy_backward", "forward"): Least(0.99, 0.98, 0.99),
+    ("lazy_backward", "backward"): Least(0.16, 0.98, 0.16),
+    ("unrecorded", "forward"): Least(0.02, 0.31, 0.02),
+    ("unrecorded", "backward"): Least(0.10, 0.39, 0.10),
+    ("llama", "forward"): Least(0.99, 0.98, 0.99),
+    ("llama", "backward"): Least(0.08, 0.98, 0.08),
+    ("gpt2 1/0", "forward"): Least(0.01, 0.16, 0.01),
+    ("gpt2 1/0", "backward"): Least(0.09, 0.28, 0.09),
+    ("gpt2 3/0", "forward"): Least(0, 0, 0),
+    ("gpt2 3/0", "backward"): Least(0, 0, 0),
+    ("subgraph", "inference"): Least(0.14, 0.09, 0.14, 5, 0.5),
+}
+
+
+@cache
+def found(trace: str, unit: str) -> UnitMeasures:
+    [one] = [one for one in measured(trace.split()[0]) if (one.trace, one.unit) == (trace, unit)]
+    return one
+
+
+def test_every_case_has_its_figures() -> None:
+    assert {(one.trace, one.unit) for name in cases() for one in measured(name)} == set(LEAST)
+
+
+@pytest.mark.parametrize("trace, unit", LEAST)
+def test_what_is_said_is_true(trace: str, unit: str) -> None:
+    one = found(trace, unit)
+    assert one.kernel_node.precision >= PRECISION
+    assert one.node_kernel.precision >= PRECISION
+    assert one.kernel_line.precision >= LEAST[trace, unit].precision_of_lines
+    assert one.calls[2] == 0, "no call that is none"
+
+
+@pytest.mark.parametrize("trace, unit", LEAST)
+def test_what_is_true_is_said(trace: str, unit: str) -> None:
+    one, least = found(trace, unit), LEAST[trace, unit]
+    assert one.calls[1] - one.calls[0] <= least.missing
+    assert one.kernel_node.recall >= least.kernel_node
+    assert one.kernel_line.recall >= least.kernel_line
+    assert one.node_kernel.recall >= least.node_kernel
+
+
+def test_which_line_of_a_stack_is_meant() -> None:
+    own, library, torch = "/home/user/a.py:1", "/opt/venv/site-packages/b/c.py:2", "/opt/venv/site-packages/torch/nn/d.py:3"
+    assert line_of([own, library, torch]) == own
+    assert line_of([own, "/home/user/a.py:9", library]) == "/home/user/a.py:9", "the innermost own frame"
+    assert line_of([torch, library, "/opt/venv/site-packages/e.py:4", torch]) == "/opt/venv/site-packages/e.py:4"
+    assert line_of([torch]) == torch

@@ -24,7 +24,8 @@ _KERNEL = re.compile(r"^(?:#|//)?\s*(\w+) = async_compile\.(\w+)\(")
 _CPP_KERNEL = re.compile(r'^(?:extern "C"\s[^(;="]*?\b(\w+)|(?:static )?inline\s[^(;=]*?\bcall_(\w+))\s*\(')
 _FUNCTION = ("extern ", "inline ", "static inline ")
 _BODY = re.compile(
-    r"^(\s*)def (call|partition_\d+|\w+(?=\((?:self, )?args\)))\(|^(\s*)(?:[\w:]+ )*\w*::?run_impl\(|^(\s*)void inductor_entry_impl\("
+    r"^(\s*)def (call|partition_\d+|\w+(?=\((?:self, )?args\)))\("
+    r"|^(\s*)(?:[\w:]+ )*\w*::?run_impl\(|^(\s*)void inductor_entry_impl\("
 )
 _INNER_CALL = re.compile(r"^\s+(?:\(?[\w, ]+\)? = )?(\w+)\(\1_args\)")
 _WHOLE = re.compile(r"^(?:call|partition_\d+)?$")

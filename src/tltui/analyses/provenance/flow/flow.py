@@ -57,7 +57,9 @@ def _of_function(
     values: Values, code: CodeText, function: Function, functions: Mapping[str, Function], kernels: Mapping[str, tuple[str, ...]],
     known: Mapping[int, str],
 ) -> dict[int, tuple[str, ...]]:  # fmt: skip
-    shapes = {node.attribute or name: node.shape for name, node in values.nodes.items() if node.attribute or node.kind == "placeholder"}
+    shapes = {
+        node.attribute or name: node.shape for name, node in values.nodes.items() if node.attribute or node.kind == "placeholder"
+    }
     walked = walk(code.text, function, functions, kernels, shapes)
     found = identify(values, walked, known)
     nodes = nodes_of_steps(found)

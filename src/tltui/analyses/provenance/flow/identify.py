@@ -9,51 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+from tltui.analyses.provenance.flow.between import identify_between
+from tltui.analyses.provenance.flow.known import SCATTERS, Identified, closes
 from tltui.analyses.provenance.flow.values import Value, Values, fits
-from tltui.analyses.provenance.flow.wrapper import EXTERN, FUNCTION, FUSED, Step, Version, Walked
+from tltui.analyses.provenance.flow.wrapper import EXTERN, FUNCTION, FUSED, Step, Walked
 
 _PREFIX = re.compile(r"^(?:extern_kernels|torch\.ops\.\w+|aten|inductor_ops)\.")
 _OTHER_NAMES = {"bias_addmm": "addmm", "randint": "inductor_seeds"}
 """Kernels that run a node of another name: seeds of dropout are random integers."""
-SCATTERS = frozenset((
-    "_unsafe_index_put", "_unsafe_masked_index_put_accumulate", "index_add", "index_copy", "index_put", "scatter", "scatter_add",
-    "scatter_reduce",
-))  # fmt: skip
-"""Operators that write into a copy of their first argument."""
-MAX_SEEN = 2000
-
-
-@dataclass(slots=True)
-class Identified:
-    """What is known of one function."""
-
-    values: Values
-    walked: Walked
-    steps: dict[int, str] = field(default_factory=dict)
-    """Calls of external kernels and of functions → the node that they run."""
-    used: set[str] = field(default_factory=set)
-    operators: frozenset[str] = frozenset()
-    """Those that only external kernels run."""
-
-    def is_extern(self, name: str) -> bool:
-        """Whether an external kernel runs a node."""
-        node = self.values.nodes[name]
-        return name in self.used or node.higher or node.op in self.operators
-
-    def name(self, version: Version, node: str) -> bool:
-        """Say which node's value a version holds; whether that is new."""
-        if version.node or node not in self.values.nodes:
-            return False
-        version.node = node
-        own = self.values.nodes[self.values.root(node)]
-        if own.op == "cat" and len(version.parts) == len(own.operands):
-            for part, operand in zip(version.parts, own.operands, strict=True):
-                self.name(part, operand)
-        return True
-
-
 def identify(values: Values, walked: Walked, known: Mapping[int, str]) -> Identified:
     """Identify what can be. `known` are calls of external kernels whose nodes something else tells: line → node."""
     found = Identified(values, walked)
@@ -69,7 +33,7 @@ def identify(values: Values, walked: Walked, known: Mapping[int, str]) -> Identi
             open_steps.append(step)
     while True:
         left = [step for step in open_steps if not _match(found, step)]
-        if len(left) == len(open_steps) and not between(found):
+        if len(left) == len(open_steps) and not identify_between(found):
             break
         open_steps = left
     _starts(found)
@@ -114,11 +78,6 @@ def _returned(found: Identified) -> None:
     for name, version in found.walked.updated.items():
         if name in targets:
             found.name(version, targets[name])
-
-
-def between(found: Identified) -> bool:
-    """Buffers that only generated kernels write and read: the one value that the writer can have made and the reader needs."""
-    return False
 
 
 def operator(name: str) -> str:
@@ -173,27 +132,6 @@ def _only(found: Identified, step: Step) -> bool:
 
 def _operands(found: Identified, node: Value) -> list[str]:
     return [name for name in node.operands if not found.values.nodes[name].attribute or not node.higher]
-
-
-def closes(found: Identified, version: Version, name: str) -> int:
-    """Whether the kernel that wrote a version can have made a node of what it reads: 1 if all that the node needs is read, -1 if
-    not, 0 where not all that it reads is known."""
-    values = found.values
-    step = found.walked.steps[version.by] if version.by >= 0 else None
-    if step is None or step.kind != FUSED or not step.complete or any(not read.node for read in step.reads):
-        return 0
-    read = {other for own in step.reads for other in (values.root(own.node), values.plain(own.node))}
-    todo, seen = [name], set[str]()
-    while todo:
-        name = todo.pop()
-        if name in seen or values.root(name) in read or values.plain(name) in read:
-            continue
-        seen.add(name)
-        node = values.nodes[name]
-        if node.kind in ("placeholder", "get_attr") or found.is_extern(name) or len(seen) > MAX_SEEN:
-            return -1
-        todo += node.operands
-    return 1
 
 
 def _agreement(found: Identified, step: Step, node: Value) -> int:

@@ -23,8 +23,9 @@ REDUCTIONS = frozenset((
     "prod", "std", "std_mean", "sum", "var", "var_mean",
 ))  # fmt: skip
 STORED = frozenset((
-    "_embedding_bag", "_unsafe_index_put", "_unsafe_masked_index_put_accumulate", "embedding_dense_backward", "index_add", "index_put", "scatter", "scatter_add",
-    "scatter_reduce", "sort", "topk", "inductor_seeds", "copy_", "max_pool2d_with_indices", "_low_memory_max_pool_with_offsets",
+    "_embedding_bag", "_low_memory_max_pool_with_offsets", "_unsafe_index_put", "_unsafe_masked_index_put_accumulate", "cat",
+    "copy_", "embedding_dense_backward", "index_add", "index_put", "inductor_seeds", "max_pool2d_with_indices", "scatter",
+    "scatter_add", "scatter_reduce", "sort", "topk",
 ))  # fmt: skip
 """Other operators whose result is in memory at once."""
 HEAVY = frozenset((
@@ -73,8 +74,8 @@ class Lowering:
                 carried |= self.carried.get(operand, frozenset())
                 leaves |= self.leaves.get(operand, frozenset())
         whole = frozenset(carried)
-        if node.op in MATRICES or name in self.externs:
-            for operand in node.operands:
+        for operand in node.operands:
+            if node.op in MATRICES or name in self.externs or (node.op == "cat" and not self.values.is_view(operand)):
                 self.store(operand)
         if self.values.is_view(name) and name not in self.kept:
             self.carried[name], self.leaves[name] = whole, frozenset(leaves)
@@ -94,6 +95,8 @@ class Lowering:
         """The value that a node shows gets into memory: what is lowered from now on reads it there."""
         root = self.values.root(name)
         if root not in self.realized and name not in self.kept:
+            if not self.leaves.get(root):
+                self.constant.add(root)
             self.keep(root, self.carried.get(root, frozenset()))
 
     def is_stored(self, node: Value) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tltui.analyses.provenance.flow.identify import SCATTERS, Identified
-from tltui.analyses.provenance.flow.lowering import Lowering, lowering, traceless
+from tltui.analyses.provenance.flow.between import lowered
+from tltui.analyses.provenance.flow.known import SCATTERS, Identified, buffer_node, standing_for
+from tltui.analyses.provenance.flow.lowering import Lowering, traceless
 from tltui.analyses.provenance.flow.values import Values
-from tltui.analyses.provenance.flow.wrapper import FUSED, Step, Version
+from tltui.analyses.provenance.flow.wrapper import FUSED, Step
 
 
 @dataclass(slots=True)
@@ -24,7 +25,7 @@ class _Slicer:
     def nodes(self, step: Step) -> set[str]:
         """The nodes of one fused kernel."""
         values = self.values
-        read = {name for version in step.reads if version.node for name in self.names(version)}
+        read = {name for version in step.reads if version.node for name in standing_for(values, version)}
         nodes, wanted = self.starts(step, read)
         lost = False
         todo = [(name, "") for name in wanted]
@@ -60,6 +61,7 @@ class _Slicer:
         nodes: set[str] = set()
         wanted = []
         for version in step.writes:
+            nodes |= carried.get(version.part_of, frozenset())
             if version.start_of:
                 nodes |= carried.get(version.start_of, frozenset())
             elif version.node and values.root(version.node) in read and values.is_view(version.node):
@@ -71,46 +73,20 @@ class _Slicer:
                     nodes |= carried.get(wanted[-1], frozenset())
         return nodes, wanted
 
-    def names(self, version: Version) -> set[str]:
-        """The nodes that a version may stand for."""
-        values = self.values
-        return {values.root(version.node), values.plain(version.node), buffer_node(values, version)}
-
-
-def buffer_node(values: Values, version: Version) -> str:
-    """The node that a buffer is: of a value and its views the one with the sizes of the buffer, the value itself where several
-    have them."""
-    root = values.root(version.node)
-    if version.shape is None:
-        return root
-    way, name = [], version.node
-    while name != root:
-        way.append(name)
-        name = values.nodes[name].operands[0]
-    for name in (root, *reversed(way)):
-        shape = values.nodes[name].shape
-        if shape is not None and shape.sizes == version.shape.sizes:
-            return name
-    return root
-
 
 def nodes_of_steps(found: Identified) -> dict[int, tuple[str, ...]]:
     """The nodes of each call of which something is certain, by the number of the step. An external kernel is one node; one with
     several results is recorded with all that its arguments carried."""
     values = found.values
-    kept = {
-        name for version in found.walked.versions
-        if version.node and version.by >= 0 and values.is_view(name := buffer_node(values, version))
-    }  # fmt: skip
-    slicer = _Slicer(found, lowering(values, set(found.steps.values()), kept), _ready(found))
+    slicer = _Slicer(found, lowered(found), _ready(found))
     result = {}
     for step in found.walked.steps:
         if step.kind == FUSED and step.complete and (nodes := slicer.nodes(step)):
             result[step.number] = tuple(sorted(nodes, key=values.order.__getitem__))
     for number, name in found.steps.items():
         several = any(values.nodes[user].op == "getitem" for user in values.users.get(name, ()))
-        nodes = slicer.lowered.carried[name] if several and not values.nodes[name].higher else {name}
-        result[number] = tuple(sorted(nodes, key=values.order.__getitem__))
+        all_of_them = slicer.lowered.carried[name] if several and not values.nodes[name].higher else (name,)
+        result[number] = tuple(sorted(all_of_them, key=values.order.__getitem__))
     return result
 
 

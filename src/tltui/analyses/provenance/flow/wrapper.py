@@ -1,7 +1,7 @@
 """The functions of generated Python code, statement by statement: which versions of which buffers each call reads and writes.
 
-Memory is reused: `buf7 = reinterpret_tensor(buf4, …); del buf4  # reuse` is the same storage under a new name, and a kernel may write
-where it reads. So each write makes a new *version*, and a read takes the version of that moment. Parts of a storage that are
+Memory is reused: `buf7 = reinterpret_tensor(buf4, …); del buf4  # reuse` is the same storage under a new name, and a kernel may
+write where it reads. So each write makes a new *version*, and a read takes the version of that moment. Parts of a storage that are
 written on their own (the pieces of a `cat`) are versions of their own.
 """
 
@@ -17,8 +17,9 @@ from tltui.analyses.provenance.flow.values import Shape, arguments
 
 FUSED, EXTERN, FUNCTION = "fused", "extern", "function"
 _DTYPES = {
-    "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32", "int16": "i16", "int8": "i8",
-    "uint8": "u8", "bool": "b8", "complex64": "c64", "complex128": "c128", "float8_e4m3fn": "f8e4m3fn", "float8_e5m2": "f8e5m2",
+    "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32", "int16": "i16",
+    "int8": "i8", "uint8": "u8", "bool": "b8", "complex64": "c64", "complex128": "c128", "float8_e4m3fn": "f8e4m3fn",
+    "float8_e5m2": "f8e5m2",
 }  # fmt: skip
 _UNPACK = re.compile(r"^\(?([A-Za-z_][\w, ]*?),?\s*\)? = args$")
 _ALLOCATED = re.compile(r"^(\w+) = (?:empty_strided\w*|empty\w*|alloc_from_pool|torch\.empty\w*)\((.*)\)$")
@@ -45,6 +46,8 @@ class Version:
     """The node whose value it is, '' while that is not known."""
     reader: str = ""
     """The node of an external kernel that reads it."""
+    part_of: str = ""
+    """The `cat` that has it copied into its own memory."""
     start_of: str = ""
     """The node that goes on to write into it: a scatter writes into what it was given."""
     items: dict[int, Version] = field(default_factory=dict)
@@ -196,8 +199,10 @@ class _Walk:
             return storage.parts[own.offset]
         if storage.parts and not own.offset:
             joined = self.version(max(part.by for part in storage.parts.values()), own.shape)
-            if storage.whole is None:
-                joined.parts = tuple(storage.parts[at] for at in sorted(storage.parts, key=_place))
+            parts = tuple(storage.parts[at] for at in sorted(storage.parts, key=_place))
+            counts = [part.shape.count if part.shape else None for part in parts]
+            if storage.whole is None or (own.shape and own.shape.count == sum(count or 0 for count in counts)):
+                joined.parts = parts
             storage.whole, storage.parts = joined, {}
         return storage.whole
 

@@ -267,6 +267,10 @@ def _kernels(page: Page, unit: UnitProvenance, spyre: Files) -> None:
         for label, names, source in told:
             if names:
                 page.labelled(label, marked(source) + sanitize(", ".join(names)), "      ", LABEL)
+        if kernel.operations:
+            page.labelled("runs", sanitize(", ".join(kernel.operations)), "      ", LABEL)
+        if kernel.again:
+            page.labelled("again", sanitize(", ".join(kernel.again)) + ": computed again, not loaded", "      ", LABEL)
         if files := spyre.get(kernel.name):
             _spyre(page, files)
         if not kernel.mapped:

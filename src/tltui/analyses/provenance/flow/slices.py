@@ -50,7 +50,7 @@ class _Slicer:
         unknown = [version for version in step.reads if not version.node and not version.start_of]
         if unknown:
             since = max(version.by for version in unknown)
-            nodes = {name for name in nodes if self.ready[name] > since}
+            nodes = {name for name in nodes if self.ready[name] > since or name in wanted}
         elif lost:
             return set()
         return {name for name in nodes if not traceless(values, name) or (name in wanted and self.is_given(name))}

@@ -108,8 +108,8 @@ def _match(found: Identified, step: Step) -> bool:
 
 
 def _near(found: Identified, step: Step) -> list[str]:
-    """The nodes that a call may run: of those of its operator the ones that read what it is known to read, or make what it is known to
-    make."""
+    """The nodes that a call may run: of those of its operator the ones that read what it is known to read, or make what it is known
+    to make."""
     near = [found.readers(version.node) for version in step.reads if version.node]
     near += [found.equals(version.node) for version in step.writes[:1] if version.node]
     nodes = _nodes(found, step)

@@ -25,6 +25,8 @@ class Identified:
     steps: dict[int, str] = field(default_factory=dict)
     """Calls of external kernels and of functions → the node that they run."""
     used: set[str] = field(default_factory=set)
+    joined: set[str] = field(default_factory=set)
+    """Each `cat` whose pieces are written where they belong: nothing computes it."""
     operators: frozenset[str] = frozenset()
     """Those that external kernels run."""
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -62,6 +64,7 @@ class Identified:
         version.node = node
         own = self.values.nodes[self.values.root(node)]
         if own.op == "cat" and len(version.parts) == len(own.operands):
+            self.joined.add(own.name)
             for part, operand in zip(version.parts, own.operands, strict=True):
                 self.name(part, operand)
                 if self.values.is_view(operand) or self.values.nodes[operand].kind == "placeholder" or self.is_extern(operand):

@@ -44,7 +44,8 @@ class _Slicer:
             if values.is_view(name) and values.root(name) in read and name not in wanted:
                 nodes |= self.lowered.carried.get(name, frozenset((name,)))
                 continue
-            nodes.add(name)
+            if name not in self.found.joined:
+                nodes.add(name)
             operands = node.operands[1:] if node.op in SCATTERS or node.op == "copy_" else node.operands
             todo += [(operand, name) for operand in operands]
         unknown = [version for version in step.reads if not version.node and not version.start_of]

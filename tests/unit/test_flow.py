@@ -172,6 +172,7 @@ def test_pieces_of_a_cat_are_written_on_their_own() -> None:
     ("float* in_out_ptr0, const float* in_ptr0", "in_out_ptr0[0] = static_cast<float>(tmp);", (WRITE, READ)),
     ("float* in_out_ptr0, float* out_ptr1", "auto out_ptr0 = in_out_ptr0;\nout_ptr0[0] = 1;", (WRITE, WRITE)),
     ("float* in_out_ptr0", "tmp3.store(in_out_ptr0 + static_cast<int64_t>(x0));", (WRITE,)),
+    ("at::BFloat16* in_out_ptr0, const at::BFloat16* in_ptr0", "auto tmp3 = loadu(in_out_ptr0 + x0);", (BOTH, READ)),
     ("float* in_out_ptr0", "atomic_add(&in_out_ptr0[0], tmp);", (BOTH,)),
     ("const float* X, const float* W, float* Y", "", (READ, READ, WRITE)),
 ])  # fmt: skip

@@ -18,7 +18,7 @@ from tltui.text.graphs.fx_graph import FxNode
 
 _PRIMAL = re.compile(r"^primals_(\d{1,9})$")
 _INPUT = re.compile(r"(?:Plain|Param)AOTInput\(.*?idx=(\d{1,9})\)")
-_VIEW = re.compile(r"^torch\.ops\.(?:aten|prims)\.(?:t|permute|transpose|view|_to_copy|convert_element_type)\.")
+_VIEW = re.compile(r"^torch\.ops\.(?:aten|prims)\.(?:t|permute|transpose|view|unsqueeze|expand|_to_copy|convert_element_type)\.")
 _SUM = "torch.ops.aten.add.Tensor"
 _RETURN = re.compile(r"^\s*return \((.*)\)\s*$|^\s*return \[(.*)\]\s*$")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from tltui.analyses.provenance.cost import together
 from tltui.analyses.provenance.layer_names import merged
@@ -17,7 +17,19 @@ ROOT = "(model)"
 def named(found: Layers) -> tuple[str, ...]:
     """All layers of a compile, in the order in which they first run, each once, those of merged iterations behind them."""
     paths = dict.fromkeys(layer.path for unit in found.units for layer in unit.layers)
-    return (*paths, *dict.fromkeys(whole for path in paths if (whole := merged(path)) != path))
+    return (*paths, *dict.fromkeys(whole for path, whole in iterations(paths).items() if whole != path))
+
+
+def iterations(paths: Collection[str]) -> dict[str, str]:
+    """Path → that of all its iterations: `layers.*.attn`. Only what is in a list is one: the parts of a module that runs itself
+    (`Sequential`) follow each other."""
+    known, found = set(paths), {}
+    for path in paths:
+        parts = path.split(".")
+        found[path] = ".".join(
+            MERGED if part.isdecimal() and ".".join(parts[:n]) not in known else part for n, part in enumerate(parts)
+        )
+    return found
 
 
 def matches(path: str, wanted: str) -> bool:
@@ -55,13 +67,14 @@ def layers_in(unit: UnitLayers, merge: bool) -> tuple[tuple[Layer, int], ...]:
     if not merge:
         return tuple((layer, 1) for layer in unit.layers)
     groups: dict[str, list[Layer]] = {}
+    whole = iterations([layer.path for layer in unit.layers])
     for layer in unit.layers:
-        groups.setdefault(merged(layer.path), []).append(layer)
+        groups.setdefault(whole[layer.path], []).append(layer)
     places = {path: n for n, path in enumerate(groups)}
     found = []
     for path, same in groups.items():
         around = unit.layers[same[0].parent].path if same[0].parent >= 0 else None
-        found.append((union(unit, path, same, -1 if around is None else places[merged(around)]), len(same)))
+        found.append((union(unit, path, same, -1 if around is None else places[whole[around]]), len(same)))
     return tuple(found)
 
 

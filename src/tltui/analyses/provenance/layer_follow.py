@@ -19,7 +19,7 @@ from tltui.text.graphs.fx_graph import FxNode
 _PRIMAL = re.compile(r"^primals_(\d{1,9})$")
 _INPUT = re.compile(r"(?:Plain|Param)AOTInput\(.*?idx=(\d{1,9})\)")
 _VIEW = re.compile(r"^torch\.ops\.(?:aten|prims)\.(?:t|permute|transpose|view|unsqueeze|expand|_to_copy|convert_element_type)\.")
-_SUM = "torch.ops.aten.add.Tensor"
+_SUMS = ("torch.ops.aten.add.Tensor", "torch.ops.aten.addmm.default")
 _RETURN = re.compile(r"^\s*return \((.*)\)\s*$|^\s*return \[(.*)\]\s*$")
 
 
@@ -82,9 +82,10 @@ def backward_layers(
         read = _readers(program, [*gradients.get(node.name, ()), *reads], key)
         if len(read) == 1:
             anchors.append((n, -read[0]))
+    again = set(found)
     _between(nodes, program, anchors, found, True)
     for node, _ in nodes:
-        if node.target == _SUM and len({lines_of.get(name) for name in node.args}) > 1:
+        if node.target in _SUMS and node.name not in again and len({lines_of.get(name) for name in node.args}) > 1:
             found.pop(node.name, None)  # the gradients of two uses of a value are added: it is of neither
     return found
 

@@ -217,6 +217,8 @@ def _costs(texts: _Texts, parts: Parts, unit: UnitProvenance) -> dict[str, Stati
 
 def _of_kernel(kernel: Kernel, found: _Found) -> tuple[str, ...]:
     """The innermost layers that a kernel computes something of: by its nodes, else by its lines where they are of one layer."""
+    if not found.pre:
+        return ()
     layers: Iterable[str | None] = [found.post.get(name) for name in kernel.post_nodes]
     if not any(layer is not None for layer in layers):
         layers = [found.pre.get(name) for name in kernel.pre_nodes]

@@ -117,7 +117,8 @@ def add_kernels(
     us: float | None, of: str,
 ) -> None:  # fmt: skip
     """One layer, or the iterations of one (`paths`): its sums, its lines, and its kernels in the order of the code."""
-    said = f"{fmt.plural(len(layer.kernels), 'kernel')}, {len(layer.alone)} of them for it alone; {fmt.plural(len(layer.post), 'node')}"
+    said = f"{fmt.plural(len(layer.kernels), 'kernel')}, {len(layer.alone)} of them for it alone; "
+    said += fmt.plural(len(layer.post), "node")
     name = sanitize(layer.path) or "the whole model"
     page.say(f"{name}{f' × {len(paths)}' if len(paths) > 1 else ''}: {said}", "  ", tokens.STRONG)
     if told := static_text(layer.cost):

@@ -139,7 +139,7 @@ def test_names_of_parameters(name: str, parameter: Parameter | None) -> None:
 def test_names_of_an_export_cut_at_numbers_only() -> None:
     assert parameter_of("p_layers_0_self_attn_weight", True) == Parameter("", ("layers", "0", "self_attn"), "")
     assert parameter_of("p_fc_weight", True) == Parameter("", (), ""), "fc, or f of c: not told"
-    text = "Inputs:\n    # inputs\n    p_a_b_weight: PARAMETER target='a_b.weight'\n    b_n_mean: BUFFER target='n.mean' persistent=True\n"
+    text = "# inputs\np_a_b_weight: PARAMETER target='a_b.weight'\n    b_n_mean: BUFFER target='n.mean' persistent=True\n"
     assert signature_of(text) == {
         "p_a_b_weight": Parameter("", ("a_b",), "weight"), "b_n_mean": Parameter("", ("n",), "mean"),
     }  # fmt: skip

@@ -33,6 +33,8 @@ FULL = 12
 """Compiles that are told with their graphs; the table has a link to each of the others."""
 FLAME = "flame"
 """As `Options.filter`: the flame alone."""
+TOLD = 4
+"""Profiles of one process that are told, one after the other."""
 Made = Generator[None, None, RuntimeJson | RuntimesJson]
 
 
@@ -62,12 +64,18 @@ def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Made:
     _refused(page, refused)
     if not runtimes:
         _nothing(page, run, scope, bool(found))
-    elif len(runtimes) > 1:
+    elif len({runtime.rank if runtime.rank is not None else -1 - runtime.pid for runtime in runtimes}) > 1 and refs is None:
         add_ranks(page, runtimes)
         yield
         add_rank_kernels(page, runtimes)
     else:
-        yield from _one(page, Told(run, runtimes[0], sort), refs)
+        for number, runtime in enumerate(runtimes[:TOLD]):
+            if number:
+                page.close(0)
+                page.blank()
+            yield from _one(page, Told(run, runtime, sort), refs)
+        if len(runtimes) > TOLD:
+            page.say(f"and {fmt.plural(len(runtimes) - TOLD, 'more profile')}: --json has all of them", "", tokens.DIM)
     return runtimes_json(runtimes, refused, refs)
 
 

@@ -11,12 +11,14 @@ from collections.abc import Generator, Mapping, Sequence
 
 from tltui.analyses.runtime.findings import findings_of
 from tltui.analyses.runtime.nodes import process_of
+from tltui.analyses.runtime.recording import recording_of
 from tltui.analyses.runtime.result import CompileTime, Refused, Runtime
 from tltui.analyses.runtime.runtime_json import RuntimeJson, RuntimesJson, runtimes_json
 from tltui.analyses.runtime.runtimes import runtimes_of
 from tltui.analyses.runtime.spans import step_flames
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.documents.parts.recording import add_recording
 from tltui.documents.parts.runtime import add_findings, add_share, add_window
 from tltui.documents.parts.runtime_eager import add_breaks, add_fallbacks, add_never, add_outside
 from tltui.documents.parts.runtime_flame import add_step
@@ -97,6 +99,8 @@ def _nothing(page: Page, run: Run, scope: Scope, has_profiles: bool) -> None:
         page.say(f"No profile here tells of {scope.title.removeprefix(' of ') or 'this run'}.", "", tokens.STRONG)
         return
     page.say(page.so_far("There is no profile: what is compiled is known, and not how long it takes to run."), "", tokens.STRONG)
+    page.blank()
+    add_recording(page, recording_of(run))
 
 
 def _one(page: Page, told: Told, refs: set[str] | None) -> Generator[None, None, None]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Generator, Mapping, Sequence
 
+from tltui.analyses.provenance.layers import layers_of
 from tltui.analyses.runtime.findings import findings_of
-from tltui.analyses.runtime.nodes import process_of
+from tltui.analyses.runtime.nodes import compile_at, process_of
 from tltui.analyses.runtime.recording import recording_of
 from tltui.analyses.runtime.result import CompileTime, Refused, Runtime
 from tltui.analyses.runtime.runtime_json import RuntimeJson, RuntimesJson, runtimes_json
@@ -151,4 +152,5 @@ def _flame(page: Page, told: Told, folded: bool) -> Generator[None, None, None]:
 
 def _layers(run: Run, own: CompileTime) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     """Unit → key of a kernel → the layers that it is in."""
-    return {}
+    compile_ = compile_at(run, own.ref)
+    return {unit.unit: unit.of_kernel for unit in layers_of(compile_).units} if compile_ is not None else {}

@@ -30,6 +30,8 @@ FOLDED = 400
 """Rows of a table that are there folded."""
 MIDDLING, WIDE = 62, 90
 """Columns from which on tables have more columns."""
+PATHS = 110
+"""Columns from which on a file has its directory."""
 NARROW = 48
 """Columns up to which there are only those that must be."""
 
@@ -227,8 +229,8 @@ def _kernels(page: Page, told: Told, graph: GraphTime, targets: _Targets) -> Non
     placed = sorted(enumerate(graph.kernels), key=lambda item: order(item[1].time, item[1].name, item[0]))
     kernels = [kernel for _, kernel in placed]
     wide, middling = page.width >= WIDE, page.width >= MIDDLING
-    labels = [told.of, "", *(["total"] if told.has_total(page) else []), *(["calls"] if middling else []), "mean",
-              *(["median"] if wide else []), "kernel"]  # fmt: skip
+    labels = [told.of, "", *(["total"] if told.has_total(page) else []), *(["calls"] if wide else []), "mean",
+              *(["median"] if middling else []), "kernel"]  # fmt: skip
     with_lines = middling and any(kernel.lines for kernel in kernels)
     devices = {kernel.device for kernel in kernels}
     rows: list[list[Piece]] = [[(name, tokens.LABEL) for name in (*labels, *(["from"] if with_lines else []))]]
@@ -239,11 +241,11 @@ def _kernels(page: Page, told: Told, graph: GraphTime, targets: _Targets) -> Non
             (told.us(time.us), tokens.NUMBER),
             (told.share(time.us), tokens.DIM),
             *([(micros(time.us), tokens.NUMBER)] if told.has_total(page) else []),
-            *([(fmt.count(time.calls), tokens.NUMBER)] if middling else []),
+            *([(fmt.count(time.calls), tokens.NUMBER)] if wide else []),
             (micros(time.mean_us), tokens.NUMBER),
-            *([(micros(time.median_us), tokens.WARN if _uneven(time) else tokens.NUMBER)] if wide else []),
+            *([(micros(time.median_us), tokens.WARN if _uneven(time) else tokens.NUMBER)] if middling else []),
             (name, tokens.LINK if target else tokens.NAME, target),
-            *([_from(kernel, wide)] if with_lines else []),
+            *([_from(kernel, page.width >= PATHS)] if with_lines else []),
         ])  # fmt: skip
     page.add("    ", (_title(len(kernels), told), tokens.LABEL))
     more = f"{fmt.count(len(kernels) - KERNELS_SHOWN)} more kernels"
@@ -272,12 +274,12 @@ def _uneven(time: Spread) -> bool:
     return time.calls > 2 and time.mean_us > 2 * time.median_us
 
 
-def _from(kernel: KernelTime, wide: bool) -> Piece:
+def _from(kernel: KernelTime, with_directory: bool) -> Piece:
     if not kernel.lines:
         return ""
     first = kernel.lines[0]
     more = f" +{len(kernel.lines) - 1}" if len(kernel.lines) > 1 else ""
-    place = _place(first) if wide else fmt.file_name(_place(first))
+    place = _place(first) if with_directory else fmt.file_name(_place(first))
     return (place + more, tokens.LINK, _target(first))
 
 

@@ -129,7 +129,7 @@ def test_mlp_page() -> None:
     assert "27 kernels by time" in said and "39 kernels by time" in said
     (row,) = [line for line in lines if "extern_kernels.mm:12" in line]
     assert row.split()[:9] == ["1.22", "ms", "6", "%", "1.22", "ms", "216", "µs", "extern_kernels.mm:12"]
-    assert "8 lines: the whole time of the kernels that each is in, so never to be added" in said
+    assert "8 lines, each with all of its kernels: not to be added" in said
     assert "Fell back" not in said and "breaks at" not in said
 
 

@@ -105,11 +105,13 @@ def _launches(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator[
     """Graphs whose time is mostly between kernels. Where not all kernels of the code are in the profile that is not known."""
     for compile_ in runtime.compiles:
         for graph in compile_.graphs:
-            is_most = graph.wrapper_us >= max(WRAPPER_SHARE * graph.time.us, STEP_SHARE * whole)
+            # what a device does beside the host counts in full: of a graph that only launches the rest is overhead
+            us = max(graph.time.us - graph.device_us, 0.0) if graph.device_us else graph.wrapper_us
+            is_most = us >= max(WRAPPER_SHARE * graph.time.us, STEP_SHARE * whole)
             if graph.kernels and is_most and not unseen(compile_at(run, compile_.ref), graph)[0]:
                 yield Finding(
-                    Fact.LAUNCHES, compile_.ref, graph.wrapper_us / steps, graph.wrapper_us / graph.time.us, graph.time.calls,
-                    graph.gap_us, graph.unit,
+                    Fact.LAUNCHES, compile_.ref, us / steps, us / graph.time.us, graph.time.calls, graph.gap_us, graph.unit,
+                    name="device" if graph.device_us else "",
                 )  # fmt: skip
 
 

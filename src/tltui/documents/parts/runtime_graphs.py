@@ -97,7 +97,8 @@ def add_compiles(page: Page, told: Told, compiles: Sequence[CompileTime]) -> Non
     shown = {own.ref: compile_at(told.run, own.ref) for own in compiles[: COMPILES_SHOWN + FOLDED]}
     estimates = {ref: us for ref, c in shown.items() if c is not None and (us := estimated_us(c)) is not None} if middling else {}
     guards = ["guards"] if page.width > NARROW else []
-    names = ["compile", f"own {told.of}", "", "calls", *of_calls, *guards, *(["estimate"] if estimates else []), "function"]
+    own_label = f"own {told.of}" if wide else "own"
+    names = ["compile", own_label, "", "calls", *of_calls, *guards, *(["estimate"] if estimates else []), "function"]
     rows: list[list[Piece]] = [[(name, tokens.LABEL) for name in names]]
     for own in compiles[: COMPILES_SHOWN + FOLDED]:
         compile_ = shown[own.ref]
@@ -116,7 +117,7 @@ def add_compiles(page: Page, told: Told, compiles: Sequence[CompileTime]) -> Non
     more = f"{fmt.count(len(compiles) - COMPILES_SHOWN)} more compiles"
     first = 1 + COMPILES_SHOWN if len(compiles) > COMPILES_SHOWN + 2 else -1
     page.table(rows, right=range(1, len(names) - 1), shown=first, more=more)
-    said = "own: without compiles that run inside of it; with its guards and its backward. Guards are of a call"
+    said = f"own: {told.of}, without compiles that run inside of it, with its guards and its backward. Guards are of a call"
     said = said if guards else said.partition(" Guards")[0].rstrip(".")
     page.say(f"{said}{', beside what torch estimated when it compiled' if estimates else ''}.", "  ", tokens.DIM)
 
@@ -322,7 +323,7 @@ def _lines(page: Page, told: Told, noun: str, times: Sequence[LineTime], graph: 
     what = fmt.plural(len(times), noun)
     page.blank()
     page.open(what)
-    page.say(f"{what}: the whole time of the kernels that each is in, so never to be added", "    ", tokens.LABEL)
+    page.say(f"{what}, each with all of its kernels: not to be added", "    ", tokens.LABEL)
     shown = 1 + LINES_SHOWN if len(times) > LINES_SHOWN + 2 else -1
     page.table(rows, "    ", range(len(labels) - 1), shown, f"{fmt.count(len(times) - LINES_SHOWN)} more {noun}s")
     page.close()

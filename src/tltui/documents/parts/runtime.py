@@ -58,7 +58,8 @@ def sentence(finding: Finding, per_step: bool) -> str:
         return f"{share} of the time nothing of torch ran: other Python, loading of data, waiting"
     if finding.fact is Fact.COMPILING:
         rest = f" and {fmt.plural(finding.count - 1, 'other')}" if finding.count > 1 else ""
-        return f"{ref}{rest} were compiled while the profiler ran: {fmt.seconds(finding.seconds)}, {share} of the time"
+        verb = "were" if finding.count > 1 else "was"
+        return f"{ref}{rest} {verb} compiled while the profiler ran: {fmt.seconds(finding.seconds)}, {share} of the time"
     if finding.fact is Fact.NEVER:
         took = fmt.took(finding.seconds)
         if finding.count == 1:

@@ -78,6 +78,51 @@ def test_kernels_are_read_in_their_own_language() -> None:
     assert tokens.STRING not in styled(line_of(cpp, "Vectorized<float>::loadu"))
 
 
+TRITON = '''import triton
+@triton_heuristics.pointwise(size_hints={'x': 8})
+@triton.jit
+def triton_poi_fused_add_0(in_ptr0, xnumel, XBLOCK : tl.constexpr):
+    """what it does"""
+    xmask = xindex < xnumel  # a remark
+    tl.store(in_ptr0 + (x0), tmp0, xmask)
+'''
+AOTI = f"""// a wrapper
+/*
+ * its licence, of no kernel
+ */
+static inline void call_triton_poi_fused_add_0(int64_t xnumel) {{
+    /*
+    async_compile.triton('triton_poi_fused_add_0', '''
+{TRITON}    ''', device_str='cuda')
+    */
+    uint32_t grid_0 = 1;
+}}
+static const char* lazily = R"TRITON(
+{TRITON})TRITON";
+static const char* other = R"(
+    return "no kernel";
+)";
+void end() {{ return; }}
+"""
+
+
+@pytest.mark.parametrize("chunk", [1 << 20, 64], ids=str)
+def test_triton_in_a_wrapper_of_c_plus_plus_is_python(chunk: int) -> None:
+    doc = BytesDocument(Payload.of(AOTI.encode()), "cpp")
+    while not doc.advance(chunk):
+        pass
+    lines = [doc.line(n) for n in range(len(doc))]
+    for text in ("def triton_poi_fused_add_0", "xmask = xindex"):
+        assert len(both := [styled(line) for line in lines if text in line.text]) == 2
+        if text.startswith("def"):
+            assert all(tokens.KEYWORD in own and tokens.DEFINITION in own for own in both)
+        else:
+            assert all(own.get(tokens.COMMENT) == ["# a remark"] for own in both), "a remark of Python, and no more of it"
+    assert all(tokens.DECORATOR in styled(line) for line in lines if "@triton.jit" in line.text)
+    assert tokens.COMMENT in styled(line_of(doc, "its licence")) and tokens.STRING in styled(line_of(doc, 'return "no kernel"'))
+    assert tokens.TYPE in styled(line_of(doc, "uint32_t grid_0")) and tokens.DEFINITION in styled(line_of(doc, "void end()"))
+
+
 def test_graphs() -> None:
     doc = document("fx_layers.txt", "fx")
     parameter = styled(line_of(doc, 'primals_1: "f32[100, 64][64, 1]cpu"'))
@@ -138,7 +183,7 @@ def test_marks_of_control_characters_stand_out() -> None:
         st.sampled_from(
             ["'''", '"""', "\n", "#", "async_compile.triton('x', ", "async_compile.cpp(", "def f(x):", "{", "}", '"',
              "\\", "x = 1", " ", "é", "\x1b", "| +- ", "source=", ", type=<", ">", "File ", "None", "1.5", "; ", "/*",
-             "*/", "字"]
+             "*/", "字", 'R"TRITON(', ')TRITON"', "@triton.jit"]
         ),
         max_size=50,
     ).map("".join),

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 
 from tltui.cli.failure import Failure
-from tltui.cli.loading import load, load_other
+from tltui.cli.loading import load, load_other, read_profiles
 from tltui.cli.parser import Parser, add_json, add_paths
 from tltui.cli.printing import as_json, as_text, layout
 
@@ -59,14 +59,17 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
         limits = parse_limits(",".join(options.fail_on or [DEFAULT]), options.baseline is not None)
     except BadLimit as bad:
         raise Failure(str(bad)) from None
+    options.reads_profiles = bool(measured := needing_a_profile(limits))
     wanted = load(options)
     if untraced := needing_a_trace(wanted, limits):
         if options.fail_on:
             raise Failure(why_a_trace(wanted, untraced))
         limits = tuple(limit for limit in limits if limit.name not in untraced)
     baseline = load_other(options.baseline, options.latest) if options.baseline is not None else None
+    if baseline is not None and measured:
+        read_profiles(baseline)
     for own in (wanted, *([baseline] if baseline is not None else ())):
-        if why := why_a_profile(own, needing_a_profile(limits)):
+        if why := why_a_profile(own, measured):
             raise Failure(why if own is wanted else f"{own.title}: {why}")
     found = gates(wanted, limits, baseline)
     options.exit_code = 0 if found.passed else 1

@@ -17,7 +17,8 @@ def layout(options: argparse.Namespace) -> Options:
     from tltui.text.document import Options
 
     sort, filtered = str(getattr(options, "sort", "")), str(getattr(options, "filter", ""))
-    return Options(width=_width(), sort=sort, filter=filtered, raw=bool(getattr(options, "raw", False)), ascii=_ascii(options))
+    one, raw = str(getattr(options, "part", "")), bool(getattr(options, "raw", False))
+    return Options(width=_width(), sort=sort, filter=filtered, part=one, raw=raw, ascii=_ascii(options))
 
 
 def _width() -> int:
@@ -63,11 +64,11 @@ def as_text(document: Document, options: argparse.Namespace, whole: bool = False
         yield (line + "\n").encode(encoding, "backslashreplace")
 
 
-def as_json(value: object) -> Iterator[bytes]:
+def as_json(value: object, indent: bool = True) -> Iterator[bytes]:
     """A result."""
     from tltui.export import to_json
 
-    yield to_json(value) + b"\n"
+    yield to_json(value, indent) + b"\n"
 
 
 def result_of(document: Document) -> object:

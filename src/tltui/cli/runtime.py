@@ -26,6 +26,7 @@ Exit code: 2 when there are profiles and none of them fits the trace; 0 without 
 def add_arguments(parser: Parser) -> None:
     """Those of the view."""
     view.add_arguments(parser)
+    parser.set_defaults(reads_profiles=True)
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:

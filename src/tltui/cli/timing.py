@@ -16,6 +16,7 @@ examples:
   tltui timing /tmp/tracedir
   tltui timing /tmp/tracedir 0/1
   tltui timing /tmp/tracedir --perfetto trace.json        open it in ui.perfetto.dev
+  tltui timing /tmp/tracedir --profile profile.json --perfetto both.json    compile and run time on one time line
 """
 
 
@@ -37,12 +38,15 @@ def _perfetto(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.documents.scope import scope_of
     from tltui.text.atomic import replacing
 
-    compiles = scope_of(load(options), view.part(options)).compiles
+    wanted = load(options)
+    compiles = scope_of(wanted, view.part(options)).compiles
     target, written, size = Path(options.perfetto).expanduser(), Written(), 0
     with replacing(target, force=options.force) as file:
-        for chunk in chunks(compiles, written):
+        for chunk in chunks(compiles, written, wanted):
             size += file.write(chunk)
     said = f"{plural(written.events, 'event')} in {plural(written.lanes, 'lane')}, {size_of(size)}"
+    if written.ran:
+        said += f", {plural(written.ran, 'event')} of what ran"
     if written.unreadable:
         said += f"; {plural(written.unreadable, 'event')} left out: no JSON, or without name and time"
     yield message(f"{target}  {said}")

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
+from types import ModuleType
 
 from tltui.cli.loading import load, one_ref
 from tltui.cli.parser import Parser, add_json, add_markdown, add_paths, add_refs
@@ -23,10 +24,14 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--rank", metavar="N", type=rank, help="only this rank; `none` for processes without one")
     parser.add_argument("--frame", metavar="F", type=int, help="only this frame")
     add_markdown(parser)
-    own = getattr(import_module(f"tltui.documents.pages.{parser.command}"), "add_arguments", None)
+    own = getattr(_page(parser.command), "add_arguments", None)
     if own is not None:
         own(parser)
     add_json(parser)
+
+
+def _page(command: str) -> ModuleType:
+    return import_module(f"tltui.documents.pages.{command}")
 
 
 def rank(text: str) -> int:
@@ -54,4 +59,5 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
         return
     found = result_of(document)
     whole = isinstance(found, dict) and "schema" in found  # a view with a shape of its own
-    yield from as_json(found if whole else {"schema": 1, "view": options.command, "result": found})
+    indent = not getattr(_page(options.command), "IS_LONG", False)
+    yield from as_json(found if whole else {"schema": 1, "view": options.command, "result": found}, indent)

@@ -7,14 +7,16 @@ Panes are numbered as `tltui.analyses.provenance.result.PANES`; lines count from
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import PurePosixPath
 
 from tltui.analyses.provenance.result import CPP, DERIVED, KERNEL, POST, PRE, PY, SOURCE, Kernel, UnitProvenance
+from tltui.analyses.runtime.costs import costs_of
 from tltui.documents import format as fmt
 from tltui.documents.names import Names
+from tltui.model.run import Run
 from tltui.text import cut, tokens
 from tltui.text.correspondence import LineGroups
 from tltui.text.document import Document, Piece
@@ -91,16 +93,26 @@ class Trail:
 
 @dataclass(frozen=True, slots=True)
 class UnitCosts:
-    """What the kernels of a unit took, and what that is beside the dearest of the run. µs; see `Costs` of `analyses/runtime`."""
+    """What the kernels of a unit took, in µs."""
 
     kernels: Mapping[str, float]
     """By `Kernel.key`."""
     nodes: Mapping[str, float]
     lines: Mapping[str, float]
     """By `FILE:LINE`. A node and a line have the whole time of the kernels that they are in."""
-    hottest: float
+    heat: Callable[[float], float]
+    """How much that is beside the dearest kernel of the run: 0…1."""
     of: str = ""
     """`a step`, `in all`."""
+
+
+def costs_of_unit(run: Run, ref: str, unit: str) -> UnitCosts | None:
+    """What a profile tells of a unit; None where none does."""
+    costs = costs_of(run)
+    if costs is None:
+        return None
+    kernels = {key: costs.scaled(ref, own.time.us) for key, own in costs.of_kernels(ref, unit).items()}
+    return UnitCosts(kernels, costs.of_nodes(ref, unit), costs.of_lines(ref, unit), costs.heat, costs.of)
 
 
 class Panes:
@@ -132,7 +144,7 @@ class Panes:
         self._derived = self._derived_lines()
         self.costs: dict[int, dict[int, float]] = {}
         """Pane → line → µs, as far as a profile tells."""
-        self.hottest = 0.0
+        self.heat: Callable[[float], float] = lambda us: 0.0
         self.cost_of = ""
 
     # what corresponds
@@ -205,14 +217,15 @@ class Panes:
         return None
 
     def definition(self, pane: int, line: int, name: str, shown: Sequence[int]) -> tuple[int, int] | None:
-        """Where a name is defined: in its own text, as a kernel in the text of kernels, as a node of a graph that is shown. None
+        """Where a name is defined: a kernel where its code is, others in their own text or as a node of a graph that is shown. None
         where it is nowhere, or here."""
+        kernel = next((own for own in self.unit.kernels if own.name == name and own.definition), None) if pane in CODE else None
+        if kernel is not None and kernel.definition is not None:
+            at = kernel.definition_pane, kernel.definition[0] - 1
+            return None if at == (pane, line) else at
         own = self.names[pane].definition(name, line) if pane in self.names else None
         if own is not None:
             return None if own == line else (pane, own)
-        for kernel in self.unit.kernels:
-            if name in (kernel.name, kernel.name.rpartition(".")[2]) and kernel.definition is not None:
-                return kernel.definition_pane, kernel.definition[0] - 1
         for other in GRAPHS:
             names = self.names.get(other)
             if pane in CODE and other in shown and names is not None and names.graph is not None:
@@ -309,7 +322,7 @@ class Panes:
             if str(self.unit.places[n]) in costs.lines:
                 found[SOURCE][line] = costs.lines[str(self.unit.places[n])]
         self.costs = {pane: own for pane, own in found.items() if own}
-        self.hottest, self.cost_of = costs.hottest, costs.of
+        self.heat, self.cost_of = costs.heat, costs.of
 
     def hot(self, pane: int) -> list[int]:
         """The lines of a pane that took time, the dearest first."""

@@ -56,6 +56,8 @@ class ProvenanceScreen(PanesOfUnit):
         self._start_line = line
         self._line = (PRE, 0)
         self._trail = Trail()
+        self._hot = (PRE, -1)
+        """The line that the last key for hot lines led to."""
 
     def on_mount(self) -> None:
         """Read the compile off the UI thread."""
@@ -282,11 +284,11 @@ class ProvenanceScreen(PanesOfUnit):
         """What stands beside the lines of a pane; None where no profile tells of them."""
         if self._panes is None or pane not in self._panes.costs:
             return None
-        costs, hottest = self._panes.costs[pane], self._panes.hottest
+        costs, part = self._panes.costs[pane], self._panes.heat
 
         def heat(line: int) -> Heat | None:
             us = costs.get(line)
-            return None if us is None else Heat(panes.duration(us), us / hottest if hottest else 0.0)
+            return None if us is None else Heat(panes.duration(us), part(us))
 
         return heat
 
@@ -304,11 +306,13 @@ class ProvenanceScreen(PanesOfUnit):
         if not order:
             self.tell("no profile tells what the lines of this pane took: tltui DIR --profile FILE opens one")
             return
-        here = order.index(view.current_line()) if view.current_line() in order else -1
-        if not 0 <= here + by < len(order):
-            self.tell("the least dear line of this pane" if by > 0 else "the dearest line of this pane")
+        is_on = self._hot == (pane, view.current_line()) and self._hot[1] in order
+        place = order.index(self._hot[1]) + by if is_on else 0
+        if not 0 <= place < len(order):
+            self.tell("nothing in this pane took less" if by > 0 else "nothing in this pane took more")
             return
-        self._go(pane, order[here + by])
+        self._hot = (pane, order[place])
+        self._go(pane, order[place])
 
     def situation(self) -> Situation:
         """What there is now, as far as commands depend on it."""

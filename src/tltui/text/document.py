@@ -84,6 +84,8 @@ class Options:
     width: int = 100
     sort: str = ""
     filter: str = ""
+    part: str = ""
+    """The one thing of all that a page is about, where it can be asked for it alone: a kernel. '' for all."""
     raw: bool = False
     ascii: bool = False
     goes_on: str = ""

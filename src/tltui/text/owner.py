@@ -20,8 +20,15 @@ class Owner(Enum):
         """0 for the user's own; the higher the less it tells."""
         return _RANKS[self]
 
+    @property
+    def word(self) -> str:
+        """As JSON has it: one of `WORDS`."""
+        return WORDS[self.rank]
+
 
 _RANKS = {owner: number for number, owner in enumerate(Owner)}
+WORDS = ("own", "library", "python", "torch")
+"""What JSON calls the owners, in the same order."""
 _TORCH = re.compile(
     r"/(?:site|dist)-packages/(?:torch|functorch|torchgen)/|^<eval_with_key>|/torchinductor_[^/]+/"
     # a checkout, or a packaged program; the second: as torch shortens its own paths in the comments of guards

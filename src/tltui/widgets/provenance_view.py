@@ -27,8 +27,8 @@ BAR = 6
 """Cells of the bar of a time in a wide pane."""
 TIME = 8
 """Cells of the time beside it, with a blank."""
-WIDE = 66
-"""Cells of a pane from which a time is written out; a narrower one has one cell for it."""
+WIDE, HALF = 66, 54
+"""Cells of a pane from which a time is written out with a bar, or with one cell; a narrower one has the cell alone."""
 HOT, WARM = 0.5, 0.1
 """From which part of the dearest a time stands out."""
 
@@ -126,7 +126,8 @@ class ProvenanceView(MarkedView):
     def _heat_width(self) -> int:
         if self.heat_of is None:
             return 0
-        return TIME + BAR + 1 if self.size.width >= WIDE else 2
+        width = self.size.width
+        return TIME + BAR + 1 if width >= WIDE else TIME + 2 if width >= HALF else 2
 
     @property
     def gutter_width(self) -> int:
@@ -159,9 +160,8 @@ class ProvenanceView(MarkedView):
         if heat is None:
             return [*found, Segment(" " * width, base)]
         name = "tok-error" if heat.part >= HOT else "tok-warn" if heat.part >= WARM else "gutter"
-        if width == 2:
-            text = LEVELS[min(round(heat.part * len(LEVELS)), len(LEVELS) - 1)] + " "
-        else:
-            bar = "▇" * max(round(heat.part * BAR), 1)
-            text = f"{heat.said:>{TIME - 1}} {bar:<{BAR}} "
+        bar = LEVELS[min(round(heat.part * len(LEVELS)), len(LEVELS) - 1)]
+        if width > TIME + 2:
+            bar = f"{'▇' * max(round(heat.part * BAR), 1):<{BAR}}"
+        text = f"{heat.said:>{TIME - 1}} {bar} " if width > 2 else f"{bar} "
         return [*found, Segment(self._own(text), base if flat else base + self._component(name))]

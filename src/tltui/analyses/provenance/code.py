@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 WIDE = 2000
 """Columns of a line in which the name of a C++ function is looked for."""
@@ -24,8 +24,10 @@ _KERNEL = re.compile(r"^(?:#|//)?\s*(\w+) = async_compile\.(\w+)\(")
 _CPP_KERNEL = re.compile(r'^(?:extern "C"\s[^(;="]*?\b(\w+)|(?:static )?inline\s[^(;=]*?\bcall_(\w+))\s*\(')
 _FUNCTION = ("extern ", "inline ", "static inline ")
 _BODY = re.compile(
-    r"^(\s*)def (call|partition_\d+|\w+(?=\((?:self, )?args\)))\(|^(\s*)(?:[\w:]+ )*\w*::?run_impl\(|^(\s*)void inductor_entry_impl\("
+    r"^(\s*)def (call|partition_\d+|\w+(?=\((?:self, )?args\)))\("
+    r"|^(\s*)(?:[\w:]+ )*\w*::?run_impl\(|^(\s*)void inductor_entry_impl\("
 )
+_INNER_CALL = re.compile(r"^\s+(?:\(?[\w, ]+\)? = )?(\w+)\(\1_args\)")
 _WHOLE = re.compile(r"^(?:call|partition_\d+)?$")
 _EXTERN = re.compile(r"(?<![\w.:])(extern_kernels(?:\.\w+)+|torch\.ops(?:\.\w+)+|(?:aten|inductor_ops)(?:\.\w+)+)\(")
 _AOTI = re.compile(r"(?<![\w.:])(aoti_torch_(?:cpu|cuda|xpu|mps)_\w+|aoti_torch_proxy_executor_call_function)\(")
@@ -106,6 +108,8 @@ class Function:
     """'' of C++."""
     first: int
     last: int
+    times: int = 1
+    """How often the whole graph runs it: as often as it is called, at most so often where that is a branch or a loop."""
 
     @property
     def inner(self) -> str:
@@ -129,6 +133,10 @@ class CodeText:
     functions: tuple[Function, ...] = ()
     text: Sequence[str] = field(default=(), repr=False, compare=False)
     """The lines themselves: what flows where is read only when somebody asks."""
+
+    def times(self, function: str) -> int:
+        """How often a run of the whole graph calls a function."""
+        return next((own.times for own in self.functions if own.name == function), 1) if function else 1
 
 
 def parse_code(lines: Sequence[str], known: Iterable[str] = ()) -> CodeText:
@@ -246,7 +254,24 @@ def _bodies(lines: Sequence[str], inside: bytearray) -> list[Function]:
                 break
             n += 1
         found.append(Function(body[2] or "", first, n - 1))
-    return found
+    return _counted(lines, found)
+
+
+def _counted(lines: Sequence[str], found: list[Function]) -> list[Function]:
+    """The same with how often each is called. A function stands above those that call it."""
+    inner = {own.name for own in found if own.inner}
+    calls: dict[str, dict[str, int]] = {}
+    for own in found if inner else ():
+        for n in range(own.first + 1, own.last + 1):
+            called = _INNER_CALL.match(lines[n])
+            if called and called[1] in inner:
+                calls.setdefault(called[1], {}).setdefault(own.name, 0)
+                calls[called[1]][own.name] += 1
+    times = {own.name: 1 for own in found}
+    for own in reversed(found):
+        if own.inner and own.name in calls:
+            times[own.name] = sum(count * times[caller] for caller, count in calls[own.name].items())
+    return [replace(own, times=times[own.name]) for own in found]
 
 
 def _with_handles(lines: Sequence[str], bodies: Sequence[Function], inside: bytearray) -> list[Call]:

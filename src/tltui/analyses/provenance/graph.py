@@ -2,6 +2,7 @@
 
 The names in a mapping are those of the outermost graph. A name that only occurs in one of the graphs inside of it (the
 branches of a `cond`, a regional subgraph) is found there; one that several of them have is not clear, and not guessed.
+Each node has a key that means no other one: its name, or behind the graphs that it is in, `true_graph_0.mm`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class GraphText:
     lines: int
     graph_id: int | None
     numbers: dict[str, int]
-    """The node that a name of a mapping means: its place in `nodes`."""
+    """The node that a name of a mapping means, and that a key means: its place in `nodes`."""
     text: Sequence[str] = field(default=(), repr=False, compare=False)
     """The lines themselves."""
 
@@ -46,6 +47,16 @@ class GraphText:
     def named(self, node: FxNode) -> bool:
         """Whether a mapping can mean this node: it is what its name stands for."""
         return self.find(node.name) is node
+
+    def key(self, node: FxNode) -> str:
+        """What means this node and no other one of the text."""
+        return node.name if self.named(node) else _inner_key(self.graph, node)
+
+    def inner(self, function: str) -> int | None:
+        """The graph inside of the outermost one that a function of the code runs: the one of its name."""
+        leaves = [(n, own.path.rpartition(".")[2]) for n, own in enumerate(self.graph.graphs) if own.parent >= 0]
+        named = [n for n, leaf in leaves if leaf == function] or [n for n, leaf in leaves if function.endswith(f"_{leaf}")]
+        return named[0] if len(named) == 1 else None
 
     def inputs(self) -> tuple[int, ...]:
         """Lines of the parameters of the outermost graph."""
@@ -96,10 +107,20 @@ def _numbers(graph: FxGraph) -> dict[str, int]:
             outer[node.name] = n
         else:
             inner.setdefault(node.name, {})[node.graph] = n
+            outer[_inner_key(graph, node)] = n
     for name, found in inner.items():
         if name not in outer and len(found) == 1:
             outer[name] = next(iter(found.values()))
     return outer
+
+
+def _inner_key(graph: FxGraph, node: FxNode) -> str:
+    return f"{graph.graphs[node.graph].path.partition('.')[2]}.{node.name}"
+
+
+def bare(key: str) -> str:
+    """The name in a key."""
+    return key.rpartition(".")[2]
 
 
 def facts_at(graph: GraphText, line: int) -> tuple[NodeFacts, ...]:

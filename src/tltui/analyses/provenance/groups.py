@@ -111,9 +111,9 @@ def _of_nodes(woven: Woven, bands: _Bands) -> Iterator[Group]:
     ranges = [code_ranges(kernel) for kernel in woven.links.kernels]
     post, pre = woven.texts.post, woven.texts.pre
     for n, node in enumerate(post.nodes if post is not None else ()):
-        named = post is not None and post.named(node)
-        kernels = woven.node_kernels.get(node.name, []) if named else []
-        before = woven.pre_lines(woven.links.post_to_pre.get(node.name, ())) if named else []
+        key = post.key(node) if post is not None else ""
+        kernels = woven.node_kernels.get(key, [])
+        before = woven.pre_lines(woven.links.post_to_pre.get(key, ()))
         places = [woven.numbers[key] for key in woven.places.post.get(n, ())]
         if kernels or before or places:
             band = bands.of(places, ("kernel", kernels[0]) if kernels else ("post", n))
@@ -178,6 +178,9 @@ def _of_signature(woven: Woven, bands: _Bands) -> Iterator[Group]:
             yield _group(bands.of([], which), (), pre, post, ({texts.code_pane: [(n, n) for n in code]},))
 
 
+MOST_PAIRS = 64
+"""Pairs of nodes that one line of source joins in the maps. A line that each of thirty layers runs would join every node of one
+with every node of the others; what is born of it stands in `born_of`."""
 MAP_NAMES = ("preToPost", "postToPre", "pyCodeToPost", "postToPyCode", "cppCodeToPost", "postToCppCode")
 
 
@@ -190,7 +193,9 @@ def maps_of(woven: Woven) -> dict[str, LineMap]:
             pairs["pre"].update((line, post) for line in woven.pre_lines(woven.links.post_to_pre[name]))
     if not woven.links.own_nodes:
         pre, rest = _at_places(woven)
-        pairs["pre"].update((a, b) for place, lines in rest.items() for b in lines for a in pre.get(place, ()))
+        joined_here = ((pre.get(place, ()), lines) for place, lines in rest.items())
+        few = ((before, lines) for before, lines in joined_here if len(before) * len(lines) <= MOST_PAIRS)
+        pairs["pre"].update((a, b) for before, lines in few for b in lines for a in before)
     for kernel in woven.links.kernels:
         posts = woven.post_lines(kernel.post)
         for pane, line in kernel_lines(kernel):
@@ -229,8 +234,8 @@ def born_of(woven: Woven, ordered: tuple[Place, ...], keys: list[str]) -> Iterat
                 homes = [homeless]
             for home in homes:
                 to[home].append(Node(node.name, node.line + 1))
-                if to is post and graph is not None and graph.named(node):
-                    kernels[home].update(woven.node_kernels.get(node.name, ()))
+                if to is post and graph is not None:
+                    kernels[home].update(woven.node_kernels.get(graph.key(node), ()))
     for n, places in enumerate(woven.places.kernels):
         for key in places:
             kernels[woven.numbers[key]].add(n)
@@ -242,5 +247,6 @@ def born_of(woven: Woven, ordered: tuple[Place, ...], keys: list[str]) -> Iterat
         names = tuple(keys[kernel] for kernel in sorted(kernels[n]))
         if n < homeless or pre[n] or post[n] or names:
             yield Born(
-                place.file, place.line, place.function, place.code, place.framework, tuple(pre[n]), tuple(post[n]), names
-            )
+                place.file, place.line, place.function, place.code, place.framework, place.owner if place.file else "",
+                tuple(pre[n]), tuple(post[n]), names,
+            )  # fmt: skip

@@ -1,19 +1,21 @@
 """Names ↔ names of one unit: kernels, post-grad nodes and pre-grad nodes.
 
-What the mapping says comes first. Where it says nothing, the comments that Inductor writes into its code fill in, and at
-last the operators in the name of a fused kernel. Each link is marked with where it comes from.
+What the mapping says comes first. Where it says nothing, the comments that Inductor writes into its code fill in, then the flow
+of data through code and graph (`flow/`), and at last the operators in the name of a fused kernel. Each link is marked with
+where it comes from.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tltui.analyses.provenance import result
 from tltui.analyses.provenance.code import Call, CodeText, Definition, Remarks
-from tltui.analyses.provenance.graph import COMPUTED, GraphText
+from tltui.analyses.provenance.flow.flow import derive
+from tltui.analyses.provenance.graph import COMPUTED, GraphText, bare
 from tltui.analyses.provenance.mapping import Names, NodeMapping, Stacks, merged, split_key
 from tltui.analyses.provenance.names import aten_of, fused_operators, name_base, vocabulary
 
@@ -50,9 +52,14 @@ class KernelLink:
     call_pane: int = result.PY
     definition_pane: int = result.PY
     post: tuple[str, ...] = ()
+    """Keys of post-grad nodes: `GraphText.find`."""
     pre: tuple[str, ...] = ()
     """Pre-grad nodes that a comment names, where the post-grad nodes do not lead there."""
     nodes_from: str = result.NONE
+    function: str = ""
+    """The function that it is called in, where that runs a graph inside of the graph."""
+    times: int = 1
+    """How often that function is called."""
 
     @property
     def key(self) -> str:
@@ -105,12 +112,13 @@ def links_of(texts: Texts) -> Links:
     for kernel in kernels:
         found = texts.mapping.kernel_to_post.get(kernel.key, texts.mapping.kernel_to_post.get(kernel.name, ()))
         if found:
-            kernel.post, kernel.nodes_from = found, result.NODE_MAPPINGS
+            kernel.post, kernel.nodes_from = tuple(_key(texts, kernel, name) for name in found), result.NODE_MAPPINGS
         else:
             _from_comments(texts, kernel, index)
+    _from_flow(texts, kernels)
     done = {name for kernel in kernels for name in kernel.post}
     for kernel in kernels:
-        if kernel.nodes_from != result.NODE_MAPPINGS:
+        if kernel.nodes_from not in (result.NODE_MAPPINGS, result.DATAFLOW) and not kernel.function:
             _from_name(texts, kernel, index, done, times[kernel.name] == 1)
     sources: set[str] = set()
     parts: list[Names] = [texts.mapping.post_to_pre]
@@ -134,20 +142,11 @@ def _kernels(texts: Texts, index: _Index) -> Iterator[KernelLink]:
             yield KernelLink(*split_key(key))
         return
     keys = {} if texts.code.handles else _keys_by_name(texts)
-    together: dict[str, list[Call]] = {}
     for call in calls:
-        if call.handle is None and call.name in known:
-            together.setdefault(call.name, []).append(call)
-    for call in calls:
-        same = together.get(call.name)
-        if same is not None and call.handle is None:
-            if same[0] is call:
-                yield _link(texts, index, call.name, None, tuple(same))
-            continue
         handle = call.handle
         if handle is None and keys.get(call.name):
             handle = keys[call.name].pop(0)
-        yield _link(texts, index, call.name, handle, (call,))
+        yield _link(texts, index, call.name, handle, call)
 
 
 def _keys_by_name(texts: Texts) -> dict[str, list[int]]:
@@ -161,11 +160,13 @@ def _keys_by_name(texts: Texts) -> dict[str, list[int]]:
     return {name: sorted(found) for name, found in handles.items() if counts[name] == len(found)}
 
 
-def _link(texts: Texts, index: _Index, name: str, handle: int | None, calls: tuple[Call, ...]) -> KernelLink:
+def _link(texts: Texts, index: _Index, name: str, handle: int | None, call: Call) -> KernelLink:
     definition, pane = index.definitions.get(name), texts.code_pane
     if name in index.elsewhere and (definition is None or definition.kind == "cpp"):
         definition, pane = index.elsewhere[name], result.KERNEL
-    return KernelLink(name, handle, calls, definition, texts.code_pane, pane)
+    return KernelLink(
+        name, handle, (call,), definition, texts.code_pane, pane, function=call.function, times=texts.code.times(call.function)
+    )
 
 
 def _all_remarks(kernel: KernelLink) -> list[Remarks]:
@@ -207,7 +208,46 @@ def _from_comments(texts: Texts, kernel: KernelLink, index: _Index) -> None:
     if operator:
         post = {name: None for name in post if _does(texts, name, operator)}
     if post or pre:
-        kernel.post, kernel.pre, kernel.nodes_from = tuple(post), tuple(pre), result.COMMENTS
+        keys = tuple(dict.fromkeys(_key(texts, kernel, name) for name in post))
+        kernel.post, kernel.pre, kernel.nodes_from = keys, tuple(pre), result.COMMENTS
+
+
+def _key(texts: Texts, kernel: KernelLink, name: str) -> str:
+    """The key of a node that something names: in a function of its own a name is one of the graph that it runs."""
+    number = texts.post.inner(kernel.function) if texts.post is not None and kernel.function else None
+    node = texts.post.graph.find(name, number) if texts.post is not None and number is not None else None
+    return texts.post.key(node) if texts.post is not None and node is not None else name
+
+
+def _from_flow(texts: Texts, kernels: Sequence[KernelLink]) -> None:
+    """What nothing else tells, from the flow of data. What torch recorded stays; a comment that names a part of the nodes, or more
+    calls than one, gives way to what says all of them."""
+    post = texts.post
+    again = Counter(kernel.name for kernel in kernels if kernel.handle is None)
+    shared = {kernel.key for kernel in kernels if kernel.nodes_from == result.NODE_MAPPINGS and again[kernel.name] > 1}
+    if post is None or all(kernel.nodes_from == result.NODE_MAPPINGS and kernel.key not in shared for kernel in kernels):
+        return
+    known = {
+        call.lines[0]: bare(kernel.post[0])
+        for kernel in kernels if len(kernel.post) == 1 and kernel.key not in shared for call in kernel.calls[:1] if call.lines
+    }  # fmt: skip
+    derived = derive(post, texts.code, known)
+    for kernel in kernels:
+        line = next((line for call in kernel.calls for line in call.lines if line in derived), None)
+        if line is None:
+            continue
+        found = tuple(post.key(node) for name in derived[line].nodes if (node := post.graph.find(name, derived[line].graph)))
+        if kernel.key in shared:
+            agrees = set(found) <= set(kernel.post)
+        else:
+            agrees = kernel.nodes_from != result.NODE_MAPPINGS and set(kernel.post) < set(found)
+        if found and agrees:
+            kernel.post, kernel.nodes_from = found, result.DATAFLOW
+    for kernel in kernels:
+        if kernel.key in shared and kernel.nodes_from == result.NODE_MAPPINGS:
+            others = [other for other in kernels if other.name == kernel.name and other.nodes_from == result.DATAFLOW]
+            taken = {name for other in others for name in other.post}
+            kernel.post = tuple(name for name in kernel.post if name not in taken) or kernel.post
 
 
 def _does(texts: Texts, name: str, operator: str) -> bool:

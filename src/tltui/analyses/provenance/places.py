@@ -32,6 +32,8 @@ class Places:
     kernels: list[tuple[Key, ...]] = field(default_factory=list)
     from_stacks: list[bool] = field(default_factory=list)
     """Whether the places of a kernel come from its stacks."""
+    called: list[bool] = field(default_factory=list)
+    """Whether of a kernel without a place only lines are named that own code calls: which of its lines does is not known."""
 
     def ordered(self) -> tuple[Place, ...]:
         """The user's own first, then those of libraries; by file and line."""
@@ -61,8 +63,9 @@ class Places:
         return tuple(sorted(dict.fromkeys(keys), key=_rank))
 
 
-def places_of(texts: Texts, links: Links) -> Places:
-    """The places of all nodes and kernels of a unit."""
+def places_of(texts: Texts, links: Links, inside: Owner = Owner.TORCH) -> Places:
+    """The places of all nodes and kernels of a unit. `inside`: whose the compiled function is. All that it calls has a line of it
+    in its stack, so a line of anybody whose lines tell less is not the one that is looked for."""
     places = Places()
     stacks = [_stacks(texts, kernel) for kernel in links.kernels]
     callers = _callers(places, links, stacks)
@@ -78,8 +81,11 @@ def places_of(texts: Texts, links: Links) -> Places:
     for kernel, own in zip(links.kernels, stacks, strict=True):
         leads = [lead for stack in own if (lead := nearest(stack)) is not None and lead.owner in _TELLING]
         keys = [key for frame in leads if (key := places.of_frame(frame)) is not None]
+        named = () if keys else _by_nodes(places, texts, kernel)
+        told = tuple(key for key in named if _rank(key) <= inside.rank)
         places.from_stacks.append(bool(keys))
-        places.kernels.append(places.own_first(keys) if keys else _by_nodes(places, texts, kernel))
+        places.kernels.append(places.own_first(keys) if keys else told)
+        places.called.append(bool(named) and not told)
     return places
 
 
@@ -123,10 +129,11 @@ def _of_post(places: Places, texts: Texts, links: Links, callers: Callers) -> No
     """Post-grad nodes: their own place, and those of the pre-grad nodes that they come from."""
     assert texts.post is not None
     for n, node in enumerate(texts.post.nodes):
-        _own(places, places.post, n, texts.post, node, (callers.get(node.name, {}),))
-        if not texts.post.named(node) or texts.pre is None:
+        name = texts.post.key(node)
+        _own(places, places.post, n, texts.post, node, (callers.get(name, {}),))
+        if texts.pre is None:
             continue
-        before = (texts.pre.numbers.get(name, -1) for name in links.post_to_pre.get(node.name, ()))
+        before = (texts.pre.numbers.get(name, -1) for name in links.post_to_pre.get(name, ()))
         keys = [key for other in before for key in places.pre.get(other, ())]
         if keys:
             places.post[n] = places.own_first((*places.post.get(n, ()), *keys))

@@ -25,7 +25,8 @@ from tltui.analyses.content import content_key
 from tltui.analyses.parts import part, reader_of, shared
 from tltui.analyses.provenance import mapping, result
 from tltui.analyses.provenance.code import CodeText, parse_code
-from tltui.analyses.provenance.graph import COMPUTED, GraphText, NodeFacts, facts_at, facts_of, parse_graph
+from tltui.analyses.provenance.coverage import coverage_of
+from tltui.analyses.provenance.graph import GraphText, NodeFacts, bare, facts_at, facts_of, parse_graph
 from tltui.analyses.provenance.groups import Woven, born_of, groups_of, maps_of, weave
 from tltui.analyses.provenance.links import KernelLink, Links, Texts, links_of
 from tltui.analyses.provenance.parts import KERNELS, TEXTS, WRAPPER, Parts, parts_of
@@ -51,6 +52,7 @@ from tltui.analyses.provenance.result import (
 from tltui.analyses.records import Reader
 from tltui.model.artifacts import OUTPUT_CODE, Artifact, artifacts_of, units_of
 from tltui.model.nodes import Compile
+from tltui.text.owner import Owner, owner_of
 
 __all__ = [
     "CPP",
@@ -122,13 +124,20 @@ def provenance_of(compile_: Compile) -> Provenance:
     artifacts = artifacts_of(compile_)
     loader = _Loader(compile_)
     found = parts_of(artifacts, units_of(artifacts), loader.reader)
+    inside = inside_of(compile_)
     forwards: dict[int, Texts] = {}
     units = []
     for parts in found:
         texts, panes = _texts(loader, parts, forwards)
         forwards[parts.unit.number] = texts
-        units.append(_unit(parts, texts, panes))
+        units.append(_unit(parts, texts, panes, inside))
     return Provenance(1, str(compile_.ref), tuple(units))
+
+
+def inside_of(compile_: Compile) -> Owner:
+    """Whose the compiled function is; torch's where it is not known."""
+    file = compile_.frame.code[1]
+    return owner_of(file) if file else Owner.TORCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +152,10 @@ class Covered:
 
 def covered_by(compile_: Compile) -> tuple[Covered, ...]:
     """How much is known of each unit of a compile. Made once for compiles with the same texts."""
-    content = content_of(compile_)
-    return shared(compile_, covered_by, content, lambda: _covered(provenance_of(compile_))) if content else ()
+    if not (content := content_of(compile_)):
+        return ()
+    content += inside_of(compile_).word.encode()  # the same texts are read in another way
+    return shared(compile_, covered_by, content, lambda: _covered(provenance_of(compile_)))
 
 
 def _covered(found: Provenance) -> tuple[Covered, ...]:
@@ -199,9 +210,9 @@ def _pane(kind: int, artifact: Artifact | None, lines: int, why: str = "") -> Pa
     return Pane(PANES[kind], str(artifact.ref), lines, why if kind == result.PRE else "")
 
 
-def _unit(parts: Parts, texts: Texts, panes: dict[int, Pane]) -> UnitProvenance:
+def _unit(parts: Parts, texts: Texts, panes: dict[int, Pane], inside: Owner) -> UnitProvenance:
     links = links_of(texts)
-    places = places_of(texts, links)
+    places = places_of(texts, links, inside)
     woven = weave(texts, links, places)
     times = Counter(kernel.key for kernel in links.kernels)
     kernels = tuple(_kernel(woven, n, kernel, times[kernel.key] == 1) for n, kernel in enumerate(links.kernels))
@@ -211,8 +222,9 @@ def _unit(parts: Parts, texts: Texts, panes: dict[int, Pane]) -> UnitProvenance:
     recorded = texts.code.handles or any(name in parts.members for name in (mapping.NODE_MAPPINGS, mapping.KERNEL_NODES))
     return UnitProvenance(
         parts.unit.name, parts.unit.number, parts.unit.direction, sources[0] if sources else result.NONE, sources, recorded,
-        _coverage(woven, kernels), tuple(panes.get(n, Pane(kind, why=_no_code(n, panes))) for n, kind in enumerate(PANES)),
-        ordered, kernels, tuple(born_of(woven, ordered, [kernel.key for kernel in kernels])), maps_of(woven), groups_of(woven),
+        coverage_of(woven, kernels, recorded),
+        tuple(panes.get(n, Pane(kind, why=_no_code(n, panes))) for n, kind in enumerate(PANES)), ordered, kernels,
+        tuple(born_of(woven, ordered, [kernel.key for kernel in kernels])), maps_of(woven), groups_of(woven),
     )  # fmt: skip
 
 
@@ -224,18 +236,20 @@ def _no_code(pane: int, panes: dict[int, Pane]) -> str:
 
 def _kernel(woven: Woven, number: int, kernel: KernelLink, alone: bool) -> Kernel:
     before = [name for node in kernel.post for name in woven.links.post_to_pre.get(node, ())]
+    key = kernel.key if alone or not kernel.calls else f"{kernel.key}@{kernel.calls[0].last + 1}"
     places = woven.places.kernels[number]
     own = kernel.definition
     lines_from = result.NONE
     if woven.places.from_stacks[number]:
         lines_from = result.KERNEL_STACK_TRACES
     elif places:
-        lines_from = result.FILE_COMMENTS
+        lines_from = kernel.nodes_from if kernel.nodes_from in result.DERIVED else result.FILE_COMMENTS
     return Kernel(
         kernel.name, kernel.handle, tuple(line + 1 for call in kernel.calls for line in call.lines),
-        None if own is None else (own.first + 1, own.last + 1), kernel.call_pane, kernel.definition_pane, kernel.post,
-        tuple(dict.fromkeys((*before, *kernel.pre))), tuple(f"{file}:{line}" for file, line in places), kernel.nodes_from,
-        lines_from, kernel.key if alone or not kernel.calls else f"{kernel.key}@{kernel.calls[0].last + 1}",
+        None if own is None else (own.first + 1, own.last + 1), kernel.call_pane, kernel.definition_pane,
+        tuple(map(bare, kernel.post)), tuple(dict.fromkeys((*before, *kernel.pre))),
+        tuple(f"{file}:{line}" for file, line in places),
+        kernel.nodes_from, lines_from, key, kernel.function, kernel.times,
     )  # fmt: skip
 
 
@@ -244,20 +258,3 @@ def _sources(links: Links, places: Places, kernels: Iterable[Kernel]) -> tuple[s
     if places.post or places.pre:
         used.add(result.FILE_COMMENTS)
     return tuple(source for source in result.SOURCES if source in used)
-
-
-def _coverage(woven: Woven, kernels: tuple[Kernel, ...]) -> Coverage:
-    graph = woven.texts.post
-    nodes = [] if graph is None else [(n, node) for n, node in enumerate(graph.nodes) if node.kind in COMPUTED]
-    unmapped, with_kernel = [], 0
-    for _, node in nodes:
-        named = graph is not None and graph.named(node)
-        run = named and node.name in woven.node_kernels
-        with_kernel += run
-        if not run and not (named and woven.links.post_to_pre.get(node.name)):
-            unmapped.append(node.name)
-    missing = tuple(kernel.key for kernel in kernels if not kernel.mapped)
-    return Coverage(
-        len(kernels), len(kernels) - len(missing), missing, len(nodes), len(nodes) - len(unmapped), tuple(unmapped),
-        with_kernel, sum(n in woven.places.post for n, _ in nodes),
-    )  # fmt: skip

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from tltui.text.correspondence import Group, LineGroups, Range, of_lines
+from tltui.text.owner import owner_of
 
 SOURCE, PRE, POST, PY, CPP, KERNEL = range(6)
 PANES = ("source", "pre", "post", "py", "cpp", "kernel")
@@ -53,6 +54,11 @@ class Place:
     framework: bool = False
     """Whether it is in torch or another package, not in the user's own code."""
 
+    @property
+    def owner(self) -> str:
+        """Whose it is: a word of `tltui.text.owner.WORDS`."""
+        return owner_of(self.file).word
+
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
 
@@ -69,7 +75,7 @@ class Pane:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One kernel: a call of it, or with mappings of version 1 all calls of that name."""
+    """One kernel: a call of it."""
 
     name: str
     handle: int | None
@@ -86,9 +92,15 @@ class Kernel:
     nodes_from: str
     """Where its nodes come from: one of `SOURCES`, 'none'."""
     lines_from: str
-    """Where its user lines come from."""
+    """Where its user lines come from; where they are those of nodes that are derived, the word for that."""
     key: str
     """As torch names it: `NAME:HANDLE`, or `NAME`; `NAME@LINE` of several calls without a handle. Unique in the unit."""
+    function: str = ""
+    """The function of the code that the call stands in, where that runs a graph inside of the graph: its post-grad nodes are those
+    of that graph. '' in what runs the whole graph."""
+    times: int = 1
+    """How often it runs in a run of the whole graph: as often as its function is called. At most so often, where that is a branch
+    or a loop."""
 
     @property
     def mapped(self) -> bool:
@@ -97,11 +109,35 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """How many are known from one source."""
+
+    source: str
+    """One of `SOURCES`."""
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Kernels or nodes of which something is not known, and why it is not."""
+
+    what: str
+    """`kernel nodes`, `kernel lines`, `node kernels`."""
+    why: str
+    names: tuple[str, ...]
+    """Keys of kernels, names of nodes."""
+
+
+@dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much is mapped, and what is not. Nodes are those of the post-grad graph that compute something."""
+    """How much is known, from where, and why not more. Nodes are those of the post-grad graph that compute something.
+
+    Three things are counted, and never one for another: kernels with their nodes, kernels with their lines, nodes with a kernel.
+    """
 
     kernels: int
     kernels_mapped: int
+    """Kernels that lead to a node or to a line."""
     kernels_unmapped: tuple[str, ...]
     nodes: int
     nodes_mapped: int
@@ -110,6 +146,14 @@ class Coverage:
     nodes_with_kernel: int
     nodes_with_line: int
     """Nodes of which a line of source is known."""
+    kernels_with_nodes: int
+    """Kernels whose nodes are known, of either graph."""
+    kernels_with_lines: int
+    kernel_nodes_from: tuple[Known, ...]
+    """Of the kernels with nodes how many from which source, the best first."""
+    kernel_lines_from: tuple[Known, ...]
+    node_kernels_from: tuple[Known, ...]
+    unknown: tuple[Unknown, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +173,8 @@ class Born:
     function: str
     code: str
     framework: bool
+    owner: str
+    """Whose line it is: `own`, `library`, `python`, `torch`; '' without a file."""
     pre: tuple[Node, ...]
     post: tuple[Node, ...]
     kernels: tuple[str, ...]
@@ -220,9 +266,15 @@ class KernelJson(TypedDict):
     post_nodes: list[str]
     pre_nodes: list[str]
     user_lines: list[str]
+    line_owners: list[str]
+    """Whose each of these lines is: `own`, `library`, `python`, `torch`."""
     nodes_from: str
     """Where that is known from: a word of `source`."""
     lines_from: str
+    function: str
+    """The function of the code that the call stands in, where that runs a graph inside of the graph, whose nodes are meant then."""
+    times: int
+    """How often that function is called."""
 
 
 class UnitJson(TypedDict):
@@ -287,6 +339,9 @@ def _kernel_json(kernel: Kernel) -> KernelJson:
         "post_nodes": list(kernel.post_nodes),
         "pre_nodes": list(kernel.pre_nodes),
         "user_lines": list(kernel.user_lines),
+        "line_owners": [owner_of(line.rpartition(":")[0]).word for line in kernel.user_lines],
         "nodes_from": kernel.nodes_from,
         "lines_from": kernel.lines_from,
+        "function": kernel.function,
+        "times": kernel.times,
     }

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from tltui.analyses.parts import part
 from tltui.analyses.problems.breaks import GraphBreak, known_breaks
 from tltui.analyses.records import Reader
+from tltui.analyses.runtime.nodes import compile_at
 from tltui.analyses.runtime.result import CompileTime, EagerTime, Fallback, Runtime
 from tltui.model.nodes import Compile
-from tltui.model.ref import BadAddress
 from tltui.model.run import Run
 from tltui.text.resume_names import PREFIX
 
@@ -67,15 +67,6 @@ def break_times(run: Run, runtime: Runtime) -> tuple[BreakTime, ...]:
             guards = sum(ran[name].lookups.us for name in resumed)
             found.append(BreakTime(ref, breaks, sum(item.us for item in ops), ops, resumed, guards))
     return tuple(sorted(found, key=lambda item: -item.us))
-
-
-def compile_at(run: Run, ref: str) -> Compile | None:
-    """The compile at an address of a result."""
-    try:
-        node = run.resolve(ref)
-    except BadAddress:
-        return None
-    return node if isinstance(node, Compile) else None
 
 
 @part

@@ -8,7 +8,8 @@ from enum import Enum
 
 from tltui.analyses.problems.breaks import GraphBreak
 from tltui.analyses.runtime.costs import own_us, whole_us
-from tltui.analyses.runtime.eager import break_times, compile_at
+from tltui.analyses.runtime.eager import break_times
+from tltui.analyses.runtime.nodes import compile_at
 from tltui.analyses.runtime.result import CompileTime, Runtime
 from tltui.analyses.stacks.known_as import shown_name
 from tltui.model.run import Run

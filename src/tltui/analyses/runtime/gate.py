@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 
 from tltui.analyses.problems.measure import REASONS, Facts, Found, Measure
 from tltui.analyses.runtime.costs import own_us
-from tltui.analyses.runtime.eager import break_times, compile_at, fallback_times
+from tltui.analyses.runtime.eager import break_times, fallback_times
+from tltui.analyses.runtime.nodes import compile_at
 from tltui.analyses.runtime.result import CompileTime, Refused, Runtime
 from tltui.analyses.runtime.runtimes import runtimes_of
 from tltui.model.run import Run
@@ -42,8 +43,12 @@ def _graphs(runtime: Runtime) -> float:
 
 
 def _guards(facts: Facts) -> list[Found]:
-    return _dearest(facts, lambda own: own.lookups.us, lambda own: (
+    found = _dearest(facts, lambda own: own.lookups.us, lambda own: (
         f"{micros(own.lookups.mean_us)} a call, {_percent(own.lookups.us, own_us(own))} of the time of "))  # fmt: skip
+    fell = [item for runtime in joined(facts.run) for item in runtime.fallbacks]
+    us = sum(item.lookup_us for item in fell)
+    said = f"{micros(us / len(fell))} a call, before each of the {len(fell)} calls that fell back" if fell else ""
+    return [(fell[0].ref or "@runtime", said, "fallbacks"), *found] if fell else found
 
 
 def _wrappers(facts: Facts) -> list[Found]:

@@ -56,7 +56,10 @@ class Joiner:
         self.found = Joined()
         self._by_name: dict[int, list[Compile]] = {}
         self._graphs: dict[Compile, tuple[CodeGraph, ...]] = {}
-        self._forwards: dict[tuple[int, str], int] = {}
+        self._forwards: dict[tuple[int, str], list[int]] = defaultdict(list)
+        self._begun: dict[tuple[int, int], int] = {}
+        self._tied: dict[tuple[int, int], tuple[int, int]] = {}
+        """Where an arrow ends → where it begins: thread and time."""
         self._kernel_names: dict[int, str] = {}
 
     def join(self) -> Joined:
@@ -67,10 +70,26 @@ class Joiner:
                 self._region(span)
             elif kind == FORWARD:
                 self._remember(span)
+        self._tie()
         for span, kind in enumerate(nested.kind):
-            if kind == CALL:
+            if kind == CALL and self.is_whole(span):
                 self._call(span)
         return self.found
+
+    def is_whole(self, span: int) -> bool:
+        """Whether a span was over when the window ended."""
+        return self._profile.end(self._nested.event[span]) <= self._profile.window[1]
+
+    def _tie(self) -> None:
+        """The arrows between forwards and backwards of compiled graphs."""
+        profile = self._profile
+        ends: dict[int, tuple[int, int]] = {}
+        for number, thread, time in zip(profile.flow, profile.flow_thread, profile.flow_time, strict=True):
+            if thread >= 0 and (thread, time) in self._begun:
+                ends[number] = thread, time
+        for number, thread, time in zip(profile.flow, profile.flow_thread, profile.flow_time, strict=True):
+            if thread < 0 and number in ends:
+                self._tied[-1 - thread, time] = ends[number]
 
     def _region(self, span: int) -> None:
         event = self._nested.event[span]
@@ -78,6 +97,8 @@ class Joiner:
         if name not in self._by_name:
             self._by_name[name] = self._named(region_id(self._profile.names[name]))
         own = self._by_name[name]
+        if not own and not region_id(self._profile.names[name]):
+            return  # its graph says whose it is
         if not own:
             self.found.strange["regions of compiles that are not in the trace"] += 1
             return
@@ -98,9 +119,10 @@ class Joiner:
     def _remember(self, span: int) -> None:
         """A forward, by what ties its backward to it."""
         event = self._nested.event[span]
+        self._begun[self._profile.thread[event], self._profile.begin[event]] = span
         number = self._profile.extra.get(event, {}).get(SEQUENCE)
         if isinstance(number, int) and number >= 0:
-            self._forwards[number, self._profile.threads[self._profile.thread[event]][0]] = span
+            self._forwards[number, self._profile.threads[self._profile.thread[event]][0]].append(span)
 
     def _call(self, span: int) -> None:
         """The graph of a call."""
@@ -108,8 +130,10 @@ class Joiner:
         above, is_backward = self._above(span)
         names = self._names(span)
         compile_ = self.found.compile_of.get(above) if above >= 0 else None
-        if compile_ is None and above < 0:
+        if compile_ is None and (above < 0 or not region_id(self._profile.name_of(self._nested.event[above]))):
             compile_ = self._by_graph(key, names, is_backward)
+            if compile_ is not None and above >= 0:
+                self.found.compile_of[above] = compile_
         if compile_ is None:
             self.found.strange["calls of graphs whose compile is not known"] += 1
             return
@@ -141,14 +165,21 @@ class Joiner:
             above = parents[above]
         if above < 0 or kinds[above] == REGION:
             return above, False
-        event = self._nested.event[above]
-        number = self._profile.extra.get(event, {}).get(SEQUENCE)
-        forward = -1
-        if isinstance(number, int):
-            forward = self._forwards.get((number, self._profile.threads[self._profile.thread[event]][0]), -1)
+        forward = self._forward(self._nested.event[above])
         while forward >= 0 and kinds[forward] != REGION:
             forward = parents[forward]
         return forward, True
+
+    def _forward(self, event: int) -> int:
+        """The span of the forward of a backward: by the arrow, else by the number, which each thread counts for itself; -1."""
+        profile = self._profile
+        thread = profile.thread[event]
+        if (start := self._tied.get((thread, profile.begin[event]))) is not None:
+            return self._begun[start]
+        number = profile.extra.get(event, {}).get(SEQUENCE)
+        own = self._forwards.get((number, profile.threads[thread][0]), []) if isinstance(number, int) else []
+        own = [span for span in own if profile.begin[self._nested.event[span]] <= profile.begin[event]]
+        return own[0] if len(own) == 1 else -1
 
     def _by_graph(self, key: str | None, names: Counter[str], is_backward: bool) -> Compile | None:
         """The only compile that has such a graph: its forward ran before the window."""

@@ -12,6 +12,7 @@ from tltui.analyses.runtime.nesting import Nested
 from tltui.analyses.runtime.result import GraphTime, KernelTime, Spread
 from tltui.inputs.profile.columns import Profile
 
+CPP_KERNELS = "they are with torch._inductor.config.cpp.enable_kernel_profile"
 NO_TIME = Spread(0, 0.0, 0.0, 0.0, 0.0)
 
 
@@ -89,6 +90,9 @@ class Kernels:
             nth = wanted[call.name].index(call)
             if call.name not in uneven and (own := rows.get((call.name, nth))):
                 found.append(self._time(call, call.kernel.name, nth, own))
+        lacking = sum(call.kernel.name[:3] == "cpp" and not rows.get((call.name, 0)) for call in graph.calls) if graph else 0
+        if lacking:
+            self.doubts[f"calls of C++ kernels were not recorded: {CPP_KERNELS}"] += lacking
         for name in dict.fromkeys(name for name, _ in rows if name in uneven):
             together = [row for (own, _), those in rows.items() if own == name for row in those]
             found.append(self._together(name, wanted.get(name, []), together))
@@ -107,10 +111,10 @@ class Kernels:
     def _together(self, name: str, calls: list[CodeCall], rows: list[int]) -> KernelTime:
         """All calls of a name, where they are not as many as in the code."""
         if not calls:
-            self.doubts["of kernels that are not in the code"] += len(rows)
+            self.doubts["calls of kernels that are not in the code of their graph"] += len(rows)
             return self._time(None, name, -1, rows)
         name = calls[0].kernel.name
-        self.doubts[f"{name} ran another number of times than its code calls it: all its calls are told together"] += 1
+        self.doubts[f"calls of {name} are told together: it ran another number of times than the code calls it"] += len(rows)
         own = self._time(calls[0], name, -1, rows)
         return own if len(calls) == 1 else _of_all(own, calls)
 
@@ -121,7 +125,7 @@ class Kernels:
             for event in self._devices.of.get(-1 - span, ()):
                 by_name[self._joiner.kernel_named(event)].append(self._profile.duration[event])
         if by_name:
-            self.doubts["kernels were replayed (CUDA graphs): they are told by name, not by call"] += 1
+            self.doubts["kernels that were replayed (CUDA graphs) are told by name, not by call"] += len(by_name)
         found = []
         for name, times in by_name.items():
             own = KernelTime("", name, -1, None, spread(times), (), (), self._devices.name)

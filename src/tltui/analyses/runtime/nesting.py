@@ -17,6 +17,7 @@ from tltui.analyses.runtime.words import (
     ALLOCATION,
     ANNOTATION,
     CALL,
+    COMPILING,
     ENGINE,
     LAUNCH,
     LOOKUP,
@@ -31,6 +32,8 @@ IDLE, EAGER, OVERHEAD, GUARDS, WRAPPER, KERNELS = range(6)
 """What a thread is at. Where several threads are at something the larger one counts."""
 RUN = 1 << 16
 """Events that are sorted at a time, where they are out of order."""
+BY_OPERATOR = frozenset((OPERATOR, ALLOCATION))
+"""Names that mean nothing where a user gave them."""
 ROUGH = 1000
 """ns by which an end may be beyond that of the event around it where the file has whole µs."""
 
@@ -73,6 +76,8 @@ class Nested:
     eager_after: array[int] = field(default_factory=_i)
     """Of these: the lookup that no region has followed yet, -1."""
     annotations: array[int] = field(default_factory=_u)
+    compiling: array[int] = field(default_factory=_u)
+    """The outermost events of compiling."""
     us_of: list[float] = field(default_factory=lambda: [0.0] * 6)
     """µs of the window by what was done (`IDLE` … `KERNELS`); idle is what is left of it."""
     overlapping: int = 0
@@ -173,7 +178,7 @@ class Walk:
         """The events of one thread."""
         profile, kinds = self._profile, self._kinds
         begins, durations, names, categories = profile.begin, profile.duration, profile.name, profile.category
-        of_name, of_category = kinds.of_name, kinds.of_category
+        of_name, of_category, is_launch = kinds.of_name, kinds.of_category, kinds.is_launch
         times, whats = array("q"), array("B")
         stack = self._stack = [_Open(1 << 62, IDLE, -1, -1, -1, -1, -1, False)]
         what = IDLE
@@ -194,7 +199,10 @@ class Walk:
                     what = top.what
                     times.append(at)
                     whats.append(what)
-            kind = of_category[categories[event]] or of_name[names[event]]
+            category = categories[event]
+            kind = LAUNCH if is_launch[category] else of_name[names[event]] or of_category[category]
+            if kind in BY_OPERATOR and of_category[category]:
+                kind = ANNOTATION
             if top.is_operator and kind not in SPANS:
                 if kind == LAUNCH or self._by_external:
                     self._attach(event, kind == LAUNCH, top)
@@ -226,6 +234,9 @@ class Walk:
         if kind == ANNOTATION:
             found.annotations.append(event)
             top.waiting = top.fell = new.fell = -1
+        elif kind == COMPILING:
+            new.what, new.is_operator = IDLE, True
+            found.compiling.append(event)
         elif top.call >= 0:
             if kind == LAUNCH or self._by_external:
                 self._attach(event, kind == LAUNCH, top)
@@ -288,11 +299,12 @@ class Walk:
         total = [0] * 6
         states = [IDLE] * len(self._changes)
         streams = [zip(times, repeat(number), whats) for number, (times, whats) in enumerate(self._changes)]
-        before, state = 0, IDLE
+        begin, end = self._profile.window
+        before, state = begin, IDLE
         for time, number, what in heapq.merge(*streams):
+            time = min(max(time, begin), end)
             total[state] += time - before
             states[number] = what
             before, state = time, max(states)
-        begin, end = self._profile.window
         self.found.us_of = [ns / 1000 for ns in total]
         self.found.us_of[IDLE] = max((end - begin) / 1000 - sum(self.found.us_of[EAGER:]), 0.0)

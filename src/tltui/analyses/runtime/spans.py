@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 from tltui.analyses.runtime.nesting import Nested
@@ -18,6 +18,10 @@ GUARDS, GRAPH, KERNEL, EAGER, AROUND, DEVICE = "guards", "graph", "kernel", "eag
 REGIONS = "region"
 MOST = 20_000
 """Events of a flame."""
+AT_ONCE = 50_000
+"""Events that are looked at between two moments at which a reader may leave."""
+SLACK = 500
+"""ns by which an event may lie beyond the step that it is in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,21 +57,19 @@ def profile_of(run: Run, runtime: Runtime) -> Profile | None:
     return next((profile for profile in found if profile is not None), None)
 
 
-def spans_of(profile: Profile, nested: Nested) -> Iterator[RunSpan]:
-    """Every event that means something, thread by thread not in order: regions, guards, graphs, kernels, eager operators."""
-    for number, event in enumerate(nested.event):
-        kind, name = _said(nested.kind[number], profile.name_of(event))
-        yield _span(profile, event, kind, name)
-    for event in nested.kernels:
-        yield _span(profile, event, KERNEL, kernel_name(profile.name_of(event)))
-    for event in nested.eager:
-        yield _span(profile, event, EAGER, profile.name_of(event))
-    for event in nested.device:
-        yield _span(profile, event, DEVICE, profile.name_of(event))
-
-
-def _span(profile: Profile, event: int, kind: str, name: str) -> RunSpan:
-    return RunSpan(profile.begin[event], profile.end(event), profile.thread[event], kind, name)
+def spans_of(profile: Profile, nested: Nested, begin: int, end: int) -> Iterator[RunSpan | None]:
+    """What means something and lies from `begin` to `end` (ns, in the profile's own time), kind by kind: regions, guards, graphs,
+    kernels, eager operators, what ran on a device. None now and then: a moment at which a reader may leave."""
+    begins, durations = profile.begin, profile.duration
+    kinds = ((KERNEL, nested.kernels), (EAGER, nested.eager), (DEVICE, nested.device))
+    for kind, events in (("", nested.event), *kinds):
+        for number, event in enumerate(events):
+            if not number % AT_ONCE:
+                yield None
+            if begin <= begins[event] and begins[event] + durations[event] <= end:
+                name = profile.name_of(event)
+                said = (kind, kernel_name(name) if kind == KERNEL else name) if kind else _said(nested.kind[number], name)
+                yield RunSpan(begins[event], begins[event] + durations[event], profile.thread[event], *said)
 
 
 def _said(kind: int, name: str) -> tuple[str, str]:
@@ -83,7 +85,7 @@ def _said(kind: int, name: str) -> tuple[str, str]:
     return AROUND, name
 
 
-def step_flames(run: Run, runtime: Runtime) -> tuple[StepFlame, ...]:
+def step_flames(run: Run, runtime: Runtime) -> Generator[None, None, tuple[StepFlame, ...]]:
     """The step in the middle by its time, a flame a thread; without steps the whole window. The busiest thread first."""
     profile = profile_of(run, runtime)
     if profile is None:
@@ -92,8 +94,11 @@ def step_flames(run: Run, runtime: Runtime) -> tuple[StepFlame, ...]:
     begin = round(step.begin_us * 1000) - profile.base_ns if step else profile.window[0]
     end = begin + round(step.us * 1000) if step else profile.window[1]
     threads: dict[int, list[RunSpan]] = {}
-    for span in spans_of(profile, nested_of(run, profile)):
-        if begin <= span.begin_ns and span.end_ns <= end and span.kind != DEVICE:
+    # the begin of a step is a float of µs since the epoch, exact to some hundred ns
+    for span in spans_of(profile, nested_of(run, profile), begin - SLACK, end + SLACK):
+        if span is None:
+            yield
+        elif span.kind != DEVICE:
             threads.setdefault(span.thread, []).append(span)
     refs = {f"[{own.ref.rpartition(':')[2].partition('~')[0]}]": own.ref for own in runtime.compiles}
     made = [_flame(step.name if step else "", spans, begin, end, profile, refs) for spans in threads.values()]

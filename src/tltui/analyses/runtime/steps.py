@@ -11,7 +11,10 @@ from tltui.inputs.profile.columns import Profile
 
 _PROFILER = re.compile(r"^ProfilerStep#\d+$")
 _NUMBER = re.compile(r"\d+")
-_OPTIMIZER = re.compile(r"^Optimizer\.")
+_OTHERS = re.compile(
+    r"^(?:Optimizer\.|DistributedDataParallel\.|FullyShardedDataParallel\.|FSDP::|enumerate\(DataLoader\)|[a-z0-9_]+:\w+$|## )"
+)
+"""What torch annotates itself: optimizers, wrappers, loaders, `gloo:all_reduce`."""
 
 
 def steps_of(profile: Profile, nested: Nested) -> tuple[Step, ...]:
@@ -21,7 +24,7 @@ def steps_of(profile: Profile, nested: Nested) -> tuple[Step, ...]:
     if not own:
         families: dict[str, list[int]] = defaultdict(list)
         for event, name in named:
-            if not _OPTIMIZER.match(name):
+            if not _OTHERS.match(name):
                 families[_NUMBER.sub("#", name)].append(event)
         several = [events for events in families.values() if len(events) > 1]
         own = max(several, key=lambda events: sum(profile.duration[event] for event in events), default=[])

@@ -10,7 +10,7 @@ from tltui.analyses.runtime.kernel_times import Devices, Kernels, spread
 from tltui.analyses.runtime.nesting import Nested
 from tltui.analyses.runtime.result import CompileTime, EagerTime, Fallback, GraphTime, Runtime, Share
 from tltui.analyses.runtime.steps import steps_of
-from tltui.analyses.runtime.words import PRELUDE, REGION
+from tltui.analyses.runtime.words import PRELUDE, REGION, SPANS
 from tltui.inputs.profile.columns import Profile
 from tltui.model.nodes import Compile, Process
 
@@ -50,7 +50,7 @@ class Sums:
 
     def _compile(self, compile_: Compile, graphs: list[GraphTime], eager_in: dict[Compile, float]) -> CompileTime:
         profile, nested = self._profile, self._nested
-        regions = [span for span, own in self.joined.compile_of.items() if own is compile_]
+        regions = [span for span, own in self.joined.compile_of.items() if own is compile_ and self.joiner.is_whole(span)]
         own = sum(profile.duration[nested.event[span]] - nested.inner[span] for span in regions)
         overhead = sum(
             profile.duration[nested.event[span]]
@@ -122,6 +122,23 @@ class Sums:
 
     def _doubts(self) -> list[str]:
         found = list(self._profile.faults)
+        profile, nested = self._profile, self._nested
+        if cut := sum(kind in SPANS and not self.joiner.is_whole(span) for span, kind in enumerate(nested.kind)):
+            found.append(f"{cut:,} events of compiled code were not over when the window ended: they do not count")
+        if nested.compiling:
+            seconds = _covered([(profile.begin[event], profile.end(event)) for event in nested.compiling]) / 1e9
+            found.append(f"torch compiled inside of the window, for {seconds:.3g} s: steps without it take less")
+        if nested.overlapping:
+            found.append(f"{nested.overlapping:,} events begin in one and end outside of it: they count where they begin")
         for text, count in self._kernels.doubts.items():
-            found.append(f"{count:,} times {text}" if text.startswith("of ") else text)
+            found.append(f"{count:,} {text}")
         return found
+
+
+def _covered(intervals: list[tuple[int, int]]) -> int:
+    """How long at least one of them lasted."""
+    total, reached = 0, -(1 << 62)
+    for begin, end in sorted(intervals):
+        total += max(end - max(begin, reached), 0)
+        reached = max(reached, end)
+    return total

@@ -12,16 +12,17 @@ from dataclasses import dataclass
 
 from tltui.inputs.profile.columns import LAUNCHES, ON_DEVICE, Profile
 
-OTHER, REGION, LOOKUP, CALL, FORWARD, BACKWARD, PRELUDE, OPERATOR, ALLOCATION, ENGINE, ANNOTATION, LAUNCH = range(12)
+OTHER, REGION, LOOKUP, CALL, FORWARD, BACKWARD, PRELUDE, OPERATOR, ALLOCATION, ENGINE, ANNOTATION, LAUNCH, COMPILING = range(13)
 """Kinds of events. An allocation is an operator that is no kernel where a graph calls it; engine is what autograd runs around a
-compiled backward."""
+compiled backward; compiling is what `dynamo_timed` measures."""
 SPANS = frozenset((REGION, LOOKUP, CALL, FORWARD, BACKWARD, PRELUDE))
 
-_REGION = re.compile(r"^Torch-Compiled Region: (\S+)")
-_CALL = re.compile(r"^## Call CompiledFxGraph (\S+) ##")
+_REGION = re.compile(r"^Torch-Compiled Region(?:: (\S+))?$")
+_CALL = re.compile(r"^## Call CompiledFxGraph (\S+)")
 _GRAPH = re.compile(r"^graph_\d+_(?=\w)")
 _OPERATOR = re.compile(r"^(?!autograd::|torch::)\w+::\w")
 _ENGINE = "autograd::engine::evaluate_function: "
+_TIMED = re.compile(r" \(dynamo_timed\)$|_data: compile_id=|^(?:dynamo|compile_file|entire_(?:frame|backward)_compile)$")
 _BACKWARD = re.compile(r"^\w*CompiledFunctionBackward\w*$")
 _EXACT = {
     "TorchDynamo Cache Lookup": LOOKUP,
@@ -41,7 +42,9 @@ class Kinds:
 
     of_name: bytes
     of_category: bytes
-    """The kind of all events of a category; `OTHER` where the name says it."""
+    """The kind of events of a category whose name says none."""
+    is_launch: bytes
+    """1: its events are calls of a device's runtime, whatever their names."""
     nests: bytes
     """1: its events nest on the thread."""
     on_device: bytes
@@ -50,10 +53,11 @@ class Kinds:
 def kinds_of(profile: Profile) -> Kinds:
     """What the names and categories of a profile mean."""
     categories = profile.categories
-    own = {"user_annotation": ANNOTATION} | dict.fromkeys(LAUNCHES, LAUNCH)
+    own = {"user_annotation": ANNOTATION}
     return Kinds(
         bytes(map(kind_of, profile.names)),
         bytes(own.get(category, OTHER) for category in categories),
+        bytes(category in LAUNCHES for category in categories),
         bytes(category not in ON_DEVICE for category in categories),
         bytes(category in ON_DEVICE for category in categories),
     )
@@ -73,15 +77,17 @@ def kind_of(name: str) -> int:
         return CALL
     if _BACKWARD.match(name):
         return BACKWARD
+    if _TIMED.search(name):
+        return COMPILING
     if name.startswith(_ENGINE) and _BACKWARD.match(name[len(_ENGINE) :]):
         return ENGINE
     return OTHER
 
 
 def region_id(name: str) -> str:
-    """`2/1` of a region."""
+    """`2/1` of a region; '' where it says none (torch 2.3 and before)."""
     match = _REGION.match(name)
-    return match[1] if match else ""
+    return match[1] or "" if match else ""
 
 
 def graph_key(name: str) -> str | None:

@@ -1,8 +1,9 @@
-"""The timing events of a run as one file for Perfetto (ui.perfetto.dev) and chrome://tracing.
+"""The timing events of a run as one file for Perfetto (ui.perfetto.dev) and chrome://tracing; with profiles, what ran too.
 
 torch writes process and thread number 0 in every event, although worker threads write too. Here the process number is
 the rank, and every compile has named threads of its own, as many as it takes for begins and ends to nest: an end in a
 thread closes the last begin, whatever its name. Nothing else is changed; an end without a begin becomes an instant.
+The events of a profile stand in threads of their own in the same process: both have µs since the epoch.
 """
 
 from __future__ import annotations
@@ -13,13 +14,19 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import orjson
 
+from tltui.analyses.runtime.nodes import process_of
+from tltui.analyses.runtime.perfetto import ran
+from tltui.analyses.runtime.result import Runtime
+from tltui.analyses.runtime.runtimes import runtimes_of
 from tltui.analyses.timing.spans import event_in, logs_of, payloads_of
 from tltui.model.nodes import Compile, Process
 from tltui.model.ref import NO_ID
+from tltui.model.run import Run
 from tltui.trace.grammar import number
 
 HEAD = b'{"displayTimeUnit":"ms","traceEvents":[\n'
@@ -37,13 +44,16 @@ class Written:
     lanes: int = 0
     """Compiles, and one for the records without an id of each process."""
     unreadable: int = 0
+    ran: int = 0
+    """Events of profiles."""
 
 
-def chunks(compiles: Sequence[Compile], written: Written) -> Iterator[bytes]:
-    """The file in pieces; `written` is counted up."""
+def chunks(compiles: Sequence[Compile], written: Written, run: Run | None = None) -> Iterator[bytes]:
+    """The file in pieces; `written` is counted up. Of `run` the profiles that were read stand in it as well."""
     pending, size = [HEAD], 0
     separator = b""
-    for event in _events(compiles, written):
+    threads = _Threads(compiles)
+    for event in chain(_events(compiles, threads, written), _ran(run, threads, written) if run is not None else ()):
         pending.append(separator + event)
         separator = b",\n"
         size += len(event)
@@ -83,6 +93,8 @@ class _Threads:
     def __init__(self, compiles: Iterable[Compile]) -> None:
         self.pids = _pids(compiles)
         self.lanes: dict[int, _Lane] = {}
+        self.of_run: dict[tuple[int, str], tuple[int, int]] = {}
+        """Process (its `id`) and name of a thread of a profile → its process and thread in the file."""
         self._numbers: dict[int, int] = {}
         self._lanes: Counter[int] = Counter()
 
@@ -97,15 +109,30 @@ class _Threads:
     def thread(self, lane: _Lane, track: int) -> Iterator[bytes]:
         """What must be said before a thread of a lane is used for the first time."""
         while len(lane.tids) <= track:
-            if lane.pid not in self._numbers:
-                self._numbers[lane.pid] = 0
-                yield _meta("process_name", lane.pid, 0, name=_process_name(lane.owner.process))
-                yield _meta("process_sort_index", lane.pid, 0, sort_index=lane.pid)
+            yield from self._process(lane.pid, lane.owner.process)
             self._numbers[lane.pid] += 1
             tid, more = self._numbers[lane.pid], len(lane.tids)
             lane.tids.append(tid)
             yield _meta("thread_name", lane.pid, tid, name=_lane_name(lane.owner) + (f" ({more + 1})" if more else ""))
             yield _meta("thread_sort_index", lane.pid, tid, sort_index=lane.number * TRACKS + min(more, TRACKS - 1))
+
+
+    def run_thread(self, process: Process, name: str) -> Iterator[bytes]:
+        """What must be said before a thread of a profile is used for the first time; it is then in `of_run`."""
+        if (id(process), name) not in self.of_run:
+            pid = self.pids[id(process)]
+            yield from self._process(pid, process)
+            self._numbers[pid] += 1
+            tid = self._numbers[pid]
+            self.of_run[id(process), name] = pid, tid
+            yield _meta("thread_name", pid, tid, name=name)
+            yield _meta("thread_sort_index", pid, tid, sort_index=-TRACKS + len(self.of_run))
+
+    def _process(self, pid: int, process: Process) -> Iterator[bytes]:
+        if pid not in self._numbers:
+            self._numbers[pid] = 0
+            yield _meta("process_name", pid, 0, name=_process_name(process))
+            yield _meta("process_sort_index", pid, 0, sort_index=pid)
 
 
 def _pids(compiles: Iterable[Compile]) -> dict[int, int]:
@@ -153,9 +180,21 @@ def _dumped(event: dict[str, Any]) -> bytes:
         return json.dumps(event).encode("ascii", "replace")
 
 
-def _events(compiles: Sequence[Compile], written: Written) -> Iterator[bytes]:
+def _ran(run: Run, threads: _Threads, written: Written) -> Iterator[bytes]:
+    """What ran, of the processes that are in the file."""
+    for runtime in runtimes_of(run):
+        process = process_of(run, runtime) if isinstance(runtime, Runtime) else None
+        if process is None or not isinstance(runtime, Runtime) or id(process) not in threads.pids:
+            continue
+        for name, event in ran(run, runtime):
+            yield from threads.run_thread(process, name)
+            event["pid"], event["tid"] = threads.of_run[id(process), name]
+            written.ran += 1
+            yield _dumped(event)
+
+
+def _events(compiles: Sequence[Compile], threads: _Threads, written: Written) -> Iterator[bytes]:
     """All events, lane by lane as they close."""
-    threads = _Threads(compiles)
     for log, owners in logs_of(compiles):
         lanes: dict[int, _Lane] = {}
         for records, payloads in payloads_of(log, owners):

@@ -28,7 +28,7 @@ from tltui.analyses.problems.problems import (
 )
 from tltui.analyses.ranks.differing import Differing
 from tltui.analyses.ranks.reading import read_differences
-from tltui.analyses.runtime.eager import compile_at
+from tltui.analyses.runtime.nodes import compile_at
 from tltui.analyses.summary import doing
 from tltui.analyses.timing.phases import Open
 from tltui.documents import format as fmt

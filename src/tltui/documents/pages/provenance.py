@@ -1,6 +1,6 @@
 """The view `provenance`: which line of source became which nodes and kernels, and how much of that is known.
 
-Of one compile the whole table, of more the coverage of each of their units. `options.filter` names a unit.
+Of one compile the whole table, of more the coverage of each of their units. `options.filter` names a unit, `options.part` a kernel.
 """
 
 from __future__ import annotations
@@ -8,15 +8,18 @@ from __future__ import annotations
 import argparse
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import pairwise
 
 from tltui.analyses.provenance.provenance import Covered, Provenance, covered_by, provenance_json, provenance_of
-from tltui.analyses.provenance.result import POST, PRE, SOURCES, Coverage, Kernel, Node, UnitProvenance
+from tltui.analyses.provenance.result import DERIVED, POST, PRE, SOURCES, Coverage, Kernel, Node, UnitProvenance, Unknown
+from tltui.analyses.provenance.select import of_kernel
 from tltui.analyses.sdsc.files import SpyreFile, files_by_kernel
 from tltui.analyses.torch_version import version_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.alike import add_alike
+from tltui.documents.parts.coverage import LEGEND, SAID, counts_of, coverage_text, marked, unknown_text
 from tltui.documents.scope import Scope
 from tltui.model.ref import BadAddress, at_line
 from tltui.model.run import Run
@@ -24,22 +27,16 @@ from tltui.model.versions.settings import Way, provenance_way
 from tltui.text import tokens
 from tltui.text.document import Document, Options, Piece, piece_text
 from tltui.text.growing import GrowingDocument
+from tltui.text.owner import owner_of
 from tltui.text.sanitize import sanitize
 
 TITLES = {
     "pre": "pre-grad", "post": "post-grad", "py": "code", "cpp": "C++ wrapper", "kernel": "kernels", "source": "source",
 }  # fmt: skip
-SAID = {
-    "node_mappings": "torch's node mappings",
-    "kernel_stack_traces": "stacks of the kernels",
-    "forward_mappings": "node mappings of the forward",
-    "comments": "comments in the generated code",
-    "file_comments": "# File: comments",
-    "kernel_names": "operators in the names of kernels",
-}
 NAMES_SHOWN = 12
 LABEL = 10
 PANE_LABEL = 12
+COUNT_LABEL = 20
 LISTED = 200
 """Compiles up to which each has its own lines."""
 AT_ONCE = 32
@@ -70,9 +67,14 @@ Files = Mapping[str, Sequence[SpyreFile]]
 NOTHING = "Nothing was lowered here: there is no graph of Inductor, no code and no mapping."
 
 
+IS_LONG = True
+"""Its JSON is printed without spaces and line ends: of a large model it has a megabyte."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command has beside the options of every view."""
     parser.add_argument("--unit", metavar="U", dest="filter", default="", help="only this unit: forward, backward, inference …")
+    parser.add_argument("--kernel", metavar="K", dest="part", default="", help="only this kernel: NAME, NAME:HANDLE or its key")
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
@@ -84,20 +86,33 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             compile_ = scope.compiles[0]
             way = provenance_way(version_of(compile_.process))
             spyre = files_by_kernel(compile_, run.compiles())
-            return provenance_json(_compile(page, provenance_of(compile_), options.filter, way, spyre))
+            found = _asked(provenance_of(compile_), options.filter, options.part)
+            return provenance_json(_compile(page, found, way, spyre))
         return (yield from _many(page, scope))
 
     return GrowingDocument(scope.page("provenance"), f"provenance{scope.title}", options, fill, Page)
 
 
-def _compile(page: Page, found: Provenance, unit: str, way: Way, spyre: Files) -> Provenance:
-    units = found.units
+def _asked(found: Provenance, unit: str, kernel: str) -> Provenance:
+    """What is asked for of a compile. Raises BadAddress where it has no such thing."""
     if unit:
         one = found.unit(unit)
         if one is None:
-            names = ", ".join(known.unit for known in units) or "none"
+            names = ", ".join(known.unit for known in found.units) or "none"
             raise BadAddress(f"[{found.ref}] has no unit {unit!r}. It has: {names}")
-        units = (one,)
+        found = Provenance(found.schema, found.ref, (one,))
+    if not kernel:
+        return found
+    own = of_kernel(found, kernel)
+    if not own.units:
+        keys = dict.fromkeys(one.key for known in found.units for one in known.kernels)
+        near = get_close_matches(kernel, keys, n=3, cutoff=0.3)
+        raise BadAddress(f"[{found.ref}] has no kernel {kernel!r}." + (f" It has: {', '.join(near)} …" if near else ""))
+    return own
+
+
+def _compile(page: Page, found: Provenance, way: Way, spyre: Files) -> Provenance:
+    units = found.units
     if not units:
         page.say(page.so_far(NOTHING), "", tokens.DIM)
     if len(units) > 1:
@@ -105,7 +120,7 @@ def _compile(page: Page, found: Provenance, unit: str, way: Way, spyre: Files) -
         page.row([("units: ", tokens.LABEL), *(f"{name}, " for name in others), last], "")
     for known in units:
         _unit(page, known, way, spyre)
-    return Provenance(found.schema, found.ref, units)
+    return found
 
 
 def _unit(page: Page, unit: UnitProvenance, way: Way, spyre: Files) -> None:
@@ -117,43 +132,37 @@ def _unit(page: Page, unit: UnitProvenance, way: Way, spyre: Files) -> None:
 
 
 def _coverage(page: Page, unit: UnitProvenance, way: Way) -> None:
-    """`10/10 kernels, 52/52 nodes mapped`, by what, and what is not."""
-    page.say(coverage_text(unit.coverage), "  ", tokens.STRONG)
+    """The three counts, where they come from, and why the rest is not known."""
+    coverage = unit.coverage
+    if coverage.kernels or coverage.nodes:
+        for label, text in counts_of(coverage):
+            page.labelled(label, text, gap=COUNT_LABEL, style=tokens.STRONG)
+    else:
+        page.say(coverage_text(coverage), "  ", tokens.STRONG)
+    if any(source in DERIVED for source in unit.sources):
+        page.say(LEGEND, "  ", tokens.DIM)
     if unit.sources:
         page.labelled("by", ", ".join(SAID[source] for source in unit.sources), gap=PANE_LABEL)
     else:
         page.say(page.so_far("Nothing in the trace tells where these kernels and nodes come from."), "  ", tokens.WARN)
     if not unit.recorded and not page.goes_on:
         said = f"torch did not record provenance here: {_how(way)}."
-        page.say(said + (" What follows comes from comments." if unit.sources else ""), "  ", tokens.WARN)
-    _unmapped(page, "kernel", unit.coverage.kernels_unmapped)
-    _unmapped(page, "node", unit.coverage.nodes_unmapped)
+        page.say(said + (" What follows comes from comments and from the flow of data." if unit.sources else ""), "  ", tokens.WARN)
+    for unknown in coverage.unknown:
+        _unknown(page, unknown)
 
 
 def _how(way: Way) -> str:
     return f"{way.sentence} in the environment of the job" if way.setting else way.sentence
 
 
-def coverage_text(coverage: Coverage) -> str:
-    """`41/44 kernels, 212/230 nodes mapped`"""
-    if not coverage.kernels and not coverage.nodes:
-        return "no kernels, no nodes"
-    said = f"{coverage.kernels_mapped}/{coverage.kernels} kernels, {coverage.nodes_mapped}/{coverage.nodes} nodes mapped"
-    if coverage.nodes_with_line > coverage.nodes_mapped:
-        said += f"; {coverage.nodes_with_line}/{coverage.nodes} nodes with a line of source"
-    return said
-
-
-def _unmapped(page: Page, noun: str, names: Sequence[str]) -> None:
-    if not names:
-        return
-    what = f"{fmt.plural(len(names), noun)} not mapped"
-    if len(names) <= NAMES_SHOWN:
-        page.labelled("", f"{what}: {sanitize(', '.join(names))}", gap=0)
-        return
-    page.open(what, folded=True)
-    page.add("  ", what)
-    page.say(sanitize(", ".join(names)), "    ", tokens.DIM)
+def _unknown(page: Page, unknown: Unknown) -> None:
+    """What is not known of which kernels or nodes, and why."""
+    names = sanitize(", ".join(unknown.names))
+    what = f"not known: {unknown_text(unknown)}"
+    page.open(what, folded=len(unknown.names) > NAMES_SHOWN)
+    page.say(page.so_far(what), "  ", tokens.LABEL, "    ")
+    page.say(names, "    ", tokens.DIM)
     page.close()
 
 
@@ -176,8 +185,9 @@ def _lines(page: Page, unit: UnitProvenance) -> None:
         page.open(f"{fmt.place(born.file, born.line)}" if born.file else "no line of source")
         if born.file:
             where = fmt.place(born.file, born.line)
+            whose = f" · {owner_of(born.file).value}" if born.framework else ""
             page.add("  ", (fmt.clip_middle(where, page.width - 2), tokens.LINK, fmt.place_target(born.file, born.line)),
-                     (f" in {born.function}" if born.function else "", tokens.DIM))  # fmt: skip
+                     (f" in {born.function}" if born.function else "", tokens.DIM), (whose, tokens.DIM))  # fmt: skip
             page.code(born.code, "    ")
         else:
             page.add("  ", (page.so_far("No line of source is known of these"), tokens.LABEL))
@@ -202,6 +212,7 @@ def _born_kernels(page: Page, unit: UnitProvenance, kernels: Sequence[Kernel]) -
     for n, kernel in enumerate(kernels):
         line, ref = (kernel.call_lines or (0,))[0], unit.panes[kernel.call_pane].ref
         name = fmt.clip_middle(sanitize(kernel.name if kernel.handle is None else kernel.key), page.width - LABEL - 18)
+        name = marked(kernel.lines_from if kernel.user_lines else kernel.nodes_from) + name
         pieces.append((name, tokens.LINK, at_line(ref, line)) if line and ref else name)
         pieces.append((_at(kernel) + (", " if n < len(kernels) - 1 else ""), tokens.DIM))
     if pieces:
@@ -249,10 +260,13 @@ def _kernels(page: Page, unit: UnitProvenance, spyre: Files) -> None:
         if kernel.definition is not None and own:
             first, last = kernel.definition
             page.add("      ", ("defined".ljust(LABEL), tokens.LABEL), (f"lines {first}–{last}", tokens.LINK, at_line(own, first)))
-        told = (("lines", _short(kernel.user_lines)), ("pre-grad", kernel.pre_nodes), ("post-grad", kernel.post_nodes))
-        for label, names in told:
+        told = (
+            ("lines", _short(kernel.user_lines), kernel.lines_from), ("pre-grad", kernel.pre_nodes, kernel.nodes_from),
+            ("post-grad", kernel.post_nodes, kernel.nodes_from),
+        )  # fmt: skip
+        for label, names, source in told:
             if names:
-                page.labelled(label, sanitize(", ".join(names)), "      ", LABEL)
+                page.labelled(label, marked(source) + sanitize(", ".join(names)), "      ", LABEL)
         if files := spyre.get(kernel.name):
             _spyre(page, files)
         if not kernel.mapped:
@@ -306,7 +320,7 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, Coverages]:
 
 
 def _unit_line(page: Page, unit: UnitCoverage) -> None:
-    said = coverage_text(unit.coverage).replace("; ", ";  ").split("  ")
+    said = coverage_text(unit.coverage).replace(" · ", " ·  ").split("  ")
     if not unit.recorded:
         said[-1] += ", not recorded"
     elif unit.source in SOURCES[1:]:

@@ -10,6 +10,7 @@ import argparse
 from collections.abc import Generator, Mapping, Sequence
 
 from tltui.analyses.runtime.findings import findings_of
+from tltui.analyses.runtime.nodes import process_of
 from tltui.analyses.runtime.recording import recording_of
 from tltui.analyses.runtime.result import CompileTime, Refused, Runtime
 from tltui.analyses.runtime.runtime_json import RuntimeJson, RuntimesJson, runtimes_json
@@ -19,7 +20,7 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.recording import add_recording
 from tltui.documents.parts.runtime import add_findings, add_share, add_window
-from tltui.documents.parts.runtime_eager import add_breaks, add_fallbacks, add_never, add_outside, add_unmatched
+from tltui.documents.parts.runtime_eager import add_breaks, add_fallbacks, add_never, add_outside
 from tltui.documents.parts.runtime_flame import add_step
 from tltui.documents.parts.runtime_graphs import SORTS, Told, add_compile, add_compiles, by_cost
 from tltui.documents.parts.runtime_ranks import add_rank_kernels, add_ranks
@@ -32,11 +33,15 @@ from tltui.text.sanitize import sanitize
 
 FULL = 12
 """Compiles that are told with their graphs; the table has a link to each of the others."""
+FLAME = "flame"
+"""As `Options.filter`: the flame alone."""
 Made = Generator[None, None, RuntimeJson | RuntimesJson]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command has beside the options of every view."""
+    parser.add_argument("--flame", action="store_const", dest="filter", const=FLAME, default="",
+                        help="one step as a flame: what ran in what, and when")  # fmt: skip
     parser.add_argument("--sort", choices=SORTS, default="time", help="the order of the tables (default: time)")
 
 
@@ -54,7 +59,7 @@ def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Made:
     found = runtimes_of(run)
     yield
     refused = [item for item in found if isinstance(item, Refused)]
-    runtimes = [item for item in found if isinstance(item, Runtime) and _is_of(item, scope)]
+    runtimes = [item for item in found if isinstance(item, Runtime) and _is_of(run, item, scope)]
     refs = {str(compile_.ref) for compile_ in scope.compiles} if scope.ref.id is not None else None
     _refused(page, refused)
     if not runtimes:
@@ -68,11 +73,9 @@ def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Made:
     return runtimes_json(runtimes, refused, refs)
 
 
-def _is_of(runtime: Runtime, scope: Scope) -> bool:
+def _is_of(run: Run, runtime: Runtime, scope: Scope) -> bool:
     """Whether a profile is of a process of the scope."""
-    return not str(scope.ref) or any(
-        process.pid == runtime.pid and (runtime.rank is None or process.rank == runtime.rank) for process in scope.processes
-    )
+    return not str(scope.ref) or process_of(run, runtime) in scope.processes
 
 
 def _refused(page: Page, refused: Sequence[Refused]) -> None:
@@ -98,6 +101,9 @@ def _one(page: Page, told: Told, refs: set[str] | None) -> Generator[None, None,
     found = findings_of(told.run, runtime)
     add_findings(page, [item for item in found if refs is None or item.ref in refs], runtime)
     add_window(page, runtime)
+    if page.options.filter == FLAME:
+        yield from _flame(page, told, folded=False)
+        return
     if refs is None:
         add_share(page, runtime)
     yield
@@ -122,8 +128,17 @@ def _one(page: Page, told: Told, refs: set[str] | None) -> Generator[None, None,
     add_never(page, told, refs)
     yield
     if refs is None:
-        add_step(page, step_flames(told.run, runtime))
-        add_unmatched(page, told)
+        if page.options.key_of is not None:
+            yield from _flame(page, told, folded=True)
+        page.blank()
+        on_screen = page.options.key_of is not None
+        what = "for ui.perfetto.dev, with compiling: " if on_screen else "one step as a flame: "
+        page.row([(what, tokens.DIM), "tltui timing PATH --perfetto FILE" if on_screen else "tltui runtime PATH --flame"], "")
+
+
+def _flame(page: Page, told: Told, folded: bool) -> Generator[None, None, None]:
+    flames = yield from step_flames(told.run, told.runtime)
+    add_step(page, flames, folded)
 
 
 def _layers(run: Run, own: CompileTime) -> Mapping[str, Mapping[str, tuple[str, ...]]]:

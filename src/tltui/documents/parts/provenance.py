@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tltui.analyses.provenance.provenance import PANES, UnitProvenance
+from tltui.documents.parts.coverage import coverage_text
 from tltui.model.ref import parse_ref
 from tltui.text import tokens
 from tltui.text.correspondence import LineGroups
@@ -17,6 +18,7 @@ PANE_TITLES = {
 }  # fmt: skip
 SOURCE_TITLES = {
     "node_mappings": "node mappings", "kernel_stack_traces": "stacks of kernels", "forward_mappings": "the forward's mappings",
+    "kernel_information": "kernel_information.json", "kernel_operations": "operations of kernels", "dataflow": "the flow of data",
     "comments": "comments in the code", "file_comments": "# File: comments", "kernel_names": "names of kernels",
     "none": "nothing",
 }  # fmt: skip
@@ -25,10 +27,9 @@ LONGEST = 40
 
 
 def coverage_line(unit: UnitProvenance) -> tuple[str, bool]:
-    """`41/44 kernels · 212/230 nodes mapped (node mappings)`, and whether torch recorded provenance; if not, how it does."""
-    own = unit.coverage
-    said = f"{own.kernels_mapped}/{own.kernels} kernels · {own.nodes_mapped}/{own.nodes} nodes mapped"
-    said += f" ({SOURCE_TITLES.get(unit.source, unit.source)})"
+    """`41/44 kernels with nodes · 44/44 with lines · 212/230 nodes with kernels (node mappings)`, and whether torch recorded
+    provenance; if not, how it does."""
+    said = f"{coverage_text(unit.coverage)} ({SOURCE_TITLES.get(unit.source, unit.source)})"
     if not unit.recorded:
         said += " · provenance was not recorded: INDUCTOR_PROVENANCE=1 does that (torch 2.9 and later)"
     return said, unit.recorded

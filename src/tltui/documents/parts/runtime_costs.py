@@ -8,6 +8,7 @@ from tltui.analyses.problems.breaks import GraphBreak
 from tltui.analyses.runtime.costs import Costs, costs_of, whole_us
 from tltui.analyses.runtime.eager import BreakTime, break_times
 from tltui.analyses.runtime.findings import Fact, findings_of
+from tltui.analyses.runtime.nodes import process_of
 from tltui.analyses.runtime.result import Runtime
 from tltui.documents import format as fmt
 from tltui.documents.parts.runtime import sentence
@@ -59,8 +60,8 @@ def recompiles_said(run: Run, recompiles: Iterable[Compile]) -> str:
     own = [compile_ for compile_ in recompiles if not compile_.facts.recompile_limit]
     if costs is None or not own:
         return ""
-    measured = {(runtime.pid, runtime.rank) for runtime in costs.runtimes}
-    own = [c for c in own if (c.process.pid, c.process.rank) in measured or (c.process.pid, None) in measured]
+    measured = [process_of(run, runtime) for runtime in costs.runtimes]
+    own = [c for c in own if c.process in measured]
     if not own:
         return ""
     calls = sum(found.regions.calls for c in own if (found := costs.of_compile(str(c.ref))) is not None)

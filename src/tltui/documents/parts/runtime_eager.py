@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tltui.analyses.runtime.eager import BreakTime, FallbackTime, break_times, compile_at, fallback_times
+from tltui.analyses.runtime.eager import BreakTime, FallbackTime, break_times, fallback_times
+from tltui.analyses.runtime.nodes import compile_at
 from tltui.analyses.runtime.result import EagerTime
 from tltui.analyses.stacks.known_as import shown_name
 from tltui.documents import format as fmt

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from tltui.analyses.provenance.provenance import provenance_of
 from tltui.analyses.runtime.across import LineTime, layer_times, line_times
 from tltui.analyses.runtime.costs import own_us, whole_us
-from tltui.analyses.runtime.eager import compile_at
 from tltui.analyses.runtime.guards import estimated_us
+from tltui.analyses.runtime.nodes import compile_at
 from tltui.analyses.runtime.result import CompileTime, GraphTime, KernelTime, Runtime, Spread
 from tltui.analyses.stacks.known_as import shown_name
 from tltui.documents import format as fmt

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TypedDict
 
+from tltui.analyses.runtime.costs import Costs, costs_of
 from tltui.analyses.stacks.known_as import shown_name
 from tltui.analyses.torch_version import torch_version
 from tltui.documents.format import plural, wrap
@@ -31,7 +32,7 @@ def listing_document(run: Run, options: Options) -> TextDocument:
     if about := stands_for(run):
         for line in wrap(about, max(options.width, 20)):
             builder.add((line, tokens.DIM))
-    _lines(builder, root(run), 0, options)
+    _lines(builder, root(run), 0, options, costs_of(run))
     builder.blank()
     used = {compile_.status for compile_ in run.compiles()}
     for status, row in TABLE.items():
@@ -49,15 +50,15 @@ def listing_document(run: Run, options: Options) -> TextDocument:
     return builder.document()
 
 
-def _lines(builder: Builder, node: Node, depth: int, options: Options) -> None:
-    shown = label(node, options.ascii, shown_name)
+def _lines(builder: Builder, node: Node, depth: int, options: Options, costs: Costs | None) -> None:
+    shown = label(node, options.ascii, shown_name, costs)
     left: list[Piece] = ["  " * depth, *shown.left, *shown.detail]
     width = options.width - sum(cells(piece_text(piece)) for piece in shown.right) - 1
     builder.add(*_fitted(left, width), *shown.right)
     if isinstance(node.target, Compile):
         return
     for child in children(node):
-        _lines(builder, child, depth + 1, options)
+        _lines(builder, child, depth + 1, options, costs)
 
 
 def _fitted(pieces: list[Piece], width: int) -> Iterator[Piece]:

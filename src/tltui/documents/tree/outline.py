@@ -269,7 +269,7 @@ def label(node: Node, ascii_: bool = False, name_of: NameOf = own_name, costs: C
 def _cost(target: Run | Frame | Compile, costs: Costs) -> tuple[Piece, ...]:
     """`  690 µs`; of the run what the figures are of."""
     if isinstance(target, Run):
-        return ((f"µs {costs.of}  ", tokens.DIM),)
+        return ((f"run time {costs.of}  ", tokens.DIM),)
     own = [target] if isinstance(target, Compile) else target.compiles
     found = [us for compile_ in own if (us := costs.us_of(str(compile_.ref))) is not None]
     return ((f"{micros(sum(found)):>8}", tokens.PHASE_KERNELS),) if found else ()

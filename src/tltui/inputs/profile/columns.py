@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 # The categories are libkineto's names of activity types (libkineto/src/ActivityType.cpp).
-ON_DEVICE = frozenset(("kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events", "privateuse1_runtime_device", "privateuse1_kernel"))
-LAUNCHES = frozenset(("cuda_runtime", "cuda_driver", "privateuse1_runtime", "privateuse1_driver", "xpu_runtime", "mtia_runtime"))
+ON_DEVICE = frozenset(("kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events", "hpu_op", "privateuse1"))
+LAUNCHES = frozenset(
+    ("cuda_runtime", "cuda_driver", "privateuse1_runtime", "privateuse1_driver", "xpu_runtime", "xpu_driver", "mtia_runtime")
+)
 
 Extra = Mapping[str, Any]
 """Arguments of an event that a join needs."""
@@ -48,12 +50,16 @@ class Profile:
     """Of what ran on a device: `correlation`, `External id` (-1: none), and the device."""
     extra: dict[int, Extra] = field(default_factory=dict)
     """Number of an event → those of its arguments that tell which code it is of."""
-    flows: dict[int, list[tuple[bool, int, int]]] = field(default_factory=dict)
-    """Of the arrows from forward to backward: id → whether it ends there, thread, time."""
+    flow: array[int] = field(default_factory=_q)
+    """Ids of the ends of arrows from a forward to its backward (`fwdbwd`)."""
+    flow_time: array[int] = field(default_factory=_q)
+    """When the event began that has this end of the arrow."""
+    flow_thread: array[int] = field(default_factory=lambda: array("i"))
+    """Its thread; -1 - the thread at the end in the backward."""
     pid: int = -1
     """Of the process; -1 where nothing says it."""
     window: tuple[int, int] = (0, 0)
-    """From the first to the last moment that was recorded; (0, 0) while there is none."""
+    """From when to when it was recorded. What ends later was not over then."""
     left_out: dict[str, int] = field(default_factory=dict)
     """Events that are counted only: category → how many."""
     damaged: int = 0

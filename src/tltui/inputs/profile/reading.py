@@ -123,6 +123,9 @@ class Reading:
             if category == "Trace" and _PROFILER.match(event["name"]):
                 self._window += [begin, begin + duration]
             return
+        arguments = event.get("args") or {}
+        if category[:11] in ("privateuse1", "PrivateUse1") and (category not in LAUNCHES or "device" in arguments):
+            category = "privateuse1"  # plug-ins of devices say so of what they launch, and of what ran
         name, thread = event["name"], (event["pid"], event["tid"])
         own = self.profile
         name_at = self._names.get(name)
@@ -134,7 +137,6 @@ class Reading:
         category_at = self._categories.get(category)
         if category_at is None:
             category_at = self._category(category)
-        arguments = event.get("args") or {}
         number = len(own.begin)
         if category in ON_DEVICE:
             correlation, external = arguments.get("correlation", -1), arguments.get("External id", -1)
@@ -163,7 +165,12 @@ class Reading:
             thread = self._threads.get((event["pid"], event["tid"]))
             if thread is None:
                 thread = self._thread((event["pid"], event["tid"]))
-            self.profile.flows.setdefault(_int(event["id"]), []).append((kind == "f", thread, nanoseconds(event["ts"])))
+            time = nanoseconds(event["ts"])
+            if not -LARGEST_NS < time < LARGEST_NS:
+                raise ValueError
+            self.profile.flow.append(_int(event["id"]))
+            self.profile.flow_time.append(time)
+            self.profile.flow_thread.append(thread if kind == "s" else -1 - thread)
             return
         if kind not in ("M", "i", "s", "f", "t"):
             self._out[f"events of kind {str(kind)[:10]}"] += 1
@@ -220,8 +227,9 @@ class Reading:
             own.faults.append("it is cut off: the process ended while it was written, and what is whole counts")
         if own.damaged:
             own.faults.append(f"{own.damaged:,} of its events could not be read")
-        inside = [*self._window, *((self._first, self._last) if len(own) else ())] or [0]
-        own.window = min(inside), max(inside)
+        begins = [*self._window[::2], *((self._first,) if len(own) else ())] or [0]
+        ends = self._window[1::2] or ([self._last] if len(own) else [0])
+        own.window = min(begins), max(*ends, min(begins))
         own.pid = self._pid()
 
     def _pid(self) -> int:
@@ -246,8 +254,12 @@ def read_profile(path: str) -> Profile:
     return reading.profile
 
 
-def nanoseconds(us: float) -> int:
-    """µs with three decimals as whole ns. The parts apart: together they have more digits than a product of floats keeps."""
+def nanoseconds(us: float | str) -> int:
+    """µs with three decimals as whole ns. The parts apart: together they have more digits than a product of floats keeps. Text has
+    more digits than a float (`tltui.inputs.profile.stream`)."""
+    if isinstance(us, str):
+        front, _, behind = us.partition(".")
+        return int(front) * 1000 + int(behind[:3].ljust(3, "0"))
     whole = int(us)
     return whole * 1000 + round((us - whole) * 1000)
 

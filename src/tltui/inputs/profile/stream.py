@@ -28,6 +28,10 @@ _BLANK = b" \t\r\n"
 _SKIP = re.compile(rb"[\s,]*")
 
 
+_LONG = re.compile(rb'"ts"\s*:\s*\d{14,}\.\d')
+_TIME = re.compile(rb'("(?:ts|dur)"\s*:\s*)(\d{1,18}\.\d{1,3})(?=\s*[,}])')
+
+
 class Events:
     """The events of an open file. Not to be used twice."""
 
@@ -43,6 +47,8 @@ class Events:
         """Whether the file ends before it is whole."""
         self.taken = 0
         """Bytes that were read, unpacked."""
+        self._is_long: bool | None = None
+        """Whether times have more digits than a float: those since the epoch, of torch 2.3 and before. They are made text."""
         self._depth = 0
         """Brackets that are open around what is read."""
 
@@ -133,13 +139,18 @@ class Events:
                 return None
             for place in reversed(places[-2:]):
                 try:
-                    found = orjson.loads(b"[" + self._rest[: place + 1].lstrip(_BLANK + b",") + b"]")
+                    found = orjson.loads(b"[" + self._timed(self._rest[: place + 1]).lstrip(_BLANK + b",") + b"]")
                 except orjson.JSONDecodeError:
                     continue
                 self._rest = self._rest[place + 1 :]
                 return found  # type: ignore[no-any-return]
             end = places[0] + 1
         return None
+
+    def _timed(self, text: bytes) -> bytes:
+        if self._is_long is None:
+            self._is_long = _LONG.search(text, 0, 1 << 16) is not None
+        return _TIME.sub(rb'\1"\2"', text) if self._is_long else text
 
     def _walked(self) -> tuple[list[Any], bool]:
         """Events that are whole, one by one; whether the list has ended."""
@@ -152,7 +163,7 @@ class Events:
                 self._rest = self._rest[at + 1 :]
                 return events, True
             end = _end(self._rest, at) if sign in (b"{", b"[") else -1
-            event = _parsed(self._rest[at:end]) if end > 0 else None
+            event = _parsed(self._timed(self._rest[at:end])) if end > 0 else None
             if event is not None:
                 events.append(event)
                 at = end

@@ -9,7 +9,7 @@ from tltui.analyses.provenance.provenance import POST, PRE, SOURCE, Provenance, 
 from tltui.analyses.provenance.result import correspondence
 from tltui.documents.build import build
 from tltui.documents.names import Names, names_of
-from tltui.documents.panes import CODE, Panes
+from tltui.documents.panes import CODE, Panes, costs_of_unit
 from tltui.documents.parts.source_lines import source_lines
 from tltui.model.artifacts import artifacts_of
 from tltui.model.nodes import Compile
@@ -50,7 +50,7 @@ def reading(
             yield None
             documents[pane] = build(run, unit.panes[pane].ref, options)
     yield None
-    files = _files(compile_, unit)
+    files, costs = _files(compile_, unit), costs_of_unit(run, found.ref, unit.unit)
     yield Place.LONG
     groups = correspondence(unit, source.lines)
     yield Place.LONG
@@ -59,7 +59,10 @@ def reading(
         known = names_of(document)
         if known is not None:
             names[pane] = known
-    done(ReadUnit(number, found, documents, Panes(unit, documents, groups, names, source.lines, files)))
+    panes = Panes(unit, documents, groups, names, source.lines, files)
+    if costs is not None:
+        panes.take_costs(costs)
+    done(ReadUnit(number, found, documents, panes))
 
 
 def _files(compile_: Compile, unit: UnitProvenance) -> dict[int, str]:

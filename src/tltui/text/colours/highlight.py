@@ -14,6 +14,7 @@ from typing import Protocol
 from tltui.text import tokens
 from tltui.text.clean import LEXED, decode
 from tltui.text.colours import line_styles
+from tltui.text.colours.cpp_regions import CppRegions
 from tltui.text.colours.lexing import lex
 from tltui.text.colours.regions import Region, Regions
 from tltui.text.document import Span
@@ -98,17 +99,15 @@ class ByLine:
 class ByRegion:
     """Python and C++, lexed in blocks: a block always gives the same spans, wherever one came from."""
 
-    __slots__ = ("_blocks", "_index", "_language", "_regions")
+    __slots__ = ("_blocks", "_index", "_regions")
 
     def __init__(self, index: LineIndex, language: str) -> None:
         self._index = index
-        self._language = language
-        self._regions = Regions(index) if language != "cpp" else None
+        self._regions: Regions | CppRegions = CppRegions(index) if language == "cpp" else Regions(index)
         self._blocks: Lru[int, list[Spans]] = Lru(64)
 
     def advance(self) -> None:
-        if self._regions is not None:
-            self._regions.advance()
+        self._regions.advance()
 
     def spans(self, lo: int, hi: int) -> list[Spans]:
         found: list[Spans] = []
@@ -127,18 +126,13 @@ class ByRegion:
         first, stop = block * BLOCK, min((block + 1) * BLOCK, len(self._index))
         spans: list[Spans] = []
         while first < stop:
-            region = self._region(first)
+            region = self._regions.at(first)
             end = min(region.last + 1, stop)
             spans += self._lex(region, first, end)
             first = end
         if len(spans) == BLOCK or self._index.complete:
             self._blocks.put(block, spans)
         return spans
-
-    def _region(self, n: int) -> Region:
-        if self._regions is None:
-            return Region(0, len(self._index) - 1, self._language)
-        return self._regions.at(n)
 
     def _lex(self, region: Region, first: int, stop: int) -> list[Spans]:
         """Lines `first` to `stop` of one region, with the lines before them for the state of the lexer."""

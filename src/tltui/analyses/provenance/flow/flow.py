@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tltui.analyses.provenance.code import CodeText, Function
 from tltui.analyses.provenance.flow.identify import identify
 from tltui.analyses.provenance.flow.signatures import signature
-from tltui.analyses.provenance.flow.slices import fused_nodes
+from tltui.analyses.provenance.flow.slices import nodes_of_steps
 from tltui.analyses.provenance.flow.values import Values, values_of
 from tltui.analyses.provenance.flow.wrapper import walk
 from tltui.analyses.provenance.graph import GraphText
@@ -48,23 +48,19 @@ def derive(post: GraphText, code: CodeText, known: Mapping[int, str]) -> dict[in
 
 def graph_of(post: GraphText, function: Function) -> int | None:
     """The graph that a function runs: the outermost one, or the one with its name."""
-    graphs = post.graph.graphs
-    if not function.inner:
-        outer = [n for n, graph in enumerate(graphs) if graph.parent < 0]
-        return outer[0] if outer else None
-    leaves = [(n, graph.path.rpartition(".")[2]) for n, graph in enumerate(graphs) if graph.parent >= 0]
-    named = [n for n, leaf in leaves if leaf == function.inner]
-    named = named or [n for n, leaf in leaves if function.inner.endswith(f"_{leaf}")]
-    return named[0] if len(named) == 1 else None
+    if function.inner:
+        return post.inner(function.inner)
+    return next((n for n, graph in enumerate(post.graph.graphs) if graph.parent < 0), None)
 
 
 def _of_function(
     values: Values, code: CodeText, function: Function, functions: Mapping[str, Function], kernels: Mapping[str, tuple[str, ...]],
     known: Mapping[int, str],
 ) -> dict[int, tuple[str, ...]]:  # fmt: skip
-    constants = frozenset(node.attribute for node in values.nodes.values() if node.attribute)
-    walked = walk(code.text, function, functions, kernels, constants)
+    shapes = {
+        node.attribute or name: node.shape for name, node in values.nodes.items() if node.attribute or node.kind == "placeholder"
+    }
+    walked = walk(code.text, function, functions, kernels, shapes)
     found = identify(values, walked, known)
-    nodes = fused_nodes(found)
-    nodes.update({number: (name,) for number, name in found.steps.items()})
+    nodes = nodes_of_steps(found)
     return {step.line: nodes[step.number] for step in walked.steps if step.number in nodes}

@@ -9,40 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+from tltui.analyses.provenance.flow.between import identify_between
+from tltui.analyses.provenance.flow.known import SCATTERS, Identified, closes
 from tltui.analyses.provenance.flow.values import Value, Values, fits
-from tltui.analyses.provenance.flow.wrapper import EXTERN, FUNCTION, Step, Version, Walked
+from tltui.analyses.provenance.flow.wrapper import EXTERN, FUNCTION, FUSED, Step, Walked
 
 _PREFIX = re.compile(r"^(?:extern_kernels|torch\.ops\.\w+|aten|inductor_ops)\.")
-_OTHER_NAMES = {"bias_addmm": "addmm", "_int_mm": "_int_mm"}
-
-
-@dataclass(slots=True)
-class Identified:
-    """What is known of one function."""
-
-    values: Values
-    walked: Walked
-    steps: dict[int, str] = field(default_factory=dict)
-    """Calls of external kernels and of functions → the node that they run."""
-    used: set[str] = field(default_factory=set)
-
-    def name(self, version: Version, node: str) -> bool:
-        """Say which node's value a version holds; whether that is new."""
-        if version.node or node not in self.values.nodes:
-            return False
-        version.node = node
-        own = self.values.nodes[self.values.root(node)]
-        if own.op == "cat" and len(version.parts) == len(own.operands):
-            for part, operand in zip(version.parts, own.operands, strict=True):
-                self.name(part, operand)
-        return True
-
-
+_OTHER_NAMES = {"bias_addmm": "addmm", "randint": "inductor_seeds"}
+"""Kernels that run a node of another name: seeds of dropout are random integers."""
 def identify(values: Values, walked: Walked, known: Mapping[int, str]) -> Identified:
     """Identify what can be. `known` are calls of external kernels whose nodes something else tells: line → node."""
     found = Identified(values, walked)
+    found.operators = frozenset(operator(step.name) for step in walked.steps if step.kind == EXTERN) & set(values.by_op)
     _given(found)
     _returned(found)
     open_steps = []
@@ -52,12 +31,22 @@ def identify(values: Values, walked: Walked, known: Mapping[int, str]) -> Identi
             _run(found, step, node)
         elif step.kind in (EXTERN, FUNCTION):
             open_steps.append(step)
-    while open_steps:
+    while True:
         left = [step for step in open_steps if not _match(found, step)]
-        if len(left) == len(open_steps):
+        if len(left) == len(open_steps) and not identify_between(found):
             break
         open_steps = left
+    _starts(found)
     return found
+
+
+def _starts(found: Identified) -> None:
+    """What a scatter writes into: the buffer that another kernel filled for it."""
+    for step in found.walked.steps:
+        for before, after in step.updates if step.kind == FUSED else ():
+            node = found.values.nodes.get(found.values.root(after.node)) if after.node else None
+            if node is not None and node.op in SCATTERS and not before.node:
+                before.start_of = node.name
 
 
 def _given(found: Identified) -> None:
@@ -93,8 +82,7 @@ def _returned(found: Identified) -> None:
 
 def operator(name: str) -> str:
     """`aten.cumsum.default`, `extern_kernels.mm`, `aten.randint.low_out` → the operator."""
-    short = _PREFIX.sub("", name).partition(".")[0].removesuffix("_out")
-    return _OTHER_NAMES.get(short, short)
+    return _PREFIX.sub("", name).partition(".")[0].removesuffix("_out")
 
 
 def _match(found: Identified, step: Step) -> bool:
@@ -126,8 +114,8 @@ def _nodes(found: Identified, step: Step) -> list[str]:
             if node.higher and any(runs(values, operand, step.name) for operand in node.operands)
         ]  # fmt: skip
     op = operator(step.name)
-    names = values.by_op.get(op, [])
-    return names or values.by_op.get(op.removesuffix("_"), [])
+    choices = (op, op.removesuffix("_"), _OTHER_NAMES.get(op, op))
+    return next((names for choice in choices if (names := values.by_op.get(choice))), [])
 
 
 def runs(values: Values, name: str, function: str) -> bool:
@@ -160,8 +148,10 @@ def _agreement(found: Identified, step: Step, node: Value) -> int:
             if not values.same(version.node, operand):
                 return -1
             agreed += 1
-        elif not fits(version.shape, values.nodes[values.root(operand)].shape):
+        elif not fits(version.shape, values.nodes[operand].shape) or (closed := closes(found, version, operand)) < 0:
             return -1
+        else:
+            agreed += closed
     for version in step.writes[:1]:
         if version.node:
             if not values.same(version.node, node.name):
@@ -193,6 +183,7 @@ def _run(found: Identified, step: Step, name: str) -> None:
     if len(step.reads) <= len(operands):
         for version, operand in zip(step.reads, operands, strict=False):
             found.name(version, operand)
+            version.reader = version.reader or name
     for version in step.writes[:1]:
         found.name(version, name)
         for item, own in version.items.items():

@@ -19,6 +19,7 @@ _DEF = re.compile(r"^\s*def (\w+)\(")
 _CPP = re.compile(r"\bkernel(?:_\w+)?\($|\bkernel\(")
 _NAMED = re.compile(r"^(in_out|in|out)_(?:ptr|desc_ptr)\d*$|^(ws)_ptr\d*$|^(arg)_\w+$")
 _USES = {"in": READ, "arg": READ, "out": WRITE, "in_out": BOTH, "ws": NEITHER}
+_PARAMETER_LINE = re.compile(r"\*\s*(?:__restrict__\s+)?in_out_ptr\d+[,)]|^\s*def ")
 _LAST = re.compile(r"(\w+)\s*(?::.*)?$")
 
 
@@ -30,11 +31,30 @@ def signature(lines: Sequence[str], definition: Definition) -> tuple[str, ...]:
     for n in range(definition.first, min(last + 1, len(lines))):
         line = lines[n]
         if triton and "def " in line and (found := _DEF.match(line)):
-            uses = tuple(map(_use_in_triton, _parameters(lines, n, last, found.end())))
+            names = [part.partition(":")[0].partition("=")[0].strip() for part in _parameters(lines, n, last, found.end())]
+            uses = _settled(lines, n, definition.last, names, list(map(_use_in_triton, names)))
             return uses if any(uses) else ()
         if not triton and "kernel" in line and (found := _CPP.search(line)) and not line.lstrip().startswith("#"):
-            return tuple(map(_use_in_cpp, _parameters(lines, n, last, found.end())))
+            given = _parameters(lines, n, last, found.end())
+            names = [name[1] if (name := _LAST.search(part)) else "" for part in given]
+            return _settled(lines, n, definition.last, names, list(map(_use_in_cpp, given)))
     return ()
+
+
+def _settled(lines: Sequence[str], first: int, last: int, names: Sequence[str], uses: list[str]) -> tuple[str, ...]:
+    """What is written before it is read is not read: the kernel only works in memory that it was given."""
+    waiting = {name: n for n, name in enumerate(names) if uses[n] == BOTH}
+    for line in lines[first + 1 : last + 1] if waiting else ():
+        for name in [name for name in waiting if name in line and re.search(rf"\b{name}\b", line)]:
+            if _PARAMETER_LINE.search(line):
+                continue
+            place = waiting.pop(name)
+            if other := re.match(rf"^\s*auto (\w+) = {name};", line):
+                waiting[other[1]] = place
+                continue
+            if re.search(rf"\bstore\w*\({name}\b|^\s*{name}\[.*\] = (?!.*\b{name}\b)", line):
+                uses[place] = WRITE
+    return tuple(uses)
 
 
 def _parameters(lines: Sequence[str], n: int, last: int, start: int) -> list[str]:
@@ -48,8 +68,7 @@ def _parameters(lines: Sequence[str], n: int, last: int, start: int) -> list[str
     return []
 
 
-def _use_in_triton(parameter: str) -> str:
-    name = parameter.partition(":")[0].partition("=")[0].strip()
+def _use_in_triton(name: str) -> str:
     found = _NAMED.match(name)
     return _USES[found[found.lastindex or 0]] if found else NEITHER
 

@@ -2,19 +2,91 @@
 
 from __future__ import annotations
 
-from tltui.analyses.provenance.flow.identify import Identified
-from tltui.analyses.provenance.flow.wrapper import FUSED, Step, Version
+from dataclasses import dataclass
 
-CREATED = frozenset(("full", "scalar_tensor", "iota", "empty", "zeros", "ones", "full_like", "arange"))
+from tltui.analyses.provenance.flow.between import lowered
+from tltui.analyses.provenance.flow.known import SCATTERS, Identified, buffer_node, standing_for
+from tltui.analyses.provenance.flow.lowering import Lowering, traceless
+from tltui.analyses.provenance.flow.values import Values
+from tltui.analyses.provenance.flow.wrapper import FUSED, Step
 
 
-def fused_nodes(found: Identified) -> dict[int, tuple[str, ...]]:
-    """The nodes of each fused kernel of which something is certain, by the number of the step."""
-    ready = _ready(found)
+@dataclass(slots=True)
+class _Slicer:
+    found: Identified
+    lowered: Lowering
+    ready: dict[str, int]
+    """Node → the last step that must have run before it."""
+
+    @property
+    def values(self) -> Values:
+        return self.found.values
+
+    def nodes(self, step: Step) -> set[str]:
+        """The nodes of one fused kernel."""
+        values = self.values
+        read = {name for version in step.reads if version.node for name in standing_for(values, version)}
+        nodes, wanted = self.starts(step, read)
+        lost = False
+        todo = [(name, "") for name in wanted]
+        seen: set[tuple[str, str]] = set()
+        while todo:
+            name, user = todo.pop()
+            if (name, user) in seen:
+                continue
+            seen.add((name, user))
+            node = values.nodes[name]
+            if user and (name in read or name in self.lowered.constant):
+                continue
+            if node.kind in ("placeholder", "get_attr") or (user and self.found.is_extern(name)):
+                lost |= name not in read
+                continue
+            if values.is_view(name) and values.root(name) in read and name not in wanted:
+                nodes |= self.lowered.carried.get(name, frozenset((name,)))
+                continue
+            nodes.add(name)
+            operands = node.operands[1:] if node.op in SCATTERS or node.op == "copy_" else node.operands
+            todo += [(operand, name) for operand in operands]
+        unknown = [version for version in step.reads if not version.node and not version.start_of]
+        if unknown:
+            since = max(version.by for version in unknown)
+            nodes = {name for name in nodes if self.ready[name] > since}
+        elif lost:
+            return set()
+        return {name for name in nodes if not traceless(values, name) or (name in wanted and name in values.outputs)}
+
+    def starts(self, step: Step, read: set[str]) -> tuple[set[str], list[str]]:
+        """Nodes that are certain from the outset, and the nodes whose values it writes."""
+        values, carried = self.values, self.lowered.carried
+        nodes: set[str] = set()
+        wanted = []
+        for version in step.writes:
+            nodes |= carried.get(version.part_of, frozenset())
+            if version.start_of:
+                nodes |= carried.get(version.start_of, frozenset())
+            elif version.node and values.root(version.node) in read and values.is_view(version.node):
+                copier = version.node if version.node in self.lowered.realized else version.reader
+                nodes |= carried.get(copier, frozenset()) if copier else frozenset()
+            elif version.node:
+                wanted.append(buffer_node(values, version))
+                if values.nodes[wanted[-1]].op in SCATTERS:
+                    nodes |= carried.get(wanted[-1], frozenset())
+        return nodes, wanted
+
+
+def nodes_of_steps(found: Identified) -> dict[int, tuple[str, ...]]:
+    """The nodes of each call of which something is certain, by the number of the step. An external kernel is one node; one with
+    several results is recorded with all that its arguments carried."""
+    values = found.values
+    slicer = _Slicer(found, lowered(found), _ready(found))
     result = {}
     for step in found.walked.steps:
-        if step.kind == FUSED and step.complete and (nodes := _slice(found, step, ready)):
-            result[step.number] = tuple(sorted(nodes, key=found.values.order.__getitem__))
+        if step.kind == FUSED and step.complete and (nodes := slicer.nodes(step)):
+            result[step.number] = tuple(sorted(nodes, key=values.order.__getitem__))
+    for number, name in found.steps.items():
+        several = any(values.nodes[user].op == "getitem" for user in values.users.get(name, ()))
+        all_of_them = slicer.lowered.carried[name] if several and not values.nodes[name].higher else (name,)
+        result[number] = tuple(sorted(all_of_them, key=values.order.__getitem__))
     return result
 
 
@@ -30,49 +102,3 @@ def _ready(found: Identified) -> dict[str, int]:
     for name, node in values.nodes.items():
         ready[name] = max((written.get(operand, ready.get(operand, -1)) for operand in node.operands), default=-1)
     return ready
-
-
-def _slice(found: Identified, step: Step, ready: dict[str, int]) -> set[str]:
-    values = found.values
-    read = {name for version in step.reads if version.node for name in _names(found, version)}
-    nodes: set[str] = set()
-    lost = False
-    wanted = [version.node for version in step.writes if version.node]
-    todo = [(values.root(name) if values.root(name) not in read else name, True) for name in wanted]
-    seen = set()
-    while todo:
-        name, first = todo.pop()
-        if (name, first) in seen:
-            continue
-        seen.add((name, first))
-        node = values.nodes[name]
-        if name in read and not first:
-            continue
-        if node.kind in ("placeholder", "get_attr"):
-            lost |= name not in read
-            continue
-        if name not in read or not values.is_view(name) or first:
-            nodes.add(name)
-        operands = node.operands[1:] if node.op == "copy_" else node.operands
-        todo += [(operand, False) for operand in operands]
-    unknown = [version for version in step.reads if not version.node]
-    if unknown:
-        since = max(version.by for version in unknown)
-        nodes = {name for name in nodes if ready[name] > since}
-    elif lost:
-        return set()
-    return {name for name in nodes if not _traceless(found, name, wanted)}
-
-
-def _names(found: Identified, version: Version) -> set[str]:
-    values = found.values
-    return {values.root(version.node), values.plain(version.node)}
-
-
-def _traceless(found: Identified, name: str, wanted: list[str]) -> bool:
-    """Whether lowering leaves no trace of a node: views that change nothing, and items that no buffer holds."""
-    values = found.values
-    node = values.nodes[name]
-    if node.op == "getitem":
-        return name not in wanted
-    return values.is_view(name) and bool(node.type) and node.type == values.nodes[node.operands[0]].type

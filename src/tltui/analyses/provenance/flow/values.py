@@ -163,6 +163,7 @@ def _add(own: Values, node: FxNode, text: str) -> None:
     operands = tuple(word for word in _WORD.findall(QUOTED.sub("''", text.partition(" = ")[2])) if word in own.nodes)
     if len(set(operands)) < len(node.args):  # a statement of several lines
         operands = tuple(name for name in node.args if name in own.nodes)
+    operands = tuple(name for name in operands if not own.nodes[name].type.startswith("Sym("))  # sizes are no tensors
     item = _ITEM.search(text) if node.kind == "getitem" else None
     value = Value(
         node.name, node.kind, op, operands, shape_of(node.type), node.type, int(item[1]) if item else -1,

@@ -1,7 +1,7 @@
 """The functions of generated Python code, statement by statement: which versions of which buffers each call reads and writes.
 
-Memory is reused: `buf7 = reinterpret_tensor(buf4, …); del buf4  # reuse` is the same storage under a new name, and a kernel may write
-where it reads. So each write makes a new *version*, and a read takes the version of that moment. Parts of a storage that are
+Memory is reused: `buf7 = reinterpret_tensor(buf4, …); del buf4  # reuse` is the same storage under a new name, and a kernel may
+write where it reads. So each write makes a new *version*, and a read takes the version of that moment. Parts of a storage that are
 written on their own (the pieces of a `cat`) are versions of their own.
 """
 
@@ -17,8 +17,9 @@ from tltui.analyses.provenance.flow.values import Shape, arguments
 
 FUSED, EXTERN, FUNCTION = "fused", "extern", "function"
 _DTYPES = {
-    "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32", "int16": "i16", "int8": "i8",
-    "uint8": "u8", "bool": "b8", "complex64": "c64", "complex128": "c128", "float8_e4m3fn": "f8e4m3fn", "float8_e5m2": "f8e5m2",
+    "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32", "int16": "i16",
+    "int8": "i8", "uint8": "u8", "bool": "b8", "complex64": "c64", "complex128": "c128", "float8_e4m3fn": "f8e4m3fn",
+    "float8_e5m2": "f8e5m2",
 }  # fmt: skip
 _UNPACK = re.compile(r"^\(?([A-Za-z_][\w, ]*?),?\s*\)? = args$")
 _ALLOCATED = re.compile(r"^(\w+) = (?:empty_strided\w*|empty\w*|alloc_from_pool|torch\.empty\w*)\((.*)\)$")
@@ -43,6 +44,12 @@ class Version:
     shape: Shape | None = None
     node: str = ""
     """The node whose value it is, '' while that is not known."""
+    reader: str = ""
+    """The node of an external kernel that reads it."""
+    part_of: str = ""
+    """The `cat` that has it copied into its own memory."""
+    start_of: str = ""
+    """The node that goes on to write into it: a scatter writes into what it was given."""
     items: dict[int, Version] = field(default_factory=dict)
     """Of a call with several results: those that are taken out."""
     parts: tuple[Version, ...] = ()
@@ -60,6 +67,8 @@ class Step:
     reads: list[Version] = field(default_factory=list)
     """In the order of the arguments."""
     writes: list[Version] = field(default_factory=list)
+    updates: list[tuple[Version, Version]] = field(default_factory=list)
+    """Of what it reads and writes: what was there before, and what is there then."""
     complete: bool = True
     """Whether it is known of each argument what it is used for."""
 
@@ -98,9 +107,9 @@ class _Buffer:
 class _Walk:
     def __init__(
         self, lines: Sequence[str], functions: Mapping[str, Function], kernels: Mapping[str, tuple[str, ...]],
-        constants: frozenset[str],
+        shapes: Mapping[str, Shape | None],
     ) -> None:  # fmt: skip
-        self.lines, self.functions, self.kernels, self.constants = lines, functions, kernels, constants
+        self.lines, self.functions, self.kernels, self.shapes = lines, functions, kernels, shapes
         self.names = frozenset(kernels)
         self.buffers: dict[str, _Buffer] = {}
         self.lists: dict[str, list[str]] = {}
@@ -144,8 +153,9 @@ class _Walk:
             self.call(n, text, depth)
 
     def give(self, name: str) -> None:
-        version = self.version(-1, None)
-        self.buffers[name] = _Buffer(_Storage(version))
+        shape = self.shapes.get(name)
+        version = self.version(-1, shape)
+        self.buffers[name] = _Buffer(_Storage(version), shape)
         self.out.given.append((name, version))
         self.takes.add(name)
 
@@ -181,7 +191,7 @@ class _Walk:
         found = _BASE.match(argument)
         if found is None or found[1] in ("None", "True", "False", "inf", "nan") or found[1].isdigit():
             return None
-        if found[1] not in self.buffers and found[1] not in self.constants:
+        if found[1] not in self.buffers and found[1] not in self.shapes:
             return None
         own = self.buffer(found[1])
         storage = own.storage
@@ -189,8 +199,10 @@ class _Walk:
             return storage.parts[own.offset]
         if storage.parts and not own.offset:
             joined = self.version(max(part.by for part in storage.parts.values()), own.shape)
-            if storage.whole is None:
-                joined.parts = tuple(storage.parts[at] for at in sorted(storage.parts, key=_place))
+            parts = tuple(storage.parts[at] for at in sorted(storage.parts, key=_place))
+            counts = [part.shape.count if part.shape else None for part in parts]
+            if storage.whole is None or (own.shape and own.shape.count == sum(count or 0 for count in counts)):
+                joined.parts = parts
             storage.whole, storage.parts = joined, {}
         return storage.whole
 
@@ -261,7 +273,7 @@ class _Walk:
         uses = self.kernels[name]
         positional = [part for part in given if not _KEYWORD.match(part)]
         step.complete = bool(uses)
-        written = []
+        written: list[tuple[str, Version | None]] = []
         for place, part in enumerate(positional):
             use = uses[place] if place < len(uses) else NEITHER
             base = _BASE.match(part)
@@ -269,11 +281,16 @@ class _Walk:
                 if base is None or base[1] not in self.buffers or (uses and not _is_tensor(self.buffers[base[1]])):
                     continue
                 step.complete, use = False, BOTH
-            if use in (READ, BOTH) and (version := self.read(part)) is not None:
-                step.reads.append(version)
+            before = self.read(part) if use in (READ, BOTH) else None
+            if before is not None:
+                step.reads.append(before)
             if use in (WRITE, BOTH):
-                written.append(part)
-        step.writes = [made for part in written if (made := self.write(part, step.number)) is not None]
+                written.append((part, before))
+        for part, before in written:
+            made = self.write(part, step.number)
+            if made is not None:
+                step.writes.append(made)
+                step.updates += [(before, made)] if before is not None else []
 
     def extern(self, n: int, name: str, given: Sequence[str], result: str) -> None:
         step = self.step(EXTERN, name, n)
@@ -297,11 +314,11 @@ class _Walk:
 
 def walk(
     lines: Sequence[str], function: Function, functions: Mapping[str, Function], kernels: Mapping[str, tuple[str, ...]],
-    constants: frozenset[str],
+    shapes: Mapping[str, Shape | None],
 ) -> Walked:  # fmt: skip
-    """Walk through a function. `kernels` are the generated ones with their signatures, `constants` the names that a graph reads of
-    its module."""
-    walk = _Walk(lines, functions, kernels, constants)
+    """Walk through a function. `kernels` are the generated ones with their signatures, `shapes` what the graph knows of its inputs
+    and of the constants of its module."""
+    walk = _Walk(lines, functions, kernels, shapes)
     returned = walk.run(function)
     walk.out.returned = [walk.read(part) for part in returned]
     return walk.out

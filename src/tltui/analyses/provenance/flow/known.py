@@ -1,0 +1,89 @@
+"""What is known of the buffers of one function: which node's value each version holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tltui.analyses.provenance.flow.values import Values
+from tltui.analyses.provenance.flow.wrapper import FUSED, Version, Walked
+
+SCATTERS = frozenset((
+    "_unsafe_index_put", "_unsafe_masked_index_put_accumulate", "index_add", "index_copy", "index_put", "scatter", "scatter_add",
+    "scatter_reduce",
+))  # fmt: skip
+"""Operators that write into a copy of their first argument."""
+MAX_SEEN = 2000
+
+
+@dataclass(slots=True)
+class Identified:
+    """What is known of one function."""
+
+    values: Values
+    walked: Walked
+    steps: dict[int, str] = field(default_factory=dict)
+    """Calls of external kernels and of functions → the node that they run."""
+    used: set[str] = field(default_factory=set)
+    operators: frozenset[str] = frozenset()
+    """Those that only external kernels run."""
+
+    def is_extern(self, name: str) -> bool:
+        """Whether an external kernel runs a node."""
+        node = self.values.nodes[name]
+        return name in self.used or node.higher or node.op in self.operators
+
+    def name(self, version: Version, node: str) -> bool:
+        """Say which node's value a version holds; whether that is new."""
+        if version.node or node not in self.values.nodes:
+            return False
+        version.node = node
+        own = self.values.nodes[self.values.root(node)]
+        if own.op == "cat" and len(version.parts) == len(own.operands):
+            for part, operand in zip(version.parts, own.operands, strict=True):
+                self.name(part, operand)
+                if self.values.is_view(operand) or self.values.nodes[operand].kind == "placeholder" or self.is_extern(operand):
+                    part.part_of = own.name
+        return True
+
+
+def buffer_node(values: Values, version: Version) -> str:
+    """The node that a buffer is: of a value and its views the one with the sizes of the buffer, the value itself where several
+    have them."""
+    root = values.root(version.node)
+    if version.shape is None:
+        return root
+    way, name = [], version.node
+    while name != root:
+        way.append(name)
+        name = values.nodes[name].operands[0]
+    for name in (root, *reversed(way)):
+        shape = values.nodes[name].shape
+        if shape is not None and shape.sizes == version.shape.sizes:
+            return name
+    return root
+
+
+def standing_for(values: Values, version: Version) -> set[str]:
+    """The nodes that a version may stand for."""
+    return {values.root(version.node), values.plain(version.node), buffer_node(values, version)}
+
+
+def closes(found: Identified, version: Version, name: str) -> int:
+    """Whether the kernel that wrote a version can have made a node of what it reads: 1 if all that the node needs is read, -1 if
+    not, 0 where not all that it reads is known."""
+    values = found.values
+    step = found.walked.steps[version.by] if version.by >= 0 else None
+    if step is None or step.kind != FUSED or not step.complete or any(not read.node for read in step.reads):
+        return 0
+    read = {other for own in step.reads for other in (values.root(own.node), values.plain(own.node))}
+    todo, seen = [name], set[str]()
+    while todo:
+        name = todo.pop()
+        if name in seen or values.root(name) in read or values.plain(name) in read:
+            continue
+        seen.add(name)
+        node = values.nodes[name]
+        if node.kind in ("placeholder", "get_attr") or found.is_extern(name) or len(seen) > MAX_SEEN:
+            return -1
+        todo += node.operands
+    return 1

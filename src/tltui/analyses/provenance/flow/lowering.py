@@ -1,0 +1,153 @@
+"""Which nodes a value carries with it when it is read: what Inductor's lowering does with the nodes of a graph.
+
+A value that is in memory (*realized*) is read without what it was made of; one that is not yet is computed where it is needed,
+so all of its nodes go into that kernel too. A view remembers what its value was made of when the view was made, though the
+value may have become a buffer since. After `GraphLowering.run_node`, `StorageBox.mark_reuse` and `gather_origins` of
+torch/_inductor (graph.py, ir.py, utils.py); where those decide by things that no text tells, the answer here is "realized":
+it leaves nodes out and says none too many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from tltui.analyses.provenance.flow.values import SPLITS, Value, Values
+
+MATRICES = frozenset(("mm", "addmm", "bmm", "baddbmm", "_int_mm", "_scaled_mm", "convolution", "convolution_backward"))
+"""External operators whose arguments must be in memory."""
+FIXED = frozenset(("mm", "_int_mm", "convolution", "convolution_backward"))
+"""Those of them that have a view copied if it is read more than once and what it shows is not in memory."""
+REDUCTIONS = frozenset((
+    "all", "amax", "amin", "any", "argmax", "argmin", "cummax", "cummin", "cumprod", "cumsum", "logcumsumexp", "max", "mean", "min",
+    "prod", "std", "std_mean", "sum", "var", "var_mean",
+))  # fmt: skip
+STORED = frozenset((
+    "_embedding_bag", "_low_memory_max_pool_with_offsets", "_unsafe_index_put", "_unsafe_masked_index_put_accumulate", "cat",
+    "copy_", "embedding_dense_backward", "index_add", "index_put", "inductor_seeds", "max_pool2d_with_indices", "scatter",
+    "scatter_add", "scatter_reduce", "sort", "topk",
+))  # fmt: skip
+"""Other operators whose result is in memory at once."""
+HEAVY = frozenset((
+    "exp", "log", "log10", "log1p", "log2", "sigmoid", "tanh", "silu", "_softmax", "_log_softmax", "logsumexp", "gelu",
+))  # fmt: skip
+"""Operators that a CPU does not compute twice."""
+MAX_READS, MAX_ALL_READS, MAX_NODES, MAX_CARRIED = 4, 8, 14, 200
+"""Reads of a value that is used twice, of any value, nodes of an inlined value, nodes that are followed at all."""
+
+
+@dataclass(slots=True)
+class Lowering:
+    """What each node of a graph carries."""
+
+    values: Values
+    externs: Collection[str]
+    """Nodes that external kernels run."""
+    kept: Collection[str]
+    """Views that are buffers of their own."""
+    carried: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Node → itself and what was not in memory when it was lowered."""
+    leaves: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Node → the values in memory that it reads."""
+    realized: set[str] = field(default_factory=set)
+    constant: set[str] = field(default_factory=set)
+    """Values in memory that were made of nothing: who reads one computes it again."""
+
+    def run(self) -> None:
+        """Lower all nodes in their order."""
+        for node in self.values.nodes.values():
+            self.lower(node)
+
+    def lower(self, node: Value) -> None:
+        """Lower one node."""
+        name = node.name
+        if node.kind in ("placeholder", "get_attr"):
+            self.keep(name, frozenset())
+            return
+        carried, leaves = {name}, set[str]()
+        if traceless(self.values, name):
+            carried = set()
+        for operand in node.operands:
+            if operand in self.realized:
+                leaves.add(operand)
+            else:
+                carried |= self.carried.get(operand, frozenset())
+                leaves |= self.leaves.get(operand, frozenset())
+        whole = frozenset(carried)
+        for operand in node.operands:
+            if node.op in MATRICES or name in self.externs or (node.op == "cat" and not self.values.is_view(operand)):
+                self.store(operand)
+        if self.values.is_view(name) and name not in self.kept:
+            self.carried[name], self.leaves[name] = whole, frozenset(leaves)
+            self.reused(node)
+        elif self.is_stored(node) or len(whole) > MAX_CARRIED or name in self.kept:
+            self.keep(name, whole)
+        else:
+            self.carried[name], self.leaves[name] = whole, frozenset(leaves)
+            self.reused(node)
+
+    def keep(self, name: str, carried: frozenset[str]) -> None:
+        """A value is in memory from now on."""
+        self.carried[name], self.leaves[name] = carried, frozenset((name,))
+        self.realized.add(name)
+
+    def store(self, name: str) -> None:
+        """The value that a node shows gets into memory: what is lowered from now on reads it there."""
+        root = self.values.root(name)
+        if root not in self.realized and name not in self.kept:
+            if not self.leaves.get(root):
+                self.constant.add(root)
+            self.keep(root, self.carried.get(root, frozenset()))
+
+    def is_stored(self, node: Value) -> bool:
+        """Whether the result of an operator is in memory at once."""
+        if node.op == "getitem":
+            source = self.values.nodes.get(node.operands[0]) if node.operands else None
+            return source is None or source.op not in SPLITS
+        return node.op in REDUCTIONS or node.op in STORED or node.op in MATRICES or node.name in self.externs or node.higher
+
+    def reused(self, node: Value) -> None:
+        """What is read often, or was made of much, gets into memory."""
+        values = self.values
+        root = values.root(node.name)
+        if root in self.realized:
+            return
+        users = values.users.get(node.name, ())
+        reads = [leaf for leaf in self.leaves.get(root, ()) if _large(values, leaf)]
+        nodes = [name for name in self.carried.get(root, ()) if not values.is_view(name)]
+        given = root == node.name and node.name in values.outputs
+        large = len(nodes) > MAX_NODES
+        if len(users) + given > 1 and (
+            large
+            or given
+            or len(reads) > MAX_READS
+            or any(values.nodes[name].op in HEAVY for name in nodes)
+            or (len(reads) > 1 and any(values.nodes[user].op in MATRICES for user in users))
+        ):
+            if not self.leaves.get(root):
+                self.constant.add(root)
+            self.keep(root, self.carried.get(root, frozenset()))
+        elif len(reads) > MAX_ALL_READS or large:
+            self.keep(root, self.carried.get(root, frozenset()))
+        elif root != node.name and len(users) > 1 and any(values.nodes[user].op in FIXED for user in users):
+            self.keep(node.name, self.carried[node.name])
+
+
+def lowering(values: Values, externs: Collection[str], kept: Collection[str]) -> Lowering:
+    """Lower a graph."""
+    made = Lowering(values, externs, kept)
+    made.run()
+    return made
+
+
+def traceless(values: Values, name: str) -> bool:
+    """Whether lowering leaves no trace of a node: a view that changes nothing, an item that is taken out."""
+    node = values.nodes[name]
+    if node.op == "getitem":
+        return True
+    return values.is_view(name) and bool(node.type) and node.type == values.nodes[node.operands[0]].type
+
+
+def _large(values: Values, name: str) -> bool:
+    shape = values.nodes[name].shape
+    return shape is None or shape.count != 1

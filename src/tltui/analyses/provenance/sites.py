@@ -1,0 +1,2 @@
+"""Call sites."""
+def sites_of(*a): return ()

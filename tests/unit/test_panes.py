@@ -1,0 +1,206 @@
+"""What provenance mode is made of, as text: panes, titles, what corresponds, where keys lead."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import PurePosixPath
+
+import pytest
+from made_logs import trace
+
+from tltui.analyses.provenance.result import CPP, DERIVED, KERNEL, POST, PRE, PY, SOURCE
+from tltui.documents import panes as p
+from tltui.documents.panes import Panes, Spot, Trail, UnitCosts
+from tltui.model.nodes import Compile
+from tltui.screens.corresponding.reading import ReadUnit, reading
+from tltui.text.document import Options, piece_text
+from tltui.text.width import cells
+
+THERE = (SOURCE, PRE, POST, PY)
+AOTI = (SOURCE, PRE, POST, CPP, KERNEL)
+
+
+@lru_cache
+def panes_of(name: str, ref: str, number: int = 0) -> Panes:
+    run = trace(name)
+    compile_ = run.resolve(ref)
+    assert isinstance(compile_, Compile)
+    got: list[ReadUnit] = []
+    for _ in reading(run, compile_, None, lambda found: number, Options(), got.append):
+        pass
+    panes = got[0].panes
+    assert panes is not None
+    return panes
+
+
+def train() -> Panes:
+    return panes_of("torch-2.13/train", "0/0")
+
+
+def line_with(panes: Panes, pane: int, text: str) -> int:
+    document = panes.documents[pane]
+    return next(n for n in range(len(document)) if text in document.line(n).text)
+
+
+@pytest.mark.parametrize("width, there, chosen", [
+    (80, THERE, THERE), (99, THERE, THERE), (100, THERE, (SOURCE, POST, PY)), (179, THERE, (SOURCE, POST, PY)),
+    (200, THERE, THERE), (120, AOTI, (SOURCE, POST, CPP)), (240, AOTI, (SOURCE, PRE, POST, CPP)),
+    (120, (SOURCE, PY), (SOURCE, PY)), (120, (PRE,), (PRE,)),
+])  # fmt: skip
+def test_the_source_is_in_it_from_100_columns(width: int, there: tuple[int, ...], chosen: tuple[int, ...]) -> None:
+    assert p.first_choice(width, there) == chosen
+
+
+def test_a_source_without_lines_has_no_claim_to_a_place() -> None:
+    assert p.first_choice(120, THERE, lines=0) == (PRE, POST, PY)
+    assert p.first_choice(80, (SOURCE, PY), lines=0) == (SOURCE, PY)
+
+
+def test_every_choice_of_panes_comes_once() -> None:
+    first = chosen = p.first_choice(120, THERE)
+    seen = []
+    for _ in range(4):
+        seen.append(chosen)
+        chosen = p.next_choice(chosen, THERE)
+    assert chosen == first and len(set(seen)) == 4
+    assert p.next_choice((KERNEL,), THERE) == (KERNEL,)
+    assert p.share(PY) > p.share(POST) == p.share(SOURCE)
+
+
+@pytest.mark.parametrize("path, width, said", [
+    ("/home/me/transformers/models/llama/modeling_llama.py:311", 30, "…/llama/modeling_llama.py:311"),
+    ("/home/me/transformers/models/llama/modeling_llama.py:311", 23, "…/modeling_llama.py:311"),
+    ("/home/me/transformers/models/llama/modeling_llama.py:311", 22, "…modeling_llama.py:311"),
+    ("/home/me/transformers/models/llama/modeling_llama.py:311", 21, "…odeling_llama.py:311"),
+    ("a.py:3", 6, "a.py:3"), ("/a/b.py", 7, "/a/b.py"), ("/a/b.py", 6, "…/b.py"), ("<eval_with_key>.7", 8, "…_key>.7"),
+    ("/日本語/語.py:12", 12, "…/語.py:12"), ("abc", 0, "…"),
+])  # fmt: skip
+def test_a_path_keeps_its_end(path: str, width: int, said: str) -> None:
+    found = p.from_right(path, width)
+    assert found == said
+    assert cells(found) <= max(width, 1) and path.endswith(found.removeprefix("…"))
+
+
+def test_titles_are_a_word_and_a_file() -> None:
+    panes = train()
+    line = line_with(panes, SOURCE, "x=x+s.o(")
+    assert panes.title(SOURCE, line, 60) == "source /home/user/models/train.py:10"
+    assert panes.title(SOURCE, line, 22) == "source …/train.py:10"
+    assert panes.title(SOURCE, 0, 60) == "source /home/user/models/train.py", "of a heading its file"
+    assert panes.title(POST, 3, 60) == "post" and panes.title(PRE, 3, 60) == "pre"
+    assert panes.title(PY, 3, 30).startswith("code …") and panes.title(PY, 3, 30).endswith("m4yxsr4.py"[2:])
+    assert panes.title(SOURCE, line, 9) == "source"
+
+
+def test_enter_goes_one_step_back_towards_the_source() -> None:
+    panes, shown = train(), (SOURCE, POST, PY)
+    call = line_with(panes, PY, "extern_kernels.addmm(primals_8")
+    found = panes.follow(PY, call, shown)
+    assert found is not None and found[0] == POST
+    assert any("addmm" in panes.documents[POST].line(line).text for line in found[1])
+    node = line_with(panes, POST, "addmm_1:")
+    found = panes.follow(POST, node, shown)
+    assert found is not None and found[0] == SOURCE
+    assert "x=x+s.o(" in panes.documents[SOURCE].line(found[1][0]).text
+    found = panes.follow(SOURCE, found[1][0], shown)
+    assert found is not None and found[0] == PY and call in found[1], "the call, not the comment above it"
+    assert panes.documents[PY].line(call - 1).text.lstrip().startswith("#")
+    with_pre = panes.follow(POST, node, (SOURCE, PRE, POST, PY))
+    assert with_pre is not None and with_pre[0] == PRE
+    assert panes.follow(POST, 0, shown) is None, "the class line maps to nothing"
+
+
+def test_where_names_are_defined() -> None:
+    panes, shown = train(), (SOURCE, POST, PY)
+    line = line_with(panes, POST, "addmm_1:")
+    node = panes.definition(POST, line + 1, "addmm_1", shown)
+    assert node == (POST, line) and panes.definition(POST, line, "addmm_1", shown) is None
+    assert panes.is_defined(POST, line, "addmm_1") and not panes.is_defined(POST, line + 1, "addmm_1")
+    call = next(kernel for kernel in panes.unit.kernels if kernel.definition)
+    assert call.definition is not None
+    assert panes.definition(PY, call.call_lines[0] - 1, call.name, shown) == (PY, call.definition[0] - 1)
+    assert panes.definition(PY, 10, "addmm_1", shown) == (POST, line), "a node that the code only names"
+    assert panes.definition(PY, 10, "addmm_1", (SOURCE, PY)) is None
+    assert panes.definition(PY, 10, "no_such", shown) is None
+
+
+def test_a_kernel_of_aotinductor_is_defined_in_another_text() -> None:
+    panes = panes_of("torch-2.13/aoti", "none")
+    kernel = next(own for own in panes.unit.kernels if own.definition_pane == KERNEL and own.definition)
+    assert kernel.definition is not None and kernel.call_pane == CPP
+    assert panes.definition(CPP, kernel.call_lines[0] - 1, kernel.name, (SOURCE, POST, CPP)) == (KERNEL, kernel.definition[0] - 1)
+    assert panes.kernels_at(KERNEL, kernel.definition[0] - 1) == [kernel]
+
+
+def test_the_places_that_backspace_knows() -> None:
+    trail = Trail()
+    assert trail.back() is None
+    for line in (1, 1, 2):
+        trail.leave(Spot(0, PY, line))
+    assert [trail.back(), trail.back(), trail.back()] == [Spot(0, PY, 2), Spot(0, PY, 1), None]
+    for line in range(1000):
+        trail.leave(Spot(0, PY, line))
+    assert len(trail.spots) == p.TRAIL and trail.back() == Spot(0, PY, 999)
+
+
+def test_what_is_said_of_a_line() -> None:
+    panes = train()
+    node = panes.about(POST, line_with(panes, POST, "addmm_1:"))
+    assert node.startswith("addmm_1: f32[32, 16][16, 1]cpu · ") and "read by" in node, "the type that the pane leaves out"
+    call = panes.about(PY, line_with(panes, PY, "extern_kernels.addmm(primals_8"))
+    assert call == "extern_kernels.addmm:4 computes addmm_1 from train.py:10"
+    assert panes.about(SOURCE, line_with(panes, SOURCE, "x=x+s.o(")).startswith("became 7 nodes · in extern_kernels.addmm:4, ")
+    assert panes.about(SOURCE, 0) == p.NOT_MAPPED == panes.about(POST, 0)
+
+
+def test_three_lines_on_what_is_not_in_sight() -> None:
+    panes = train()
+    said = ["".join(map(piece_text, line)) for line in panes.elsewhere(POST, line_with(panes, POST, "addmm_1:"), 80)]
+    assert [line.split()[0] for line in said] == ["source", "pre", "code"]
+    assert "train.py:10  x=x+s.o(" in said[0] and "linear_1 = torch._C._nn.linear(" in said[1]
+    assert "extern_kernels.addmm:4" in said[2]
+    call = line_with(panes, PY, "extern_kernels.addmm(primals_8")
+    said = ["".join(map(piece_text, line)) for line in panes.elsewhere(PY, call, 80)]
+    assert [line.split()[0] for line in said] == ["source", "pre", "post"]
+    assert "aten.addmm.default(" in said[2] and '"f32' not in said[2]
+    for pane in THERE:
+        for line in range(0, len(panes.documents[pane]), 7):
+            found = panes.elsewhere(pane, line, 80)
+            assert len(found) == 3 and all(sum(cells(piece_text(piece)) for piece in own) <= 80 for own in found)
+    assert [piece_text(line[-1]) for line in panes.elsewhere(POST, 0, 80)] == ["nothing"] * 3
+
+
+def test_what_is_derived_is_marked() -> None:
+    panes = panes_of("provenance/unrecorded", "0/0")
+    derived = [kernel for kernel in panes.unit.kernels if kernel.nodes_from in DERIVED and kernel.call_lines]
+    assert derived, "torch recorded nothing of this"
+    line = derived[0].call_lines[0] - 1
+    assert panes.is_derived(PY, line) and not panes.is_derived(PY, 0)
+    assert panes.about(PY, line).endswith("≈ its nodes derived from the code, not recorded by torch")
+    assert any(panes.is_derived(POST, n) for n in panes.matches(PY, line, POST))
+    said = ["".join(map(piece_text, own)) for own in panes.elsewhere(PY, line, 80)]
+    assert "≈" in said[2] and "≈" not in said[0]
+    recorded = train()
+    assert not any(recorded.is_derived(pane, n) for pane in THERE for n in range(len(recorded.documents[pane])))
+
+
+def test_what_lines_took() -> None:
+    panes = panes_of("torch-2.13/train", "0/0", 1)
+    kernels = [kernel for kernel in panes.unit.kernels if kernel.call_lines][:3]
+    born = next(own for own in panes.unit.lines if own.post and own.file)
+    us = {kernel.key: 10.0 * (n + 1) for n, kernel in enumerate(kernels)}
+    lines = {f"{born.file}:{born.line}": 1250.0}
+    panes.take_costs(UnitCosts({**us, "gone": 1.0}, {born.post[0].name: 5.0}, lines, lambda us: us / 30, "a step"))
+    assert panes.hot(PY) == [kernel.call_lines[0] - 1 for kernel in reversed(kernels)]
+    assert panes.hot(POST) == [born.post[0].line - 1] and panes.hot(PRE) == []
+    assert panes.about(PY, panes.hot(PY)[0]).startswith("30 µs a step · ")
+    line = panes.hot(SOURCE)[0]
+    assert panes.about(SOURCE, line).startswith("1.25 ms a step · ")
+    assert panes.title(SOURCE, line, 80).endswith(f"{PurePosixPath(born.file).name}:{born.line}") and panes.heat(15) == 0.5
+
+
+@pytest.mark.parametrize("us, said", [
+    (0.42, "0.4 µs"), (9.99, "10.0 µs"), (812.4, "812 µs"), (1250, "1.25 ms"), (43630, "43.6 ms"), (2.5e6, "2.5 s"),
+])  # fmt: skip
+def test_times_are_short(us: float, said: str) -> None:
+    assert p.duration(us) == said

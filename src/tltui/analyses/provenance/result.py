@@ -101,7 +101,6 @@ class Kernel:
     times: int = 1
     """How often it runs in a run of the whole graph: as often as its function is called, at most so often where that is a branch
     or a loop."""
-
     operations: tuple[str, ...] = ()
     """What runs in it, in order, in Inductor's words (load, exp, store), where the job left a list of that."""
     again: tuple[str, ...] = ()

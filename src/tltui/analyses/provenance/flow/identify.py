@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from tltui.analyses.provenance.flow.between import identify_between
 from tltui.analyses.provenance.flow.known import SCATTERS, Identified, closes
 from tltui.analyses.provenance.flow.values import Value, Values, fits
-from tltui.analyses.provenance.flow.wrapper import EXTERN, FUNCTION, FUSED, Step, Walked
+from tltui.analyses.provenance.flow.wrapper import EXTERN, FUNCTION, FUSED, Step, Walked, in_place
 
 _PREFIX = re.compile(r"^(?:extern_kernels|torch\.ops\.\w+|aten|inductor_ops)\.")
 _OTHER_NAMES = {"bias_addmm": "addmm", "randint": "inductor_seeds"}
@@ -193,6 +193,9 @@ def _run(found: Identified, step: Step, name: str) -> None:
         operands = operands[max(0, len(operands) - len(step.reads)) :]
     if len(step.reads) <= len(operands):
         for version, operand in zip(step.reads, operands, strict=False):
+            if version is step.reads[0] and in_place(step.name) and not version.node:
+                version.start_of = name  # a buffer that was made to be written into
+                continue
             found.name(version, operand)
             version.reader = version.reader or name
     for version in step.writes[:1]:

@@ -8,7 +8,7 @@ from tltui.analyses.provenance.flow.between import lowered
 from tltui.analyses.provenance.flow.known import SCATTERS, Identified, buffer_node, copied_for, standing_for
 from tltui.analyses.provenance.flow.lowering import Lowering, traceless
 from tltui.analyses.provenance.flow.values import Values
-from tltui.analyses.provenance.flow.wrapper import FUSED, Step
+from tltui.analyses.provenance.flow.wrapper import FUSED, Step, in_place
 
 
 @dataclass(slots=True)
@@ -98,6 +98,8 @@ def nodes_of_steps(found: Identified) -> dict[int, tuple[str, ...]]:
         if step.kind == FUSED and step.complete and (nodes := slicer.nodes(step)):
             result[step.number] = tuple(sorted(nodes, key=values.order.__getitem__))
     for number, name in found.steps.items():
+        if in_place(found.walked.steps[number].name):
+            continue  # Inductor knows no node of it
         several = any(values.nodes[user].op == "getitem" for user in values.users.get(name, ()))
         all_of_them = slicer.lowered.carried[name] if several and not values.nodes[name].higher else (name,)
         result[number] = tuple(sorted(all_of_them, key=values.order.__getitem__))

@@ -75,10 +75,10 @@ class UnitMeasures:
         found, there, more = self.calls
         calls = f"{found}/{there}" + (f" +{more}" if more else "")
         row = (self.kernel_node, self.kernel_line, self.node_kernel, self.derived)
-        return f"{self.trace:18}{self.unit:12}{calls:10}" + "".join(f"{found!s:15}" for found in row)
+        return f"{self.trace:25}{self.unit:12}{calls:10}" + "".join(f"{found!s:15}" for found in row)
 
 
-HEAD = f"{'trace':18}{'unit':12}{'calls':10}" + "".join(
+HEAD = f"{'trace':25}{'unit':12}{'calls':10}" + "".join(
     f"{word:15}" for word in ("kernel→node", "kernel→line", "node→kernel", "derived")
 )
 

@@ -44,13 +44,14 @@ class _Slicer:
             if values.is_view(name) and values.root(name) in read and name not in wanted:
                 nodes |= self.lowered.carried.get(name, frozenset((name,)))
                 continue
-            nodes.add(name)
+            if name not in self.found.joined:
+                nodes.add(name)
             operands = node.operands[1:] if node.op in SCATTERS or node.op == "copy_" else node.operands
             todo += [(operand, name) for operand in operands]
         unknown = [version for version in step.reads if not version.node and not version.start_of]
         if unknown:
             since = max(version.by for version in unknown)
-            nodes = {name for name in nodes if self.ready[name] > since}
+            nodes = {name for name in nodes if self.ready[name] > since or name in wanted}
         elif lost:
             return set()
         return {name for name in nodes if not traceless(values, name) or (name in wanted and self.is_given(name))}

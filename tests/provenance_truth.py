@@ -21,6 +21,7 @@ from typing import Any
 import real
 
 from tltui.analyses.provenance.provenance import provenance_json, provenance_of
+from tltui.analyses.provenance.result import WRITTEN
 from tltui.export import to_json
 from tltui.model.run import Run
 
@@ -131,7 +132,7 @@ def _measured(name: str, unit: str, rows: list[Row], told: Row | None) -> UnitMe
         nodes |= {(key, node) for node in row["nodes"]}
         allowed |= {(key, node) for node in row["allowed"]}
         lines |= {(key, line_of(stack)) for stack in row["stacks"] if stack}
-        if kernels.get(key, {}).get("nodes_from") not in ("node_mappings", "kernel_information"):
+        if kernels.get(key, {}).get("nodes_from") not in WRITTEN:
             derived.add(key)
     calls = {(row["kernel"], row["nth"]) for row in rows}
     said = {(key, _name(node)) for key, kernel in kernels.items() for node in kernel["post_nodes"]}

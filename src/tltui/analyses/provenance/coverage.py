@@ -41,9 +41,10 @@ def coverage_of(woven: Woven, kernels: Sequence[Kernel], recorded: bool) -> Cove
     with_nodes = [kernel for kernel in kernels if kernel.post_nodes or kernel.pre_nodes]
     with_lines = [kernel for kernel in kernels if kernel.user_lines]
     best = (min((kernels[k].nodes_from for k in found), key=_order) for found in run.values())
+    all_known = all(kernel.nodes_from in result.WRITTEN for kernel in kernels)
     unknown = (
         *_kernels_without_nodes(woven.texts, kernels, recorded), *_kernels_without_lines(woven, kernels),
-        *_nodes_without_kernels(woven.texts, [node for n, node in nodes if n not in run], all(kernel.nodes_from in result.WRITTEN for kernel in kernels)),
+        *_nodes_without_kernels(woven.texts, [node for n, node in nodes if n not in run], all_known),
     )  # fmt: skip
     return Coverage(
         len(kernels), len(kernels) - len(missing), missing, len(nodes), len(nodes) - len(unmapped), unmapped, len(run),

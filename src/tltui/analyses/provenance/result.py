@@ -36,6 +36,8 @@ SOURCES = (
 (`kernel_information.json`, a list of the operations of each); the stacks of kernels; of a backward the mapping of its forward, for
 what is computed again; the comments in the generated code (`Source Nodes`, `Graph fragment`); the `# File:` comments in the graphs;
 the flow of data through code and graph; the operators in the name of a kernel."""
+WRITTEN = (NODE_MAPPINGS, KERNEL_INFORMATION, KERNEL_OPERATIONS)
+"""Those that say all nodes of a kernel, as Inductor knew them."""
 DERIVED = (DATAFLOW, KERNEL_NAMES)
 """Those that torch did not write: shown with `≈`."""
 

@@ -12,9 +12,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 
 from tltui.analyses.provenance.graph import COMPUTED, GraphText
-from tltui.analyses.provenance.layer_names import common
 from tltui.analyses.provenance.layer_pre import Key, Program
 from tltui.text.graphs.fx_graph import FxNode
+from tltui.text.graphs.module_names import common
 
 _PRIMAL = re.compile(r"^primals_(\d{1,9})$")
 _INPUT = re.compile(r"(?:Plain|Param)AOTInput\(.*?idx=(\d{1,9})\)")

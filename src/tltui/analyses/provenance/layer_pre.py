@@ -15,7 +15,8 @@ from itertools import pairwise
 
 from tltui.analyses.provenance.graph import COMPUTED, GraphText
 from tltui.analyses.provenance.layer_lines import At, Frames, ancestors, mentions, reader_of
-from tltui.analyses.provenance.layer_names import Parameter, common, is_below, merged
+from tltui.analyses.provenance.layer_names import is_below, merged
+from tltui.text.graphs.module_names import Parameter, common
 
 Key = tuple[str, int]
 """File and line."""

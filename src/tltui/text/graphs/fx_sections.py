@@ -2,7 +2,8 @@
 
 The text of a graph is flat: blocks of nodes, each below a `# File: …` comment that says which line of the user's code
 they come from. A block is a section. Where the same sequence of blocks comes again and again, a loop or a stack of
-equal layers was traced: each pass becomes a section around its blocks.
+equal layers was traced: each pass becomes a section around its blocks. Where a graph names the parameters that are read
+(Dynamo's does), a section is called by the layer that they are of: `layers.3`, `layers.3.attn.qkv`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tltui.text.document import Section
-from tltui.text.graphs.fx_graph import FxGraph, Origin, SubGraph, parse
+from tltui.text.graphs.fx_graph import FxGraph, FxNode, Origin, SubGraph, parse
+from tltui.text.graphs.module_names import Parameter, common, parameter_of
 
 FOLD_FROM = 4
 """Passes of one sequence from which on they are shown closed."""
@@ -28,6 +30,8 @@ class Block:
     first: int
     last: int
     origin: Origin
+    layer: str = ""
+    """The innermost module that has all parameters that are read in it; '' where none is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,7 @@ def fx_sections(lines: Sequence[str]) -> list[Section]:
     graph = parse(lines)
     stops = _stops(graph)
     origins = {origin.line: origin for origin in graph.origins}
+    layers = _layers(graph)
     sections: list[Section] = []
     depth: list[int] = []
     for sub in graph.graphs:
@@ -52,8 +57,34 @@ def fx_sections(lines: Sequence[str]) -> list[Section]:
         if sub.last > sub.first:
             sections.append(Section(sub.first, sub.last, level, short_title(lines[sub.first].strip().rstrip(":"))))
         sections += _head(lines, sub, level + 1)
-        sections += _passes(_blocks(lines, sub, origins, stops), level + 1)
+        sections += _passes([_named(block, layers) for block in _blocks(lines, sub, origins, stops)], level + 1)
     return sections
+
+
+def _layers(graph: FxGraph) -> dict[int, str]:
+    """Line → the module whose parameters a node on it reads, without the variable of the outermost one where there is one only."""
+    known = {node.name: found for node in graph.nodes if (found := _read(node)) is not None}
+    one = len({found.root for found in known.values()}) <= 1
+    held = {name: found.path if one else (found.root, *found.path) for name, found in known.items()}
+    lines: dict[int, list[str]] = {}
+    for node in graph.nodes:
+        if node.kind == "alias" and node.args and node.args[0] in held:
+            held[node.name] = held[node.args[0]]
+        elif node.kind not in ("placeholder", "get_attr", "output", "unpack"):
+            lines.setdefault(node.line, []).extend(".".join(held[name]) for name in node.args if name in held)
+    return {line: common(paths) for line, paths in lines.items() if paths}
+
+
+def _read(node: FxNode) -> Parameter | None:
+    if node.kind == "placeholder":
+        return parameter_of(node.name)
+    return parameter_of(node.target) if node.kind == "get_attr" else None
+
+
+def _named(block: Block, layers: dict[int, str]) -> Block:
+    """A block with the layer that it is of, as far as names tell."""
+    found = [layers[line] for line in range(block.first, block.last + 1) if line in layers]
+    return Block(block.first, block.last, block.origin, common(found)) if found else block
 
 
 def short_title(title: str) -> str:
@@ -108,7 +139,8 @@ def _passes(blocks: list[Block], level: int) -> list[Section]:
         for number in range(repeat.times):
             at = repeat.first + number * repeat.size
             group = blocks[at : at + repeat.size]
-            title = f"layer pass {number + 1}/{repeat.times} of {_place(group)}"
+            layer = common(block.layer for block in group if block.layer)
+            title = f"{layer or 'layer'} pass {number + 1}/{repeat.times} of {_place(group)}"
             sections.append(Section(group[0].first, group[-1].last, level, title, repeat.times >= FOLD_FROM))
             sections += _plain(group, level + 1)
         done = repeat.first + repeat.size * repeat.times
@@ -116,11 +148,12 @@ def _passes(blocks: list[Block], level: int) -> list[Section]:
 
 
 def _plain(blocks: list[Block], level: int) -> list[Section]:
-    return [Section(block.first, block.last, level, _title(block.origin)) for block in blocks]
+    return [Section(block.first, block.last, level, _title(block)) for block in blocks]
 
 
-def _title(origin: Origin) -> str:
-    return short_title(f"{origin.function}  {origin.path.rpartition('/')[2]}:{origin.place}  {origin.code}".rstrip())
+def _title(block: Block) -> str:
+    origin, layer = block.origin, f"{block.layer}  " if block.layer else ""
+    return short_title(f"{layer}{origin.function}  {origin.path.rpartition('/')[2]}:{origin.place}  {origin.code}".rstrip())
 
 
 def _place(group: list[Block]) -> str:

@@ -43,6 +43,8 @@ class Program:
     steps: list[Step] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
     """Names of its inputs, in their order."""
+    attributes: dict[str, int] = field(default_factory=dict)
+    """Parameters that are attributes of the graph → their numbers, which are negative."""
     paths: dict[int, str] = field(default_factory=dict)
     """Number of an input that is a parameter → its module."""
     names: dict[int, str] = field(default_factory=dict)
@@ -87,8 +89,15 @@ def program_of(graph: GraphText, parameters: dict[str, Parameter], paths: dict[s
             program.readers.setdefault(number, []).append(n)
     _anchors(program, frames)
     program.modules |= {step.layer for step in program.steps if step.layer}
+    if not frames.calls:  # what a list holds is called, also where no guard says so
+        program.modules |= {path for step in program.steps for path in ancestors(step.layer or "") if _in_list(path)}
     _between(program, frames)
     return program
+
+
+def _in_list(path: str) -> bool:
+    around, _, last = path.rpartition(".")
+    return bool(around) and last.isdecimal()
 
 
 def _inputs(program: Program, graph: GraphText, parameters: dict[str, Parameter], paths: dict[str, str]) -> dict[str, int]:
@@ -103,7 +112,7 @@ def _inputs(program: Program, graph: GraphText, parameters: dict[str, Parameter]
                 program.paths[number], program.names[number] = paths[node.name], parameters[node.name].name
             program.inputs.append(node.name)
         elif node.kind == "get_attr" and node.target in parameters:
-            number = held[node.name] = -1 - len(program.paths)
+            number = held[node.name] = program.attributes[node.target] = -1 - len(program.paths)
             program.paths[number], program.names[number] = paths[node.target], parameters[node.target].name
         elif node.kind == "alias" and node.args and node.args[0] in held:
             held[node.name] = held[node.args[0]]

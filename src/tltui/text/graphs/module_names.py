@@ -36,11 +36,15 @@ class Parameter:
 
 def parameter_of(name: str, exported: bool = False) -> Parameter | None:
     """The parameter that an input or attribute of a graph stands for, None for anything else."""
+    name = name.removeprefix("self.")
     if found := _MARKED.match(name):
         root, rest = found["root"], "_" + found["rest"]
         modules, _, own = _last_cut(rest)
         parts = tuple(part for part in modules.split("_modules_") if part)
         return Parameter(root, unwrapped(parts), own.rstrip("_").removesuffix("__1"))
+    if "." in name:  # an attribute of the graph, as export and AOTInductor have them: `layers.0.fc.weight`
+        *modules, own = name.split(".")
+        return Parameter("", unwrapped(tuple(modules)), own)
     if found := _OLD.match(name):
         return Parameter("", _by_numbers(found["rest"]), "")
     if exported and (found := _EXPORTED.match(name)):

@@ -8,6 +8,7 @@ than one module, a node stays in the one around them.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -20,6 +21,10 @@ from tltui.text.graphs.module_names import Parameter, common
 
 Key = tuple[str, int]
 """File and line."""
+
+
+_CALL = re.compile(r"^\s*(?:\w+ = |return )?\w+\.(\w+)\([\w., =]*\)\s*$")
+"""A line that calls an attribute of a module with names for arguments, and does nothing else."""
 
 
 @dataclass(slots=True)
@@ -92,6 +97,7 @@ def program_of(graph: GraphText, parameters: dict[str, Parameter], paths: dict[s
     if not frames.calls:  # what a list holds is called, also where no guard says so
         program.modules |= {path for step in program.steps for path in ancestors(step.layer or "") if _in_list(path)}
     _between(program, frames)
+    _leaves(program, frames)
     return program
 
 
@@ -244,6 +250,19 @@ def _owners(
     if merged(gap.base) in owners and gap.base not in found:
         found.append(gap.base)
     return [path for path in found if _agrees(program, frames, gap, step, path, n, entered)]
+
+
+def _leaves(program: Program, frames: Frames) -> None:
+    """Modules without parameters (dropout, an activation of torch): where a line does nothing but call one, what it computes is
+    in it."""
+    holding = {around for path in (*frames.calls, *program.paths.values()) for around in ancestors(path.rpartition(".")[0])}
+    holding |= set(program.paths.values())
+    for step in program.steps:
+        call = None if step.anchor or step.layer is None else _CALL.match(step.code)
+        leaf = f"{step.layer}.{call[1]}" if call and step.layer else call[1] if call else ""
+        called = frames.calls.get(leaf) if leaf and leaf not in holding else None
+        if called is not None and _same(frames, called, step.at):
+            step.layer = leaf
 
 
 def _settled(kept: dict[int, list[str]], gap: _Gap, program: Program) -> dict[int, str]:

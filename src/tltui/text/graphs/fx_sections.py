@@ -8,8 +8,9 @@ equal layers was traced: each pass becomes a section around its blocks. Where a 
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tltui.text.document import Section
@@ -21,6 +22,8 @@ FOLD_FROM = 4
 CANDIDATES = 24
 """Distances that are tried for a repeat."""
 TITLE = 160
+_SAME = re.compile(r"^torch\.ops\.(?:aten|prims)\.(?:t|permute|transpose|_to_copy|convert_element_type)\.")
+"""What makes a parameter ready to be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +46,12 @@ class Repeat:
     times: int
 
 
-def fx_sections(lines: Sequence[str]) -> list[Section]:
-    """The sections of a text of FX graphs."""
+def fx_sections(lines: Sequence[str], inputs: Mapping[str, str] | None = None) -> list[Section]:
+    """The sections of a text of FX graphs. `inputs`: how Dynamo called the inputs of a graph that names them anew: `primals_3`."""
     graph = parse(lines)
     stops = _stops(graph)
     origins = {origin.line: origin for origin in graph.origins}
-    layers = _layers(graph)
+    layers = _layers(graph, inputs or {})
     sections: list[Section] = []
     depth: list[int] = []
     for sub in graph.graphs:
@@ -61,23 +64,24 @@ def fx_sections(lines: Sequence[str]) -> list[Section]:
     return sections
 
 
-def _layers(graph: FxGraph) -> dict[int, str]:
+def _layers(graph: FxGraph, inputs: Mapping[str, str]) -> dict[int, str]:
     """Line → the module whose parameters a node on it reads, without the variable of the outermost one where there is one only."""
-    known = {node.name: found for node in graph.nodes if (found := _read(node)) is not None}
+    known = {node.name: found for node in graph.nodes if (found := _read(node, inputs)) is not None}
     one = len({found.root for found in known.values()}) <= 1
     held = {name: found.path if one else (found.root, *found.path) for name, found in known.items()}
     lines: dict[int, list[str]] = {}
+    idle = ("placeholder", "get_attr", "output", "unpack", "alias")
     for node in graph.nodes:
-        if node.kind == "alias" and node.args and node.args[0] in held:
+        if node.args and node.args[0] in held and (node.kind == "alias" or _SAME.match(node.target)):
             held[node.name] = held[node.args[0]]
-        elif node.kind not in ("placeholder", "get_attr", "output", "unpack"):
+        if node.kind not in idle:
             lines.setdefault(node.line, []).extend(".".join(held[name]) for name in node.args if name in held)
     return {line: common(paths) for line, paths in lines.items() if paths}
 
 
-def _read(node: FxNode) -> Parameter | None:
+def _read(node: FxNode, inputs: Mapping[str, str]) -> Parameter | None:
     if node.kind == "placeholder":
-        return parameter_of(node.name)
+        return parameter_of(inputs.get(node.name, node.name))
     return parameter_of(node.target) if node.kind == "get_attr" else None
 
 
@@ -139,12 +143,18 @@ def _passes(blocks: list[Block], level: int) -> list[Section]:
         for number in range(repeat.times):
             at = repeat.first + number * repeat.size
             group = blocks[at : at + repeat.size]
-            layer = common(block.layer for block in group if block.layer)
-            title = f"{layer or 'layer'} pass {number + 1}/{repeat.times} of {_place(group)}"
+            title = f"{_layer(group) or 'layer'} pass {number + 1}/{repeat.times} of {_place(group)}"
             sections.append(Section(group[0].first, group[-1].last, level, title, repeat.times >= FOLD_FROM))
             sections += _plain(group, level + 1)
         done = repeat.first + repeat.size * repeat.times
     return sections + _plain(blocks[done:], level)
+
+
+def _layer(group: list[Block]) -> str:
+    """The layer of a pass; '' where it has parts of two iterations, as a backward's may."""
+    layer = common(block.layer for block in group if block.layer)
+    inner = (block.layer[len(layer) :].strip(".").partition(".")[0] for block in group if block.layer)
+    return "" if any(part.isdecimal() for part in inner) else layer
 
 
 def _plain(blocks: list[Block], level: int) -> list[Section]:

@@ -43,8 +43,8 @@ def parameter_of(name: str, exported: bool = False) -> Parameter | None:
         parts = tuple(part for part in modules.split("_modules_") if part)
         return Parameter(root, unwrapped(parts), own.rstrip("_").removesuffix("__1"))
     if "." in name:  # an attribute of the graph, as export and AOTInductor have them: `layers.0.fc.weight`
-        *modules, own = name.split(".")
-        return Parameter("", unwrapped(tuple(modules)), own)
+        *path, last = name.split(".")
+        return Parameter("", unwrapped(tuple(path)), last)
     if found := _OLD.match(name):
         return Parameter("", _by_numbers(found["rest"]), "")
     if exported and (found := _EXPORTED.match(name)):

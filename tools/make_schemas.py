@@ -126,6 +126,7 @@ def results() -> dict[str, Any]:
     from tltui.analyses.problems.problems import Problems
     from tltui.analyses.provenance.layer_costs import CompileLayers
     from tltui.analyses.ranks.matrix import Matrix
+    from tltui.analyses.runtime.runtime_json import RuntimeJson, RuntimesJson
     from tltui.analyses.stacks.trie import Stacks
     from tltui.analyses.study import Study
     from tltui.analyses.summary import Summary
@@ -145,7 +146,7 @@ def results() -> dict[str, Any]:
         "guards": GuardTable | CompileGuards | tuple[CompileGuards, ...], "caches": CachesReport, "timing": Timing,
         "provenance": Coverages, "layers": tuple[CompileLayers, ...], "fusion": FusionReport, "passes": Passes, "absent": Absence,
         "metrics": RunMetrics | CompileMetrics, "exports": Exports, "vllm": Vllm, "where": WhereReport,
-        "ranks": RanksReport, "stragglers": Stragglers, "matrix": Matrix,
+        "runtime": RuntimeJson | RuntimesJson, "ranks": RanksReport, "stragglers": Stragglers, "matrix": Matrix,
     }  # fmt: skip
 
 
@@ -183,6 +184,8 @@ def made() -> dict[str, str]:
         root = _record({"schema": {"const": 1}, "view": {"const": view.name}, "result": {"$ref": "#/$defs/result"}})
         if view.name == "provenance":  # of one compile it has a shape of its own
             root, kind = {"anyOf": [root, schemas.of(ProvenanceJson)]}, kind | ProvenanceJson
+        if view.name == "runtime":
+            root = {"$ref": "#/$defs/result"}
         schemas.definitions["result"] = schemas.of(kind)
         found[view.name] = _file(view.name, f"{view.help[0].upper()}{view.help[1:]}.", root, schemas)
     for name, kind in documents().items():

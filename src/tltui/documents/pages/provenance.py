@@ -270,6 +270,10 @@ def _kernels(page: Page, unit: UnitProvenance, spyre: Files, layers: UnitLayers 
         for label, names, source in told:
             if names:
                 page.labelled(label, marked(source) + sanitize(", ".join(names)), "      ", LABEL)
+        if kernel.operations:
+            page.labelled("runs", sanitize(", ".join(kernel.operations)), "      ", LABEL)
+        if kernel.again:
+            page.labelled("again", sanitize(", ".join(kernel.again)) + ": computed again, not loaded", "      ", LABEL)
         if layers is not None and (own_layers := [path for path in layers.of_kernel.get(kernel.key, ()) if path]):
             page.labelled("layers", sanitize(", ".join(own_layers)), "      ", LABEL)
         if layers is not None and (cost := static_text(layers.costs.get(kernel.key, StaticCost()))):

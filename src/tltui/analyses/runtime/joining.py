@@ -145,6 +145,21 @@ class Joiner:
         self.found.graph_of.setdefault(group, graph)
         self.found.calls[group].append(span)
 
+    def loose(self) -> dict[Group, list[int]]:
+        """Events on a device whose launch was not recorded, by the only graph that ran and whose code has a kernel of that name."""
+        found: dict[Group, list[int]] = defaultdict(list)
+        by_name: dict[str, list[Group]] = defaultdict(list)
+        for group, graph in self.found.graph_of.items():
+            for name in {call.name for call in graph.calls} if graph is not None else ():
+                by_name[name].append(group)
+        for event in self._nested.loose:
+            groups = by_name.get(self.kernel_named(event), [])
+            if len(groups) == 1:
+                found[groups[0]].append(event)
+            else:
+                self.found.strange["events on a device whose launch was not recorded"] += 1
+        return found
+
     def _weigh(self, graphs: list[CodeGraph], graph: CodeGraph | None, key: str | None, names: Counter[str]) -> None:
         """Whether a call speaks for this process."""
         known = {own for each in graphs for own in each.keys}
@@ -203,7 +218,7 @@ class Joiner:
 
     def kernel_named(self, event: int) -> str:
         """What the code calls the kernel of an event."""
-        number = self._profile.name[event]
+        number = self._profile.name[self._nested.named_by.get(event, event)]
         if number not in self._kernel_names:
             self._kernel_names[number] = kernel_name(self._profile.names[number])
         return self._kernel_names[number]

@@ -31,8 +31,10 @@ class Sums:
         """All of it."""
         profile, joined = self._profile, self.joined
         graphs: dict[Compile, list[GraphTime]] = defaultdict(list)
+        loose = self.joiner.loose()
         for group, calls in joined.calls.items():
-            graphs[group.compile].append(self._kernels.graph(group.unit, group.key, calls, joined.graph_of[group]))
+            graph = self._kernels.graph(group.unit, group.key, calls, joined.graph_of[group], loose.get(group, []))
+            graphs[group.compile].append(graph)
         eager, eager_in = self._eager()
         compiles = [self._compile(own, graphs[own], eager_in) for own in self._process.ordered() if own in set(called(joined))]
         begin, end = profile.window

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tltui.model.run import Run
     from tltui.running.child import Ending
     from tltui.running.environment import Prepared
+    from tltui.running.recording import Steps
     from tltui.trace.files import Identity
 
 EXAMPLES = """\
@@ -34,6 +35,10 @@ prints is a page, it gets no input, and it goes on when the connection is lost; 
 Put tltui run in front of the launcher, not behind it: one directory is one run, with all its ranks. TORCH_TRACE, TORCH_DTRACE and
 INDUCTOR_PROVENANCE that you have set stay. Behind -- stands the command; a script (train.py) or -m MODULE is run by the python on
 PATH.
+--record-steps records steps with torch.profiler, without a change to the program, by a start-up hook (a sitecustomize.py first on
+PYTHONPATH; one of yours is read too). A step ends with Optimizer.step; without an optimizer it begins when a compiled function is
+called again. They are counted from 1 in each process, and each that gets there writes DIR/profile_[rank_R_]PID.json, which tltui
+runtime DIR reads. Where no hook works (python -I, -E, -S, containers) the lines to paste are printed instead.
 Exit code: that of the job where it is not 0 (128 and its number for a signal, 127 not found), else 1 when --check fails.
 
 examples:
@@ -42,10 +47,13 @@ examples:
   tltui run --fresh -o /tmp/trace -- -m package.train
   tltui run --logs recompiles,graph_breaks -- python train.py
   tltui run --view -- python train.py
+  tltui run --record-steps 5:10 -- python train.py
   tltui run --check error,break,recompiles=2 -- python -m pytest tests
 """
 VIEW = "the terminal UI from the start: what the job prints is a page of it, kept in DIR/output.txt, and the job may outlive it"
+RECORD = "record these steps with torch.profiler; C++ kernels too, by a setting that is part of the key of Inductor's caches"
 STILL_SHOWN = 8
+PROFILES_SHOWN = 4
 KILLED = ": the kernel does that when memory runs out (dmesg tells), a scheduler when time is up"
 
 
@@ -58,6 +66,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--fresh", action="store_true", help="compile everything anew: what comes from a cache has fewer graphs")
     parser.add_argument("--debug", action="store_true", help="also write torch's debug directory, torch_compile_debug, into DIR")
     parser.add_argument("--logs", metavar="NAMES", action="append", default=[], help=logs)
+    parser.add_argument("--record-steps", metavar="FIRST:LAST", help=RECORD)
     parser.add_argument("--check", metavar="BARS", action="append", help=check)
     parser.add_argument("--baseline", metavar="OLD", action="append", help="for --check: a trace to compare with")
     parser.add_argument("--view", action="store_true", help=VIEW)
@@ -70,18 +79,20 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.running.command import program_of
     from tltui.running.environment import Refused, Wanted, prepare
     from tltui.running.left import files_in
+    from tltui.running.recording import parse_steps
 
     if not options.words:
         raise Failure("no COMMAND is given: tltui run -- python train.py")
     limits, words = _limits(options), program_of(options.words)
     try:
+        steps = parse_steps(options.record_steps) if options.record_steps is not None else None
         if options.view:
             from tltui.cli.run_view import needs_terminal
 
             needs_terminal()
         startable(words[0])
         prepared = prepare(Wanted(options.directory, options.fresh, options.debug, ",".join(options.logs)), os.environ)
-        for line in prepared.said:
+        for line in (*prepared.said, *_record(steps, words, prepared)):
             tell(f"tltui: {line}")
         before = frozenset() if prepared.made else files_in(prepared.directory)
         ending = _view(words, prepared, options) if options.view else run_child(words, prepared.environment)
@@ -101,6 +112,17 @@ def _view(words: Sequence[str], prepared: Prepared, options: argparse.Namespace)
     from tltui.cli.run_view import run_in_view
 
     return run_in_view(words, prepared, options)
+
+
+def _record(steps: Steps | None, words: Sequence[str], prepared: Prepared) -> tuple[str, ...]:
+    """Have steps of the job recorded, where that was asked for and is possible; what to say of it."""
+    if steps is None:
+        return ()
+    from tltui.running.recording import have_recorded, why_not
+
+    if why := why_not(words):
+        return (f"no steps are recorded: {why}. What to put into the program is said at the end",)
+    return have_recorded(steps, prepared.environment, prepared.directory)
 
 
 def _limits(options: argparse.Namespace) -> tuple[Limit, ...]:
@@ -206,6 +228,7 @@ def _say(job: _Job, left: _Left) -> None:
             tell(_wrapped(line))
         if job.limits:
             tell("tltui: --check FAILED: there is no log to check")
+        _say_recorded(job, None)
         return
     tell("")
     _print_summary(left.run, job.options)
@@ -214,8 +237,28 @@ def _say(job: _Job, left: _Left) -> None:
     if left.earlier:
         logs = f"{left.earlier} log{'s' * (left.earlier != 1)} of earlier runs"
         tell(f"tltui: {logs} in that directory: --latest opens the newest run alone")
+    _say_recorded(job, left.run)
     if left.gates is not None:
         _print_checked(left.run, left.gates, job.options)
+
+
+def _say_recorded(job: _Job, run: Run | None) -> None:
+    """Where the steps are that were to be recorded; how else they can be, where there are none."""
+    if job.options.record_steps is None:
+        return
+    from tltui.documents.parts.recording import recording_document
+    from tltui.text.shell import quoted
+
+    profiles = run.found.profiles if run is not None else ()
+    if not profiles:
+        tell("tltui: no profile was written. To record one:")
+        write(as_text(recording_document(run, layout(job.options)), job.options))
+        return
+    for own in profiles[:PROFILES_SHOWN]:
+        tell(f"tltui: recorded: {own.path}")
+    if len(profiles) > PROFILES_SHOWN:
+        tell(f"tltui: … and {len(profiles) - PROFILES_SHOWN} more profiles beside them")
+    tell(f"tltui: tltui runtime {quoted(job.prepared.directory)} says where the time goes")
 
 
 def _wrapped(line: str) -> str:

@@ -63,7 +63,8 @@ def left_in(directory: str, before: frozenset[Identity]) -> tuple[Found | None, 
     new = tuple(log for log in found.logs if not _was_there(log.path, before))
     earlier = len(found.logs) - len(new)
     skipped = tuple(item for item in found.skipped if not _was_there(item.path, before))
-    return replace(found, logs=new, skipped=skipped) if new else None, earlier
+    profiles = tuple(own for own in found.profiles if not _was_there(own.path, before))
+    return replace(found, logs=new, skipped=skipped, profiles=profiles) if new else None, earlier
 
 
 def still_written(found: Found) -> tuple[LogProcess, ...]:

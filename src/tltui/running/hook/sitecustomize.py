@@ -1,0 +1,19 @@
+"""Python reads this at its start where `tltui run --record-steps` put this directory first on PYTHONPATH: it starts the recorder,
+and reads the `sitecustomize` that Python would have read without it. Any Python must be able to read this file, old ones too."""
+
+import os
+import sys
+
+_here = os.path.dirname(os.path.abspath(__file__))
+if sys.version_info >= (3, 9):  # noqa: UP036
+    try:
+        import _tltui_recorder  # type: ignore[import-not-found]
+
+        _tltui_recorder.begin(os.environ)
+    except Exception as error:  # the job goes on, whatever it is
+        sys.stderr.write("tltui: --record-steps: nothing is recorded: %r\n" % (error,))  # noqa: UP031
+# what follows is what happens without us: with their module, without any, with their errors
+sys.path[:] = [place for place in sys.path if os.path.abspath(place) != _here]
+sys.path_importer_cache.pop(_here, None)
+sys.modules.pop("sitecustomize", None)
+import sitecustomize  # type: ignore[import-not-found]  # noqa: E402, F401

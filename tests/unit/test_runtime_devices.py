@@ -1,7 +1,7 @@
 """Kernels on devices: launched by operators or directly, replayed, or of a plug-in that says little.
 
-No profile of a device is at hand: the events are made up as libkineto writes them (output_json.cpp, CuptiActivity.cpp: `kernel` events
-have the `correlation` of their launch and the `External id` of the operator around it), for the trace of a real run on two GPUs.
+No profile of a device is at hand: the events are made up as libkineto writes them (output_json.cpp, CuptiActivity.cpp: `kernel`
+events have the `correlation` of their launch and the `External id` of the operator around it), for the trace of a run on two GPUs.
 """
 
 from __future__ import annotations

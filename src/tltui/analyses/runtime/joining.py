@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from tltui.analyses.runtime.code import CodeGraph, graphs_of
@@ -238,17 +238,17 @@ def _chosen(graphs: list[CodeGraph], key: str | None, names: Counter[str]) -> Co
     return same[0] if same else None
 
 
-def lookups_of(nested: Nested, joined: Joined) -> tuple[dict[Compile, list[int]], list[int]]:
-    """The lookups of each compile, and those that no region followed."""
+def lookups_of(nested: Nested, joined: Joined, is_whole: Callable[[int], bool]) -> tuple[dict[Compile, list[int]], list[int]]:
+    """The lookups of each compile, and those that something else than a region followed."""
     own: dict[Compile, list[int]] = defaultdict(list)
     lost: list[int] = []
     for span, kind in enumerate(nested.kind):
-        if kind != LOOKUP:
+        if kind != LOOKUP or not is_whole(span):
             continue
         region = nested.led[span]
-        if region < 0:
+        if region == -1:
             lost.append(span)
-        elif (compile_ := joined.compile_of.get(region)) is not None:
+        elif region >= 0 and (compile_ := joined.compile_of.get(region)) is not None:
             own[compile_].append(span)
     return own, lost
 

@@ -64,7 +64,7 @@ class Nested:
     last: array[int] = field(default_factory=_u)
     """Of a call: behind its last kernel."""
     led: array[int] = field(default_factory=_i)
-    """Of a lookup: the region that followed, -1 where none did."""
+    """Of a lookup: the region that followed, -1 where something else did, -2 where nothing is recorded behind it."""
     kernels: array[int] = field(default_factory=_u)
     """Events that stand directly in calls."""
     named_by: dict[int, int] = field(default_factory=dict)
@@ -195,7 +195,7 @@ class Walk:
         of_name, of_category, is_launch = kinds.of_name, kinds.of_category, kinds.is_launch
         times, whats = array("q"), array("B")
         stack = self._stack = [_Open(1 << 62, IDLE, -1, -1, -1, -1, -1, False)]
-        what = IDLE
+        what, event = IDLE, -1
         for count, event in enumerate(events):
             begin = begins[event]
             end = begin + durations[event]
@@ -229,6 +229,8 @@ class Walk:
                 whats.append(what)
             if not count % RUN:
                 yield None
+        if self.found.event and self.found.event[-1] == event and self.found.kind[-1] == LOOKUP:
+            self.found.led[-1] = -2
         while len(stack) > 1:
             end = stack.pop().end
             if stack[-1].what != what:

@@ -133,6 +133,7 @@ def results() -> dict[str, Any]:
     from tltui.analyses.vllm import Vllm
     from tltui.documents.pages.fusion import FusionReport
     from tltui.documents.pages.guards import CompileGuards, GuardTable
+    from tltui.documents.pages.layers import CompileLayers
     from tltui.documents.pages.provenance import Coverages
     from tltui.documents.pages.ranks import RanksReport
     from tltui.documents.pages.recompiles import Recompiles
@@ -143,7 +144,7 @@ def results() -> dict[str, Any]:
     return {
         "summary": Summary | Study, "problems": Problems, "recompiles": Recompiles, "stacks": Stacks, "shapes": ShapesReport,
         "guards": GuardTable | CompileGuards | tuple[CompileGuards, ...], "caches": CachesReport, "timing": Timing,
-        "provenance": Coverages, "fusion": FusionReport, "passes": Passes, "absent": Absence,
+        "provenance": Coverages, "layers": tuple[CompileLayers, ...], "fusion": FusionReport, "passes": Passes, "absent": Absence,
         "metrics": RunMetrics | CompileMetrics, "exports": Exports, "vllm": Vllm, "where": WhereReport,
         "runtime": RuntimeJson | RuntimesJson, "ranks": RanksReport, "stragglers": Stragglers, "matrix": Matrix,
     }  # fmt: skip

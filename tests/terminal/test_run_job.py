@@ -245,3 +245,47 @@ def test_a_job_that_leaves_a_process_behind_is_not_waited_for(tmp_path: Path) ->
     assert done.returncode == 0
     assert "6 compiles" in done.stderr.decode()
     assert f"tltui: left behind by the job, and still writing: pid {pid}  {sys.executable} -c import glob" in done.stderr.decode()
+
+
+@pytest.mark.parametrize(("steps", "why"), [
+    ("x", "not FIRST:LAST, as in --record-steps 5:10"), ("10:5", "the last step is before the first one"),
+    ("0:0", "steps are counted from 1"),
+])  # fmt: skip
+def test_steps_to_record_that_are_none(steps: str, why: str, tmp_path: Path) -> None:
+    done = tltui(tmp_path, "--record-steps", steps, "--", *job("breaks"))
+    assert (done.returncode, said(done)) == (2, [f"tltui: --record-steps {steps}: {why}"])
+    assert list(tmp_path.iterdir()) == [], "nothing is made for it"
+
+
+def test_a_job_that_records_nothing(tmp_path: Path) -> None:
+    """It has the hook, behind what its Python path was, and the way by hand is said at the end."""
+    done = tltui(tmp_path, "--record-steps", "2:3", "-o", "t", "--", *job("breaks", "print(os.environ['PYTHONPATH'])"))
+    hook, before = done.stdout.decode().strip().split(":")
+    assert (hook.endswith("/running/hook"), before) == (True, str(SOURCES))
+    lines = said(done)
+    assert lines[1] == f"tltui: steps 2 to 3 are recorded into {tmp_path / 't'}"
+    assert lines[2].startswith("tltui: TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1 names C++ kernels in the profile.")
+    assert "tltui: no profile was written. To record one:" in lines
+    assert "          profiler.step()" in lines
+    assert (done.returncode, lines[-1]) == (0, str(tmp_path / "t"))
+
+
+def test_a_python_that_reads_no_hook(tmp_path: Path) -> None:
+    program = job("breaks", "print('TLTUI_RECORD_STEPS' in os.environ)")
+    done = tltui(tmp_path, "--record-steps", "2:3", "--", program[0], "-I", *program[1:])
+    assert done.stdout == b"False\n"
+    name = os.path.basename(sys.executable)
+    assert said(done)[1].startswith(f"tltui: no steps are recorded: {name} -I reads no start-up hook. What to put into the program")
+    assert "  torch._inductor.config.cpp.enable_kernel_profile = True" in said(done)
+
+
+def test_profiles_that_a_job_leaves(tmp_path: Path) -> None:
+    """Those of an earlier run in the same directory are not its."""
+    profile = TRACES.parent / "profiler" / "plain" / "profile.json"
+    (tmp_path / "t").mkdir()
+    shutil.copyfile(profile, tmp_path / "t" / "earlier.json")
+    left = f"shutil.copyfile({str(profile)!r}, os.environ['TORCH_TRACE'] + '/now.json')"
+    done = tltui(tmp_path, "--record-steps", "2:3", "--", *job("breaks", left), TORCH_TRACE=str(tmp_path / "t"))
+    assert f"tltui: recorded: {tmp_path / 't' / 'now.json'}" in said(done)
+    assert f"tltui: tltui runtime {tmp_path / 't'} says where the time goes" in said(done)
+    assert "earlier.json" not in done.stderr.decode()

@@ -25,6 +25,7 @@ import importlib
 import os
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -113,9 +114,12 @@ class Recorder:
         self.profiler: Any = None
         """While it runs."""
         self.thread = 0
+        self.is_preparing = False
+        """Ours is being prepared."""
         self.written = ""
         self.dropped = False
-        self._restore: Callable[[], None] | None = None
+        self.other: Callable[[], Any] = lambda: None
+        """A reference to the program's own profiler that was prepared last."""
 
     # what torch is made to tell us
 
@@ -130,10 +134,26 @@ class Recorder:
                     self.when_left(sys._getframe(1), lambda: self.optimizer_stepped(id(optimizer)))
 
             optimizers.register_optimizer_step_post_hook(stepped)
+            self.hook_profilers(torch.autograd.profiler.profile)
             atexit.register(self.at_exit)
             os.register_at_fork(after_in_child=self.forked)
         except Exception as error:
             self.give_up(error)
+
+    def hook_profilers(self, profiler: Any) -> None:
+        """Be told when the program prepares a profiler, and end ours: torch has one at a time, and would raise in the program."""
+        prepare = profiler._prepare_trace
+
+        def prepared(itself: Any, *args: Any, **kwargs: Any) -> Any:
+            if not self.is_preparing:
+                self.other = weakref.ref(itself)
+                if self.profiler is not None:
+                    self.stop()
+                    left = f"what was recorded so far is in {self.written}" if self.written else "nothing is recorded"
+                    self.say(f"the program starts a profiler of its own: {left}")
+            return prepare(itself, *args, **kwargs)
+
+        profiler._prepare_trace = prepared
 
     def hook_calls(self, eval_frame: Any) -> None:
         """Be told when compiled functions are called."""
@@ -225,16 +245,20 @@ class Recorder:
         """Begin to record: in the step before the first one, where there is one, as a warm-up."""
         torch = importlib.import_module("torch")
         profiling = torch.autograd.profiler
-        if getattr(profiling, "_is_profiler_enabled", False):
+        other = self.other()
+        if getattr(profiling, "_is_profiler_enabled", False) or (other is not None and other.kineto_results is None):
             self.over = True
             self.say("the program runs a profiler of its own: tltui records nothing")
             return
         self.thread, self.dropped = threading.get_ident(), False
         profiler = torch.profiler.profile(schedule=self.action, on_trace_ready=self.write)
         profiler.step_num = min(number, self.first - 1)
-        profiler.start()
+        self.is_preparing = True
+        try:
+            profiler.start()  # prepares
+        finally:
+            self.is_preparing = False
         self.profiler = profiler
-        self.yield_to_others(profiling.profile)
         if number >= self.first:
             profiler.step_num = number - 1
             profiler.step()
@@ -247,26 +271,6 @@ class Recorder:
         if number < self.last:
             return action.RECORD
         return action.RECORD_AND_SAVE if number == self.last else action.NONE
-
-    def yield_to_others(self, profiler: Any) -> None:
-        """End ours when the program starts a profiler: torch has one at a time, and would raise in the program."""
-        prepare = getattr(profiler, "_prepare_trace", None)
-        if prepare is None:
-            return
-
-        def prepared(itself: Any, *args: Any, **kwargs: Any) -> Any:
-            if self.profiler is not None and itself is not getattr(self.profiler, "profiler", None):
-                self.stop()
-                left = f"what was recorded so far is in {self.written}" if self.written else "nothing is recorded"
-                self.say(f"the program starts a profiler of its own: {left}")
-            return prepare(itself, *args, **kwargs)
-
-        def restore() -> None:
-            if profiler.__dict__.get("_prepare_trace") is prepared:
-                profiler._prepare_trace = prepare
-
-        profiler._prepare_trace = prepared
-        self._restore = restore
 
     def write(self, profiler: Any) -> None:
         """Write what was recorded, whole or not at all."""
@@ -286,11 +290,8 @@ class Recorder:
         self.written = path
 
     def end(self) -> None:
-        """It has been stopped: what was changed for it is as before."""
+        """It has been stopped."""
         self.over, self.profiler = True, None
-        if self._restore is not None:
-            self._restore()
-            self._restore = None
 
     def stop(self) -> None:
         """End recording before its time; what there is is written."""

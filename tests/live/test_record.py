@@ -1,0 +1,155 @@
+"""`tltui run --record-steps` with the torch that is installed: programs that know nothing of it, and the profiles that they leave.
+
+Run as test_live.py is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_live import PYTHON, why_no_torch
+from test_run import environment, line
+
+pytestmark = pytest.mark.live
+LOOP = """
+import os, sys, torch
+from torch import nn
+if "RANK" in os.environ:
+    torch.distributed.init_process_group("gloo")
+model = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 8))
+compiled = torch.compile(model)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+
+def step():
+    for _ in range(2):                      # two calls of what is compiled a step
+        compiled(torch.randn(16, 32)).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+TRAINING = LOOP + """
+for _ in range(7):
+    step()
+print("done", flush=True)
+if "RANK" in os.environ:
+    torch.distributed.destroy_process_group()
+"""
+INFERENCE = """
+import torch
+@torch.compile
+def prefill(x):
+    return x.sin() + 1
+@torch.compile
+def decode(x):
+    return (x @ x).relu()
+with torch.no_grad():
+    x = prefill(torch.randn(32, 32))
+    for _ in range(6):
+        decode(x)
+"""
+WITH_PROFILER = LOOP + """
+for _ in range(3):
+    step()
+with torch.profiler.profile() as profiler:
+    step()
+print(sum("Torch-Compiled Region" in event.name for event in profiler.events()))
+raise ValueError("as always")
+"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def torch_is_there() -> None:
+    if why_no_torch():
+        if os.environ.get("TLTUI_TEST_TORCH") == "1":
+            pytest.fail(why_no_torch())
+        pytest.skip(why_no_torch())
+
+
+def run(home: Path, program: str, steps: str, *launcher: str) -> subprocess.CompletedProcess[str]:
+    (home / "job.py").write_text(program)
+    words = line("--record-steps", steps, "-o", home / "trace", "--", *(launcher or (PYTHON,)), "job.py")
+    return subprocess.run(words, cwd=home, env=environment(home), check=False, capture_output=True, text=True, timeout=300)
+
+
+def profiles(home: Path) -> list[Path]:
+    assert not list((home / "trace").glob("*.part"))
+    return sorted((home / "trace").glob("profile_*.json"))
+
+
+def counted(path: Path) -> dict[str, int]:
+    """How often events of some kinds are in a profile."""
+    names = [event.get("name", "") for event in json.loads(path.read_text())["traceEvents"] if event.get("ph") == "X"]
+    kinds = ("Torch-Compiled Region", "Optimizer.step#", "## Call CompiledFxGraph", "graph_0_cpp_fused")
+    found = {kind: sum(name.startswith(kind) for name in names) for kind in kinds}
+    return found | {name: 1 for name in sorted(names) if name.startswith("ProfilerStep#")}
+
+
+def runtime(home: Path) -> dict[str, Any]:
+    """What `tltui runtime` says of the directory."""
+    words = [word if word != "run" else "runtime" for word in line(home / "trace", "--json")]
+    done = subprocess.run(words, cwd=home, env=environment(home), check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
+
+
+def test_a_training_loop(tmp_path: Path) -> None:
+    """A step ends with the optimizer's, however often compiled functions are called in it."""
+    done = run(tmp_path, TRAINING, "3:5")
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+    [path] = profiles(tmp_path)
+    assert counted(path) == {
+        "Torch-Compiled Region": 6, "Optimizer.step#": 3, "## Call CompiledFxGraph": 12, "graph_0_cpp_fused": 18,
+        "ProfilerStep#3": 1, "ProfilerStep#4": 1, "ProfilerStep#5": 1,
+    }  # fmt: skip
+    assert f"tltui: recorded: {path}" in done.stderr
+    said = runtime(tmp_path)
+    [compile_] = said["compiles"]
+    assert (compile_["ref"], compile_["regions"], [graph["calls"] for graph in compile_["graphs"]]) == ("0/0", 6, [6, 6])
+    assert [kernel["calls"] for graph in compile_["graphs"] for kernel in graph["kernels"]].count(6) == len(
+        [kernel for graph in compile_["graphs"] for kernel in graph["kernels"]]
+    )
+
+
+def test_calls_where_there_is_no_optimizer(tmp_path: Path) -> None:
+    done = run(tmp_path, INFERENCE, "2:4")
+    assert done.returncode == 0, done.stderr
+    [path] = profiles(tmp_path)
+    found = counted(path)
+    assert {name for name in found if name.startswith("ProfilerStep#")} == {"ProfilerStep#2", "ProfilerStep#3", "ProfilerStep#4"}
+    [compile_] = runtime(tmp_path)["compiles"]
+    assert (compile_["ref"], compile_["regions"]) == ("1/0", 3)
+
+
+def test_the_ranks_of_torchrun(tmp_path: Path) -> None:
+    done = run(tmp_path, TRAINING, "2:3", PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+    assert done.returncode == 0, done.stderr
+    found = profiles(tmp_path)
+    assert [path.name.split("_")[2] for path in found] == ["0", "1"]
+    assert [counted(path)["Torch-Compiled Region"] for path in found] == [4, 4]
+    ranks = [json.loads(path.read_text())["distributedInfo"]["rank"] for path in found]
+    assert ranks == [0, 1]
+    said = json.dumps(runtime(tmp_path))
+    assert said.count('"regions": 4') == 2 or said.count('"regions":4') == 2, said[:2000]
+
+
+def test_a_job_that_ends_early_and_has_a_profiler(tmp_path: Path) -> None:
+    """Its own profiler comes first; what it would have left is what it leaves."""
+    done = run(tmp_path, WITH_PROFILER, "2:9")
+    assert done.returncode == 1
+    assert done.stdout == "2\n"
+    assert "ValueError: as always" in done.stderr
+    assert "tltui: --record-steps: the program starts a profiler of its own: what was recorded so far is in " in done.stderr
+    [path] = profiles(tmp_path)
+    assert counted(path)["Optimizer.step#"] == 2
+
+
+def test_a_job_that_ends_too_early(tmp_path: Path) -> None:
+    done = run(tmp_path, TRAINING, "9:12")
+    assert done.returncode == 0
+    assert "tltui: --record-steps: the program ended in step 8, before step 9: nothing is recorded" in done.stderr
+    assert profiles(tmp_path) == []
+    assert "tltui: no profile was written. To record one:" in done.stderr

@@ -404,3 +404,9 @@ def test_bars_with_a_baseline(capsys: pytest.CaptureFixture[str]) -> None:
     said = told("check", trace, "--baseline", trace, "--fail-on", "guard_overhead=+2%,eager_share", capsys=capsys)[0]
     assert "at most 11.5 %, before 9.5 %" in said, "of a share percent are points"
     told("check", trace, "--baseline", str(PROFILED / "mlp"), "--fail-on", "guard_overhead=+2%", capsys=capsys, code=1)
+
+
+def test_compiling_in_the_window_is_said_first() -> None:
+    said = text(page(profiled("recompiles"), "@runtime", 100)).splitlines()
+    assert "compiled while the profiler ran: 10.5 s, 100 % of the time" in said[1]
+    assert not any("nothing of torch ran" in line for line in said)

@@ -410,3 +410,36 @@ def test_compiling_in_the_window_is_said_first() -> None:
     said = text(page(profiled("recompiles"), "@runtime", 100)).splitlines()
     assert "compiled while the profiler ran: 10.5 s, 100 % of the time" in said[1]
     assert not any("nothing of torch ran" in line for line in said)
+
+
+def without(profile: Path, region: str) -> str:
+    """A profile in which a compile never ran: its regions, and all in them, left out."""
+    whole = json.loads(profile.read_text())
+    own = [event for event in whole["traceEvents"] if event.get("name") == f"Torch-Compiled Region: {region}"]
+    spans = [(event["ts"], event["ts"] + event["dur"]) for event in own]
+    assert spans
+    events = [e for e in whole["traceEvents"] if not any(a <= e.get("ts", 0) < b for a, b in spans)]
+    return json.dumps(whole | {"traceEvents": events})
+
+
+def test_a_compile_that_never_ran(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(PROFILED / "broken", tmp_path / "job")
+    profile = tmp_path / "job" / "profile.json"
+    profile.write_text(without(profile, "2/1"))
+    found = json.loads(told("runtime", str(tmp_path / "job"), "--json", capsys=capsys)[0])
+    assert found["never_called"] == ["2/1"] and "2/1" not in [c["ref"] for c in found["compiles"]]
+    said = told("runtime", str(tmp_path / "job"), capsys=capsys)[0]
+    assert "[2/1] was compiled in 11.1 s and never called while the profiler ran" in said
+    assert "Compiled and never called (1)" in said
+    said = told("problems", str(tmp_path / "job"), "--profile", str(profile), capsys=capsys)[0]
+    assert "1 compile compiled in 11.1 s and never called: [2/1]" in said
+    said = told("recompiles", str(tmp_path / "job"), "--profile", str(profile), capsys=capsys)[0]
+    assert "this recompile cost 11.1 s of compiling and was never called while the profiler ran" in " ".join(said.split())
+    said = told("check", str(tmp_path / "job"), "--fail-on", "never_called", capsys=capsys, code=1)[0]
+    assert "[2/1]  limited, compiled in 11.06 s" in said
+
+
+def test_problems_name_a_profile_of_another_run(capsys: pytest.CaptureFixture[str]) -> None:
+    other = str(PROFILED / "broken" / "profile.json")
+    said = told("problems", str(PROFILED / "mlp"), "--profile", other, capsys=capsys)[0]
+    assert "profile.json was not joined: it is of another run" in said

@@ -443,3 +443,19 @@ def test_problems_name_a_profile_of_another_run(capsys: pytest.CaptureFixture[st
     other = str(PROFILED / "broken" / "profile.json")
     said = told("problems", str(PROFILED / "mlp"), "--profile", other, capsys=capsys)[0]
     assert "profile.json was not joined: it is of another run" in said
+
+
+def test_names_of_a_profile_do_no_harm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(PROFILED / "broken", tmp_path / "job")
+    profile = tmp_path / "job" / "profile.json"
+    named = profile.read_text().replace("aten::sort", "aten::so\\u001b[31m[bold]\\nrt")
+    profile.write_text(named.replace("round 1", "r\\u001b[2J1"))
+    for arguments in ((), ("--flame",)):
+        said = told("runtime", str(tmp_path / "job"), *arguments, capsys=capsys)[0]
+        assert "\x1b" not in said and "[bold]" in said
+    assert "\x1b" not in told("check", str(tmp_path / "job"), "--fail-on", "eager_share=0%", capsys=capsys, code=1)[0]
+
+
+def test_a_frame(capsys: pytest.CaptureFixture[str]) -> None:
+    said = told("runtime", str(PROFILED / "broken"), "--frame", "2", capsys=capsys)[0]
+    assert "[2/0] limited" in said and "[2/1] limited" in said and "[0/0]" not in said

@@ -15,6 +15,8 @@ import pytest
 from test_live import PYTHON, why_no_torch
 from test_run import environment, line
 
+from tltui.analyses.runtime.recording import recording_of
+
 pytestmark = pytest.mark.live
 LOOP = """
 import os, sys, torch
@@ -112,6 +114,20 @@ def test_a_training_loop(tmp_path: Path) -> None:
     assert [kernel["calls"] for graph in compile_["graphs"] for kernel in graph["kernels"]].count(6) == len(
         [kernel for graph in compile_["graphs"] for kernel in graph["kernels"]]
     )
+
+
+def test_the_lines_to_paste(tmp_path: Path) -> None:
+    """With the loop of the program in the place of theirs."""
+    lines = "\n".join(recording_of(None).lines)
+    lines = lines.replace("        ...\n        optimizer.step()", "        step()").replace("in loader", "in range(12)")
+    begin, middle, end = lines.partition("def save")
+    (tmp_path / "job.py").write_text(begin + LOOP + middle + end)
+    words = line("-o", tmp_path / "trace", "--", PYTHON, "job.py")
+    done = subprocess.run(words, cwd=tmp_path, env=environment(tmp_path), check=False, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    found = counted(tmp_path / "trace" / "profile.json")
+    assert (found["Torch-Compiled Region"], found["graph_0_cpp_fused"], found["Optimizer.step#"]) == (12, 36, 6)
+    assert "1 compile" in done.stderr
 
 
 def test_calls_where_there_is_no_optimizer(tmp_path: Path) -> None:

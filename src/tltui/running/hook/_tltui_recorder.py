@@ -161,14 +161,24 @@ class Recorder:
             context = eval_frame.OptimizeContext
             make = context.__init__
 
+            def enter_of(number: int) -> Callable[[], Callable[[], None]]:
+                def enter() -> Callable[[], None]:
+                    return self.entered(number)
+
+                return enter
+
             def made(itself: Any, *args: Any, **kwargs: Any) -> None:
                 make(itself, *args, **kwargs)
                 hooks = getattr(itself, "enter_exit_hooks", None)
                 if isinstance(hooks, list):
-                    hooks.append(lambda: self.entered(id(itself)))
+                    hooks.append(enter_of(id(itself)))
 
             made.__wrapped__ = make  # type: ignore[attr-defined]
             context.__init__ = made
+            skip = getattr(eval_frame, "skip_code", None)
+            if skip is not None:  # torch 2.4 calls the hooks of a nested context with Dynamo at work: it would compile them
+                for function in (enter_of(0), self.entered, self.returned):
+                    skip(function.__code__)
         except Exception as error:
             self.give_up(error)
 

@@ -125,6 +125,7 @@ def results() -> dict[str, Any]:
     from tltui.analyses.problems.absent import Absence
     from tltui.analyses.problems.problems import Problems
     from tltui.analyses.ranks.matrix import Matrix
+    from tltui.analyses.runtime.runtime_json import RuntimeJson, RuntimesJson
     from tltui.analyses.stacks.trie import Stacks
     from tltui.analyses.study import Study
     from tltui.analyses.summary import Summary
@@ -132,6 +133,7 @@ def results() -> dict[str, Any]:
     from tltui.analyses.vllm import Vllm
     from tltui.documents.pages.fusion import FusionReport
     from tltui.documents.pages.guards import CompileGuards, GuardTable
+    from tltui.documents.pages.layers import CompileLayers
     from tltui.documents.pages.provenance import Coverages
     from tltui.documents.pages.ranks import RanksReport
     from tltui.documents.pages.recompiles import Recompiles
@@ -142,9 +144,9 @@ def results() -> dict[str, Any]:
     return {
         "summary": Summary | Study, "problems": Problems, "recompiles": Recompiles, "stacks": Stacks, "shapes": ShapesReport,
         "guards": GuardTable | CompileGuards | tuple[CompileGuards, ...], "caches": CachesReport, "timing": Timing,
-        "provenance": Coverages, "fusion": FusionReport, "passes": Passes, "absent": Absence,
+        "provenance": Coverages, "layers": tuple[CompileLayers, ...], "fusion": FusionReport, "passes": Passes, "absent": Absence,
         "metrics": RunMetrics | CompileMetrics, "exports": Exports, "vllm": Vllm, "where": WhereReport,
-        "ranks": RanksReport, "stragglers": Stragglers, "matrix": Matrix,
+        "runtime": RuntimeJson | RuntimesJson, "ranks": RanksReport, "stragglers": Stragglers, "matrix": Matrix,
     }  # fmt: skip
 
 
@@ -182,6 +184,8 @@ def made() -> dict[str, str]:
         root = _record({"schema": {"const": 1}, "view": {"const": view.name}, "result": {"$ref": "#/$defs/result"}})
         if view.name == "provenance":  # of one compile it has a shape of its own
             root, kind = {"anyOf": [root, schemas.of(ProvenanceJson)]}, kind | ProvenanceJson
+        if view.name == "runtime":
+            root = {"$ref": "#/$defs/result"}
         schemas.definitions["result"] = schemas.of(kind)
         found[view.name] = _file(view.name, f"{view.help[0].upper()}{view.help[1:]}.", root, schemas)
     for name, kind in documents().items():

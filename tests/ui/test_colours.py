@@ -182,7 +182,7 @@ async def test_provenance_colours_the_gutter_and_leaves_the_text_its_ground() ->
         driver.browser.go("0/0")
         await driver.shown("0/0")
         await driver.press("p")
-        await driver.until(lambda: "nodes mapped" in screen_lines(driver.app)[0])
+        await driver.until(lambda: "nodes with kernels" in screen_lines(driver.app)[0])
         view = next(view for view in driver.app.screen.query(MarkedView) if view.display and not view.has_focus)
         ground = view.rich_style.bgcolor
         rows = [row for row in map(view.render_line, range(view.size.height)) if row.text[:1].isalpha()]

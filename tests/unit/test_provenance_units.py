@@ -11,6 +11,7 @@ from made_logs import TRACES, Log, trace
 from real import demo
 
 from tltui.analyses.provenance import provenance as found_in
+from tltui.analyses.provenance.coverage import KERNEL_LINES, KERNEL_NODES, NODE_KERNELS
 from tltui.analyses.provenance.links import links_of
 from tltui.analyses.provenance.mapping import NodeMapping, Stacks
 from tltui.analyses.provenance.parts import parts_of
@@ -38,6 +39,8 @@ from tltui.model.run import Run
 from tltui.sources.discover import discover
 from tltui.text.document import Document, Options
 
+WHATS = (KERNEL_NODES, KERNEL_LINES, NODE_KERNELS)
+
 
 def run_of(name: str) -> Run:
     return demo() if name == "demo" else trace(name)
@@ -55,40 +58,50 @@ def unit(name: str, ref: str, which: str) -> UnitProvenance:
     return found
 
 
-def coverage(found: UnitProvenance) -> tuple[int, int, int, int]:
+def coverage(found: UnitProvenance) -> tuple[int, int, int, int, int]:
+    """Kernels with nodes, with lines, of how many; nodes with kernels, of how many."""
     own = found.coverage
-    return own.kernels_mapped, own.kernels, own.nodes_mapped, own.nodes
+    return own.kernels_with_nodes, own.kernels_with_lines, own.kernels, own.nodes_with_kernel, own.nodes
 
 
 @pytest.mark.parametrize("name, ref, which, source, numbers", [
-    ("tlparse/inductor_provenance_jit_cuda_log.txt", "0/0", "inference", "node_mappings", (4, 4, 13, 13)),
-    ("torch-2.13/train", "0/0", "forward", "node_mappings", (10, 10, 52, 52)),
-    ("torch-2.13/train", "0/0", "backward", "kernel_stack_traces", (17, 17, 25, 98)),
-    ("demo", "1:0/1", "forward", "node_mappings", (6, 6, 21, 21)),
-    ("demo", "1:0/1", "backward", "node_mappings", (9, 9, 28, 37)),
-    ("torch-2.13/aoti", "none", "inference", "node_mappings", (6, 6, 12, 12)),
-    ("torch-2.13/regional_inductor", "0/0", "__marked", "node_mappings", (1, 1, 4, 4)),
-    ("torch-2.13/ddp_split", "4/0", "forward 1", "node_mappings", (2, 2, 4, 4)),
-    ("torch-2.13/ddp_split", "4/0", "forward 2", "node_mappings", (4, 4, 11, 11)),
-    ("torch-2.13/ddp_split", "4/0", "backward 1", "kernel_stack_traces", (7, 7, 10, 29)),
-    ("torch-2.13/cache_hit", "0/0", "forward", "node_mappings", (3, 3, 9, 9)),
-    ("torch-2.13/cache_hit", "0/0", "backward", "forward_mappings", (1, 5, 5, 22)),
-    ("torch-2.13/ca", "a0/1/0", "inference", "node_mappings", (5, 5, 17, 17)),
-    ("torch-2.13/vllm_like", "0/0~1", "submod_4 4", "file_comments", (1, 1, 2, 2)),
+    ("tlparse/inductor_provenance_jit_cuda_log.txt", "0/0", "inference", "node_mappings", (5, 5, 5, 12, 13)),
+    ("torch-2.13/train", "0/0", "forward", "node_mappings", (10, 10, 10, 33, 52)),
+    ("torch-2.13/train", "0/0", "backward", "kernel_stack_traces", (17, 17, 17, 72, 98)),
+    ("demo", "1:0/1", "forward", "node_mappings", (6, 6, 6, 17, 21)),
+    ("demo", "1:0/1", "backward", "node_mappings", (9, 9, 9, 25, 37)),
+    ("torch-2.13/aoti", "none", "inference", "node_mappings", (6, 6, 6, 10, 12)),
+    ("torch-2.13/regional_inductor", "0/0", "__marked", "node_mappings", (1, 1, 1, 4, 4)),
+    ("torch-2.13/ddp_split", "4/0", "forward 1", "node_mappings", (2, 2, 2, 3, 4)),
+    ("torch-2.13/ddp_split", "4/0", "forward 2", "node_mappings", (4, 4, 4, 9, 11)),
+    ("torch-2.13/ddp_split", "4/0", "backward 1", "kernel_stack_traces", (7, 7, 7, 21, 29)),
+    ("torch-2.13/cache_hit", "0/0", "forward", "node_mappings", (3, 0, 3, 7, 9)),
+    ("torch-2.13/cache_hit", "0/0", "backward", "forward_mappings", (5, 0, 5, 16, 22)),
+    ("torch-2.13/ca", "a0/1/0", "inference", "node_mappings", (5, 5, 5, 10, 17)),
+    ("torch-2.13/vllm_like", "0/0~1", "submod_4 4", "file_comments", (1, 1, 1, 2, 2)),
 ])  # fmt: skip
 def test_each_unit_has_its_own(name: str, ref: str, which: str, source: str, numbers: tuple[int, ...]) -> None:
     found = unit(name, ref, which)
     assert (found.source, coverage(found)) == (source, numbers)
+    unknown = {what: sum(len(own.names) for own in found.coverage.unknown if own.what == what) for what in WHATS}
+    with_nodes, with_lines, kernels, with_kernel, nodes = numbers
+    missing = kernels - with_nodes, kernels - with_lines, nodes - with_kernel
+    assert unknown == dict(zip(WHATS, missing, strict=True)), "of each it is said why"
+    assert sum(own.count for own in found.coverage.kernel_nodes_from) == with_nodes
+    assert sum(own.count for own in found.coverage.kernel_lines_from) == with_lines
+    assert sum(own.count for own in found.coverage.node_kernels_from) == with_kernel
     assert found.coverage.kernels - found.coverage.kernels_mapped == len(found.coverage.kernels_unmapped)
     assert found.coverage.nodes - found.coverage.nodes_mapped == len(found.coverage.nodes_unmapped)
     assert [pane.kind for pane in found.panes] == list(PANES)
 
 
-def test_version_1_has_a_kernel_for_all_calls_of_a_name() -> None:
+def test_the_calls_that_version_1_has_together_are_told_apart() -> None:
+    """Its mapping says of `extern_kernels.mm` the nodes of both calls, and `mul` that one of them reads."""
     found = unit("tlparse/inductor_provenance_jit_cuda_log.txt", "0/0", "inference")
-    kernel = next(kernel for kernel in found.kernels if kernel.name == "extern_kernels.mm")
-    assert (kernel.handle, kernel.call_lines, kernel.definition) == (None, (186, 201), None)
-    assert kernel.post_nodes == ("mm_default_1", "mm_default", "mul") and kernel.pre_nodes == ("x", "y", "d")
+    first, second = (kernel for kernel in found.kernels if kernel.name == "extern_kernels.mm")
+    assert (first.handle, first.call_lines, first.definition, first.key) == (None, (186,), None, "extern_kernels.mm@186")
+    assert (first.post_nodes, first.pre_nodes, first.nodes_from) == (("mm_default_1",), ("x",), "dataflow")
+    assert (second.post_nodes, second.pre_nodes, second.call_lines) == (("mm_default",), ("y",), (201,))
     triton = next(kernel for kernel in found.kernels if kernel.name == "triton_poi_fused_mul_1")
     assert (triton.call_lines, triton.definition) == ((197,), (88, 116))
 
@@ -104,7 +117,7 @@ def test_kernels_of_a_forward_have_call_and_definition() -> None:
 
 def test_a_lazy_backward_has_lines_and_says_where_they_come_from() -> None:
     found = unit("torch-2.13/train", "0/0", "backward")
-    assert found.sources == ("kernel_stack_traces", "forward_mappings", "comments", "file_comments", "kernel_names")
+    assert found.sources == ("kernel_stack_traces", "forward_mappings", "comments", "file_comments", "dataflow")
     assert found.panes[PRE].ref == "0/0:before_pre_grad_graph" and found.panes[POST].ref == "0/0:inductor_post_grad_graph#2"
     assert all(kernel.user_lines for kernel in found.kernels) and found.coverage.nodes_with_line == found.coverage.nodes
     by_key = {kernel.key: kernel for kernel in found.kernels}
@@ -203,7 +216,9 @@ def test_what_comments_say_is_what_the_mapping_says(name: str, stacks: bool) -> 
         for parts in parts_of(artifacts, units_of(artifacts), loader.reader):
             texts, _ = found_in._texts(loader, parts, forwards)
             forwards[parts.unit.number] = texts
-            truth = {kernel.key: set(kernel.post) for kernel in links_of(texts).kernels}
+            truth: dict[str, set[str]] = {}
+            for kernel in links_of(texts).kernels:
+                truth.setdefault(kernel.key, set()).update(kernel.post)
             if not texts.mapping.kernel_to_post:
                 continue
             without = replace(texts, mapping=NodeMapping(), stacks=texts.stacks if stacks else Stacks())

@@ -57,6 +57,7 @@ NEEDS: dict[str, Needs] = {
         "has no mapping from kernels to nodes", ("aot_graphs", "post_grad_graphs", "output_code"), "graphs and code",
         in_debug_dir=True,
     ),
+    "layers": Needs("", ("aot_graphs", "post_grad_graphs", "output_code"), "graphs and code", in_debug_dir=True),
     "passes": Needs("", GRAPHS, "the graph after each step", in_debug_dir=True),
     "fusion": Needs("", ("ir_pre_fusion", "ir_post_fusion", "fusion"), "what was fused, and why not more", in_debug_dir=True),
     "absent": Needs("does not tell which artifacts a compile should have"),

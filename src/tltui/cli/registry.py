@@ -36,9 +36,11 @@ class Entry:
     module: str
 
 
+OWN = ("timing", "where", "runtime", "layers")
+"""Views whose command can do more than show them."""
 COMMANDS: dict[str, Entry] = {
     "run": Entry("run a job so that it leaves a trace, then print its summary", "run"),
-    **{view.name: Entry(view.help, view.name if view.name in ("timing", "where", "runtime") else "view") for view in VIEWS},
+    **{view.name: Entry(view.help, view.name if view.name in OWN else "view") for view in VIEWS},
     "ls": Entry("list ranks, frames and compiles with status and time", "ls"),
     "show": Entry("print what an address shows: an overview, or an artifact", "show"),
     "source": Entry("what became of a line of source: nodes, kernels, guards, graph breaks, recompiles", "source"),

@@ -320,6 +320,12 @@ class Follower:
             self._found = discovery.with_log(self._found, log)
             yield Looked(self._found)
             yield self._added(log)
+        known = {(own.path, own.size, own.changed) for own in self._found.profiles}
+        if new := [own for own in self._watching.profiles if (own.path, own.size, own.changed) not in known]:
+            others = [own for own in self._found.profiles if own.path not in {again.path for again in new}]
+            self._found = replace(self._found, profiles=(*others, *new))
+            yield Looked(self._found)
+        self._watching.profiles.clear()
         if not self._logs and not self._found.is_over and discovery.has_ended():
             yield from self._came_to_nothing(discovery)
 

@@ -239,6 +239,20 @@ INDUCTOR: tuple[Kind, ...] = section(
             since=(2, 9),
         ),
         Row(
+            "kernel_information",
+            "json",
+            "Kernel information",
+            "For each kernel its nodes and the stacks of their lines, as AOTInductor's packages have it.",
+            per_unit=True,
+        ),
+        Row(
+            "inductor_triton_kernel_trace",
+            "json",
+            "Operations of kernels",
+            "What runs in each kernel, in order, and what is computed again. Proposed to torch.",
+            per_unit=True,
+        ),
+        Row(
             "inductor_runtime_and_tensor_meta",
             "json",
             "Runtime estimates and tensors",

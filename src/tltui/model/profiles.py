@@ -38,6 +38,8 @@ class Profiles:
         """Held while what they say is put together."""
         self.kept: tuple[object, object] = (None, ())
         """What was made of them last, and of what: for `tltui.analyses.runtime.runtimes`."""
+        self.kept_for: tuple[int, int] = (-1, -1)
+        """For which versions of the run and of the profiles that was found to be true."""
         self._derived: dict[int, tuple[Profile, object]] = {}
 
     def __bool__(self) -> bool:
@@ -74,6 +76,10 @@ class Profiles:
         """Read all that was not read yet."""
         for _ in self.steps():
             pass
+
+    def is_derived(self, profile: Profile) -> bool:
+        """Whether `derived` knows what is made of a profile."""
+        return self._derived.get(id(profile), (None,))[0] is profile
 
     def derived(self, profile: Profile, make: Callable[[Profile], object]) -> object:
         """What is made of one profile alone, once."""

@@ -109,8 +109,9 @@ class Run:
             self.unreadable.pop(path, None)
 
     def _look(self, found: Found) -> None:
-        """The sizes of the logs and the times at which they began are known better now."""
+        """The sizes of the logs and the times at which they began are known better now, and which profiles there are."""
         self.found = found
+        self.profiles.add(found.profiles)
         began = {log.name: (log.started, log.clock is not None) for log in found.logs}
         for model in self.models:
             if not model.log.ended and model.log.path in began and model.began(*began[model.log.path]):

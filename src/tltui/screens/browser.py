@@ -99,6 +99,10 @@ class Browser(BrowserCommands):
         """Read logs that were left out; then do something."""
         self.following.read_also(logs, then)
 
+    def stop_profiles(self) -> None:
+        """Read no profiles any more that nobody waits for."""
+        self.following.profiling.stop()
+
     def come_to_nothing(self, reason: str) -> None:
         """There is no log: leave, and say why."""
         self.nothing = reason
@@ -157,7 +161,8 @@ class Browser(BrowserCommands):
         found = self.trace.found
         latest = found.discovery is not None and found.discovery.latest
         try:
-            again = replace(Discovery(found.paths, latest).look(), is_over=found.is_over)
+            profiles = found.discovery.profiles if found.discovery is not None else ()
+            again = replace(Discovery(found.paths, latest, profiles=profiles).look(), is_over=found.is_over)
         except NothingFound as nothing:
             self.answer(partial(self.tell, f"{str(nothing).splitlines()[0]}; what was read stays", tokens.WARN))
             return

@@ -90,6 +90,8 @@ class BrowserCommands(MainScreen):
             self.name_panes()
         elif self.document_view.has_focus:
             self.tree_view.focus()
+        else:
+            self.stop_profiles()
 
     # walking
 

@@ -316,6 +316,9 @@ class MainScreen(Workbench[None]):
     def read_also(self, logs: Sequence[FoundLog], then: Callable[[], object]) -> None:
         """Read logs that were left out; then do something."""
 
+    def stop_profiles(self) -> None:
+        """Read no profiles any more that nobody waits for."""
+
     def come_to_nothing(self, reason: str) -> None:
         """There is no log, and none will come."""
 

@@ -39,6 +39,8 @@ __all__ = [
 MAX_DEPTH = 8
 MAX_FILES = 20_000
 SNIFF = 1 << 16
+WRITTEN = 2_000_000_000
+"""Nanoseconds without a change after which a profile is taken for whole."""
 UNDECIDED = 512
 """Bytes: a file that is shorter may still become a log."""
 SNIFF_ON = 64 << 20
@@ -270,7 +272,9 @@ class Discovery:
     def knows(self, path: str) -> bool:
         """Whether it is known what a file is, and will be."""
         (_, size, _), found = self._known.get(path, ((0, 0, 0), None))
-        if isinstance(found, FoundLog | FoundProfile):
+        if isinstance(found, FoundProfile):  # written at once: whole when nothing changed for a moment
+            return time.time_ns() - found.changed >= WRITTEN
+        if isinstance(found, FoundLog):
             return True
         return found is not None and size >= UNDECIDED and not may_become(path, size)
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tltui.inputs.archives.magic import GZIP, packing_of
 from tltui.inputs.profile.reading import reason_against
-from tltui.inputs.profile.recognise import is_profile
 from tltui.sources.found import FoundProfile
 
 MOST = 4096
 """Profiles of a directory that was named."""
-BEGINNING = 1 << 16
 
 
 class NoProfileThere(Exception):
@@ -23,19 +19,7 @@ class NoProfileThere(Exception):
 
 def profile_at(path: str) -> FoundProfile | None:
     """The profile that a file is, by its beginning; None for every other file. Raises `OSError`."""
-    with open(path, "rb") as file:
-        head = file.read(BEGINNING)
-        size = file.seek(0, os.SEEK_END)
-        tail = b""
-        if head[:1].strip(b"\r\n\t {") == b"":  # its keys may stand at the end
-            file.seek(max(size - BEGINNING, 0))
-            tail = file.read()
-    if packing_of(head) == GZIP:
-        try:
-            head = zlib.decompressobj(31).decompress(head, BEGINNING)
-        except zlib.error:
-            return None
-    if not is_profile(head, tail):
+    if reason_against(path):
         return None
     status = os.stat(path)
     return FoundProfile(path, status.st_size, status.st_mtime_ns)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from tltui.inputs.archives.magic import STANDARD_INPUT
 from tltui.sources.discover import MAX_DEPTH, MAX_FILES, Discovery, FoundLog
+from tltui.sources.found import FoundProfile
 from tltui.sources.turns import Turns
 from tltui.trace.files import Identity, identity_of
 
@@ -36,6 +37,8 @@ class Watching:
         self._turns: Turns[str] = Turns()
         self._settled: set[str] = set()
         """Files that are known: logs, and what will never be one."""
+        self.profiles: list[FoundProfile] = []
+        """Profiles that are new, and that nobody writes any more as far as their time of change tells."""
         for path in discovery.paths:
             if path == STANDARD_INPUT:
                 self._turns.add(path, now)
@@ -108,6 +111,8 @@ class Watching:
     def _look(self, path: str) -> FoundLog | None:
         """A file that may be a log."""
         found = self._discovery.look_at(path)
+        if isinstance(found, FoundProfile) and self._discovery.knows(path):
+            self.profiles.append(found)
         if self._discovery.knows(path):
             self._settled.add(path)
             self._turns.drop(path)

@@ -16,7 +16,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.timer import Timer
 
-from tltui.analyses.runtime.costs import Costs, costs_of
+from tltui.analyses.runtime.costs import Costs, known_costs
 from tltui.documents.tree.function_names import FunctionNames
 from tltui.documents.tree.outline import Label, Node, label
 from tltui.documents.tree.rows import OutlineRow, OutlineRows
@@ -219,7 +219,7 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
     def _costs(self) -> Costs | None:
         """What a profile says that compiles take; None without one."""
         run = self.outline.rows[0].node.target
-        return costs_of(run) if isinstance(run, Run) else None
+        return known_costs(run) if isinstance(run, Run) else None
 
     @row_by_row
     def render_line(self, y: int) -> Strip:

@@ -1,8 +1,8 @@
 """From the layers of the graph that Inductor began with to those of the graphs that it lowered.
 
-Their nodes name lines of source, and stand in the order of that graph, in a backward in the reverse one. A line that runs once an
-iteration is told apart by *anchors*: nodes that read a parameter, and in a backward what is returned as its gradient. Between two of them
-only the steps between their steps are meant.
+Their nodes name lines of source, and stand in the order of that graph, in a backward in the reverse one. A line that runs once
+an iteration is told apart by *anchors*: nodes that read a parameter, and in a backward what is returned as its gradient. Between
+two of them only the steps between their steps are meant.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from tltui.analyses.provenance.layer_pre import Key, Program
 from tltui.text.graphs.fx_graph import FxNode
 
 _PRIMAL = re.compile(r"^primals_(\d{1,9})$")
-_INPUT = re.compile(r"idx=(\d{1,9})\)")
-_VIEW = re.compile(r"^torch\.ops\.(?:aten|prims)\.(?:t|permute|transpose|view|_to_copy|convert_element_type)\.")
-_SUM = "torch.ops.aten.add.Tensor"
+_INPUT = re.compile(r"(?:Plain|Param)AOTInput\(.*?idx=(\d{1,9})\)")
+_VIEW = re.compile(r"^torch\.ops\.(?:aten|prims)\.(?:t|permute|transpose|view|unsqueeze|expand|_to_copy|convert_element_type)\.")
+_SUMS = ("torch.ops.aten.add.Tensor", "torch.ops.aten.addmm.default")
 _RETURN = re.compile(r"^\s*return \((.*)\)\s*$|^\s*return \[(.*)\]\s*$")
 
 
 def inputs_of(graph: GraphText, joint: GraphText | None, program: Program) -> dict[str, int]:
-    """Placeholder → the number of the input that it stands for, as the joint graph notes it; else by order, where there are as many."""
+    """Placeholder → the number of the input that it stands for, as the joint graph notes it; else by order, where there are as
+    many."""
     found: dict[str, int] = {}
     for node in joint.nodes if joint is not None else ():
-        if node.kind == "placeholder" and node.graph == 0 and "AOTInput" in node.note and (note := _INPUT.search(node.note)):
-            if node.note.startswith(("PlainAOTInput", "ParamAOTInput")):
-                found[node.name] = int(note[1])
+        if node.kind == "placeholder" and node.graph == 0 and (note := _INPUT.match(node.note)):
+            found[node.name] = int(note[1])
     if found:
         return found
     own = [node.name for node in graph.nodes if node.kind == "placeholder" and node.graph == 0]
@@ -82,9 +82,10 @@ def backward_layers(
         read = _readers(program, [*gradients.get(node.name, ()), *reads], key)
         if len(read) == 1:
             anchors.append((n, -read[0]))
+    again = set(found)
     _between(nodes, program, anchors, found, True)
     for node, _ in nodes:
-        if node.target == _SUM and len({lines_of.get(name) for name in node.args}) > 1:
+        if node.target in _SUMS and node.name not in again and len({lines_of.get(name) for name in node.args}) > 1:
             found.pop(node.name, None)  # the gradients of two uses of a value are added: it is of neither
     return found
 

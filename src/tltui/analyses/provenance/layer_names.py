@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from tltui.analyses.provenance.layered import MERGED
 
 WRAPPERS = frozenset((
-    "_orig_mod", "orig_mod", "_fsdp_wrapped_module", "fsdp_wrapped_module", "_checkpoint_wrapped_module", "checkpoint_wrapped_module",
+    "_orig_mod", "orig_mod", "_fsdp_wrapped_module", "fsdp_wrapped_module", "_checkpoint_wrapped_module",
+    "checkpoint_wrapped_module",
 ))  # fmt: skip
 """Modules that wrap another one and are not the model's."""
 _MARKED = re.compile(r"^[lL]_(?P<root>\w+?)_(?P<rest>(?:modules|parameters|buffers)_\w+)$")

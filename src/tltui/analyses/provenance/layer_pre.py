@@ -1,9 +1,9 @@
 """The layer of each node of the graph that Inductor began with.
 
-A node that reads a parameter is in the module that the parameter is of: an *anchor*. A module that is called once is a run of nodes,
-so what stands between two anchors is in the innermost module that holds both, or deeper. How deep tell the lines: whose code a line
-is say the guards (`layer_lines.py`), and in one call of a function lines go forward, but in loops. Where that leaves more than one
-module, a node stays in the one around them.
+A node that reads a parameter is in the module that the parameter is of: an *anchor*. A module that is called once is a run of
+nodes, so what stands between two anchors is in the innermost module that holds both, or deeper. How deep tell the lines: whose code
+a line is say the guards (`layer_lines.py`), and in one call of a function lines go forward, but in loops. Where that leaves more
+than one module, a node stays in the one around them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from tltui.analyses.provenance.graph import COMPUTED, GraphText
 from tltui.analyses.provenance.layer_lines import At, Frames, ancestors, mentions, reader_of
@@ -46,7 +47,6 @@ class Program:
     names: dict[int, str] = field(default_factory=dict)
     modules: set[str] = field(default_factory=set)
     """All modules that are known, without those that only hold others."""
-    inner: dict[str, Key] = field(default_factory=dict)
     by_key: dict[Key, list[int]] = field(default_factory=dict)
     """Line → numbers of its steps."""
     readers: dict[int, list[int]] = field(default_factory=dict)
@@ -163,7 +163,7 @@ def _between(program: Program, frames: Frames) -> None:
     seen: dict[str, set[tuple[int, Key]]] = {}
     entered = _entered(program, frames, places)
     bounds = [-1, *places, len(program.steps)]
-    for first, last in zip(bounds, bounds[1:], strict=False):
+    for first, last in pairwise(bounds):
         before = program.steps[first] if first >= 0 else None
         after = program.steps[last] if last < len(program.steps) else None
         base = _base(program, before, after, seen)

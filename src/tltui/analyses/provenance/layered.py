@@ -13,11 +13,12 @@ class StaticCost:
     """What generated code tells of a kernel without running it. None where it does not say."""
 
     loads: int | None = None
-    """Buffers that are read, each once."""
+    """Buffers that C++ reads; of Triton the loads in its code, as Inductor counts them."""
     stores: int | None = None
     reductions: int | None = None
+    """Of Triton; C++ does not say."""
     bytes: int | None = None
-    """Read and written, by the sizes of the buffers."""
+    """Read and written, by the sizes of the buffers: each whole, once for each pointer to it."""
     estimated_us: float | None = None
     """Inductor's estimate, where it was logged."""
 
@@ -39,7 +40,9 @@ class Layer:
     lines: tuple[str, ...]
     """`FILE:LINE`, the user's own first."""
     cost: StaticCost = field(default_factory=StaticCost)
-    """Of `kernels` together."""
+    """Of those of `kernels` together of which it is known."""
+    priced: int = 0
+    """How many of `kernels` those are, for the bytes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@
         unit.of_kernel[kernel.key]             # the innermost layers that a kernel computes something of
 
 No text of a trace says of a node which module it is of. It is concluded from the names of parameters, the order of the program and
-its lines (`layer_pre.py`), then followed into the graphs that were lowered (`layer_follow.py`) and to the kernels by their nodes. What
-is not certain stays in the module around it.
+its lines (`layer_pre.py`), then followed into the graphs that were lowered (`layer_follow.py`) and to the kernels by their nodes.
+What is not certain stays in the module around it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from tltui.analyses.provenance.layer_lines import Frames, ancestors, frames_of_g
 from tltui.analyses.provenance.layer_names import Parameter, common_head, is_below, parameter_of, signature_of
 from tltui.analyses.provenance.layer_pre import Program, program_of
 from tltui.analyses.provenance.layered import Layer, Layers, StaticCost, UnitLayers
-from tltui.analyses.provenance.parts import TEXTS, Parts, parts_of
+from tltui.analyses.provenance.parts import KERNELS, TEXTS, WRAPPER, Parts, parts_of
 from tltui.analyses.provenance.provenance import LIMIT, provenance_of
 from tltui.analyses.provenance.result import Kernel, UnitProvenance
 from tltui.analyses.provenance.sites import sites_of
 from tltui.analyses.records import Reader
-from tltui.model.artifacts import Artifact, artifacts_of, units_of
+from tltui.model.artifacts import OUTPUT_CODE, Artifact, artifacts_of, units_of
 from tltui.model.nodes import Compile
 
 GUARDS = "dynamo_cpp_guards_str"
@@ -111,7 +111,7 @@ class _Texts:
         guards = self.last(GUARDS, pre.attempt) or self.last(GUARDS)
         text = self.reader.text(guards.record, LIMIT) if guards is not None and known else ""
         roots = {parameter.root for parameter in known.values()}
-        frames = frames_of_guards(text, lambda root, path: naming(root, path)) if roots else Frames()
+        frames = frames_of_guards(text, naming) if roots else Frames()
         paths = {name: naming(parameter.root, parameter.path) for name, parameter in known.items()}
         return program_of(graph, known, paths, frames), bool(known)
 
@@ -195,15 +195,30 @@ def _unit(texts: _Texts, parts: Parts, unit: UnitProvenance, found: _Found) -> U
     why = found.why
     if unknown and not why:
         why = "their nodes are not known, or name no line of the program"
-    costs = costs_of_unit(texts.reader, texts.artifacts, parts, unit, texts.lines, texts.graph)
+    costs = _costs(texts, parts, unit)
+    stacks = mapping.kernel_stacks(mapping.read_json(texts.reader, parts.record(mapping.KERNEL_STACKS)))
     return UnitLayers(
-        unit.unit, _layers(unit, found, of_kernel, costs), sites_of(texts.reader, parts, unit), found.pre, found.post, of_kernel, unknown,
-        why if unknown or found.why else "", costs,
+        unit.unit, _layers(unit, found, of_kernel, costs), sites_of(stacks, unit.kernels), found.pre, found.post, of_kernel,
+        unknown, why if unknown or found.why else "", costs,
+    )  # fmt: skip
+
+
+def _costs(texts: _Texts, parts: Parts, unit: UnitProvenance) -> dict[str, StaticCost]:
+    """What code, graph and estimates tell of each kernel."""
+    code = parts.members.get(OUTPUT_CODE) or parts.members.get(WRAPPER)
+    kernels = parts.members.get(KERNELS)
+    logged = [a for a in texts.artifacts if a.name in RUNTIMES and a.unit == parts.unit.number]
+    estimates = mapping.read_json(texts.reader, logged[-1].record) if logged else None
+    return costs_of_unit(
+        unit.kernels, texts.lines(code) if code is not None else [], texts.lines(kernels) if kernels is not None else [],
+        texts.graph(parts.post), estimates,
     )  # fmt: skip
 
 
 def _of_kernel(kernel: Kernel, found: _Found) -> tuple[str, ...]:
     """The innermost layers that a kernel computes something of: by its nodes, else by its lines where they are of one layer."""
+    if not found.pre:
+        return ()
     layers: Iterable[str | None] = [found.post.get(name) for name in kernel.post_nodes]
     if not any(layer is not None for layer in layers):
         layers = [found.pre.get(name) for name in kernel.pre_nodes]
@@ -213,7 +228,9 @@ def _of_kernel(kernel: Kernel, found: _Found) -> tuple[str, ...]:
     return tuple(dict.fromkeys(layer for layer in layers if layer is not None))
 
 
-def _layers(unit: UnitProvenance, found: _Found, of_kernel: dict[str, tuple[str, ...]], costs: dict[str, StaticCost]) -> tuple[Layer, ...]:
+def _layers(
+    unit: UnitProvenance, found: _Found, of_kernel: dict[str, tuple[str, ...]], costs: dict[str, StaticCost]
+) -> tuple[Layer, ...]:
     """The modules in the order in which they first run, with what is in them and in what they hold."""
     paths: dict[str, None] = {}
     for layer in (*found.pre.values(), *found.post.values(), *(path for layers in of_kernel.values() for path in layers)):
@@ -234,10 +251,11 @@ def _layer(
     parent = -1 if not path else next(numbers[around] for around in ancestors(path.rpartition(".")[0]) if around in numbers)
     kernels = [kernel for kernel in unit.kernels if any(is_below(layer, path) for layer in of_kernel.get(kernel.key, ()))]
     alone = tuple(kernel.key for kernel in kernels if all(is_below(layer, path) for layer in of_kernel[kernel.key]))
+    priced = [costs[kernel.key] for kernel in kernels if kernel.key in costs]
     return Layer(
         path, parent, tuple(name for name, layer in found.pre.items() if is_below(layer, path)),
         tuple(name for name, layer in found.post.items() if is_below(layer, path)), tuple(kernel.key for kernel in kernels), alone,
-        _lines(unit, found, path), together(costs, (kernel.key for kernel in kernels)),
+        _lines(unit, found, path), together(priced), sum(cost.bytes is not None for cost in priced),
     )  # fmt: skip
 
 

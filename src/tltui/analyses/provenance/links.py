@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tltui.analyses.provenance import result
 from tltui.analyses.provenance.code import Call, CodeText, Definition, Remarks
 from tltui.analyses.provenance.flow.flow import derive
 from tltui.analyses.provenance.graph import COMPUTED, GraphText, bare
+from tltui.analyses.provenance.information import Left, Operations
 from tltui.analyses.provenance.mapping import Names, NodeMapping, Stacks, merged, split_key
 from tltui.analyses.provenance.names import aten_of, fused_operators, name_base, vocabulary
 
@@ -39,6 +40,8 @@ class Texts:
     forward: NodeMapping = field(default_factory=NodeMapping)
     """Of a backward: the mapping of its forward, and its post-grad graph."""
     forward_post: GraphText | None = None
+    left: Left = field(default_factory=Left)
+    """What the job left of its kernels besides."""
 
 
 @dataclass(slots=True)
@@ -113,7 +116,7 @@ def links_of(texts: Texts) -> Links:
         found = texts.mapping.kernel_to_post.get(kernel.key, texts.mapping.kernel_to_post.get(kernel.name, ()))
         if found:
             kernel.post, kernel.nodes_from = tuple(_key(texts, kernel, name) for name in found), result.NODE_MAPPINGS
-        else:
+        elif not _from_left(texts, kernel):
             _from_comments(texts, kernel, index)
     _from_flow(texts, kernels)
     done = {name for kernel in kernels for name in kernel.post}
@@ -152,7 +155,7 @@ def _kernels(texts: Texts, index: _Index) -> Iterator[KernelLink]:
 def _keys_by_name(texts: Texts) -> dict[str, list[int]]:
     """The handles of a name in order, for code whose comments were lost: only where there is one for each call."""
     handles: dict[str, list[int]] = {}
-    for key in dict.fromkeys((*texts.mapping.kernel_to_post, *texts.stacks.frames)):
+    for key in dict.fromkeys((*texts.mapping.kernel_to_post, *texts.stacks.frames, *texts.left.keys)):
         name, handle = split_key(key)
         if handle is not None:
             handles.setdefault(name, []).append(handle)
@@ -177,6 +180,17 @@ def _all_remarks(kernel: KernelLink) -> list[Remarks]:
     if own and (not found or any(remarks.sources == own.sources for remarks in found)):
         found.append(own)
     return found
+
+
+def _from_left(texts: Texts, kernel: KernelLink) -> bool:
+    """The nodes of a kernel as a file says them that the job left; whether it does."""
+    told = texts.left.operations.get(kernel.key, Operations())
+    for nodes, source in ((texts.left.post.get(kernel.key, ()), result.KERNEL_INFORMATION), (told.nodes, result.KERNEL_OPERATIONS)):
+        if nodes:
+            kernel.post, kernel.nodes_from = tuple(_key(texts, kernel, name) for name in nodes), source
+            kernel.pre = texts.left.pre.get(kernel.key, ())
+            return True
+    return False
 
 
 def _operator(kernel: KernelLink) -> str:
@@ -209,7 +223,7 @@ def _from_comments(texts: Texts, kernel: KernelLink, index: _Index) -> None:
         post = {name: None for name in post if _does(texts, name, operator)}
     if post or pre:
         keys = tuple(dict.fromkeys(_key(texts, kernel, name) for name in post))
-        kernel.post, kernel.pre, kernel.nodes_from = keys, tuple(pre), result.COMMENTS
+        kernel.post, kernel.pre, kernel.nodes_from = keys, _pre_keys(texts, kernel, pre), result.COMMENTS
 
 
 def _key(texts: Texts, kernel: KernelLink, name: str) -> str:
@@ -217,6 +231,15 @@ def _key(texts: Texts, kernel: KernelLink, name: str) -> str:
     number = texts.post.inner(kernel.function) if texts.post is not None and kernel.function else None
     node = texts.post.graph.find(name, number) if texts.post is not None and number is not None else None
     return texts.post.key(node) if texts.post is not None and node is not None else name
+
+
+def _pre_keys(texts: Texts, kernel: KernelLink, names: Iterable[str]) -> tuple[str, ...]:
+    """The keys of pre-grad nodes that a comment names; in a function of its own those of the graph of its name."""
+    if texts.pre is None or not kernel.function:
+        return tuple(names)
+    number = texts.pre.inner(kernel.function)
+    nodes = (texts.pre.graph.find(name, number) for name in names if number is not None)
+    return tuple(texts.pre.key(node) for node in nodes if node is not None)
 
 
 def _from_flow(texts: Texts, kernels: Sequence[KernelLink]) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tltui.analyses.provenance import mapping
+from tltui.analyses.provenance.information import INFORMATION, OPERATIONS
 from tltui.analyses.records import Reader
 from tltui.model.artifacts import OUTPUT_CODE, Artifact, Unit
 
@@ -21,7 +22,7 @@ DYNAMO_GRAPH = "dynamo_output_graph"
 WRAPPER, KERNELS = "inductor_aot_wrapper_code", "inductor_aot_kernel_code"
 _OF_UNIT = (
     *POST_GRAPHS, OUTPUT_CODE, WRAPPER, KERNELS, mapping.NODE_MAPPINGS, mapping.KERNEL_STACKS, mapping.KERNEL_NODES,
-    mapping.POST_NODES,
+    mapping.POST_NODES, *INFORMATION, *OPERATIONS,
 )  # fmt: skip
 TEXTS = frozenset((*_OF_UNIT, *PRE_GRAPHS, DYNAMO_GRAPH))
 """Artifacts whose texts provenance reads."""

@@ -90,7 +90,8 @@ def places_of(texts: Texts, links: Links, inside: Owner = Owner.TORCH) -> Places
 
 
 def _stacks(texts: Texts, kernel: KernelLink) -> tuple[tuple[StackFrame, ...], ...]:
-    return texts.stacks.frames.get(kernel.key) or texts.stacks.frames.get(kernel.name, ())
+    frames = (own.frames.get(key) for own in (texts.stacks, texts.left.stacks) for key in (kernel.key, kernel.name))
+    return next((found for found in frames if found), ())
 
 
 Callers = dict[str, dict[Key, dict[Key, None]]]

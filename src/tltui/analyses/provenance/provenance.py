@@ -28,6 +28,7 @@ from tltui.analyses.provenance.code import CodeText, parse_code
 from tltui.analyses.provenance.coverage import coverage_of
 from tltui.analyses.provenance.graph import GraphText, NodeFacts, bare, facts_at, facts_of, parse_graph
 from tltui.analyses.provenance.groups import Woven, born_of, groups_of, maps_of, weave
+from tltui.analyses.provenance.information import INFORMATION, OPERATIONS, Left, Operations, left_of, parsed_beside
 from tltui.analyses.provenance.links import KernelLink, Links, Texts, links_of
 from tltui.analyses.provenance.parts import KERNELS, TEXTS, WRAPPER, Parts, parts_of
 from tltui.analyses.provenance.places import Places, places_of
@@ -90,6 +91,7 @@ class _Loader:
 
     def __init__(self, compile_: Compile) -> None:
         self.reader = reader_of(compile_)
+        self.log = compile_.process.log.path
         self._graphs: dict[int, GraphText] = {}
 
     def lines(self, artifact: Artifact) -> list[str]:
@@ -108,6 +110,16 @@ class _Loader:
     def json(self, parts: Parts, name: str) -> object:
         """A parsed JSON artifact of a unit."""
         return mapping.read_json(self.reader, parts.record(name))
+
+    def left(self, parts: Parts, code: CodeText, post: GraphText | None) -> Left:
+        """What the job left of the kernels of a unit: in the trace, else in files beside the log that are about this unit."""
+        kinds = (INFORMATION, OPERATIONS)
+        texts = [next((self.json(parts, name) for name in names if name in parts.members), None) for names in kinds]
+        if any(text is not None for text in texts):
+            return left_of(*texts)
+        found = left_of(*(parsed_beside(self.log, names[-1]) for names in kinds))
+        keys = {call.key for call in code.calls}
+        return found if found.is_of(keys, lambda name: post is None or post.find(name) is not None) else Left()
 
     def mapping(self, parts: Parts, graph_id: int | None) -> mapping.NodeMapping:
         """The node mapping of a unit, of any version."""
@@ -200,6 +212,7 @@ def _texts(loader: _Loader, parts: Parts, forwards: dict[int, Texts]) -> tuple[T
         parts.unit.direction, pre, post, code, pane, kernels, names,
         mapping.kernel_stacks(loader.json(parts, mapping.KERNEL_STACKS)),
         forward.mapping if forward else mapping.NodeMapping(), forward.post if forward else None,
+        loader.left(parts, code, post),
     )  # fmt: skip
     return texts, panes
 
@@ -236,12 +249,14 @@ def _no_code(pane: int, panes: dict[int, Pane]) -> str:
 
 def _kernel(woven: Woven, number: int, kernel: KernelLink, alone: bool) -> Kernel:
     before = [name for node in kernel.post for name in woven.links.post_to_pre.get(node, ())]
+    told = woven.texts.left.operations.get(kernel.key, Operations())
     key = kernel.key if alone or not kernel.calls else f"{kernel.key}@{kernel.calls[0].last + 1}"
     places = woven.places.kernels[number]
     own = kernel.definition
     lines_from = result.NONE
     if woven.places.from_stacks[number]:
-        lines_from = result.KERNEL_STACK_TRACES
+        traced = kernel.key in woven.texts.stacks.frames or kernel.name in woven.texts.stacks.frames
+        lines_from = result.KERNEL_STACK_TRACES if traced else result.KERNEL_INFORMATION
     elif places:
         lines_from = kernel.nodes_from if kernel.nodes_from in result.DERIVED else result.FILE_COMMENTS
     return Kernel(
@@ -249,7 +264,7 @@ def _kernel(woven: Woven, number: int, kernel: KernelLink, alone: bool) -> Kerne
         None if own is None else (own.first + 1, own.last + 1), kernel.call_pane, kernel.definition_pane,
         tuple(map(bare, kernel.post)), tuple(dict.fromkeys((*before, *kernel.pre))),
         tuple(f"{file}:{line}" for file, line in places),
-        kernel.nodes_from, lines_from, key, kernel.function, kernel.times,
+        kernel.nodes_from, lines_from, key, kernel.function, kernel.times, told.targets, told.again,
     )  # fmt: skip
 
 

@@ -96,11 +96,15 @@ class Kernel:
     key: str
     """As torch names it: `NAME:HANDLE`, or `NAME`; `NAME@LINE` of several calls without a handle. Unique in the unit."""
     function: str = ""
-    """The function of the code that the call stands in, where that runs a graph inside of the graph: its post-grad nodes are those
-    of that graph. '' in what runs the whole graph."""
+    """The function of the code that the call stands in, where that runs a graph inside of the graph: its post-grad nodes are
+    those of that graph. '' in what runs the whole graph."""
     times: int = 1
-    """How often it runs in a run of the whole graph: as often as its function is called. At most so often, where that is a branch
+    """How often it runs in a run of the whole graph: as often as its function is called, at most so often where that is a branch
     or a loop."""
+    operations: tuple[str, ...] = ()
+    """What runs in it, in order, in Inductor's words (load, exp, store), where the job left a list of that."""
+    again: tuple[str, ...] = ()
+    """Those of its operations that are computed again instead of loaded."""
 
     @property
     def mapped(self) -> bool:
@@ -275,6 +279,10 @@ class KernelJson(TypedDict):
     """The function of the code that the call stands in, where that runs a graph inside of the graph, whose nodes are meant then."""
     times: int
     """How often that function is called."""
+    operations: list[str]
+    """What runs in it, in order, in Inductor's words, where the job left a list of that."""
+    again: list[str]
+    """Those of its operations that are computed again instead of loaded."""
 
 
 class UnitJson(TypedDict):
@@ -344,4 +352,6 @@ def _kernel_json(kernel: Kernel) -> KernelJson:
         "lines_from": kernel.lines_from,
         "function": kernel.function,
         "times": kernel.times,
+        "operations": list(kernel.operations),
+        "again": list(kernel.again),
     }

@@ -34,12 +34,18 @@ class LineTime:
 
 def line_times(graphs: Sequence[GraphTime]) -> list[LineTime]:
     """The lines of graphs, the dearest first."""
-    return _together([(kernel, kernel.lines) for graph in graphs for kernel in graph.kernels])
+    kernels = [kernel for graph in graphs for kernel in graph.kernels]
+    return _together([(kernel, kernel.lines, set(kernel.lines) if len(kernel.lines) == 1 else set()) for kernel in kernels])
 
 
 def layer_times(graph: GraphTime, of_kernel: dict[str, tuple[str, ...]]) -> list[LineTime]:
     """The layers of a graph, with those that they are in: `layers`, `layers.3`, `layers.3.attn`."""
-    return _together([(kernel, _with_outer(of_kernel.get(kernel.key, ()))) for kernel in graph.kernels])
+    found = []
+    for kernel in graph.kernels:
+        inner = of_kernel.get(kernel.key, ())
+        names = _with_outer(inner)
+        found.append((kernel, names, {name for name in names if all(f"{path}.".startswith(f"{name}.") for path in inner)}))
+    return _together(found)
 
 
 def _with_outer(paths: Sequence[str]) -> tuple[str, ...]:
@@ -51,13 +57,14 @@ def _with_outer(paths: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _together(members: Sequence[tuple[KernelTime, tuple[str, ...]]]) -> list[LineTime]:
+def _together(members: Sequence[tuple[KernelTime, tuple[str, ...], set[str]]]) -> list[LineTime]:
+    """Of each kernel its names, and those of them that have all of it."""
     found: dict[str, LineTime] = {}
-    for kernel, names in members:
+    for kernel, names, alone in members:
         for name in dict.fromkeys(names):
             own = found.setdefault(name, LineTime(name))
             own.us += kernel.time.us
-            own.alone_us += kernel.time.us if len(names) == 1 else 0.0
+            own.alone_us += kernel.time.us if name in alone else 0.0
             own.calls += kernel.time.calls
             own.kernels.append(kernel)
     return sorted(found.values(), key=lambda own: (-own.us, own.name))

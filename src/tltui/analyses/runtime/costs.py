@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 from weakref import WeakKeyDictionary
 
 from tltui.analyses.runtime.result import CompileTime, GraphTime, KernelTime, Refused, Runtime
@@ -110,7 +111,15 @@ _KEPT: WeakKeyDictionary[Run, tuple[tuple[Runtime | Refused, ...], Costs | None]
 
 def costs_of(run: Run) -> Costs | None:
     """The costs of a run, kept; None where no profile was joined, or none is read yet."""
-    found = runtimes_of(run)
+    return _costs(run, runtimes_of(run))
+
+
+def known_costs(run: Run) -> Costs | None:
+    """The costs of a run as they were last asked for: for what is drawn, which never waits for a profile to be joined."""
+    return _costs(run, cast("tuple[Runtime | Refused, ...]", run.profiles.kept[1]))
+
+
+def _costs(run: Run, found: tuple[Runtime | Refused, ...]) -> Costs | None:
     kept = _KEPT.get(run)
     if kept is None or kept[0] is not found:
         joined = [runtime for runtime in found if isinstance(runtime, Runtime)]

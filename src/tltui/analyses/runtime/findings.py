@@ -9,8 +9,9 @@ from enum import Enum
 from tltui.analyses.problems.breaks import GraphBreak
 from tltui.analyses.runtime.costs import own_us, whole_us
 from tltui.analyses.runtime.eager import break_times
-from tltui.analyses.runtime.nodes import compile_at
+from tltui.analyses.runtime.nodes import compile_at, process_of
 from tltui.analyses.runtime.result import CompileTime, Runtime
+from tltui.analyses.runtime.unseen import unseen
 from tltui.analyses.stacks.known_as import shown_name
 from tltui.model.run import Run
 
@@ -32,6 +33,7 @@ class Fact(Enum):
     FALLBACK = "fallback"
     LAUNCHES = "launches"
     IDLE = "idle"
+    COMPILING = "compiling"
     NEVER = "never called"
     KERNEL = "kernel"
 
@@ -67,10 +69,11 @@ def findings_of(run: Run, runtime: Runtime) -> tuple[Finding, ...]:
     steps = max(len(runtime.steps), 1)
     whole = max(whole_us(runtime), 1e-9)
     found = [*_guards(runtime, steps), *_breaks(run, runtime, steps, whole), *_fallbacks(run, runtime, steps, whole),
-             *_launches(runtime, steps, whole), *_idle(runtime, steps)]  # fmt: skip
+             *_launches(run, runtime, steps, whole), *(compiling := tuple(_compiling(run, runtime, steps, whole)))]  # fmt: skip
     found.sort(key=lambda item: -item.us)
-    return tuple([item for item in found if item.us >= STEP_SHARE * whole / steps or item.fact is Fact.FALLBACK]
-                 + [*_kernels(runtime, steps, whole), *_never(run, runtime)])  # fmt: skip
+    dear = [item for item in found if item.us >= STEP_SHARE * whole / steps or item.fact is Fact.FALLBACK]
+    idle = () if any(item in dear for item in compiling) else _idle(runtime, steps)
+    return (*dear, *_kernels(runtime, steps, whole), *idle, *_never(run, runtime))
 
 
 def _guards(runtime: Runtime, steps: int) -> Iterator[Finding]:
@@ -98,16 +101,33 @@ def _fallbacks(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator
         yield Finding(Fact.FALLBACK, ref, us / steps, us / whole, len(runtime.fallbacks), name=name)
 
 
-def _launches(runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
-    """Graphs whose time is mostly between kernels. Of a graph without any kernel in the profile that is not known."""
+def _launches(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
+    """Graphs whose time is mostly between kernels. Where not all kernels of the code are in the profile that is not known."""
     for compile_ in runtime.compiles:
         for graph in compile_.graphs:
-            seen = sum(kernel.time.calls for kernel in graph.kernels)
-            if seen and graph.wrapper_us >= WRAPPER_SHARE * graph.time.us and graph.wrapper_us >= STEP_SHARE * whole:
+            # what a device does beside the host counts in full: of a graph that only launches the rest is overhead
+            us = max(graph.time.us - graph.device_us, 0.0) if graph.device_us else graph.wrapper_us
+            is_most = us >= max(WRAPPER_SHARE * graph.time.us, STEP_SHARE * whole)
+            if graph.kernels and is_most and not unseen(compile_at(run, compile_.ref), graph)[0]:
                 yield Finding(
-                    Fact.LAUNCHES, compile_.ref, graph.wrapper_us / steps, graph.wrapper_us / graph.time.us, graph.time.calls,
-                    graph.gap_us, graph.unit,
+                    Fact.LAUNCHES, compile_.ref, us / steps, us / graph.time.us, graph.time.calls, graph.gap_us, graph.unit,
+                    name="device" if graph.device_us else "",
                 )  # fmt: skip
+
+
+def _compiling(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
+    """What was compiled while the profiler ran, by its metrics: it is in no operator, and says nothing of later steps."""
+    process = process_of(run, runtime)
+    found: list[tuple[float, str]] = []
+    for compile_ in process.ordered() if process is not None else ():
+        start, seconds = compile_.start_us, compile_.duration_s
+        if start is not None and seconds:
+            overlap = min(start + seconds * 1e6, runtime.end_us) - max(start, runtime.begin_us)
+            if overlap > 0 and compile_.is_compile:
+                found.append((overlap, str(compile_.ref)))
+    if found:
+        us = min(sum(overlap for overlap, _ in found), whole)
+        yield Finding(Fact.COMPILING, max(found)[1], us / steps, us / whole, count=len(found), seconds=us / 1e6)
 
 
 def _idle(runtime: Runtime, steps: int) -> Iterator[Finding]:

@@ -10,15 +10,16 @@ Kept until the run or its profiles change. () while no profile is read. Nothing 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import cast
 
 from tltui.analyses.runtime.belonging import belonging
-from tltui.analyses.runtime.nesting import Nested, nested
+from tltui.analyses.runtime.nesting import Nested, Walk, nested
 from tltui.analyses.runtime.result import Refused, Runtime
 from tltui.inputs.profile.columns import Profile
 from tltui.model.run import Run
 
-__all__ = ["Refused", "Runtime", "nested_of", "runtimes_of"]
+__all__ = ["Refused", "Runtime", "nested_of", "preparing", "runtimes_of"]
 
 
 def runtimes_of(run: Run) -> tuple[Runtime | Refused, ...]:
@@ -27,7 +28,10 @@ def runtimes_of(run: Run) -> tuple[Runtime | Refused, ...]:
     if not profiles.version:
         return ()
     with profiles.lock:
-        state = (run.version, profiles.version, tuple(process.naming.stamp for process in run.processes()))
+        if profiles.kept_for == (run.version, profiles.version):
+            return cast("tuple[Runtime | Refused, ...]", profiles.kept[1])
+        state = profiles.version, _stamps(run)
+        profiles.kept_for = run.version, profiles.version
         if profiles.kept[0] != state:
             found: list[Runtime | Refused] = []
             for file in profiles.files:
@@ -37,6 +41,25 @@ def runtimes_of(run: Run) -> tuple[Runtime | Refused, ...]:
                     found.append(Refused(file.found.name, file.fault))
             profiles.kept = state, tuple(found)
         return cast("tuple[Runtime | Refused, ...]", profiles.kept[1])
+
+
+def _stamps(run: Run) -> list[object]:
+    """What a change of the run that matters changes: compiles that began after the windows do not."""
+    last = max((own.epoch_us(own.window[1]) for own in run.profiles.profiles), default=0.0)
+    found: list[object] = [process.naming.stamp for process in run.processes()]
+    found += [
+        (own.key, own.stamp) for process in run.processes() for own in process.ordered() if (own.start_us or 0.0) <= last
+    ]
+    return found
+
+
+def preparing(run: Run) -> Iterator[None]:
+    """Nest the profiles of a run that were read, in steps: what `runtimes_of` then asks for. Touches no node."""
+    for profile in run.profiles.profiles:
+        if not run.profiles.is_derived(profile):
+            walk = Walk(profile)
+            yield from walk.steps()
+            run.profiles.derived(profile, lambda _, walk=walk: walk.found)  # type: ignore[misc]
 
 
 def nested_of(run: Run, profile: Profile) -> Nested:

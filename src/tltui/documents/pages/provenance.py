@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import pairwise
 
+from tltui.analyses.provenance.layered import Layers, StaticCost, UnitLayers
+from tltui.analyses.provenance.layers import layers_of
 from tltui.analyses.provenance.provenance import Covered, Provenance, covered_by, provenance_json, provenance_of
 from tltui.analyses.provenance.result import DERIVED, POST, PRE, SOURCES, Coverage, Kernel, Node, UnitProvenance, Unknown
 from tltui.analyses.provenance.select import of_kernel
@@ -20,6 +22,7 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.alike import add_alike
 from tltui.documents.parts.coverage import LEGEND, SAID, counts_of, coverage_text, marked, unknown_text
+from tltui.documents.parts.layers import static_text
 from tltui.documents.scope import Scope
 from tltui.model.ref import BadAddress, at_line
 from tltui.model.run import Run
@@ -87,7 +90,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             way = provenance_way(version_of(compile_.process))
             spyre = files_by_kernel(compile_, run.compiles())
             found = _asked(provenance_of(compile_), options.filter, options.part)
-            return provenance_json(_compile(page, found, way, spyre))
+            return provenance_json(_compile(page, found, way, spyre, layers_of(compile_)))
         return (yield from _many(page, scope))
 
     return GrowingDocument(scope.page("provenance"), f"provenance{scope.title}", options, fill, Page)
@@ -111,7 +114,7 @@ def _asked(found: Provenance, unit: str, kernel: str) -> Provenance:
     return own
 
 
-def _compile(page: Page, found: Provenance, way: Way, spyre: Files) -> Provenance:
+def _compile(page: Page, found: Provenance, way: Way, spyre: Files, layers: Layers) -> Provenance:
     units = found.units
     if not units:
         page.say(page.so_far(NOTHING), "", tokens.DIM)
@@ -119,16 +122,16 @@ def _compile(page: Page, found: Provenance, way: Way, spyre: Files) -> Provenanc
         *others, last = (known.unit for known in units)
         page.row([("units: ", tokens.LABEL), *(f"{name}, " for name in others), last], "")
     for known in units:
-        _unit(page, known, way, spyre)
+        _unit(page, known, way, spyre, layers.unit(known.unit))
     return found
 
 
-def _unit(page: Page, unit: UnitProvenance, way: Way, spyre: Files) -> None:
+def _unit(page: Page, unit: UnitProvenance, way: Way, spyre: Files, layers: UnitLayers | None) -> None:
     page.heading(unit.unit)
     _coverage(page, unit, way)
     _panes(page, unit)
     _lines(page, unit)
-    _kernels(page, unit, spyre)
+    _kernels(page, unit, spyre, layers)
 
 
 def _coverage(page: Page, unit: UnitProvenance, way: Way) -> None:
@@ -244,7 +247,7 @@ def _wrapped(page: Page, label: str, pieces: Sequence[Piece]) -> None:
     page.add("    ", (label.ljust(LABEL) if first else " " * LABEL, tokens.LABEL), *line)
 
 
-def _kernels(page: Page, unit: UnitProvenance, spyre: Files) -> None:
+def _kernels(page: Page, unit: UnitProvenance, spyre: Files, layers: UnitLayers | None) -> None:
     """Kernel by kernel in the order of the code: where it is called and defined, and the lines in it."""
     if not unit.kernels:
         return
@@ -267,6 +270,14 @@ def _kernels(page: Page, unit: UnitProvenance, spyre: Files) -> None:
         for label, names, source in told:
             if names:
                 page.labelled(label, marked(source) + sanitize(", ".join(names)), "      ", LABEL)
+        if kernel.operations:
+            page.labelled("runs", sanitize(", ".join(kernel.operations)), "      ", LABEL)
+        if kernel.again:
+            page.labelled("again", sanitize(", ".join(kernel.again)) + ": computed again, not loaded", "      ", LABEL)
+        if layers is not None and (own_layers := [path for path in layers.of_kernel.get(kernel.key, ()) if path]):
+            page.labelled("layers", sanitize(", ".join(own_layers)), "      ", LABEL)
+        if layers is not None and (cost := static_text(layers.costs.get(kernel.key, StaticCost()))):
+            page.labelled("cost", cost, "      ", LABEL)
         if files := spyre.get(kernel.name):
             _spyre(page, files)
         if not kernel.mapped:

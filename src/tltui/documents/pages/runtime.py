@@ -9,8 +9,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Generator, Mapping, Sequence
 
+from tltui.analyses.provenance.layers import layers_of
 from tltui.analyses.runtime.findings import findings_of
-from tltui.analyses.runtime.nodes import process_of
+from tltui.analyses.runtime.nodes import compile_at, process_of
 from tltui.analyses.runtime.recording import recording_of
 from tltui.analyses.runtime.result import CompileTime, Refused, Runtime
 from tltui.analyses.runtime.runtime_json import RuntimeJson, RuntimesJson, runtimes_json
@@ -35,6 +36,8 @@ FULL = 12
 """Compiles that are told with their graphs; the table has a link to each of the others."""
 FLAME = "flame"
 """As `Options.filter`: the flame alone."""
+TOLD = 4
+"""Profiles of one process that are told, one after the other."""
 Made = Generator[None, None, RuntimeJson | RuntimesJson]
 
 
@@ -64,12 +67,18 @@ def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Made:
     _refused(page, refused)
     if not runtimes:
         _nothing(page, run, scope, bool(found))
-    elif len(runtimes) > 1:
+    elif len({runtime.rank if runtime.rank is not None else -1 - runtime.pid for runtime in runtimes}) > 1 and refs is None:
         add_ranks(page, runtimes)
         yield
         add_rank_kernels(page, runtimes)
     else:
-        yield from _one(page, Told(run, runtimes[0], sort), refs)
+        for number, runtime in enumerate(runtimes[:TOLD]):
+            if number:
+                page.close(0)
+                page.blank()
+            yield from _one(page, Told(run, runtime, sort), refs)
+        if len(runtimes) > TOLD:
+            page.say(f"and {fmt.plural(len(runtimes) - TOLD, 'more profile')}: --json has all of them", "", tokens.DIM)
     return runtimes_json(runtimes, refused, refs)
 
 
@@ -143,4 +152,5 @@ def _flame(page: Page, told: Told, folded: bool) -> Generator[None, None, None]:
 
 def _layers(run: Run, own: CompileTime) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     """Unit → key of a kernel → the layers that it is in."""
-    return {}
+    compile_ = compile_at(run, own.ref)
+    return {unit.unit: unit.of_kernel for unit in layers_of(compile_).units} if compile_ is not None else {}

@@ -44,6 +44,8 @@ VIEWS: tuple[View, ...] = (
     View("stragglers", "", "which ranks were late or slow, in what, who waited for them, whose clock is off"),
     View("where", "W", "where it hangs: what is open on which ranks, since when, and who has nothing open"),
     View("provenance", "", "which line of source became which nodes and kernels, and how much of it is known"),
+    View("layers", "", "which kernels, nodes and lines belong to which layer of the model, and what they move and take",
+         ("each", "merged"), "iterations:"),
     View("fusion", "", "which operations went into which kernel, what was not fused and why"),
     View("passes", "", "what each step of the compiler changed in the graph: nodes added, removed, replaced"),
     View("absent", "", "which artifacts are not in the trace, and why: failed, cut off, not logged, cached"),

@@ -26,12 +26,13 @@ PARTS: tuple[tuple[str, str, str, str], ...] = (
     ("wrapper", "wrapper_us", tokens.PHASE_INDUCTOR, "in graphs, in no kernel: calls, allocations, launches"),
     ("guards", "guards_us", tokens.PHASE_GUARDS, "trying guards before compiled code runs"),
     ("around", "overhead_us", tokens.PHASE_DYNAMO, "bytecode and prologues around graphs"),
-    ("eager", "eager_us", tokens.EAGER, "operators outside of compiled graphs"),
+    ("eager", "eager_us", tokens.PHASE_CACHE, "operators outside of compiled graphs"),
     ("idle", "idle_us", tokens.DIM, "none of these: other Python, data, waiting"),
 )
 """Name, field of `Share`, style, what it is."""
 UNCLEAR = ("wrapper", "around", "idle")
 """Names that alone do not say what they are."""
+UNCLEAR_SAID = "wrapper: in graphs, between kernels; around: bytecode around graphs; idle: none of these"
 
 
 def sentence(finding: Finding, per_step: bool) -> str:
@@ -48,10 +49,17 @@ def sentence(finding: Finding, per_step: bool) -> str:
         who = f" of {sanitize(finding.name)} {ref}" if finding.ref else ""
         return f"{fmt.plural(finding.calls, 'call')}{who} fell back to eager mode: guards were tried, and no compile fitted"
     if finding.fact is Fact.LAUNCHES:
+        if finding.name:
+            busy = fmt.percent(1 - finding.share, 1)
+            return f"launch-bound: kernels of {_unit(finding)} run {busy} of the time that it takes to launch them"
         gap = f", {micros(finding.mean_us)} each time" if finding.mean_us else ""
         return f"launch-bound: {share} of the time of {_unit(finding)} is between kernels{gap}"
     if finding.fact is Fact.IDLE:
         return f"{share} of the time nothing of torch ran: other Python, loading of data, waiting"
+    if finding.fact is Fact.COMPILING:
+        rest = f" and {fmt.plural(finding.count - 1, 'other')}" if finding.count > 1 else ""
+        verb = "were" if finding.count > 1 else "was"
+        return f"{ref}{rest} {verb} compiled while the profiler ran: {fmt.seconds(finding.seconds)}, {share} of the time"
     if finding.fact is Fact.NEVER:
         took = fmt.took(finding.seconds)
         if finding.count == 1:
@@ -137,9 +145,11 @@ def add_share(page: Page, runtime: Runtime) -> None:
             "  ", (name.ljust(8), tokens.LABEL), "  ", (micros(us).rjust(widest), tokens.NUMBER), "  ",
             (fmt.percent(us, whole).rjust(5), tokens.DIM), "  ", (bar, style), *beside,
         )  # fmt: skip
+    if device := sum(graph.device_us for own in runtime.compiles for graph in own.graphs):
+        said = f"Times of the host, which launches kernels: on the device they take {micros(device / steps)}"
+        page.say(f"{said}{' a step' if runtime.steps else ''}.", "  ", tokens.WARN)
     if not explained:
-        named = "; ".join(f"{name}: {told}" for name, _, _, told in rows if name in UNCLEAR)
-        page.say(named, "  ", tokens.DIM)
+        page.say(UNCLEAR_SAID, "  ", tokens.DIM)
 
 
 def _us(share: Share, field: str) -> float:

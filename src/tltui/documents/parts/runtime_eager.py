@@ -41,8 +41,6 @@ def add_breaks(page: Page, told: Told, refs: set[str] | None) -> None:
 def _break(page: Page, told: Told, item: BreakTime) -> None:
     places = [(broke.lead, broke) for broke in item.breaks]
     head: list[Piece] = [(f"[{item.ref}]", tokens.LINK, item.ref)]
-    if not places:
-        head += [" ", ("why these did not get into its graph is not in the trace", tokens.DIM)]
     for number, (lead, broke) in enumerate(places):
         head.append(" breaks at " if number == 0 else ", or at ")
         head.append(page.place(lead.file, lead.line) if lead is not None else "a line that is not logged")
@@ -50,6 +48,8 @@ def _break(page: Page, told: Told, item: BreakTime) -> None:
             head += [" ", ("record", tokens.LINK, broke.ref)]
     head.append((f": {told.us(item.eager_us)} eager {told.of}, {told.share(item.eager_us)}", tokens.STRONG))
     page.row(head)
+    if not places:
+        page.say("why these are not in its graph is not in the trace", "    ", tokens.DIM)
     if len(places) == 1:
         lead, broke = places[0]
         page.code(lead.code if lead is not None else None, "    ")
@@ -80,7 +80,7 @@ def add_outside(page: Page, told: Told) -> None:
     """Operators that no region held."""
     found = sorted((item for item in told.runtime.eager if item.inside is None), key=lambda item: -item.us)
     if found:
-        page.heading(f"Eager outside of all regions: {told.us(sum(item.us for item in found))} {told.of}")
+        page.heading(f"Eager outside regions: {told.us(sum(item.us for item in found))} {told.of}")
         page.say("never compiled, or fallen back to eager mode", "  ", tokens.DIM)
         _ops(page, told, found)
 

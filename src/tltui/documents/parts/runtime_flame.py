@@ -15,7 +15,7 @@ from tltui.text.times import micros
 
 STYLES = {
     spans.GUARDS: tokens.PHASE_GUARDS, spans.GRAPH: tokens.PHASE_INDUCTOR, spans.KERNEL: tokens.PHASE_KERNELS,
-    spans.EAGER: tokens.EAGER, spans.AROUND: tokens.PHASE_DYNAMO, spans.REGIONS: tokens.PHASE_DYNAMO,
+    spans.EAGER: tokens.PHASE_CACHE, spans.AROUND: tokens.PHASE_DYNAMO, spans.REGIONS: tokens.PHASE_DYNAMO,
 }  # fmt: skip
 THREADS_SHOWN = 4
 

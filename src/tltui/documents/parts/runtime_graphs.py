@@ -11,6 +11,7 @@ from tltui.analyses.runtime.costs import own_us, whole_us
 from tltui.analyses.runtime.guards import estimated_us
 from tltui.analyses.runtime.nodes import compile_at
 from tltui.analyses.runtime.result import CompileTime, GraphTime, KernelTime, Runtime, Spread
+from tltui.analyses.runtime.unseen import unseen
 from tltui.analyses.stacks.known_as import shown_name
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
@@ -29,7 +30,10 @@ FOLDED = 400
 """Rows of a table that are there folded."""
 MIDDLING, WIDE = 62, 90
 """Columns from which on tables have more columns."""
-NARROW = 40
+PATHS = 110
+"""Columns from which on a file has its directory."""
+NARROW = 48
+"""Columns up to which there are only those that must be."""
 
 _Key = Callable[[Spread, str, int], tuple[object, ...]]
 _ORDERS: dict[str, _Key] = {
@@ -90,11 +94,15 @@ def add_compiles(page: Page, told: Told, compiles: Sequence[CompileTime]) -> Non
     page.heading("Compiles")
     wide, middling = page.width >= WIDE, page.width >= MIDDLING
     of_calls = ["total", "mean", "median"] if wide else ["mean"] if middling else []
-    names = ["compile", f"own {told.of}", "", "calls", *of_calls, "guards", *(["estimate"] if middling else []), "function"]
+    shown = {own.ref: compile_at(told.run, own.ref) for own in compiles[: COMPILES_SHOWN + FOLDED]}
+    estimates = {ref: us for ref, c in shown.items() if c is not None and (us := estimated_us(c)) is not None} if middling else {}
+    guards = ["guards"] if page.width > NARROW else []
+    own_label = f"own {told.of}" if wide else "own"
+    names = ["compile", own_label, "", "calls", *of_calls, *guards, *(["estimate"] if estimates else []), "function"]
     rows: list[list[Piece]] = [[(name, tokens.LABEL) for name in names]]
     for own in compiles[: COMPILES_SHOWN + FOLDED]:
-        compile_ = compile_at(told.run, own.ref)
-        estimate = estimated_us(compile_) if compile_ is not None else None
+        compile_ = shown[own.ref]
+        estimate = (micros(estimates[own.ref]) if own.ref in estimates else "", tokens.DIM)
         times = [micros(own.regions.us), micros(own.regions.mean_us), micros(own.regions.median_us)]
         rows.append([
             (f"[{own.ref}]", tokens.LINK, f"@runtime:{own.ref}"),
@@ -102,15 +110,16 @@ def add_compiles(page: Page, told: Told, compiles: Sequence[CompileTime]) -> Non
             (told.share(own_us(own)), tokens.DIM),
             (fmt.count(own.regions.calls), tokens.NUMBER),
             *((text, tokens.NUMBER) for text in (times if wide else times[1:2] if middling else ())),
-            (micros(own.lookups.mean_us) if own.lookups.calls else "", tokens.PHASE_GUARDS),
-            *([(micros(estimate) if estimate is not None else "", tokens.DIM)] if middling else []),
+            *([(micros(own.lookups.mean_us) if own.lookups.calls else "", tokens.PHASE_GUARDS)] if guards else []),
+            *([estimate] if estimates else []),
             _name(compile_, wide),
         ])  # fmt: skip
     more = f"{fmt.count(len(compiles) - COMPILES_SHOWN)} more compiles"
-    shown = 1 + COMPILES_SHOWN if len(compiles) > COMPILES_SHOWN + 2 else -1
-    page.table(rows, right=range(1, len(names) - 1), shown=shown, more=more)
-    said = "own: without compiles that run inside of it; with its guards and its backward. Guards are of a call"
-    page.say(f"{said}{', beside what torch estimated when it compiled' if middling else ''}.", "  ", tokens.DIM)
+    first = 1 + COMPILES_SHOWN if len(compiles) > COMPILES_SHOWN + 2 else -1
+    page.table(rows, right=range(1, len(names) - 1), shown=first, more=more)
+    said = f"own: {told.of}, without compiles that run inside of it, with its guards and its backward. Guards are of a call"
+    said = said if guards else said.partition(" Guards")[0].rstrip(".")
+    page.say(f"{said}{', beside what torch estimated when it compiled' if estimates else ''}.", "  ", tokens.DIM)
 
 
 def _name(compile_: Compile | None, wide: bool) -> Piece:
@@ -136,7 +145,7 @@ def add_compile(page: Page, told: Told, own: CompileTime, layers: Mapping[str, M
     if not own.graphs:
         page.say("no graph of it ran in this window", "  ", tokens.DIM)
     for graph in own.graphs:
-        _graph(page, told, own.ref, graph, _Targets(compile_, graph.unit), layers.get(graph.unit, {}))
+        _graph(page, told, own.ref, graph, _Targets(compile_, graph.unit), layers.get(graph.unit, {}), unseen(compile_, graph))
         yield
 
 
@@ -175,7 +184,8 @@ class _Targets:
 
 
 def _graph(
-    page: Page, told: Told, ref: str, graph: GraphTime, targets: _Targets, layers: Mapping[str, tuple[str, ...]]
+    page: Page, told: Told, ref: str, graph: GraphTime, targets: _Targets, layers: Mapping[str, tuple[str, ...]],
+    lacking: tuple[int, int, bool],
 ) -> None:
     unit = sanitize(graph.unit) or "graph"
     page.blank()
@@ -186,10 +196,20 @@ def _graph(
     ]  # fmt: skip
     page.joined(words, "  ")
     page.joined(list(_between(graph)), "    ")
+    _lacking(page, *lacking)
     _kernels(page, told, graph, targets)
     _lines(page, told, "line", line_times([graph]), graph)
     _lines(page, told, "layer", layer_times(graph, dict(layers)), graph)
     page.close()
+
+
+def _lacking(page: Page, count: int, of: int, is_cpp: bool) -> None:
+    """What the profile does not show of a graph: it counts as no kernel."""
+    if count:
+        verb = "is" if count == 1 else "are"
+        said = f"{fmt.count(count)} of {fmt.plural(of, 'kernel')} of its code {verb} not in the profile: their time is not known"
+        why = ". C++ kernels are, with torch._inductor.config.cpp.enable_kernel_profile = True" if is_cpp else ""
+        page.say(said + why, "    ", tokens.WARN)
 
 
 def _between(graph: GraphTime) -> Iterator[Piece]:
@@ -201,8 +221,6 @@ def _between(graph: GraphTime) -> Iterator[Piece]:
         yield f"{micros(graph.device_us / max(graph.time.calls, 1))} a call on the device"
     if graph.key is None:
         yield ("no cache key: told apart by its compile and its kernels", tokens.DIM)
-    elif not graph.kernels:
-        yield ("no kernel of it is in the profile", tokens.WARN)
 
 
 def _kernels(page: Page, told: Told, graph: GraphTime, targets: _Targets) -> None:
@@ -212,8 +230,8 @@ def _kernels(page: Page, told: Told, graph: GraphTime, targets: _Targets) -> Non
     placed = sorted(enumerate(graph.kernels), key=lambda item: order(item[1].time, item[1].name, item[0]))
     kernels = [kernel for _, kernel in placed]
     wide, middling = page.width >= WIDE, page.width >= MIDDLING
-    labels = [told.of, "", *(["total"] if told.has_total(page) else []), *(["calls"] if middling else []), "mean",
-              *(["median"] if wide else []), "kernel"]  # fmt: skip
+    labels = [told.of, "", *(["total"] if told.has_total(page) else []), *(["calls"] if wide else []), "mean",
+              *(["median"] if middling else []), "kernel"]  # fmt: skip
     with_lines = middling and any(kernel.lines for kernel in kernels)
     devices = {kernel.device for kernel in kernels}
     rows: list[list[Piece]] = [[(name, tokens.LABEL) for name in (*labels, *(["from"] if with_lines else []))]]
@@ -224,11 +242,11 @@ def _kernels(page: Page, told: Told, graph: GraphTime, targets: _Targets) -> Non
             (told.us(time.us), tokens.NUMBER),
             (told.share(time.us), tokens.DIM),
             *([(micros(time.us), tokens.NUMBER)] if told.has_total(page) else []),
-            *([(fmt.count(time.calls), tokens.NUMBER)] if middling else []),
+            *([(fmt.count(time.calls), tokens.NUMBER)] if wide else []),
             (micros(time.mean_us), tokens.NUMBER),
-            *([(micros(time.median_us), tokens.WARN if _uneven(time) else tokens.NUMBER)] if wide else []),
+            *([(micros(time.median_us), tokens.WARN if _uneven(time) else tokens.NUMBER)] if middling else []),
             (name, tokens.LINK if target else tokens.NAME, target),
-            *([_from(kernel, wide)] if with_lines else []),
+            *([_from(kernel, page.width >= PATHS)] if with_lines else []),
         ])  # fmt: skip
     page.add("    ", (_title(len(kernels), told), tokens.LABEL))
     more = f"{fmt.count(len(kernels) - KERNELS_SHOWN)} more kernels"
@@ -257,12 +275,12 @@ def _uneven(time: Spread) -> bool:
     return time.calls > 2 and time.mean_us > 2 * time.median_us
 
 
-def _from(kernel: KernelTime, wide: bool) -> Piece:
+def _from(kernel: KernelTime, with_directory: bool) -> Piece:
     if not kernel.lines:
         return ""
     first = kernel.lines[0]
     more = f" +{len(kernel.lines) - 1}" if len(kernel.lines) > 1 else ""
-    place = _place(first) if wide else fmt.file_name(_place(first))
+    place = _place(first) if with_directory else fmt.file_name(_place(first))
     return (place + more, tokens.LINK, _target(first))
 
 
@@ -305,7 +323,7 @@ def _lines(page: Page, told: Told, noun: str, times: Sequence[LineTime], graph: 
     what = fmt.plural(len(times), noun)
     page.blank()
     page.open(what)
-    page.say(f"{what}: the whole time of the kernels that each is in, so never to be added", "    ", tokens.LABEL)
+    page.say(f"{what}, each with all of its kernels: not to be added", "    ", tokens.LABEL)
     shown = 1 + LINES_SHOWN if len(times) > LINES_SHOWN + 2 else -1
     page.table(rows, "    ", range(len(labels) - 1), shown, f"{fmt.count(len(times) - LINES_SHOWN)} more {noun}s")
     page.close()

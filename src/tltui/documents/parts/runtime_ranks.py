@@ -11,7 +11,8 @@ from tltui.analyses.runtime.costs import whole_us
 from tltui.analyses.runtime.result import Runtime
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
-from tltui.documents.parts.runtime import PARTS
+from tltui.documents.parts.runtime import PARTS, UNCLEAR
+from tltui.documents.parts.runtime_graphs import NARROW
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
@@ -20,6 +21,8 @@ from tltui.text.times import micros
 RANKS_SHOWN = 16
 KERNELS_SHOWN = 12
 FOLDED = 400
+ALL_PARTS = 62
+"""Columns from which on all parts of the time have a column."""
 SLOW = 1.2
 """Times what the rank in the middle takes, from which on a rank is named as slow."""
 
@@ -40,14 +43,16 @@ def add_ranks(page: Page, runtimes: Sequence[Runtime]) -> None:
     slowest, middle = ordered[0], median(step_us(runtime) for runtime in runtimes)
     _slowest(page, slowest, middle, of)
     numbers = sorted({runtime.rank for runtime in runtimes if runtime.rank is not None})
-    page.heading(f"{fmt.plural(len(runtimes), 'profile')}{f' of {_ranges(numbers)}' if numbers else ''}, the slowest first")
-    names = [name for name, *_ in PARTS]
+    page.heading(f"{fmt.plural(len(runtimes), 'profile')}{f' of {_ranges(numbers)}' if numbers else ''}")
+    hidden = () if page.width >= ALL_PARTS else ("wrapper", "around") if page.width > NARROW else ("guards", *UNCLEAR)
+    parts = [part for part in PARTS if part[0] not in hidden]
+    names = [name for name, *_ in parts]
     rows: list[list[Piece]] = [[(name, tokens.LABEL) for name in ("rank", of, *names)]]
     for runtime in ordered:
         share = runtime.share
         rows.append([
             _who(runtime), (micros(step_us(runtime)), tokens.NUMBER),
-            *((fmt.percent(float(getattr(share, field)), share.whole_us), style) for _, field, style, _ in PARTS),
+            *((fmt.percent(float(getattr(share, field)), share.whole_us), style) for _, field, style, _ in parts),
         ])  # fmt: skip
     shown = 1 + RANKS_SHOWN if len(ordered) > RANKS_SHOWN + 2 else -1
     page.table(rows, right=range(1, len(rows[0])), shown=shown, more=f"{fmt.count(len(ordered) - RANKS_SHOWN)} more ranks")
@@ -75,7 +80,7 @@ def add_rank_kernels(page: Page, runtimes: Sequence[Runtime]) -> None:
     found = [item for item in rank_kernels(runtimes) if item.lost_us > 0]
     if not found:
         return
-    page.heading("Kernels across ranks, those first that differ most")
+    page.heading("Kernels across ranks")
     rows: list[list[Piece]] = [[(name, tokens.LABEL) for name in ("middle", "slowest", "on", "kernel")]]
     for item in found[: KERNELS_SHOWN + FOLDED]:
         means = dict(item.means)
@@ -87,7 +92,8 @@ def add_rank_kernels(page: Page, runtimes: Sequence[Runtime]) -> None:
         ])  # fmt: skip
     shown = 1 + KERNELS_SHOWN if len(found) > KERNELS_SHOWN + 2 else -1
     page.table(rows, right=(0, 1), shown=shown, more=f"{fmt.count(len(found) - KERNELS_SHOWN)} more kernels")
-    page.say("µs a call on average, on the rank in the middle and on the slowest; which ranks are slow for it.", "  ", tokens.DIM)
+    said = "A call on average, on the rank in the middle and on the slowest; which ranks are slow. Those first that differ most."
+    page.say(said, "  ", tokens.DIM)
 
 
 def _slow(item: RankKernel) -> str:

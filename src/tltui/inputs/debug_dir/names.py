@@ -49,6 +49,7 @@ FILES: dict[str, Written] = {
     "inductor_provenance_tracking_node_mappings.json": Written(
         Kind("artifact", "inductor_provenance_tracking_node_mappings", "json"), "torch/_inductor/compile_fx.py", 1624
     ),
+    "kernel_information.json": Written(Kind("artifact", "kernel_information", "json"), "torch/_inductor/codecache.py", 3471),
     "info.log": Written(Kind("artifact", "debug_log", "string"), _DEBUG, 512),
     "debug.log": Written(Kind("artifact", "debug_log", "string"), _DEBUG, 510),
 }

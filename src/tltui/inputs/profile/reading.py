@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
-import zlib
+import stat
 from collections import Counter
 from collections.abc import Iterator
-from typing import IO, Any, cast
+from typing import IO, Any
 
-from tltui.inputs.archives.magic import GZIP, packing_of
+from tltui.inputs.archives.decompress import CannotUnpack, Plain, Stream, unpacked
+from tltui.inputs.archives.magic import BLOCK, COMPRESSED, packing_of
 from tltui.inputs.profile.columns import LAUNCHES, ON_DEVICE, Extra, Profile
 from tltui.inputs.profile.recognise import why_not
 from tltui.inputs.profile.stream import Events
@@ -36,27 +36,36 @@ class NoProfile(Exception):
     """A file that is no profile, or cannot be read. Its text says why."""
 
 
-def opened(path: str) -> IO[bytes]:
-    """The bytes of a file, unpacked. Raises `OSError`."""
-    file = open(path, "rb")  # noqa: SIM115
-    if packing_of(file.read(512)) == GZIP:
-        file.close()
-        return cast(IO[bytes], gzip.open(path, "rb"))
+def opened(file: IO[bytes], path: str) -> Stream:
+    """The bytes of a file, unpacked. Raises `OSError`, `CannotUnpack`."""
+    packing = packing_of(file.read(BLOCK))
     file.seek(0)
-    return file
+    return unpacked(packing, Plain(file), path) if packing in COMPRESSED else Plain(file)
 
 
 def reason_against(path: str) -> str:
     """Why a file is no profile, by its ends; '' where it is one. Raises `OSError`."""
-    with opened(path) as file:
+    with open(path, "rb") as file:
+        if stat.S_ISDIR(os.fstat(file.fileno()).st_mode):
+            return "a directory"
         try:
-            head, tail = file.read(ENDS), b""
-            if not isinstance(file, gzip.GzipFile):
-                file.seek(max(os.fstat(file.fileno()).st_size - ENDS, 0))
-                tail = file.read(ENDS)
-        except (EOFError, zlib.error) as error:
-            return f"it cannot be unpacked: {error}"
+            stream = opened(file, path)
+            head, tail = whole(stream, ENDS), b""
+        except CannotUnpack as error:
+            return str(error)
+        if isinstance(stream, Plain):
+            file.seek(max(os.fstat(file.fileno()).st_size - ENDS, 0))
+            tail = file.read(ENDS)
+        stream.close()
     return why_not(head, tail)
+
+
+def whole(stream: Stream, size: int) -> bytes:
+    """So many bytes, fewer at the end only."""
+    data = b""
+    while len(data) < size and (more := stream.read(size - len(data))):
+        data += more
+    return data
 
 
 class Reading:
@@ -81,23 +90,26 @@ class Reading:
         try:
             if reason := reason_against(self.profile.path):
                 raise NoProfile(reason)
-            with opened(self.profile.path) as file:
+            with open(self.profile.path, "rb") as file:
                 yield from self._read(file)
         except OSError as error:
             raise NoProfile(error.strerror or str(error)) from None
+        except CannotUnpack as cannot:
+            raise NoProfile(str(cannot)) from None
 
     def _read(self, file: IO[bytes]) -> Iterator[float]:
-        raw = file.fileobj if isinstance(file, gzip.GzipFile) else file
-        assert raw is not None
-        self.size = max(os.stat(self.profile.path).st_size, 1)
-        events = Events(file)
+        self.size = max(os.fstat(file.fileno()).st_size, 1)
+        stream = opened(file, self.profile.path)
+        events = Events(stream)
         try:
             for block in events.blocks():
                 self._take(block)
-                self.done = raw.tell()
+                self.done = file.tell()
                 yield min(self.done / self.size, 1.0)
-        except (zlib.error, gzip.BadGzipFile) as error:
-            self.profile.faults.append(f"it is damaged and was read up to there: {error}")
+        finally:
+            stream.close()
+        if stream.fault:
+            self.profile.faults.append(stream.fault)
         self._end(events)
 
     # events

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import Any, Protocol
 
 import orjson
 
@@ -25,6 +25,7 @@ _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}"]', re.DOTALL)
 """A string, a bracket, or the beginning of a string that goes on."""
 _KEY = re.compile(rb"\s*:\s*")
 _BLANK = b" \t\r\n"
+_SCALAR = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[^\s,\[\]{}"]+', re.DOTALL)
 _SKIP = re.compile(rb"[\s,]*")
 
 
@@ -32,11 +33,18 @@ _LONG = re.compile(rb'"ts"\s*:\s*\d{14,}\.\d')
 _TIME = re.compile(rb'("(?:ts|dur)"\s*:\s*)(\d{1,18}\.\d{1,3})(?=\s*[,}])')
 
 
+class Source(Protocol):
+    """Bytes that are read from front to end."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most so many, none at the end."""
+
+
 class Events:
     """The events of an open file. Not to be used twice."""
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
+    def __init__(self, file: Source, block: int = BLOCK) -> None:
+        self._file, self._block = file, block
         self._rest = b""
         self._is_over = False
         """Whether the file has come to its end."""
@@ -61,10 +69,7 @@ class Events:
 
     def _more(self) -> bool:
         """Read on; False at the end of the file."""
-        try:
-            data = self._file.read(BLOCK)
-        except EOFError:  # a packed file that is cut off
-            data, self.is_cut = b"", True
+        data = self._file.read(self._block)
         self._is_over = not data
         self.taken += len(data)
         self._rest += data
@@ -84,7 +89,9 @@ class Events:
                     depth -= 1
                 elif depth <= 1 and token == b'"traceEvents"':
                     colon = _KEY.match(self._rest, match.end())
-                    if colon is not None and colon.end() >= len(self._rest) - 1:
+                    if colon is None and not self._rest[match.end() :].strip(_BLANK):
+                        break
+                    if colon is not None and colon.end() >= len(self._rest):
                         break
                     if colon is not None and self._rest[colon.end() : colon.end() + 1] == b"[":
                         self._keep(self._rest[: match.start()])
@@ -101,7 +108,7 @@ class Events:
 
     def _keep(self, text: bytes) -> None:
         """Keys and values of the object around the events."""
-        text = text.strip(_BLANK + b",").removeprefix(b"\xef\xbb\xbf")
+        text = text.removeprefix(b"\xef\xbb\xbf").strip(_BLANK + b",")
         text = text if text.startswith(b"{") else b"{" + text
         for end in (b"", b"}"):
             found = _parsed(text + end)
@@ -167,6 +174,11 @@ class Events:
             if event is not None:
                 events.append(event)
                 at = end
+                continue
+            scalar = _SCALAR.match(self._rest, at) if end < 0 and sign not in (b"{", b"[") else None
+            if scalar is not None and scalar.end() < len(self._rest):
+                events.append(None)  # no object, so no event
+                at = scalar.end()
                 continue
             again = _AGAIN.search(self._rest, at) if sign else None
             if again is None:

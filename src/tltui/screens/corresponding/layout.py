@@ -118,7 +118,7 @@ class PanesOfUnit(PanesScreen[None]):
             view = self.view(pane)
             view.styles.width = f"{panes.share(pane)}fr"
             view.display = pane in shown
-        self.query_one(Elsewhere).display = self.is_single
+        self.set_class(self.is_single, "-single")
         self._lay_bare()
         self.view(focused).focus()
         self._came_to(focused)
@@ -129,7 +129,7 @@ class PanesOfUnit(PanesScreen[None]):
             focused, is_alike = self.pane, len(self._chosen) == len(self._first_choice())
             if not is_alike:
                 self._chosen = self._first_choice()
-            if not is_alike or self.is_single != self.query_one(Elsewhere).display:
+            if not is_alike or self.is_single != self.has_class("-single"):
                 self._arrange(focused if focused in self._chosen else self._chosen[0])
 
     def action_choose_panes(self) -> None:

@@ -18,6 +18,7 @@ from tltui.model.follow import Follower
 from tltui.model.joining.cases import REST
 from tltui.model.run import settle
 from tltui.screens.live.noticing import Noticing
+from tltui.screens.live.profiling import Profiling
 from tltui.screens.main_screen import MainScreen
 from tltui.sources.discover import Discovery, FoundLog
 from tltui.text import tokens
@@ -74,6 +75,7 @@ class Following:
         self._follows: bool = self._is_young() if before is None else not found.is_over and before._follows
         self._asked_for: list[tuple[frozenset[str], Callable[[], object]]] = []
         self.noticing = Noticing(bench)
+        self.profiling = Profiling(bench)
         self._inside: dict[int, str] = {}
         """What the processes of silent logs are inside of, by the number of the log; '' of one that has nothing open."""
 
@@ -217,6 +219,8 @@ class Following:
         if first:
             self.noticing.begin()
         self.noticing.tell()
+        if self._is_read:
+            self.profiling.begin()
 
     def _say_grown(self) -> None:
         """From the thread that reads: there is more, and nobody follows."""

@@ -7,7 +7,7 @@ which changes nothing, since the same kernels write and read them.
 
 from __future__ import annotations
 
-from tltui.analyses.provenance.flow.known import Identified, buffer_node, closes, standing_for
+from tltui.analyses.provenance.flow.known import Identified, buffer_node, closes, copied_for, standing_for
 from tltui.analyses.provenance.flow.lowering import Lowering, lowering
 from tltui.analyses.provenance.flow.values import Shape
 from tltui.analyses.provenance.flow.wrapper import FUSED, Step, Version
@@ -21,6 +21,7 @@ def lowered(found: Identified) -> Lowering:
     kept = {
         name for version in found.walked.versions
         if version.node and version.by >= 0 and values.is_view(name := buffer_node(values, version))
+        and not version.part_of and not copied_for(values, version)
     }  # fmt: skip
     return lowering(values, set(found.steps.values()), kept)
 

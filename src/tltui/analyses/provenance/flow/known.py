@@ -63,6 +63,14 @@ def buffer_node(values: Values, version: Version) -> str:
     return root
 
 
+def copied_for(values: Values, version: Version) -> str:
+    """The node of the external kernel that has a view copied for itself, '' where that is not so: of a view that others read too
+    the copy is its own."""
+    name = buffer_node(values, version)
+    alone = len(values.users.get(name, ())) == 1 and name not in values.outputs
+    return version.reader if alone and values.is_view(name) else ""
+
+
 def standing_for(values: Values, version: Version) -> set[str]:
     """The nodes that a version may stand for."""
     return {values.root(version.node), values.plain(version.node), buffer_node(values, version)}

@@ -32,8 +32,9 @@ HEAVY = frozenset((
     "exp", "log", "log10", "log1p", "log2", "sigmoid", "tanh", "silu", "_softmax", "_log_softmax", "logsumexp", "gelu",
 ))  # fmt: skip
 """Operators that a CPU does not compute twice."""
-MAX_READS, MAX_ALL_READS, MAX_NODES, MAX_CARRIED = 4, 8, 14, 200
-"""Reads of a value that is used twice, of any value, nodes of an inlined value, nodes that are followed at all."""
+MAX_READS, MAX_ALL_READS, MAX_CPU_READS, MAX_NODES, MAX_CARRIED = 4, 8, 12, 14, 200
+"""Reads of a value that is used twice, of any value, of any value on a CPU; nodes of an inlined value, nodes that are followed at
+all."""
 
 
 @dataclass(slots=True)
@@ -43,7 +44,7 @@ class Lowering:
     values: Values
     externs: Collection[str]
     """Nodes that external kernels run."""
-    kept: Collection[str]
+    kept: set[str]
     """Views that are buffers of their own."""
     carried: dict[str, frozenset[str]] = field(default_factory=dict)
     """Node → itself and what was not in memory when it was lowered."""
@@ -127,13 +128,14 @@ class Lowering:
             if not self.leaves.get(root):
                 self.constant.add(root)
             self.keep(root, self.carried.get(root, frozenset()))
-        elif len(reads) > MAX_ALL_READS or large:
+        elif len(reads) > (MAX_CPU_READS if values.nodes[root].type.endswith("cpu") else MAX_ALL_READS) or large:
             self.keep(root, self.carried.get(root, frozenset()))
         elif root != node.name and len(users) > 1 and any(values.nodes[user].op in FIXED for user in users):
             self.keep(node.name, self.carried[node.name])
+            self.kept.add(node.name)
 
 
-def lowering(values: Values, externs: Collection[str], kept: Collection[str]) -> Lowering:
+def lowering(values: Values, externs: Collection[str], kept: set[str]) -> Lowering:
     """Lower a graph."""
     made = Lowering(values, externs, kept)
     made.run()

@@ -45,15 +45,16 @@ def _settled(lines: Sequence[str], first: int, last: int, names: Sequence[str], 
     """What is written before it is read is not read: the kernel only works in memory that it was given."""
     waiting = {name: n for n, name in enumerate(names) if uses[n] == BOTH}
     for line in lines[first + 1 : last + 1] if waiting else ():
-        for name in [name for name in waiting if name in line and re.search(rf"\b{name}\b", line)]:
-            if _PARAMETER_LINE.search(line):
-                continue
-            place = waiting.pop(name)
-            if other := re.match(rf"^\s*auto (\w+) = {name};", line):
-                waiting[other[1]] = place
-                continue
-            if re.search(rf"\bstore\w*\({name}\b|^\s*{name}\[.*\] = (?!.*\b{name}\b)", line):
-                uses[place] = WRITE
+        name = next((name for name in waiting if name in line and re.search(rf"\b{name}\b", line)), "")
+        if not name or _PARAMETER_LINE.search(line):
+            continue
+        place = waiting[name]
+        if other := re.match(rf"^\s*auto (\w+) = {name};", line):
+            waiting[other[1]] = place
+            continue
+        if re.search(rf"\bstore\w*\({name}\b|^\s*{name}\[.*\] = (?!.*\b{name}\b)", line):
+            uses[place] = WRITE
+        waiting = {name: n for name, n in waiting.items() if n != place}
     return tuple(uses)
 
 

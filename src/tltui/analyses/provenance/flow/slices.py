@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tltui.analyses.provenance.flow.between import lowered
-from tltui.analyses.provenance.flow.known import SCATTERS, Identified, buffer_node, standing_for
+from tltui.analyses.provenance.flow.known import SCATTERS, Identified, buffer_node, copied_for, standing_for
 from tltui.analyses.provenance.flow.lowering import Lowering, traceless
 from tltui.analyses.provenance.flow.values import Values
 from tltui.analyses.provenance.flow.wrapper import FUSED, Step
@@ -53,7 +53,21 @@ class _Slicer:
             nodes = {name for name in nodes if self.ready[name] > since}
         elif lost:
             return set()
-        return {name for name in nodes if not traceless(values, name) or (name in wanted and name in values.outputs)}
+        return {name for name in nodes if not traceless(values, name) or (name in wanted and self.is_given(name))}
+
+    def is_given(self, name: str) -> bool:
+        """Whether an item is handed out as it is: then it is brought into the order that is expected, which counts as its own."""
+        values = self.values
+        return name in values.outputs and not any(values.is_view(user) for user in values.users.get(name, ()))
+
+    def copied(self, name: str, reader: str) -> frozenset[str]:
+        """What a copy of a value counts as: as the external kernel that has it copied, where nobody else reads the value."""
+        values = self.values
+        if name in self.lowered.kept:
+            return self.lowered.carried[name]
+        if values.nodes[name].kind == "placeholder" and (len(values.users.get(name, ())) > 1 or name in values.outputs):
+            return frozenset((name,))
+        return self.lowered.carried.get(reader, frozenset())
 
     def starts(self, step: Step, read: set[str]) -> tuple[set[str], list[str]]:
         """Nodes that are certain from the outset, and the nodes whose values it writes."""
@@ -64,9 +78,8 @@ class _Slicer:
             nodes |= carried.get(version.part_of, frozenset())
             if version.start_of:
                 nodes |= carried.get(version.start_of, frozenset())
-            elif version.node and values.root(version.node) in read and values.is_view(version.node):
-                copier = version.node if version.node in self.lowered.realized else version.reader
-                nodes |= carried.get(copier, frozenset()) if copier else frozenset()
+            elif version.node and (values.root(version.node) in read or copied_for(values, version)):
+                nodes |= self.copied(version.node, version.reader)
             elif version.node:
                 wanted.append(buffer_node(values, version))
                 if values.nodes[wanted[-1]].op in SCATTERS:

@@ -1,0 +1,74 @@
+"""Profiles beside the logs are read while other things are done; what is shown is made again then."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from opened import opened
+
+from tltui.analyses.runtime.result import Refused, Runtime
+from tltui.analyses.runtime.runtimes import runtimes_of
+
+CASES = Path(__file__).parents[1] / "traces" / "profiler"
+
+
+def made_long(profile: Path, times: int) -> None:
+    """The profile with so many more events, before its own."""
+    text = profile.read_text()
+    more = '{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":2,"ts":1.5,"dur":1,"args":{"External id":5,"Ev Idx":1}},\n' * 1000
+    head, events, rest = text.partition('"traceEvents": [')
+    with profile.open("w") as file:
+        file.write(head + events)
+        for _ in range(times):
+            file.write(more)
+        file.write(rest)
+
+
+async def test_a_profile_is_read_in_the_background(tmp_path: Path) -> None:
+    shutil.copytree(CASES / "mlp", tmp_path / "job")
+    async with opened(tmp_path / "job") as driver:
+        run = driver.browser.trace
+        await driver.until(lambda: run.profiles.version and driver.browser.is_at_rest)
+        await driver.until(lambda: "1 profile read" in driver.said)
+        (found,) = runtimes_of(run)
+        assert isinstance(found, Runtime) and [own.ref for own in found.compiles] == ["0/0"]
+
+
+async def test_a_profile_of_another_run_is_said_to_be(tmp_path: Path) -> None:
+    shutil.copytree(CASES / "mlp", tmp_path / "job")
+    shutil.copy(CASES / "broken" / "profile.json", tmp_path / "job" / "profile.json")
+    async with opened(tmp_path / "job", size=(160, 40)) as driver:
+        await driver.until(lambda: "another run" in driver.said)
+        assert isinstance(runtimes_of(driver.browser.trace)[0], Refused)
+
+
+async def test_esc_stops_it_and_keys_go_on(tmp_path: Path) -> None:
+    shutil.copytree(CASES / "mlp", tmp_path / "job")
+    made_long(tmp_path / "job" / "profile.json", 500)
+    async with opened(tmp_path / "job") as driver:
+        profiling = driver.browser.following.profiling
+        await driver.until(lambda: profiling.is_reading and "reading" in driver.said and "%" in driver.said)
+        await driver.press("j", "k", "2")
+        await driver.shown("@problems")
+        assert profiling.is_reading
+        driver.browser.tree_view.focus()
+        await driver.press("escape")
+        await driver.until(lambda: not profiling.is_reading)
+        assert "ctrl+r reads it" in driver.said
+        assert driver.browser.trace.profiles.profiles == [] and runtimes_of(driver.browser.trace) == ()
+
+
+async def test_ctrl_r_reads_what_is_there_now(tmp_path: Path) -> None:
+    shutil.copytree(CASES / "mlp", tmp_path / "job")
+    profile = tmp_path / "job" / "profile.json"
+    whole = profile.read_bytes()
+    profile.write_bytes(whole[: len(whole) // 2])
+    async with opened(tmp_path / "job") as driver:
+        await driver.until(lambda: bool(driver.browser.trace.profiles.profiles))
+        before = driver.browser.trace
+        assert any("cut off" in fault for fault in before.profiles.profiles[0].faults)
+        profile.write_bytes(whole)
+        await driver.press("ctrl+r")
+        await driver.until(lambda: driver.browser.trace is not before and bool(driver.browser.trace.profiles.profiles))
+        assert driver.browser.trace.profiles.profiles[0].faults == []

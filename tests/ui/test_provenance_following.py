@@ -1,0 +1,249 @@
+"""Provenance mode: where enter, backspace and the other keys lead, what is left out, what a narrow screen says."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from opened import TRACES, Driver, opened
+from screen import screen_lines, screen_text
+
+from tltui.analyses.provenance.provenance import POST, PRE, PY, SOURCE
+from tltui.analyses.provenance.result import DERIVED
+from tltui.screens.provenance import ProvenanceScreen
+from tltui.text.unannotated import Unannotated
+from tltui.widgets.elsewhere import Elsewhere
+
+TRAIN = TRACES / "torch-2.13" / "train"
+UNRECORDED = TRACES / "provenance" / "unrecorded"
+MLP = TRACES / "profiler" / "mlp"
+
+
+async def enter(driver: Driver) -> ProvenanceScreen:
+    await driver.press("p")
+    await driver.until(lambda: isinstance(driver.app.screen, ProvenanceScreen))
+    screen = driver.app.screen
+    assert isinstance(screen, ProvenanceScreen)
+    await driver.until(lambda: screen.unit is not None and screen.view(screen.pane).has_focus)
+    await driver.pilot.pause()
+    return screen
+
+
+def line_with(screen: ProvenanceScreen, pane: int, text: str) -> int:
+    document = screen.view(pane).document
+    return next(n for n in range(len(document)) if text in document.line(n).text)
+
+
+def place(screen: ProvenanceScreen) -> tuple[int, int]:
+    return screen.pane, screen.view(screen.pane).current_line()
+
+
+async def go(driver: Driver, screen: ProvenanceScreen, pane: int, text: str) -> tuple[int, int]:
+    while screen.pane != pane:
+        await driver.press("tab")
+    screen.view(pane).goto_line(line_with(screen, pane, text) + 1)
+    await driver.pilot.pause()
+    return place(screen)
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+async def test_enter_leads_towards_the_source_and_backspace_back(width: int) -> None:
+    async with opened(TRAIN, size=(width, 30)) as driver:
+        screen = await enter(driver)
+        call = await go(driver, screen, PY, "extern_kernels.addmm(primals_8")
+        await driver.press("enter")
+        node = place(screen)
+        assert node[0] == POST and "addmm_1" in screen.view(POST).document.line(node[1]).text
+        assert screen.view(POST).display and screen.view(POST).has_focus
+        while screen.pane != SOURCE:
+            await driver.press("enter")
+        assert "x=x+s.o(" in screen.view(SOURCE).document.line(place(screen)[1]).text
+        await driver.press("enter")
+        assert place(screen) == call
+        for _ in range(4 if width in (80, 200) else 3):
+            await driver.press("backspace")
+        assert place(screen) == call and screen.is_current
+        await driver.press("backspace")
+        await driver.until(lambda: driver.app.screen is driver.browser)
+
+
+@pytest.mark.parametrize("key", ["escape", "p"])
+async def test_esc_and_p_leave_at_once(key: str) -> None:
+    async with opened(TRAIN, size=(120, 30)) as driver:
+        screen = await enter(driver)
+        await go(driver, screen, PY, "extern_kernels.addmm(primals_8")
+        await driver.press("enter", "enter", key)
+        await driver.until(lambda: driver.app.screen is driver.browser)
+
+
+async def test_backspace_comes_back_to_the_unit_that_was_left() -> None:
+    async with opened(TRAIN, size=(120, 30)) as driver:
+        screen = await enter(driver)
+        before = await go(driver, screen, POST, "addmm_1 =")
+        await driver.press("u")
+        await driver.until(lambda: screen.unit is not None and screen.unit.unit == "backward")
+        await driver.press("j", "backspace")
+        await driver.until(lambda: screen.unit is not None and screen.unit.unit == "forward")
+        assert place(screen) == before and screen.is_current
+
+
+async def test_enter_on_a_name_goes_to_its_definition_and_there_on() -> None:
+    async with opened(TRAIN, size=(120, 30)) as driver:
+        screen = await enter(driver)
+        call = await go(driver, screen, PY, " cpp_fused_add_view_1(")
+        await driver.press("l", "enter")
+        pane, line = place(screen)
+        assert pane == PY and screen.view(PY).document.line(line).text.startswith("cpp_fused_add_view_1 = async_compile")
+        await driver.press("backspace")
+        assert place(screen) == call
+        await go(driver, screen, POST, "addmm_1 =")
+        await driver.press("l", "enter")
+        assert screen.pane == SOURCE, "a name where it is defined stands for its line"
+
+
+async def test_what_maps_to_nothing_says_so_and_pins_nothing() -> None:
+    async with opened(TRAIN, size=(120, 30)) as driver:
+        screen = await enter(driver)
+        await go(driver, screen, POST, "class GraphModule")
+        assert "this line maps to nothing" in screen_lines(driver.app)[-1]
+        await driver.press("P")
+        assert "there is nothing to pin" in screen_lines(driver.app)[-1]
+        assert not any(screen.view(pane).has_pinned for pane in range(6))
+        await go(driver, screen, POST, "addmm_1 =")
+        await driver.press("P")
+        assert " pinned: P lets it go" in screen_lines(driver.app)[-1]
+        await go(driver, screen, POST, "class GraphModule")
+        await driver.press("P")
+        assert "unpinned" in screen_lines(driver.app)[-1]
+
+
+async def test_nothing_scrolls_while_what_corresponds_is_in_sight() -> None:
+    async with opened(TRAIN, size=(120, 40)) as driver:
+        screen = await enter(driver)
+        await go(driver, screen, POST, "_scaled_dot_product_flash")
+        code = screen.view(PY)
+        top, scrolled, moved = code.scroll_offset.y, 0, 0
+        for _ in range(14):
+            cursor = code.current_line()
+            await driver.press("j")
+            calls = [line for line in code.matches if "(" in code.document.line(line).text.partition("#")[0]]
+            if any(top <= code.rows.row_of(line) < top + code.size.height for line in calls):
+                assert code.scroll_offset.y == top
+                moved += code.current_line() != cursor
+            scrolled, top = scrolled + (code.scroll_offset.y != top), code.scroll_offset.y
+            if code.matches:
+                row = code.rows.row_of(code.current_line()) - top
+                assert 0 <= row < code.size.height
+        assert moved
+
+
+async def test_types_are_left_out_where_panes_are_narrow_and_said_below() -> None:
+    async with opened(TRAIN, size=(120, 30)) as driver:
+        screen = await enter(driver)
+        _, line = await go(driver, screen, POST, "addmm_1 =")
+        post = screen.view(POST)
+        text = post.document.line(line).text
+        assert isinstance(post.document, Unannotated) and '"f32' not in text and "= None" not in text
+        assert " addmm_1: f32[32, 16][16, 1]cpu" in screen_lines(driver.app)[-1]
+        await driver.press("i")
+        assert '"f32[32, 16][16, 1]cpu"' in post.document.line(line).text and post.current_line() == line
+        await driver.press("i")
+        assert post.document.line(line).text == text and post.current_line() == line
+    async with opened(TRAIN, size=(120, 30)) as driver:
+        screen = await enter(driver)
+        await go(driver, screen, POST, "addmm_1 =")
+        await driver.press("z")
+        assert not isinstance(screen.view(POST).document, Unannotated), "there is room for them"
+
+
+async def test_what_is_left_out_is_searched_and_copied() -> None:
+    async with opened(TRAIN, size=(120, 30)) as driver:
+        screen = await enter(driver)
+        await go(driver, screen, POST, "addmm_1 =")
+        post = screen.view(POST)
+        await driver.press("slash")
+        await driver.type(r"32, 16\]\[16, 1\]cpu")
+        await driver.press("enter")
+        await driver.until(lambda: "/" in post.hits and "…" not in post.hits)
+        assert "[32, 16][16, 1]cpu" in post.document.line(post.current_line()).text, "the line with the hit is shown whole"
+        others = [post.document.line(n).text for n in range(len(post.document))]
+        assert any('"f32' not in text and " = aten." in text for text in others), "and others are not"
+        await driver.press("y")
+        assert "copied" in screen_lines(driver.app)[-1]
+        await driver.press("escape")
+        assert not post.hits and "cpu" not in post.document.line(post.current_line()).text
+        assert screen.is_current
+
+
+async def test_a_narrow_screen_has_one_pane_and_three_lines_on_the_others() -> None:
+    async with opened(TRAIN, size=(80, 24)) as driver:
+        screen = await enter(driver)
+        await go(driver, screen, POST, "addmm_1 =")
+        said = screen.query_one(Elsewhere).said()
+        assert screen_lines(driver.app)[-4:-1] == said
+        assert [line.split()[0] for line in said] == ["source", "pre", "code"]
+        assert "train.py:10  x=x+s.o(" in said[0] and "linear_1 =" in said[1] and "extern_kernels.addmm:4" in said[2]
+        seen = []
+        for _ in range(4):
+            await driver.press("tab")
+            seen.append(screen.pane)
+            assert [pane for pane in range(6) if screen.view(pane).display] == [screen.pane]
+        assert seen == [PY, SOURCE, PRE, POST], "tab turns the pane"
+        await driver.press("tab")
+        assert "extern_kernels.addmm(primals_8" in screen.view(PY).document.line(screen.view(PY).current_line()).text
+        await driver.press("question_mark")
+        assert screen.is_helping and not screen.query_one(Elsewhere).display
+        await driver.press("escape")
+        assert screen.query_one(Elsewhere).region.height == 3 and screen.pane == PY
+    async with opened(TRAIN, size=(120, 24)) as driver:
+        screen = await enter(driver)
+        assert not screen.query_one(Elsewhere).display
+        await driver.press("z")
+        assert screen.query_one(Elsewhere).display and screen.query_one(Elsewhere).said()[0].startswith(" pre")
+
+
+async def test_more_or_less_room_keeps_the_place() -> None:
+    async with opened(TRAIN, size=(80, 24)) as driver:
+        screen = await enter(driver)
+        before = await go(driver, screen, POST, "addmm_1 =")
+        for width, panes in ((120, [SOURCE, POST, PY]), (210, [SOURCE, PRE, POST, PY]), (90, [POST])):
+            await driver.pilot.resize_terminal(width, 24)
+            await driver.until(lambda panes=panes: [pane for pane in range(6) if screen.view(pane).display] == panes)  # type: ignore[misc]
+            assert place(screen) == before and screen.view(POST).has_focus
+
+
+async def test_what_was_derived_is_marked() -> None:
+    async with opened(UNRECORDED, size=(120, 30)) as driver:
+        screen = await enter(driver)
+        assert screen.unit is not None
+        derived = [kernel for kernel in screen.unit.kernels if kernel.nodes_from in DERIVED and kernel.call_lines]
+        code = screen.view(PY)
+        while screen.pane != PY:
+            await driver.press("tab")
+        code.goto_line(derived[0].call_lines[0])
+        await driver.pilot.pause()
+        row = screen_lines(driver.app)[2 + code.current_line() - code.scroll_offset.y]
+        assert f"{derived[0].call_lines[0]}≈" in row
+        assert "≈ its nodes derived from the code" in screen.status.said()
+
+
+async def test_what_kernels_took_stands_beside_them() -> None:
+    async with opened(MLP, size=(200, 30)) as driver:
+        driver.browser.trace.profiles.read()
+        screen = await enter(driver)
+        await go(driver, screen, PY, "extern_kernels.bmm(")
+        await driver.press("S")
+        code = screen.view(PY)
+        hottest = place(screen)[1]
+        row = screen_lines(driver.app)[2 + hottest - code.scroll_offset.y]
+        assert re.search(r" [\d.]+ ms [▁▂▃▄▅▆▇█] .*extern_kernels.mm", row) and " ms a step · " in screen.status.said()
+        await driver.press("S")
+        assert place(screen)[1] != hottest
+        await driver.press("s")
+        assert place(screen)[1] == hottest
+        await driver.press("s")
+        assert "nothing in this pane took more" in screen_text(driver.app)
+    async with opened(TRAIN, size=(120, 30)) as driver:
+        await enter(driver)
+        await driver.press("S")
+        assert "no profile tells" in screen_text(driver.app)

@@ -1,0 +1,161 @@
+"""What is worth knowing of a run's time, told of results that are made here: a fact each, and what is no fact."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import real
+from test_view_runtime import profiled
+
+from tltui.analyses.runtime.across import rank_kernels
+from tltui.analyses.runtime.costs import Costs, own_us
+from tltui.analyses.runtime.findings import Fact, Finding, findings_of
+from tltui.analyses.runtime.result import CompileTime, Fallback, GraphTime, KernelTime, Runtime, Share, Spread, Step
+from tltui.analyses.runtime.runtimes import runtimes_of
+from tltui.documents.page import Page
+from tltui.documents.parts.runtime import add_share, add_window, sentence
+from tltui.documents.parts.runtime_ranks import add_rank_kernels, add_ranks
+from tltui.model.run import Run
+from tltui.text.document import Options
+
+
+def spread(calls: int, us: float) -> Spread:
+    return Spread(calls, us, us / calls, us / calls, us / calls)
+
+
+def kernel(us: float, calls: int = 10) -> KernelTime:
+    return KernelTime("extern_kernels.mm:1", "extern_kernels.mm", 0, 1, spread(calls, us), ("mm",), ("/home/u/model.py:7",), "cpu")
+
+
+def graph(us: float, in_kernels: float, device: float = 0.0) -> GraphTime:
+    return GraphTime("unknown", "f1", spread(10, us), (kernel(in_kernels),), in_kernels, us - in_kernels, 12.0, device)
+
+
+def compiled(ref: str, regions: float, guards: float = 0.0, graphs: tuple[GraphTime, ...] = ()) -> CompileTime:
+    return CompileTime(ref, spread(10, regions), regions, spread(10, guards), 0.0, graphs, 0.0)
+
+
+def window(compiles: tuple[CompileTime, ...] = (), steps: int = 10, idle: float = 0.0, us: float = 100_000.0) -> Runtime:
+    share = Share(us, us - idle, 0.0, 0.0, 0.0, 0.0, idle)
+    made = tuple(Step(f"ProfilerStep#{n}", 1e15 + n * us / max(steps, 1), us / max(steps, 1)) for n in range(steps))
+    return Runtime("p.json", None, 1, 1e15, 1e15 + us, made, share, compiles, (), (), (), {}, ())
+
+
+def run() -> Run:
+    return real.opened(real.TRACES / "profiler" / "mlp")
+
+
+def facts(runtime: Runtime) -> list[Fact]:
+    return [found.fact for found in findings_of(run(), runtime)]
+
+
+def said(runtime: Runtime) -> list[str]:
+    return [sentence(found, bool(runtime.steps)) for found in findings_of(run(), runtime)]
+
+
+def test_guards() -> None:
+    dear = window((compiled("0/0", 14_663, 6_900),))
+    assert said(dear)[0] == "guards cost 32 % of the compiled time of [0/0]: 690 µs a call"
+    assert Fact.GUARDS not in facts(window((compiled("0/0", 90_000, 5_000),))), "little of the time of the compile"
+    assert Fact.GUARDS not in facts(window((compiled("0/0", 900, 500),))), "little of the whole"
+
+
+def test_launches_of_the_host() -> None:
+    bound = window((compiled("0/0", 50_000, graphs=(graph(40_000, 15_600),)),))
+    assert said(bound)[0] == "launch-bound: 61 % of the time of the unknown of [0/0] is between kernels, 12.0 µs each time"
+    assert Fact.LAUNCHES not in facts(window((compiled("0/0", 50_000, graphs=(graph(40_000, 30_000),)),)))
+
+
+def test_launches_for_a_device() -> None:
+    bound = window((compiled("0/0", 50_000, graphs=(graph(40_000, 30_000, device=8_000),)),))
+    assert said(bound)[0] == "launch-bound: kernels of the unknown of [0/0] run 20 % of the time that it takes to launch them"
+    busy = window((compiled("0/0", 50_000, graphs=(graph(40_000, 3_000, device=60_000),)),))
+    assert Fact.LAUNCHES not in facts(busy), "the device is behind the host"
+
+
+def test_the_dearest_comes_first() -> None:
+    found = window((compiled("0/0", 20_000, 5_000), compiled("1/0", 30_000, graphs=(graph(28_000, 4_000),))), idle=50_000)
+    assert facts(found) == [Fact.LAUNCHES, Fact.GUARDS, Fact.IDLE], "what can be changed, then the rest"
+
+
+def test_idle_and_never_called() -> None:
+    assert said(window(idle=38_000)) == ["38 % of the time nothing of torch ran: other Python, loading of data, waiting"]
+    never = replace(window(), never_called=("0/0",))
+    assert said(never) == ["[0/0] was compiled in 2 min 19 s and never called while the profiler ran"]
+
+
+def test_fallbacks_are_always_told() -> None:
+    found = replace(window(), fallbacks=tuple(Fallback(1e15, 1.0, ("aten::mm",), "") for _ in range(3)))
+    assert said(found) == ["3 calls fell back to eager mode: guards were tried, and no compile fitted"]
+
+
+def test_what_was_compiled_while_the_profiler_ran() -> None:
+    (own,) = [compile_ for compile_ in run().compiles() if compile_.is_compile]
+    assert own.start_us is not None and own.duration_s is not None
+    begun = replace(window(us=60e6, idle=59e6), begin_us=own.start_us - 1e6, end_us=own.start_us + 59e6)
+    found = replace(begun, compiles=(), pid=own.process.pid)
+    assert said(found)[0] == "[0/0] was compiled while the profiler ran: 59.0 s, 98 % of the time"
+    assert Fact.IDLE not in facts(found), "it is that"
+
+
+def test_nothing_stands_out() -> None:
+    assert said(window((compiled("0/0", 60_000),))) == []
+
+
+def test_a_kernel_with_its_line() -> None:
+    found = Finding(Fact.KERNEL, "0/0", 1_940, 0.09, 4, 1_940, "backward", "extern_kernels.mm:5", ("/u/a/m.py:26", "/u/a/m.py:27"))
+    said_of_it = sentence(found, True)
+    assert said_of_it.startswith("one kernel takes 9 % of the time: extern_kernels.mm:5 in the backward of [0/0], 1.94 ms a step")
+    assert said_of_it.endswith(", from a/m.py:26 and 1 more line")
+
+
+@pytest.mark.parametrize("width", [60, 100])
+def test_device_times_are_told_apart(width: int) -> None:
+    page = Page("", "", Options(width=width))
+    add_share(page, window((compiled("0/0", 50_000, graphs=(graph(40_000, 30_000, device=8_000),)),)))
+    assert "on the device they take 800 µs a step" in " ".join(" ".join(page.document().text()).split())
+
+
+def test_doubts_stand_below_the_window() -> None:
+    page = Page("", "", Options(width=80))
+    add_window(page, replace(window(), doubts=("3 events are cut by the edge of the window", *(f"doubt {n}" for n in range(6)))))
+    told = list(page.document().text())
+    assert "3 events are cut by the edge of the window" in told and "3 more doubts" in told
+
+
+def test_ranks_by_how_slow_they_are() -> None:
+    def of(rank: int, us: float) -> Runtime:
+        own = GraphTime("forward", "f", spread(10, us), (kernel(us),), us, 0.0, 0.0, 0.0)
+        return replace(window((compiled(f"{rank}:0/0", us, graphs=(own,)),), us=us), rank=rank)
+
+    ranks = [*(of(rank, 10_000) for rank in range(6)), of(6, 15_000), of(7, 16_000)]
+    (found,) = rank_kernels(ranks)
+    assert (found.slowest, found.median_us, found.lost_us, found.ref) == (7, 1_000, 600, "7:0/0")
+    page = Page("", "", Options(width=80))
+    add_ranks(page, ranks)
+    add_rank_kernels(page, ranks)
+    told = list(page.document().text())
+    assert told[0] == "rank 7 is the slowest: 1.60 ms a step, 60 % more than the rank in the middle"
+    assert "8 profiles of ranks 0–7" in told
+    assert any("ranks 6, 7  extern_kernels.mm:1" in line for line in told)
+
+
+def test_costs_of_two_profiles_of_one_compile() -> None:
+    """The one that saw more of it counts."""
+    few, many = compiled("0/0", 1_000), replace(compiled("0/0", 9_000), regions=spread(90, 9_000))
+    found = Costs([window((few,)), window((many,))])
+    assert found.of_compile("0/0") is many and found.us_of("0/0") == 900
+    assert found.share_of("0/0", 900) == pytest.approx(0.09)
+
+
+def test_a_backward_is_outside_of_the_region() -> None:
+    forward, backward = (replace(graph(us, us), unit=unit) for unit, us in (("forward", 3_000.0), ("backward", 5_000.0)))
+    assert own_us(compiled("0/0", 4_000, 100, (forward, backward))) == 9_100
+
+
+@pytest.mark.parametrize("name", ["mlp", "broken", "llama"])
+def test_own_times_are_at_most_the_whole(name: str) -> None:
+    for found in runtimes_of(profiled(name)):
+        assert isinstance(found, Runtime)
+        assert 0 < sum(own_us(compile_) for compile_ in found.compiles) <= found.share.whole_us

@@ -1,0 +1,257 @@
+"""Another implementation of the join, slow and short, from the profile alone: the figures must be the same."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tltui.analyses.runtime.result import Runtime
+from tltui.analyses.runtime.runtimes import runtimes_of
+from tltui.model.follow import open_run
+from tltui.model.run import Run
+from tltui.sources.discover import discover
+
+CASES = Path(__file__).parents[1] / "traces" / "profiler"
+NAMES = sorted(path.name for path in CASES.iterdir() if path.is_dir())
+REGION, LOOKUP, CALL = "Torch-Compiled Region: ", "TorchDynamo Cache Lookup", "## Call CompiledFxGraph "
+
+
+def ns(us: float) -> int:
+    return int(us) * 1000 + round((us - int(us)) * 1000)
+
+
+@dataclass(eq=False)
+class Span:
+    """An event, and what is in it."""
+
+    name: str
+    begin: int
+    end: int
+    args: dict[str, Any]
+    above: Span | None = None
+    inside: list[Span] = field(default_factory=list)
+
+    @property
+    def length(self) -> int:
+        return self.end - self.begin
+
+    def around(self, *names: str) -> Span | None:
+        """The innermost span around it whose name begins so."""
+        at = self.above
+        while at is not None and not at.name.startswith(names):
+            at = at.above
+        return at
+
+    def all(self) -> list[Span]:
+        return [self, *(found for span in self.inside for found in span.all())]
+
+
+def spans(path: Path) -> tuple[list[Span], int]:
+    """What stands outside of all else on each thread, and the end of the window."""
+    text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    events = [event for event in json.loads(text)["traceEvents"] if event["ph"] == "X"]
+    window = max(ns(event["ts"]) + ns(event["dur"]) for event in events if event["cat"] == "Trace")
+    by_thread: dict[Any, list[Span]] = defaultdict(list)
+    kept = [event for event in events if event["cat"] in ("cpu_op", "user_annotation")]
+    for event in sorted(kept, key=lambda own: (ns(own["ts"]), -ns(own["dur"]), own["args"]["Ev Idx"])):
+        begin = ns(event["ts"])
+        by_thread[event["tid"]].append(Span(event["name"], begin, begin + ns(event["dur"]), event["args"]))
+    roots = []
+    for own in by_thread.values():
+        root = Span("", own[0].begin, max(span.end for span in own), {})
+        at = root
+        for span in own:
+            while at is not root and span.begin >= at.end:
+                at = at.above or root
+            span.above = at
+            at.inside.append(span)
+            at = span
+        roots.append(root)
+    return roots, window
+
+
+@dataclass
+class Figures:
+    """What the profile says, in ns."""
+
+    regions: Counter[str] = field(default_factory=Counter)
+    region_ns: Counter[str] = field(default_factory=Counter)
+    self_ns: Counter[str] = field(default_factory=Counter)
+    lookups: Counter[str] = field(default_factory=Counter)
+    lookup_ns: Counter[str] = field(default_factory=Counter)
+    fallbacks: list[tuple[str, ...]] = field(default_factory=list)
+    calls: dict[tuple[str, bool, str], list[int]] = field(default_factory=lambda: defaultdict(list))
+    kernels: dict[tuple[str, bool, str], dict[tuple[str, int], list[int]]] = field(default_factory=lambda: defaultdict(dict))
+    eager: Counter[tuple[str, str]] = field(default_factory=Counter)
+    eager_ns: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+
+def compiles(span: Span) -> bool:
+    names = "dynamo", "compile_file", "entire_frame_compile"
+    return "compile_id=" in span.name or "dynamo_timed" in span.name or span.name in names
+
+
+def is_op(span: Span) -> bool:
+    return re.match(r"(?!autograd::|torch::)\w+::", span.name) is not None
+
+
+def id_of(region: Span | None) -> str:
+    return "" if region is None else region.name[len(REGION) :]
+
+
+def forward_of(backward: Span, everything: list[Span]) -> Span:
+    number = backward.args["Sequence number"]
+    return next(s for s in everything if s.name == "CompiledFunction" and s.args.get("Sequence number") == number)
+
+
+def figures(path: Path) -> Figures:
+    roots, window = spans(path)
+    found = Figures()
+    everything = [span for root in roots for span in root.all()]
+    for span in everything:
+        if span.end > window:
+            continue
+        if span.name.startswith(REGION):
+            own = id_of(span)
+            nested = [s for s in span.all()[1:] if s.name.startswith((REGION, LOOKUP)) and s.around(REGION, LOOKUP) is span]
+            found.regions[own] += 1
+            found.region_ns[own] += span.length
+            found.self_ns[own] += span.length - sum(s.length for s in nested)
+        elif span.name == LOOKUP and span.above is not None:
+            beside = span.above.inside[span.above.inside.index(span) + 1 :]
+            behind = next((s for s in beside if not compiles(s)), None)
+            if behind is not None and behind.name.startswith(REGION):
+                found.lookups[id_of(behind)] += 1
+                found.lookup_ns[id_of(behind)] += span.length
+            else:
+                until = next((n for n, s in enumerate(beside) if s.name.startswith((REGION, LOOKUP))), len(beside))
+                found.fallbacks.append(tuple(dict.fromkeys(s.name for s in beside[:until] if is_op(s))))
+        elif span.name.startswith(CALL):
+            above = span.around(REGION, "CompiledFunctionBackward")
+            assert above is not None
+            is_backward = not above.name.startswith(REGION)
+            region = forward_of(above, everything).around(REGION) if is_backward else above
+            key = id_of(region), is_backward, span.name.split()[3]
+            found.calls[key].append(span.length)
+            count: Counter[str] = Counter()
+            for kernel in span.inside:
+                name = re.sub(r"^graph_\d+_", "", kernel.name)
+                found.kernels[key].setdefault((name, count[name]), []).append(kernel.length)
+                count[name] += 1
+        elif is_op(span) and not any(is_op(s) or compiles(s) or s.name.startswith((CALL, LOOKUP)) for s in lineage(span)):
+            found.eager[id_of(span.around(REGION)), span.name] += 1
+            found.eager_ns[id_of(span.around(REGION)), span.name] += span.length
+    return found
+
+
+def lineage(span: Span) -> list[Span]:
+    found = []
+    while (span := span.above) is not None:  # type: ignore[assignment]
+        found.append(span)
+    return found
+
+
+def opened(name: str) -> Run:
+    run = open_run(discover([str(CASES / name)]))
+    run.profiles.read()
+    return run
+
+
+def profile_name(name: str) -> str:
+    parts = name.split(".")
+    return f"aten::{parts[1]}" if parts[0] == "extern_kernels" else f"{parts[2]}::{parts[3]}" if parts[0] == "torch" else name
+
+
+def close(us: float, ns_: int) -> bool:
+    return us == pytest.approx(ns_ / 1000, abs=0.002)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_figure_is_the_same(name: str) -> None:
+    found = runtimes_of(opened(name))
+    assert found
+    for runtime in found:
+        assert isinstance(runtime, Runtime), runtime
+        wanted = figures(Path(runtime.profile))
+        assert any(wanted.regions.values())
+        own = {compile_.ref.split(":")[-1].replace("a", "!"): compile_ for compile_ in runtime.compiles}
+        assert set(own) == {*wanted.regions, *(key[0] for key in wanted.calls)}
+        for ref, compile_ in own.items():
+            assert compile_.regions.calls == wanted.regions[ref]
+            assert close(compile_.regions.us, wanted.region_ns[ref])
+            assert close(compile_.region_self_us, wanted.self_ns[ref])
+            assert compile_.lookups.calls == wanted.lookups[ref]
+            assert close(compile_.lookups.us, wanted.lookup_ns[ref])
+        assert sorted(own.ops for own in runtime.fallbacks) == sorted(wanted.fallbacks)
+        eager = {((one.inside or "").split(":")[-1].replace("a", "!"), one.op): one for one in runtime.eager}
+        assert {key: one.calls for key, one in eager.items()} == dict(wanted.eager)
+        assert all(close(one.us, wanted.eager_ns[key]) for key, one in eager.items())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_call_of_every_kernel_is_the_same(name: str) -> None:
+    for runtime in runtimes_of(opened(name)):
+        assert isinstance(runtime, Runtime)
+        wanted = figures(Path(runtime.profile))
+        seen = set()
+        for compile_ in runtime.compiles:
+            for graph in compile_.graphs:
+                key = compile_.ref.split(":")[-1].replace("a", "!"), "backward" in graph.unit, str(graph.key)
+                seen.add(key)
+                times = wanted.calls[key]
+                assert graph.time.calls == len(times)
+                assert close(graph.time.us, sum(times))
+                assert close(graph.time.max_us, max(times))
+                kernels = {(profile_name(kernel.name), kernel.nth): kernel for kernel in graph.kernels}
+                assert set(kernels) == set(wanted.kernels[key])
+                for which, kernel in kernels.items():
+                    own = sorted(wanted.kernels[key][which])
+                    assert (kernel.time.calls, kernel.time.min_us, kernel.time.max_us) == (len(own), own[0] / 1000, own[-1] / 1000)
+                    assert close(kernel.time.us, sum(own))
+                inside = sum(sum(own) for own in wanted.kernels[key].values())
+                assert close(graph.kernels_us, inside)
+                assert close(graph.kernels_us + graph.wrapper_us, sum(times))
+        assert seen == set(wanted.calls)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_parts_of_the_window_are_the_whole(name: str) -> None:
+    for runtime in runtimes_of(opened(name)):
+        assert isinstance(runtime, Runtime)
+        share = runtime.share
+        parts = share.kernels_us, share.wrapper_us, share.guards_us, share.overhead_us, share.eager_us, share.idle_us
+        assert all(part >= 0 for part in parts)
+        assert sum(parts) == pytest.approx(share.whole_us, rel=1e-9)
+        if name != "threads":  # on one thread each part is what its spans add up to
+            assert share.kernels_us == pytest.approx(sum(graph.kernels_us for own in runtime.compiles for graph in own.graphs))
+            assert share.wrapper_us == pytest.approx(sum(graph.wrapper_us for own in runtime.compiles for graph in own.graphs))
+
+
+def handles(log: Path) -> dict[str, list[list[tuple[str, int]]]]:
+    """Of each compile the kernels of each of its generated codes in their order, as the comments above the calls number them."""
+    found: dict[str, list[list[tuple[str, int]]]] = defaultdict(list)
+    text = log.read_text()
+    for match in re.finditer(r"\n?V\d{4} [^\n]*?(\{[^\n]*\"inductor_output_code\"[^\n]*\})\n((?:\t[^\n]*\n?)*)", text):
+        record = json.loads(match[1])
+        called = re.findall(r"# \[Provenance debug handles\] (\S+):(\d+)", match[2])
+        found[f"{record['frame_id']}/{record['frame_compile_id']}"].append([(name, int(number)) for name, number in called])
+    return found
+
+
+@pytest.mark.parametrize("name", ["mlp", "broken", "llama", "cache_hit"])
+def test_the_nth_event_is_the_nth_call_of_the_code(name: str) -> None:
+    log = next((CASES / name).glob("*.log"))
+    wanted = handles(log)
+    for runtime in runtimes_of(opened(name)):
+        assert isinstance(runtime, Runtime)
+        for compile_ in runtime.compiles:
+            assert compile_.graphs
+            found = [[(kernel.name, kernel.handle) for kernel in graph.kernels] for graph in compile_.graphs]
+            assert sorted(found) == sorted(wanted[compile_.ref])

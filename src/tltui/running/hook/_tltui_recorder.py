@@ -142,7 +142,9 @@ class Recorder:
 
     def hook_profilers(self, profiler: Any) -> None:
         """Be told when the program prepares a profiler, and end ours: torch has one at a time, and would raise in the program."""
-        prepare = profiler._prepare_trace
+        prepare = getattr(profiler, "_prepare_trace", None)
+        if prepare is None:
+            return
 
         def prepared(itself: Any, *args: Any, **kwargs: Any) -> Any:
             if not self.is_preparing:
@@ -256,7 +258,7 @@ class Recorder:
         torch = importlib.import_module("torch")
         profiling = torch.autograd.profiler
         other = self.other()
-        if getattr(profiling, "_is_profiler_enabled", False) or (other is not None and other.kineto_results is None):
+        if getattr(profiling, "_is_profiler_enabled", False) or getattr(other, "kineto_results", self) is None:
             self.over = True
             self.say("the program runs a profiler of its own: tltui records nothing")
             return

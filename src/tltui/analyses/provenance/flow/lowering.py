@@ -34,8 +34,8 @@ HEAVY = frozenset((
 """Operators that a CPU does not compute twice."""
 MAX_READS, MAX_ALL_READS, MAX_CPU_READS = 4, 8, 12
 """Reads of a value that is used more than once, of any value, of any value on a CPU."""
-DOUBTFUL_READS, DOUBTFUL_NODES = 3, 8
-"""Reads and nodes of a value that is used more than once, from which on it may be in memory."""
+DOUBTFUL_READS, DOUBTFUL_NODES = 4, 5
+"""Reads and nodes of a value that is used more than once, from which on, both together, it may be in memory."""
 MAX_SHARED_NODES, MAX_NODES, MAX_CARRIED = 14, 20, 200
 """Nodes of an inlined value that is used more than once, of any inlined value; nodes that are followed at all. Inductor counts 30
 operations, which are more than nodes."""
@@ -145,7 +145,7 @@ class Lowering:
         elif root != node.name and len(users) > 1 and any(values.nodes[user].op in FIXED for user in users):
             self.keep(node.name, self.carried[node.name])
             self.kept.add(node.name)
-        elif len(users) + given > 1 and (len(reads) >= DOUBTFUL_READS or len(nodes) >= DOUBTFUL_NODES):
+        elif len(users) + given > 1 and len(reads) >= DOUBTFUL_READS and len(nodes) >= DOUBTFUL_NODES:
             self.doubtful.add(root)
 
 

@@ -45,8 +45,8 @@ def test_iterations_are_merged() -> None:
 
 def test_a_layer_has_its_kernels(capsys: pytest.CaptureFixture[str]) -> None:
     out = printed(capsys, LOG, "0/0", "layers.1.attn")
-    assert "layers.1.attn: 8 kernels, 5 of them for it alone; 28 nodes" in out and "layers.1.attn: 11 kernels" in out
-    assert "extern_kernels.addmm:" in out and "3 loads, 1 store, " in out and "also in   layers.1.n1" in out
+    assert "layers.1.attn: 8 kernels, 5 of them for it alone; 28 nodes" in out and out.count("layers.1.attn: ") == 2
+    assert "extern_kernels.addmm:" in out and "3 loads, 1 store, " in out and "    also in   " in out
     assert printed(capsys, LOG, "layers.1.attn") == out, "only one compile has it"
     assert printed(capsys, LOG, "0/0", "--layer", "1.attn") == out
 

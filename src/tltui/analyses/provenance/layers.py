@@ -23,7 +23,7 @@ from tltui.analyses.provenance.cost import costs_of_unit, together
 from tltui.analyses.provenance.graph import GraphText, parse_graph
 from tltui.analyses.provenance.layer_follow import backward_layers, forward_layers, inputs_of
 from tltui.analyses.provenance.layer_lines import Frames, ancestors, frames_of_guards
-from tltui.analyses.provenance.layer_names import common_head, is_below, signature_of
+from tltui.analyses.provenance.layer_names import is_below, signature_of
 from tltui.analyses.provenance.layer_pre import Program, program_of
 from tltui.analyses.provenance.layered import Layer, Layers, StaticCost, UnitLayers
 from tltui.analyses.provenance.parts import KERNELS, TEXTS, WRAPPER, Parts, parts_of
@@ -103,11 +103,10 @@ class _Texts:
             found = signed.get(name) or parameter_of(name, exported is not None)
             if found is not None:
                 known[name] = found
-        one, ddp = common_head(known.values())
+        one = len({parameter.root for parameter in known.values()}) <= 1
 
         def naming(root: str, path: tuple[str, ...]) -> str:
-            parts = path[1:] if ddp and path[:1] == ("module",) else path
-            return ".".join(parts if one or not root else (root, *parts))
+            return ".".join(path if one or not root else (root, *path))
 
         guards = self.last(GUARDS, pre.attempt) or self.last(GUARDS)
         text = self.reader.text(guards.record, LIMIT) if guards is not None and known else ""
@@ -221,9 +220,9 @@ def _of_kernel(kernel: Kernel, found: _Found) -> tuple[str, ...]:
     if not found.pre:
         return ()
     layers: Iterable[str | None] = [found.post.get(name) for name in kernel.post_nodes]
-    if not any(layer is not None for layer in layers):
+    if not kernel.post_nodes:
         layers = [found.pre.get(name) for name in kernel.pre_nodes]
-    if not any(layer is not None for layer in layers):
+    if not kernel.post_nodes and not any(layer is not None for layer in layers):
         places = (place.rpartition(":") for place in kernel.user_lines)
         layers = [found.program.layer_of((file, int(line))) for file, _, line in places]
     return tuple(dict.fromkeys(layer for layer in layers if layer is not None))

@@ -241,25 +241,38 @@ def _layers(
         return ()
     order = sorted(paths, key=lambda path: path != "")  # stable: the outermost first
     numbers = {path: n for n, path in enumerate(order)}
-    return tuple(_layer(path, numbers, unit, found, of_kernel, costs) for path in order)
+    held = _Held(numbers)
+    pre, post = held.names(found.pre.items()), held.names(found.post.items())
+    kernels = held.names((key, layer) for key, layers in of_kernel.items() for layer in layers)
+    lines = held.names((f"{step.key[0]}:{step.key[1]}", step.layer) for step in found.program.steps if step.layer is not None)
+    places = {str(place): n for n, place in enumerate(unit.places)}
+    made = []
+    for path in order:
+        parent = -1 if not path else next(numbers[around] for around in ancestors(path.rpartition(".")[0]) if around in numbers)
+        own = tuple(kernels.get(path, ()))
+        priced = [costs[key] for key in own if key in costs]
+        known = sorted((line for line in lines.get(path, ()) if line in places), key=places.__getitem__)
+        made.append(Layer(
+            path, parent, tuple(pre.get(path, ())), tuple(post.get(path, ())), own,
+            tuple(key for key in own if all(is_below(layer, path) for layer in of_kernel[key])), tuple(known), together(priced),
+            sum(cost.bytes is not None for cost in priced),
+        ))  # fmt: skip
+    return tuple(made)
 
 
-def _layer(
-    path: str, numbers: dict[str, int], unit: UnitProvenance, found: _Found, of_kernel: dict[str, tuple[str, ...]],
-    costs: dict[str, StaticCost],
-) -> Layer:  # fmt: skip
-    parent = -1 if not path else next(numbers[around] for around in ancestors(path.rpartition(".")[0]) if around in numbers)
-    kernels = [kernel for kernel in unit.kernels if any(is_below(layer, path) for layer in of_kernel.get(kernel.key, ()))]
-    alone = tuple(kernel.key for kernel in kernels if all(is_below(layer, path) for layer in of_kernel[kernel.key]))
-    priced = [costs[kernel.key] for kernel in kernels if kernel.key in costs]
-    return Layer(
-        path, parent, tuple(name for name, layer in found.pre.items() if is_below(layer, path)),
-        tuple(name for name, layer in found.post.items() if is_below(layer, path)), tuple(kernel.key for kernel in kernels), alone,
-        _lines(unit, found, path), together(priced), sum(cost.bytes is not None for cost in priced),
-    )  # fmt: skip
+class _Held:
+    """What layers hold, each what those in it hold too."""
 
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._around: dict[str, tuple[str, ...]] = {}
+        self._paths = frozenset(paths)
 
-def _lines(unit: UnitProvenance, found: _Found, path: str) -> tuple[str, ...]:
-    """The lines of a layer, the user's own first."""
-    own = {step.key for step in found.program.steps if step.layer is not None and is_below(step.layer, path)}
-    return tuple(str(place) for place in unit.places if (place.file, place.line) in own)
+    def names(self, pairs: Iterable[tuple[str, str]]) -> dict[str, dict[str, None]]:
+        """Layer → the names that are in it, in their order."""
+        found: dict[str, dict[str, None]] = {}
+        for name, layer in pairs:
+            if layer not in self._around:
+                self._around[layer] = tuple(path for path in ancestors(layer) if path in self._paths)
+            for path in self._around[layer]:
+                found.setdefault(path, {})[name] = None
+        return found

@@ -40,8 +40,11 @@ def truth(name: str, log: str = "layers") -> dict[str, str | None]:
 
 @pytest.mark.parametrize(
     ("log", "name", "exact"),
-    [("layers", "forward", 0.6), ("layers", "backward", 0.7), ("layers_shared", "forward", 0.6), ("layers_shared", "backward", 0.6)],
-)
+    [
+        ("layers", "forward", 0.6), ("layers", "backward", 0.7), ("layers_shared", "forward", 0.6),
+        ("layers_shared", "backward", 0.6),
+    ],
+)  # fmt: skip
 def test_a_node_is_said_to_be_in_its_module_or_in_one_around_it(log: str, name: str, exact: float) -> None:
     wanted, own = truth(name, log), unit(name, log).of_post
     told = {node: module or "" for node, module in wanted.items() if module is not None or name == "forward"}

@@ -194,7 +194,7 @@ def _unit(texts: _Texts, parts: Parts, unit: UnitProvenance, found: _Found) -> U
     unknown = len(unit.kernels) - len(of_kernel)
     why = found.why
     if unknown and not why:
-        why = "their nodes are not known, or name no line of the program"
+        why = "the nodes are not known, or not where in the program they stand"
     costs = _costs(texts, parts, unit)
     stacks = mapping.kernel_stacks(mapping.read_json(texts.reader, parts.record(mapping.KERNEL_STACKS)))
     return UnitLayers(

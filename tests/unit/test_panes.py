@@ -232,7 +232,7 @@ def test_a_layer_corresponds_to_what_is_in_it() -> None:
 
 def test_one_operation_without_anything_recorded() -> None:
     """The program of torch-spyre's page: `x + y`, caches off."""
-    panes = panes_of("torch-2.13/one_op", "0/0")
+    panes = panes_of("provenance/one_op", "0/0")
     (kernel,) = panes.unit.kernels
     assert kernel.post_nodes == ("add",) and kernel.user_lines == ("/home/user/one_op.py:11",)
     source, call = line_with(panes, SOURCE, "return x + y"), kernel.call_lines[0] - 1

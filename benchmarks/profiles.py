@@ -1,7 +1,7 @@
 """Reads a large profile: bytes a second, and memory. By hand: `python benchmarks/profiles.py [MB]`.
 
-The profile is that of `tests/traces/profiler/mlp` with its window repeated, times shifted. The budgets are 20 MB a second of processor,
-with nesting, and 400 MB of memory for 1 GB.
+The profile is that of `tests/traces/profiler/mlp` with its window repeated, times shifted. The budgets are 20 MB a second of
+processor, with nesting, and 400 MB of memory for 1 GB.
 """
 
 from __future__ import annotations

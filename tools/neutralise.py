@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 HOME = "/home/user"
-HOMES = r"(?:root|work|workspace|farm|scratch|(?:home|Users|data/users)/[^/\s\"']+)"
+HOMES = r"(?:root|work|workspace|farm|scratch|(?:home|Users|data/users)/[^/\s\"'\\]+)"
 """Directories at the root that hold somebody's files."""
 ORDINARY = {
     *("root", "user", "users", "admin", "ubuntu", "runner", "worker", "build", "test"),

@@ -15,6 +15,8 @@ import pytest
 from test_live import PYTHON, why_no_torch
 from test_run import environment, line
 
+from tltui.analyses.runtime.recording import recording_of
+
 pytestmark = pytest.mark.live
 LOOP = """
 import os, sys, torch
@@ -51,6 +53,20 @@ with torch.no_grad():
     for _ in range(6):
         decode(x)
 """
+COMPILED_STEP = """
+import torch
+from torch import nn
+model = nn.Linear(16, 16)
+optimizer = torch.optim.SGD(model.parameters(), lr=.1)
+@torch.compile(backend="aot_eager")
+def train(x):
+    model(x).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+for _ in range(6):
+    train(torch.randn(4, 16))
+"""
+"""Dynamo reads what torch calls after an optimizer's step: ours must add nothing to what is compiled."""
 WITH_PROFILER = LOOP + """
 for _ in range(3):
     step()
@@ -59,6 +75,8 @@ with torch.profiler.profile() as profiler:
 print(sum("Torch-Compiled Region" in event.name for event in profiler.events()))
 raise ValueError("as always")
 """
+EAGER = ("torch.compile(model)", "torch.compile(model, backend='eager')")
+"""Where kernels do not matter: nothing is to be compiled by C++."""
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -88,6 +106,14 @@ def counted(path: Path) -> dict[str, int]:
     return found | {name: 1 for name in sorted(names) if name.startswith("ProfilerStep#")}
 
 
+def compiles(trace: Path) -> list[tuple[str, str]]:
+    """What was compiled, and what became of it."""
+    words = [word if word != "run" else "ls" for word in line(trace, "--json")]
+    done = subprocess.run(words, cwd=trace, env=environment(trace), check=True, capture_output=True, text=True, timeout=60)
+    [process] = json.loads(done.stdout)["ranks"][0]["processes"]
+    return [(item["id"], item["status"]) for item in process["compiles"]]
+
+
 def runtime(home: Path) -> dict[str, Any]:
     """What `tltui runtime` says of the directory."""
     words = [word if word != "run" else "runtime" for word in line(home / "trace", "--json")]
@@ -114,6 +140,20 @@ def test_a_training_loop(tmp_path: Path) -> None:
     )
 
 
+def test_the_lines_to_paste(tmp_path: Path) -> None:
+    """With the loop of the program in the place of theirs."""
+    lines = "\n".join(recording_of(None).lines)
+    lines = lines.replace("        ...\n        optimizer.step()", "        step()").replace("in loader", "in range(12)")
+    begin, middle, end = lines.partition("def save")
+    (tmp_path / "job.py").write_text(begin + LOOP + middle + end)
+    words = line("-o", tmp_path / "trace", "--", PYTHON, "job.py")
+    done = subprocess.run(words, cwd=tmp_path, env=environment(tmp_path), check=False, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    found = counted(tmp_path / "trace" / "profile.json")
+    assert (found["Torch-Compiled Region"], found["graph_0_cpp_fused"], found["Optimizer.step#"]) == (12, 36, 6)
+    assert "1 compile" in done.stderr
+
+
 def test_calls_where_there_is_no_optimizer(tmp_path: Path) -> None:
     done = run(tmp_path, INFERENCE, "2:4")
     assert done.returncode == 0, done.stderr
@@ -122,6 +162,16 @@ def test_calls_where_there_is_no_optimizer(tmp_path: Path) -> None:
     assert {name for name in found if name.startswith("ProfilerStep#")} == {"ProfilerStep#2", "ProfilerStep#3", "ProfilerStep#4"}
     [compile_] = runtime(tmp_path)["compiles"]
     assert (compile_["ref"], compile_["regions"]) == ("1/0", 3)
+
+
+def test_what_is_compiled_is_what_would_be(tmp_path: Path) -> None:
+    done = run(tmp_path, COMPILED_STEP, "2:3")
+    assert done.returncode == 0, done.stderr
+    assert len(profiles(tmp_path)) == 1
+    bare = subprocess.run([PYTHON, "job.py"], cwd=tmp_path, env={**environment(tmp_path), "TORCH_TRACE": str(tmp_path / "bare")},
+                          check=False, capture_output=True, text=True, timeout=300)  # fmt: skip
+    assert bare.returncode == 0, bare.stderr
+    assert compiles(tmp_path / "trace") == compiles(tmp_path / "bare") != []
 
 
 def test_the_ranks_of_torchrun(tmp_path: Path) -> None:
@@ -138,7 +188,7 @@ def test_the_ranks_of_torchrun(tmp_path: Path) -> None:
 
 def test_a_job_that_ends_early_and_has_a_profiler(tmp_path: Path) -> None:
     """Its own profiler comes first; what it would have left is what it leaves."""
-    done = run(tmp_path, WITH_PROFILER, "2:9")
+    done = run(tmp_path, WITH_PROFILER.replace(*EAGER), "2:9")
     assert done.returncode == 1
     assert done.stdout == "2\n"
     assert "ValueError: as always" in done.stderr
@@ -148,7 +198,7 @@ def test_a_job_that_ends_early_and_has_a_profiler(tmp_path: Path) -> None:
 
 
 def test_a_job_that_ends_too_early(tmp_path: Path) -> None:
-    done = run(tmp_path, TRAINING, "9:12")
+    done = run(tmp_path, TRAINING.replace(*EAGER), "9:12")
     assert done.returncode == 0
     assert "tltui: --record-steps: the program ended in step 8, before step 9: nothing is recorded" in done.stderr
     assert profiles(tmp_path) == []

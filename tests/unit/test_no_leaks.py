@@ -128,6 +128,12 @@ def test_the_neutraliser_replaces_paths_and_names_and_recomputes_the_md5() -> No
     assert neutral(expected) == expected
 
 
+def test_the_neutraliser_keeps_json_inside_of_json() -> None:
+    """A path that ends where the quoted text does: metrics hold configurations so."""
+    data = b'V1120 10:00:00.000000 77 torch/x.py:9] {"metrics": "{\\"dir\\": \\"/home/%s\\", \\"n\\": 1}"}\n'
+    assert NEUTRALISER.neutralise(data % b"somebody") == data % b"user"
+
+
 def test_the_neutraliser_leaves_a_wrong_md5_wrong() -> None:
     wrong = re.sub(rb'"has_payload": "\w+"', b'"has_payload": "%s"' % (b"0" * 32), log(PAYLOAD % HIDDEN))
     assert b'"has_payload": "%s"' % (b"0" * 32) in neutral(wrong)

@@ -94,7 +94,7 @@ def test_what_the_process_itself_counted(name: str) -> None:
     truths = [json.loads(path.read_text()) for path in sorted((CASES / name).glob("truth*.json"))]
     found = [one for one in joined(name) if isinstance(one, Runtime)]
     for truth in truths:
-        assert truth["graphs"]
+        assert truth["graphs"] or name == "other_backend"
         own = [one for one in found if one.pid == truth["pid"]]
         calls: dict[str, int] = {}
         spent: dict[str, float] = {}

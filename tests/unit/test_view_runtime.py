@@ -188,6 +188,12 @@ def test_without_cpp_kernels_it_is_said() -> None:
     assert "no steps are marked" in said
 
 
+def test_another_backend_is_no_graph_break() -> None:
+    said = " ".join(text(page(profiled("other_backend"), "@runtime", 120)).split())
+    assert "no graph of Inductor ran for it: its backend runs operators one by one, as eager and aot_eager do" in said
+    assert "why these are not in its graph" not in said
+
+
 def test_several_ranks() -> None:
     run = profiled("ranks")
     said = text(page(run, "@runtime", 80))

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from itertools import islice
 
 from tltui.analyses.parts import reader_of
-from tltui.analyses.records import logged
+from tltui.analyses.records import named
 from tltui.analyses.stacks.stacks import StackFrame, callers_of, user_frames
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
 
 LOOKED_AT = 16
 """Compiles that are asked what the program is like."""
-CODE = "inductor_output_code"
+CODE = ("inductor_output_code", "output_code")
 CPP, TRITON = "async_compile.cpp", "async_compile.triton"
 """What the generated code calls to compile its kernels."""
 KERNEL_PROFILE = "torch._inductor.config.cpp.enable_kernel_profile"
@@ -43,7 +43,7 @@ def recording_of(run: Run | None) -> Recording:
     cpu, gpu = _kernels(compiles)
     ranks = 1 if run is None else max(len({process.rank for process in run.processes()}), 1)
     trains = not compiles or any(compile_.facts.has_backward for compile_ in compiles)
-    lines = (*_setting(cpu), *_profiler(gpu, ranks > 1), *_loop(trains))
+    lines = (*_setting(cpu), *_profiler(ranks > 1), *_loop(trains))
     return Recording(lines, _called_at(compiles), trains, cpu, gpu, ranks)
 
 
@@ -52,14 +52,9 @@ def _compiles(run: Run) -> Iterator[Compile]:
 
 
 def _kernels(compiles: list[Compile]) -> tuple[bool, bool]:
-    """Whether there are C++ kernels, and Triton kernels. Without any code all is possible."""
-    found = set()
-    for compile_ in compiles:
-        reader = reader_of(compile_)
-        for record in logged(compile_, CODE):
-            code = reader.text(record)
-            found |= {name for name in (CPP, TRITON) if name in code}
-    return CPP in found or not found, TRITON in found
+    """Whether there are C++ kernels, and Triton kernels. Without any code there may be C++ kernels."""
+    codes = [reader_of(compile_).text(record) for compile_ in compiles for record, _ in named(compile_, CODE)]
+    return not codes or any(CPP in code for code in codes), any(TRITON in code for code in codes)
 
 
 def _called_at(compiles: list[Compile]) -> StackFrame | None:
@@ -80,7 +75,7 @@ def _setting(cpu: bool) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _profiler(gpu: bool, ranks: bool) -> tuple[str, ...]:
+def _profiler(ranks: bool) -> tuple[str, ...]:
     """The profiler, and what writes the file beside the log."""
     name = "profile_rank_{torch.distributed.get_rank()}.json" if ranks else "profile.json"
     return (
@@ -89,7 +84,6 @@ def _profiler(gpu: bool, ranks: bool) -> tuple[str, ...]:
         f'    profiler.export_chrome_trace(f"{{directory}}/{name}")',
         "",
         "with torch.profiler.profile(",
-        *(("    activities=[torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA],",) if gpu else ()),
         "    schedule=torch.profiler.schedule(wait=3, warmup=1, active=6, repeat=1),",
         "    on_trace_ready=save,",
         ") as profiler:",

@@ -20,6 +20,8 @@ OPS_SHOWN = 6
 BREAKS_SHOWN = 8
 NEVER_SHOWN = 8
 FOLDED = 200
+NOT_TOLD = "why these are not in its graph is not in the trace"
+OTHER_BACKEND = "no graph of Inductor ran for it: its backend runs operators one by one, as eager and aot_eager do"
 
 
 def add_breaks(page: Page, told: Told, refs: set[str] | None) -> None:
@@ -38,6 +40,11 @@ def add_breaks(page: Page, told: Told, refs: set[str] | None) -> None:
         page.close()
 
 
+def _is_uncompiled(told: Told, ref: str) -> bool:
+    """Whether no graph of Inductor ran for a compile: all of its operators are in the profile."""
+    return all(not own.graphs for own in told.runtime.compiles if own.ref == ref)
+
+
 def _break(page: Page, told: Told, item: BreakTime) -> None:
     places = [(broke.lead, broke) for broke in item.breaks]
     head: list[Piece] = [(f"[{item.ref}]", tokens.LINK, item.ref)]
@@ -49,7 +56,7 @@ def _break(page: Page, told: Told, item: BreakTime) -> None:
     head.append((f": {told.us(item.eager_us)} eager {told.of}, {told.share(item.eager_us)}", tokens.STRONG))
     page.row(head)
     if not places:
-        page.say("why these are not in its graph is not in the trace", "    ", tokens.DIM)
+        page.say(OTHER_BACKEND if _is_uncompiled(told, item.ref) else NOT_TOLD, "    ", tokens.DIM)
     if len(places) == 1:
         lead, broke = places[0]
         page.code(lead.code if lead is not None else None, "    ")

@@ -34,6 +34,7 @@ SETTINGS: dict[str, Span] = {
     "torch._dynamo.config.specialize_float": ALWAYS,
     "torch._inductor.config.aggressive_fusion": ALWAYS,
     "torch._inductor.config.benchmark_fusion": ALWAYS,
+    "torch._inductor.config.cpp.enable_kernel_profile": ALWAYS,
     "torch._inductor.config.epilogue_fusion": ALWAYS,
     "torch._inductor.config.fallback_random": ALWAYS,
     "torch._inductor.config.loop_ordering_after_fusion": Span((2, 6)),

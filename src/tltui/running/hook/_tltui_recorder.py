@@ -142,7 +142,9 @@ class Recorder:
 
     def hook_profilers(self, profiler: Any) -> None:
         """Be told when the program prepares a profiler, and end ours: torch has one at a time, and would raise in the program."""
-        prepare = profiler._prepare_trace
+        prepare = getattr(profiler, "_prepare_trace", None)
+        if prepare is None:
+            return
 
         def prepared(itself: Any, *args: Any, **kwargs: Any) -> Any:
             if not self.is_preparing:
@@ -161,14 +163,24 @@ class Recorder:
             context = eval_frame.OptimizeContext
             make = context.__init__
 
+            def enter_of(number: int) -> Callable[[], Callable[[], None]]:
+                def enter() -> Callable[[], None]:
+                    return self.entered(number)
+
+                return enter
+
             def made(itself: Any, *args: Any, **kwargs: Any) -> None:
                 make(itself, *args, **kwargs)
                 hooks = getattr(itself, "enter_exit_hooks", None)
                 if isinstance(hooks, list):
-                    hooks.append(lambda: self.entered(id(itself)))
+                    hooks.append(enter_of(id(itself)))
 
             made.__wrapped__ = make  # type: ignore[attr-defined]
             context.__init__ = made
+            skip = getattr(eval_frame, "skip_code", None)
+            if skip is not None:  # torch 2.4 calls the hooks of a nested context with Dynamo at work: it would compile them
+                for function in (enter_of(0), self.entered, self.returned):
+                    skip(function.__code__)
         except Exception as error:
             self.give_up(error)
 
@@ -246,7 +258,7 @@ class Recorder:
         torch = importlib.import_module("torch")
         profiling = torch.autograd.profiler
         other = self.other()
-        if getattr(profiling, "_is_profiler_enabled", False) or (other is not None and other.kineto_results is None):
+        if getattr(profiling, "_is_profiler_enabled", False) or getattr(other, "kineto_results", self) is None:
             self.over = True
             self.say("the program runs a profiler of its own: tltui records nothing")
             return

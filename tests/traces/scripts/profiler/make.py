@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[3] / "tools"))
 import neutralise
 
-NAMES = ["mlp", "broken", "cache_hit", "recompiles", "threads", "ranks", "scheduled", "llama", "plain", "autograd"]
+NAMES = ["mlp", "broken", "cache_hit", "recompiles", "threads", "ranks", "scheduled", "llama", "plain", "autograd", "other_backend"]
 HOST = "node"
 TIMED = ("mlp", "broken")
 """Those whose logs keep the timing events."""

@@ -21,6 +21,7 @@ from typing import Any
 import real
 
 from tltui.analyses.provenance.provenance import provenance_json, provenance_of
+from tltui.analyses.provenance.result import WRITTEN
 from tltui.export import to_json
 from tltui.model.run import Run
 
@@ -75,10 +76,10 @@ class UnitMeasures:
         found, there, more = self.calls
         calls = f"{found}/{there}" + (f" +{more}" if more else "")
         row = (self.kernel_node, self.kernel_line, self.node_kernel, self.derived)
-        return f"{self.trace:18}{self.unit:12}{calls:10}" + "".join(f"{found!s:15}" for found in row)
+        return f"{self.trace:25}{self.unit:12}{calls:10}" + "".join(f"{found!s:15}" for found in row)
 
 
-HEAD = f"{'trace':18}{'unit':12}{'calls':10}" + "".join(
+HEAD = f"{'trace':25}{'unit':12}{'calls':10}" + "".join(
     f"{word:15}" for word in ("kernel→node", "kernel→line", "node→kernel", "derived")
 )
 
@@ -131,7 +132,7 @@ def _measured(name: str, unit: str, rows: list[Row], told: Row | None) -> UnitMe
         nodes |= {(key, node) for node in row["nodes"]}
         allowed |= {(key, node) for node in row["allowed"]}
         lines |= {(key, line_of(stack)) for stack in row["stacks"] if stack}
-        if kernels.get(key, {}).get("nodes_from") not in ("node_mappings", "kernel_information"):
+        if kernels.get(key, {}).get("nodes_from") not in WRITTEN:
             derived.add(key)
     calls = {(row["kernel"], row["nth"]) for row in rows}
     said = {(key, _name(node)) for key, kernel in kernels.items() for node in kernel["post_nodes"]}

@@ -124,6 +124,7 @@ def results() -> dict[str, Any]:
     from tltui.analyses.metrics.metrics import CompileMetrics, RunMetrics
     from tltui.analyses.problems.absent import Absence
     from tltui.analyses.problems.problems import Problems
+    from tltui.analyses.provenance.layer_costs import CompileLayers
     from tltui.analyses.ranks.matrix import Matrix
     from tltui.analyses.runtime.runtime_json import RuntimeJson, RuntimesJson
     from tltui.analyses.stacks.trie import Stacks
@@ -133,7 +134,6 @@ def results() -> dict[str, Any]:
     from tltui.analyses.vllm import Vllm
     from tltui.documents.pages.fusion import FusionReport
     from tltui.documents.pages.guards import CompileGuards, GuardTable
-    from tltui.documents.pages.layers import CompileLayers
     from tltui.documents.pages.provenance import Coverages
     from tltui.documents.pages.ranks import RanksReport
     from tltui.documents.pages.recompiles import Recompiles

@@ -117,7 +117,7 @@ class TltuiApp(Surviving, TypeAhead, Floor, Frames):
             self.report(error)
             if action == "quit" or (action == "leave" and default_namespace is self.browser):
                 self.exit()  # what fails to leave leaves
-            elif action == "leave" and default_namespace is self.screen:
+            elif action in ("leave", "close") and default_namespace is self.screen:
                 self.pop_screen()
             return True
 

@@ -333,7 +333,7 @@ async def test_what_cannot_leave_leaves(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 async def test_a_mode_that_cannot_close_itself_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tltui.screens.provenance.ProvenanceScreen.action_leave", fail)
+    monkeypatch.setattr("tltui.screens.provenance.ProvenanceScreen.action_close", fail)
     async with opened(BREAKS, faults=True) as driver:
         await driver.press("p")
         await driver.until(lambda: isinstance(driver.app.screen, ProvenanceScreen))

@@ -16,7 +16,8 @@ CASES = Path(__file__).parents[1] / "traces" / "profiler"
 def made_long(profile: Path, times: int) -> None:
     """The profile with so many more events, before its own."""
     text = profile.read_text()
-    more = '{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":2,"ts":1.5,"dur":1,"args":{"External id":5,"Ev Idx":1}},\n' * 1000
+    event = '{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":2,"ts":1.5,"dur":1,"args":{"External id":5}},\n'
+    more = event * 1000
     head, events, rest = text.partition('"traceEvents": [')
     with profile.open("w") as file:
         file.write(head + events)

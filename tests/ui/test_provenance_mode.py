@@ -9,6 +9,7 @@ from opened import BREAKS, TRACES, Driver, opened
 from screen import screen_lines, screen_text
 
 from tltui.analyses.provenance.provenance import POST, PRE, PY, SOURCE
+from tltui.documents.parts.pane_choice import ALL, LAYERS
 from tltui.screens.provenance import ProvenanceScreen
 
 TRAIN = TRACES / "torch-2.13" / "train"
@@ -33,10 +34,10 @@ async def enter(driver: Driver) -> ProvenanceScreen:
 async def test_as_many_panes_as_fit(width: int, panes: int) -> None:
     async with opened(TRAIN, size=(width, 30)) as driver:
         screen = await enter(driver)
-        assert sum(screen.view(pane).display for pane in range(6)) == panes
+        assert sum(screen.view(pane).display for pane in ALL) == panes
         assert "10/10 kernels" in screen_lines(driver.app)[0]
-        shown = [pane for pane in range(6) if screen.view(pane).display]
-        assert shown == {1: [SOURCE], 3: [SOURCE, POST, PY], 4: [SOURCE, PRE, POST, PY]}[panes]
+        shown = [pane for pane in ALL if screen.view(pane).display]
+        assert shown == {1: [SOURCE], 3: [SOURCE, POST, PY], 4: [LAYERS, SOURCE, POST, PY]}[panes]
         widths = {pane: screen.view(pane).outer_size.width for pane in shown}
         assert max(widths, key=lambda pane: widths[pane]) == shown[-1], "code is the widest"
 
@@ -45,8 +46,11 @@ async def test_the_other_panes_follow_the_cursor() -> None:
     async with opened(TRAIN, size=(200, 34)) as driver:
         screen = await enter(driver)
         assert screen.pane == SOURCE
+        while not screen.view(PRE).display:
+            await driver.press("vertical_line")
         pre = screen.view(PRE)
         pre.focus()
+        await driver.pilot.pause()
         line = next(n for n in range(len(pre.document)) if " layer_norm =" in pre.document.line(n).text)
         pre.goto_line(line + 1)
         await driver.pilot.pause()
@@ -85,17 +89,17 @@ async def test_units_and_panes_and_zoom_and_pin() -> None:
         assert "backward" in screen_lines(driver.app)[0]
         await driver.press("u")
         await driver.until(lambda: screen.unit is not None and screen.unit.unit == "forward")
-        before = [pane for pane in range(6) if screen.view(pane).display]
+        before = [pane for pane in ALL if screen.view(pane).display]
         await driver.press("vertical_line")
-        assert [pane for pane in range(6) if screen.view(pane).display] != before
+        assert [pane for pane in ALL if screen.view(pane).display] != before
         await driver.press("z")
-        assert sum(screen.view(pane).display for pane in range(6)) == 1
+        assert sum(screen.view(pane).display for pane in ALL) == 1
         await driver.press("z")
-        assert sum(screen.view(pane).display for pane in range(6)) == 3
+        assert sum(screen.view(pane).display for pane in ALL) == 3
         await driver.press("full_stop", "P")
-        assert any(screen.view(pane).has_pinned for pane in range(6))
+        assert any(screen.view(pane).has_pinned for pane in ALL)
         await driver.press("P")
-        assert not any(screen.view(pane).has_pinned for pane in range(6))
+        assert not any(screen.view(pane).has_pinned for pane in ALL)
 
 
 async def test_it_begins_at_the_artifact_that_was_shown() -> None:
@@ -156,8 +160,8 @@ async def test_the_source_pane_knows_the_users_lines() -> None:
         await driver.pilot.pause()
         source.goto_line(line + 1)
         await driver.pilot.pause()
-        pre = screen.view(PRE)
-        assert any("linear" in pre.document.line(n).text for n in pre.matches)
+        post = screen.view(POST)
+        assert any("addmm" in post.document.line(n).text for n in post.matches)
 
 
 async def test_export_of_one_line_and_all_that_it_maps_to(tmp_path: Path) -> None:

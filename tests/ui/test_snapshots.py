@@ -86,7 +86,7 @@ async def test_provenance() -> None:
         driver.browser.go("0/0")
         await driver.shown("0/0")
         await driver.press("p")
-        await driver.until(lambda: "nodes with kernels" in screen_text(driver.app) and "inductor_output_code" in screen_text(driver.app))
+        await driver.until(lambda: "nodes with kernels" in screen_text(driver.app) and "─code …" in screen_text(driver.app))
         await driver.press("full_stop")
         views = [view for view in driver.app.screen.query(MarkedView) if view.display]
         await driver.until(lambda: any(view.matches for view in views) and all(view.document.complete for view in views))

@@ -8,9 +8,10 @@ import pytest
 from tests.real import TRACES, trace
 from tltui.analyses.provenance.layer_choice import chosen, layers_in, matches, named, near
 from tltui.analyses.provenance.layer_lines import frames_of_guards
-from tltui.analyses.provenance.layer_names import Parameter, common, is_below, merged, parameter_of, signature_of, source_path
+from tltui.analyses.provenance.layer_names import is_below, merged, signature_of, source_path
 from tltui.analyses.provenance.layered import Layers, UnitLayers
 from tltui.analyses.provenance.layers import layers_of
+from tltui.text.graphs.module_names import Parameter, common, parameter_of
 
 TIED = {"head", ""}
 
@@ -126,6 +127,9 @@ def test_call_sites_begin_where_calls_part() -> None:
         ("L_self_modules_orig_mod_modules_fc_parameters_bias_", Parameter("self", ("fc",), "bias")),
         ("L_fn_modules_2_parameters_bias_", Parameter("fn", ("2",), "bias")),
         ("L__self___layers_0_attn_qkv_weight", Parameter("", ("layers", "0", "attn_qkv"), "")),
+        ("self.L__self___layers_0_fc_weight", Parameter("", ("layers", "0", "fc"), "")),
+        ("self.layers.0.fc.weight", Parameter("", ("layers", "0", "fc"), "weight")),
+        ("self.true_graph_0", None),
         ("L_x_", None),
         ("L_stack0_", None),
         ("primals_3", None),
@@ -164,6 +168,13 @@ def test_guards_tell_whose_code_a_line_is() -> None:
     assert frames.calls["a.0"].line == 44 and frames.caller("a.0.n") == "a.0" and frames.caller("a.0") == ""
     assert frames.lines[("p/m.py", "forward")] == {44: {""}, 32: {"a.*"}}
     assert frames.file("/app/m.py") == "/app/m.py" and frames.file("/x/p/m.py") == "p/m.py"
+
+
+def test_aot_inductor_names_modules_by_attributes() -> None:
+    units = [own for compile_ in trace("torch-2.13/aoti").compiles() for own in layers_of(compile_).units]
+    [own] = [own for own in units if own.layers]
+    assert [layer.path for layer in own.layers] == ["", "l", "l2"]
+    assert (own.of_post["addmm"], own.of_post["addmm_1"], own.of_post["mul"]) == ("l", "l2", "")
 
 
 def test_a_compile_without_modules_says_why() -> None:

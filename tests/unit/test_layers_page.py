@@ -85,3 +85,15 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_run_without_layers_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     out = printed(capsys, str(TRACES / "torch-2.13" / "mesh"))
     assert "No layer is known here" in out
+
+
+def test_graphs_that_were_lowered_are_sectioned_by_layer_too() -> None:
+    titles = {}
+    for n in (1, 2):
+        document = build(trace("layers"), f"0/0:inductor_post_grad_graph#{n}", Options())
+        while not document.advance():
+            pass
+        titles[n] = [section.title for section in document.sections()]
+    assert [title.partition(" of ")[0] for title in titles[1] if " pass " in title][:2] == ["layers.0 pass 1/2", "layers.1 pass 2/2"]
+    assert any(title.startswith("layers.1.attn.qkv  forward") for title in titles[2])
+    assert [title.partition(" of ")[0] for title in titles[2] if " pass " in title][1] == "layer pass 2/2", "of two iterations"

@@ -9,8 +9,10 @@ import pytest
 from made_logs import trace
 
 from tltui.analyses.provenance.result import CPP, DERIVED, KERNEL, POST, PRE, PY, SOURCE
-from tltui.documents import panes as p
-from tltui.documents.panes import Panes, Spot, Trail, UnitCosts
+from tltui.documents import panes as q
+from tltui.documents.panes import Panes, UnitCosts
+from tltui.documents.parts import pane_choice as p
+from tltui.documents.parts.pane_choice import LAYERS, Spot, Trail
 from tltui.model.nodes import Compile
 from tltui.screens.corresponding.reading import ReadUnit, reading
 from tltui.text.document import Options, piece_text
@@ -150,7 +152,7 @@ def test_what_is_said_of_a_line() -> None:
     call = panes.about(PY, line_with(panes, PY, "extern_kernels.addmm(primals_8"))
     assert call == "extern_kernels.addmm:4 computes addmm_1 from train.py:10"
     assert panes.about(SOURCE, line_with(panes, SOURCE, "x=x+s.o(")).startswith("became 7 nodes · in extern_kernels.addmm:4, ")
-    assert panes.about(SOURCE, 0) == p.NOT_MAPPED == panes.about(POST, 0)
+    assert panes.about(SOURCE, 0) == q.NOT_MAPPED == panes.about(POST, 0)
 
 
 def test_three_lines_on_what_is_not_in_sight() -> None:
@@ -203,4 +205,26 @@ def test_what_lines_took() -> None:
     (0.42, "0.4 µs"), (9.99, "10.0 µs"), (812.4, "812 µs"), (1250, "1.25 ms"), (43630, "43.6 ms"), (2.5e6, "2.5 s"),
 ])  # fmt: skip
 def test_times_are_short(us: float, said: str) -> None:
-    assert p.duration(us) == said
+    assert q.duration(us) == said
+
+
+def test_a_layer_corresponds_to_what_is_in_it() -> None:
+    panes = train()
+    tree = [panes.documents[LAYERS].line(n).text.split()[0] for n in range(len(panes.documents[LAYERS]))]
+    assert tree == ["e", "b.0", "ln", "q", "o", "m", "0", "2", "h"]
+    layer, out, m = tree.index("b.0"), tree.index("o"), tree.index("m")
+    call, node = line_with(panes, PY, "extern_kernels.addmm(primals_8"), line_with(panes, POST, "addmm_1:")
+    for line in (layer, out):
+        assert call in panes.matches(LAYERS, line, PY) and node in panes.matches(LAYERS, line, POST)
+    assert call not in panes.matches(LAYERS, m, PY) and node not in panes.matches(LAYERS, m, POST)
+    assert panes.matches(POST, node, LAYERS) == [out], "the innermost one"
+    assert panes.matches(SOURCE, line_with(panes, SOURCE, "x=x+s.o("), LAYERS) == [out]
+    assert panes.matches(POST, 0, LAYERS) == [] and panes.matches(LAYERS, out, LAYERS) == [out]
+    found = panes.follow(LAYERS, out, (LAYERS, SOURCE, POST, PY))
+    assert found is not None and found[0] == PY and call in found[1]
+    assert panes.follow(SOURCE, line_with(panes, SOURCE, "x=x+s.o("), (LAYERS, SOURCE, POST, PY))[0] == PY  # type: ignore[index]
+    assert panes.about(LAYERS, out).startswith("b.0.o · 4 nodes in 2 kernels")
+    assert panes.is_mapped(LAYERS, 0) and panes.band(LAYERS, 0) is None
+    assert [panes.next_mapped(LAYERS, 0), panes.next_mapped(LAYERS, 8), panes.next_mapped(LAYERS, 1, back=True)] == [1, None, 0]
+    assert p.first_choice(200, panes.documents) == (LAYERS, SOURCE, POST, PY) and p.share(LAYERS) < 1
+    assert panes.title(LAYERS, 0, 30) == "layers"

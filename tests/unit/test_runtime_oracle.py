@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from tltui.analyses.runtime.result import Runtime
+from tltui.analyses.runtime.result import Refused, Runtime
 from tltui.analyses.runtime.runtimes import runtimes_of
 from tltui.model.follow import open_run
 from tltui.model.run import Run
 from tltui.sources.discover import discover
+from tltui.sources.profiles import named
 
 CASES = Path(__file__).parents[1] / "traces" / "profiler"
 NAMES = sorted(path.name for path in CASES.iterdir() if path.is_dir())
@@ -86,6 +87,8 @@ class Figures:
     self_ns: Counter[str] = field(default_factory=Counter)
     lookups: Counter[str] = field(default_factory=Counter)
     lookup_ns: Counter[str] = field(default_factory=Counter)
+    unknown: int = 0
+    """Calls of graphs whose region is not in the window, and that several compiles have."""
     fallbacks: list[tuple[str, ...]] = field(default_factory=list)
     calls: dict[tuple[str, bool, str], list[int]] = field(default_factory=lambda: defaultdict(list))
     kernels: dict[tuple[str, bool, str], dict[tuple[str, int], list[int]]] = field(default_factory=lambda: defaultdict(dict))
@@ -106,15 +109,43 @@ def id_of(region: Span | None) -> str:
     return "" if region is None else region.name[len(REGION) :]
 
 
-def forward_of(backward: Span, everything: list[Span]) -> Span:
+def forward_of(backward: Span, everything: list[Span]) -> Span | None:
     number = backward.args["Sequence number"]
-    return next(s for s in everything if s.name == "CompiledFunction" and s.args.get("Sequence number") == number)
+    return next((s for s in everything if s.name == "CompiledFunction" and s.args.get("Sequence number") == number), None)
 
 
-def figures(path: Path) -> Figures:
+def owner(call: Span, everything: list[Span]) -> tuple[str, bool]:
+    """The id of the region of a call, '' where that is not in the window; whether it is a backward."""
+    above = call.around(REGION, "CompiledFunctionBackward")
+    is_backward = above is not None and not above.name.startswith(REGION)
+    forward = forward_of(above, everything) if above is not None and is_backward else None
+    region = (forward.around(REGION) if forward is not None else None) if is_backward else above
+    return id_of(region), is_backward
+
+
+def code(call: Span) -> tuple[str, ...]:
+    """What tells its graph: the key, or with caches off the kernels."""
+    key = call.name.split()[3]
+    return (key,) if key != "None" else tuple(re.sub(r"^graph_\d+_", "", own.name) for own in call.inside)
+
+
+def owners(path: Path) -> dict[tuple[str, ...], str]:
+    """Of each graph of a whole profile the only id that calls it."""
+    roots, _ = spans(path)
+    everything = [span for root in roots for span in root.all()]
+    found = defaultdict(set)
+    for span in everything:
+        if span.name.startswith(CALL):
+            found[code(span)].add(owner(span, everything)[0])
+    return {graph: ids.pop() for graph, ids in found.items() if len(ids) == 1}
+
+
+def figures(path: Path, whole: Path | None = None) -> Figures:
+    whose = owners(whole) if whole is not None else {}
     roots, window = spans(path)
     found = Figures()
     everything = [span for root in roots for span in root.all()]
+    roots_last = [root.all()[-1] for root in roots]  # behind which nothing is recorded
     for span in everything:
         if span.end > window:
             continue
@@ -126,6 +157,8 @@ def figures(path: Path) -> Figures:
             found.self_ns[own] += span.length - sum(s.length for s in nested)
         elif span.name == LOOKUP and span.above is not None:
             beside = span.above.inside[span.above.inside.index(span) + 1 :]
+            if span in roots_last:
+                continue
             behind = next((s for s in beside if not compiles(s)), None)
             if behind is not None and behind.name.startswith(REGION):
                 found.lookups[id_of(behind)] += 1
@@ -134,11 +167,12 @@ def figures(path: Path) -> Figures:
                 until = next((n for n, s in enumerate(beside) if s.name.startswith((REGION, LOOKUP))), len(beside))
                 found.fallbacks.append(tuple(dict.fromkeys(s.name for s in beside[:until] if is_op(s))))
         elif span.name.startswith(CALL):
-            above = span.around(REGION, "CompiledFunctionBackward")
-            assert above is not None
-            is_backward = not above.name.startswith(REGION)
-            region = forward_of(above, everything).around(REGION) if is_backward else above
-            key = id_of(region), is_backward, span.name.split()[3]
+            ref, is_backward = owner(span, everything)
+            ref = ref or whose.get(code(span), "")
+            if not ref:
+                found.unknown += 1
+                continue
+            key = ref, is_backward, span.name.split()[3]
             found.calls[key].append(span.length)
             count: Counter[str] = Counter()
             for kernel in span.inside:
@@ -158,8 +192,10 @@ def lineage(span: Span) -> list[Span]:
     return found
 
 
-def opened(name: str) -> Run:
+def opened(name: str, *profiles: Path) -> Run:
     run = open_run(discover([str(CASES / name)]))
+    if profiles:
+        run.profiles.add(named(map(str, profiles)))
     run.profiles.read()
     return run
 
@@ -173,16 +209,48 @@ def close(us: float, ns_: int) -> bool:
     return us == pytest.approx(ns_ / 1000, abs=0.002)
 
 
+def cut(tmp_path: Path, name: str, first: float, last: float) -> Path:
+    """The profile of a window that began later and ended earlier. What had begun before is not recorded; what goes on then is."""
+    whole = json.loads(next((CASES / name).glob("*.json")).read_text())
+    events = whole["traceEvents"]
+    (window,) = (event for event in events if event.get("cat") == "Trace")
+    begin, end = window["ts"] + window["dur"] * first, window["ts"] + window["dur"] * last
+    window["ts"], window["dur"] = begin, end - begin
+    whole["traceEvents"] = [event for event in events if event["ph"] == "M" or begin <= event["ts"] <= end]
+    (tmp_path / "cut.json").write_text(json.dumps(whole))
+    return tmp_path / "cut.json"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_figure_is_the_same(name: str) -> None:
-    found = runtimes_of(opened(name))
+    agrees(runtimes_of(opened(name)))
+
+
+@pytest.mark.parametrize("name", ["mlp", "broken", "llama", "cache_hit"])
+def test_whatever_the_window_cuts(tmp_path: Path, name: str) -> None:
+    """Of spans that it cuts nothing counts; those in them do."""
+    for step in range(8):
+        found = runtimes_of(opened(name, cut(tmp_path, name, 0.04 * step, 1 - 0.05 * step)))
+        agrees(found, next((CASES / name).glob("*.json")))
+        assert all(runtime.end_us > runtime.begin_us for runtime in found if isinstance(runtime, Runtime))
+
+
+def test_a_backward_of_a_forward_before_the_window_is_known_by_its_key(tmp_path: Path) -> None:
+    (found,) = runtimes_of(opened("mlp", cut(tmp_path, "mlp", 0.04, 1)))
+    assert isinstance(found, Runtime)
+    (compile_,) = found.compiles
+    assert [(graph.unit, graph.time.calls) for graph in compile_.graphs] == [("backward", 4), ("forward", 3)]
+
+
+def agrees(found: tuple[Runtime | Refused, ...], whole: Path | None = None) -> None:
     assert found
     for runtime in found:
         assert isinstance(runtime, Runtime), runtime
-        wanted = figures(Path(runtime.profile))
-        assert any(wanted.regions.values())
+        wanted = figures(Path(runtime.profile), whole)
+        assert whole is not None or any(wanted.regions.values())
+        assert sum(runtime.unmatched.values()) == wanted.unknown
         own = {compile_.ref.split(":")[-1].replace("a", "!"): compile_ for compile_ in runtime.compiles}
-        assert set(own) == {*wanted.regions, *(key[0] for key in wanted.calls)}
+        assert set(own) == {*wanted.regions, *wanted.lookups, *(key[0] for key in wanted.calls)}
         for ref, compile_ in own.items():
             assert compile_.regions.calls == wanted.regions[ref]
             assert close(compile_.regions.us, wanted.region_ns[ref])

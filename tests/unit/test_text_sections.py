@@ -53,6 +53,31 @@ def test_a_stack_of_layers_is_a_section_for_each() -> None:
     assert lines[sections[4].first].strip().startswith("# File: /home/user/models/train.py:7 in forward")
 
 
+def test_sections_of_a_graph_that_names_parameters_are_called_by_layers() -> None:
+    first = "L_self_modules_layers_modules_0_modules_fc_parameters_weight_"
+    second = first.replace("_0_", "_1_")
+    block = [
+        "        # File: /m.py:7 in forward, code: return self.fc(x)",
+        '        {1}: "f32[8]" = torch._C._nn.linear({0}, {2})',
+        "        # File: /m.py:9 in forward, code: return x.relu()",
+        '        {3}: "f32[8]" = {1}.relu()',
+    ]
+    lines = [
+        "class GraphModule(torch.nn.Module):",
+        f'    def forward(self, x: "f32[8]", {first}: "f32[8]", {second}: "f32[8]"):',
+        f"        l_{first[2:]} = {first}",
+        *"\n".join(block).format("x", "a", f"l_{first[2:]}", "b").split("\n"),
+        *"\n".join(block).format("b", "c", second, "d").split("\n"),
+        "        return (d,)",
+    ]
+    sections = find_sections("fx", lines)
+    check(sections, len(lines))
+    titles = [section.title for section in sections]
+    assert titles[1:4] == ["layers.0.fc pass 1/2 of m.py:7–9 (forward)",
+                           "layers.0.fc  forward  m.py:7  return self.fc(x)", "forward  m.py:9  return x.relu()"]  # fmt: skip
+    assert titles[5].startswith("layers.1.fc  forward")
+
+
 def test_repeats() -> None:
     assert find_repeats("xabcabcabcy") == [Repeat(1, 3, 3)]
     assert find_repeats("aaaa") == []

@@ -410,3 +410,58 @@ def test_bars_with_a_baseline(capsys: pytest.CaptureFixture[str]) -> None:
     said = told("check", trace, "--baseline", trace, "--fail-on", "guard_overhead=+2%,eager_share", capsys=capsys)[0]
     assert "at most 11.5 %, before 9.5 %" in said, "of a share percent are points"
     told("check", trace, "--baseline", str(PROFILED / "mlp"), "--fail-on", "guard_overhead=+2%", capsys=capsys, code=1)
+
+
+def test_compiling_in_the_window_is_said_first() -> None:
+    said = text(page(profiled("recompiles"), "@runtime", 100)).splitlines()
+    assert "compiled while the profiler ran: 10.5 s, 100 % of the time" in said[1]
+    assert not any("nothing of torch ran" in line for line in said)
+
+
+def without(profile: Path, region: str) -> str:
+    """A profile in which a compile never ran: its regions, and all in them, left out."""
+    whole = json.loads(profile.read_text())
+    own = [event for event in whole["traceEvents"] if event.get("name") == f"Torch-Compiled Region: {region}"]
+    spans = [(event["ts"], event["ts"] + event["dur"]) for event in own]
+    assert spans
+    events = [e for e in whole["traceEvents"] if not any(a <= e.get("ts", 0) < b for a, b in spans)]
+    return json.dumps(whole | {"traceEvents": events})
+
+
+def test_a_compile_that_never_ran(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(PROFILED / "broken", tmp_path / "job")
+    profile = tmp_path / "job" / "profile.json"
+    profile.write_text(without(profile, "2/1"))
+    found = json.loads(told("runtime", str(tmp_path / "job"), "--json", capsys=capsys)[0])
+    assert found["never_called"] == ["2/1"] and "2/1" not in [c["ref"] for c in found["compiles"]]
+    said = told("runtime", str(tmp_path / "job"), capsys=capsys)[0]
+    assert "[2/1] was compiled in 11.1 s and never called while the profiler ran" in said
+    assert "Compiled and never called (1)" in said
+    said = told("problems", str(tmp_path / "job"), "--profile", str(profile), capsys=capsys)[0]
+    assert "1 compile compiled in 11.1 s and never called: [2/1]" in said
+    said = told("recompiles", str(tmp_path / "job"), "--profile", str(profile), capsys=capsys)[0]
+    assert "this recompile cost 11.1 s of compiling and was never called while the profiler ran" in " ".join(said.split())
+    said = told("check", str(tmp_path / "job"), "--fail-on", "never_called", capsys=capsys, code=1)[0]
+    assert "[2/1]  limited, compiled in 11.06 s" in said
+
+
+def test_problems_name_a_profile_of_another_run(capsys: pytest.CaptureFixture[str]) -> None:
+    other = str(PROFILED / "broken" / "profile.json")
+    said = told("problems", str(PROFILED / "mlp"), "--profile", other, capsys=capsys)[0]
+    assert "profile.json was not joined: it is of another run" in said
+
+
+def test_names_of_a_profile_do_no_harm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(PROFILED / "broken", tmp_path / "job")
+    profile = tmp_path / "job" / "profile.json"
+    named = profile.read_text().replace("aten::sort", "aten::so\\u001b[31m[bold]\\nrt")
+    profile.write_text(named.replace("round 1", "r\\u001b[2J1"))
+    for arguments in ((), ("--flame",)):
+        said = told("runtime", str(tmp_path / "job"), *arguments, capsys=capsys)[0]
+        assert "\x1b" not in said and "[bold]" in said
+    assert "\x1b" not in told("check", str(tmp_path / "job"), "--fail-on", "eager_share=0%", capsys=capsys, code=1)[0]
+
+
+def test_a_frame(capsys: pytest.CaptureFixture[str]) -> None:
+    said = told("runtime", str(PROFILED / "broken"), "--frame", "2", capsys=capsys)[0]
+    assert "[2/0] limited" in said and "[2/1] limited" in said and "[0/0]" not in said

@@ -47,6 +47,7 @@ NEEDS: dict[str, Needs] = {
     "shapes": Needs("", ("dynamic",), "symbols and what fixed them"),
     "caches": Needs("has no cache hits, misses or keys"),
     "timing": Needs("has no times"),
+    "runtime": Needs("has no keys by which a profile names graphs", ("output_code",), "generated code"),
     "ranks": Needs(
         "tells of no inputs, settings and caches in which ranks differ", ("graph_breaks", "guards", *GRAPHS, "output_code"),
     ),

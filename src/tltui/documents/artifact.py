@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import orjson
 
+from tltui.analyses.provenance.graph_inputs import named_inputs
 from tltui.analyses.sdsc.files import is_sdsc
 from tltui.documents.format import plural, size_of
 from tltui.documents.hints import key_hint
@@ -38,7 +40,8 @@ def artifact_document(artifact: Artifact, options: Options) -> Document:
     try:
         if artifact.is_metrics and artifact.payload is None:
             return _value(artifact.log, artifact.record, ref, title, options)
-        shown = _payload(artifact.log, artifact.record, artifact.kind, ref, title, options)
+        inputs = named_inputs(artifact) if artifact.kind.language == "fx" else None
+        shown = _payload(artifact.log, artifact.record, artifact.kind, ref, title, options, inputs)
         return sdsc_document(artifact, shown, title, options) if is_sdsc(artifact) and not options.raw else shown
     except Gone as gone:
         return gone_document(ref, title, gone, options)
@@ -88,7 +91,9 @@ def artifact_title(artifact: Artifact) -> str:
     return sanitize(" · ".join(parts))
 
 
-def _payload(log: Log, record: int, kind: Kind, ref: str, title: str, options: Options) -> Document:
+def _payload(
+    log: Log, record: int, kind: Kind, ref: str, title: str, options: Options, inputs: Mapping[str, str] | None = None
+) -> Document:
     payload = log.payload(record)
     if payload is None:
         checked = log.check(record)
@@ -105,7 +110,7 @@ def _payload(log: Log, record: int, kind: Kind, ref: str, title: str, options: O
         badge = f"from {told_by}"  # nothing declares what its md5 should be
     if kind.language == "json":
         return json_document(payload, ref=ref, title=title, badge=badge, raw=options.raw)
-    return BytesDocument(payload, kind.language, ref=ref, title=title, badge=badge)
+    return BytesDocument(payload, kind.language, ref=ref, title=title, badge=badge, inputs=inputs)
 
 
 def badge_of(checked: Checked | None, ascii_: bool = False) -> str:

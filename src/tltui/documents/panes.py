@@ -7,88 +7,24 @@ Panes are numbered as `tltui.analyses.provenance.result.PANES`; lines count from
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from tltui.analyses.provenance.result import CPP, DERIVED, KERNEL, POST, PRE, PY, SOURCE, Kernel, UnitProvenance
+from tltui.analyses.provenance.result import DERIVED, POST, PRE, SOURCE, Kernel, UnitProvenance
 from tltui.analyses.runtime.costs import costs_of
 from tltui.documents import format as fmt
 from tltui.documents.names import Names
+from tltui.documents.parts.layer_tree import LayerTree, lines_of_layers
+from tltui.documents.parts.pane_choice import CODE, GRAPHS, LAYERS, WORDS, from_right
 from tltui.model.run import Run
 from tltui.text import cut, tokens
 from tltui.text.correspondence import LineGroups
 from tltui.text.document import Document, Piece
 from tltui.text.unannotated import left_out, without
-from tltui.text.width import ELLIPSIS, cells, crop_left
+from tltui.text.width import cells
 
-CODE = (PY, CPP, KERNEL)
-GRAPHS = (PRE, POST)
-WORDS = ("source", "pre", "post", "code", "code", "kernels")
-"""What a pane is called, in one word."""
-WIDTHS = ((100, 1), (200, 3), (1 << 30, 4))
-"""Columns below which so many panes stand side by side."""
-WANTED = (SOURCE, POST, PY, CPP, PRE, KERNEL)
-"""Which panes are shown where not all of them fit, the first ones first."""
-WIDE = 1.4
-"""How much wider code is than the other panes."""
-TRAIL = 200
-"""Places that `backspace` knows."""
 NOT_MAPPED = "this line maps to nothing: . and , go to the next and previous one that does"
-
-
-def fitting(width: int) -> int:
-    """How many panes stand side by side in so many columns."""
-    return next(count for limit, count in WIDTHS if width < limit)
-
-
-def first_choice(width: int, there: Iterable[int], lines: int = 1) -> tuple[int, ...]:
-    """The panes that are shown at first, from the left; where one alone has the place, all between which `tab` turns. `lines`: how
-    many lines of source are known."""
-    wanted = [pane for pane in WANTED if pane in set(there)]
-    if not lines and SOURCE in wanted:  # an empty pane has no claim to a place
-        wanted = [*(pane for pane in wanted if pane != SOURCE), SOURCE]
-    count = fitting(width)
-    return tuple(sorted(wanted if count == 1 else wanted[:count]))
-
-
-def next_choice(chosen: tuple[int, ...], there: Iterable[int]) -> tuple[int, ...]:
-    """Another choice of as many panes."""
-    choices = list(combinations(sorted(there), len(chosen)))
-    return choices[(choices.index(chosen) + 1) % len(choices)] if chosen in choices else chosen
-
-
-def share(pane: int) -> float:
-    """How much of the width a pane gets beside others."""
-    return WIDE if pane in CODE else 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """A place in the mode."""
-
-    unit: int
-    pane: int
-    line: int
-    column: int = 0
-
-
-@dataclass(slots=True)
-class Trail:
-    """Where one was inside the mode, for `backspace`: each place from which a key led far away."""
-
-    spots: list[Spot] = field(default_factory=list)
-
-    def leave(self, spot: Spot) -> None:
-        """Somebody is led away from here."""
-        if not self.spots or self.spots[-1] != spot:
-            self.spots.append(spot)
-            del self.spots[:-TRAIL]
-
-    def back(self) -> Spot | None:
-        """The place before; None at the first one."""
-        return self.spots.pop() if self.spots else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +62,10 @@ class Panes:
         names: Mapping[int, Names] | None = None,
         places: Sequence[int] = (),
         files: Mapping[int, str] | None = None,
+        tree: LayerTree | None = None,
     ) -> None:
         """`documents`: the whole texts. `places`: the line of each place of the unit in that of the source, -1 for none. `files`:
-        the path of what a pane shows, where it is one file."""
+        the path of what a pane shows, where it is one file. `tree`: what the pane `LAYERS` shows."""
         self.unit = unit
         self.documents = documents
         self.groups = groups
@@ -141,6 +78,8 @@ class Panes:
             for line in kernel.call_lines:
                 self._kernels.setdefault((kernel.call_pane, line - 1), []).append(kernel)
         self._nodes = {node.name: node.line - 1 for born in unit.lines for node in born.post}
+        self._tree = tree
+        self._in_layers = lines_of_layers(unit, tree, self._places) if tree is not None else {}
         self._derived = self._derived_lines()
         self.costs: dict[int, dict[int, float]] = {}
         """Pane → line → µs, as far as a profile tells."""
@@ -151,7 +90,19 @@ class Panes:
 
     def matches(self, pane: int, line: int, other: int) -> list[int]:
         """The lines of the pane `other` that correspond to a line."""
+        if pane == LAYERS:
+            return [line] if other == LAYERS and line in self._in_layers else list(self._in_layers.get(line, {}).get(other, ()))
+        if other == LAYERS:
+            return self._innermost(pane, line)
         return [n for first, last in self.groups.matches(pane, line, other) for n in range(first, last + 1)]
+
+    def _innermost(self, pane: int, line: int) -> list[int]:
+        """The lines of the innermost layers that a line belongs to; of what belongs to several alike all of them."""
+        within = [n for n, found in self._in_layers.items() if line in found.get(pane, ())]
+        if self._tree is None or not self.is_mapped(pane, line):
+            return []
+        paths = [self._tree.below[n].path for n in within]
+        return [n for n, path in zip(within, paths, strict=True) if not any(own.startswith(f"{path}.") for own in paths)]
 
     def best(self, pane: int, lines: Sequence[int]) -> Sequence[int]:
         """Of lines that correspond to something those that the cursor should go to: calls of kernels, not the comments above."""
@@ -159,11 +110,24 @@ class Panes:
 
     def is_mapped(self, pane: int, line: int) -> bool:
         """Whether anything corresponds to a line."""
-        return bool(self.groups.groups(pane, line))
+        return line in self._in_layers if pane == LAYERS else bool(self.groups.groups(pane, line))
+
+    def band(self, pane: int, line: int) -> int | None:
+        """The number of what a line belongs to, for its letter and colour; None for none."""
+        band = self.groups.bands(pane, line, line)[0] if pane != LAYERS else -1
+        return None if band < 0 else band
+
+    def next_mapped(self, pane: int, line: int, back: bool = False) -> int | None:
+        """The next (`back`: previous) line of a pane that corresponds to something."""
+        if pane != LAYERS:
+            return self.groups.next_line(pane, line, back)
+        return max((n for n in self._in_layers if n < line), default=None) if back else min(
+            (n for n in self._in_layers if n > line), default=None
+        )
 
     def next_match(self, pane: int, line: int, back: bool = False) -> int | None:
         """The next (`back`: previous) place in the same pane that belongs to the same."""
-        starts = [first for first, _ in self.groups.matches(pane, line, pane)]
+        starts = [first for first, _ in self.groups.matches(pane, line, pane)] if pane != LAYERS else []
         found = [start for start in starts if (start < line if back else start > line)]
         return (found[-1] if back else found[0]) if found else None
 
@@ -208,8 +172,9 @@ class Panes:
 
     def follow(self, pane: int, line: int, shown: Sequence[int]) -> tuple[int, Sequence[int]] | None:
         """What `enter` on a line leads to, among the panes `shown` (from the left): one step back towards the source, from code to
-        the node, from a node to the line that was written, and from there to the code that runs. The pane, and the lines there."""
-        order = list(shown)
+        the node, from a node to the line that was written; from there, and from a layer, to the code that runs. The pane, and the
+        lines there."""
+        order = [own for own in shown if own != LAYERS]
         at = order.index(pane) if pane in order else len(order)
         for other in (*reversed(order[:at]), *reversed(order[at + 1 :])):
             if lines := self.matches(pane, line, other):
@@ -265,6 +230,9 @@ class Panes:
         if pane in CODE and self.is_mapped(pane, line) and (kernels := self.kernels_at(pane, line)):
             said += [_about_kernel(kernel) for kernel in kernels[:1]]
             said += [f"and {len(kernels) - 1} more calls"] if len(kernels) > 1 else []
+        elif pane == LAYERS and self._tree is not None and line in self._tree.below:
+            below = self._tree.below[line]
+            said += [below.path, f"{fmt.plural(len(below.post), 'node')} in {fmt.plural(len(below.kernels), 'kernel')}"]
         elif pane == SOURCE and self.is_mapped(pane, line):
             kernels = self.kernels_at(pane, line)
             said.append(f"became {fmt.plural(len(self.matches(pane, line, POST)), 'node')}")
@@ -283,6 +251,8 @@ class Panes:
         """Three lines on what corresponds to a line in the panes that are not in sight: line, node, kernel."""
         code = next((own for own in CODE if own in self.documents and own != pane), None)
         others = [own for own in (SOURCE, PRE, POST) if own != pane] + ([code] if code is not None and pane not in CODE else [])
+        if pane == LAYERS:
+            others.remove(PRE)
         return [self._elsewhere(pane, line, other, width) for other in others[-3:]]
 
     def _elsewhere(self, pane: int, line: int, other: int, width: int) -> list[Piece]:
@@ -321,6 +291,9 @@ class Panes:
         for line, n in self._places.items():
             if str(self.unit.places[n]) in costs.lines:
                 found[SOURCE][line] = costs.lines[str(self.unit.places[n])]
+        for line, below in self._tree.below.items() if self._tree is not None else ():
+            if of := [costs.kernels[key] for key in below.kernels if key in costs.kernels]:
+                found.setdefault(LAYERS, {})[line] = sum(of)
         self.costs = {pane: own for pane, own in found.items() if own}
         self.heat, self.cost_of = costs.heat, costs.of
 
@@ -328,18 +301,6 @@ class Panes:
         """The lines of a pane that took time, the dearest first."""
         own = self.costs.get(pane, {})
         return sorted(own, key=lambda line: (-own[line], line))
-
-
-def from_right(path: str, width: int) -> str:
-    """A path whose directories are left out from the left: `…/llama/modeling_llama.py:311`. Its end is always there."""
-    if cells(path) <= width:
-        return path
-    parts = path.split("/")
-    for first in range(1, len(parts)):
-        tail = f"{ELLIPSIS}/{'/'.join(parts[first:])}"
-        if cells(tail) <= width:
-            return tail
-    return ELLIPSIS + crop_left(parts[-1], max(width - 1, 0))
 
 
 def duration(us: float) -> str:

@@ -13,11 +13,13 @@ from typing import ClassVar
 
 from textual import on
 from textual.binding import BindingType
+from textual.events import DescendantFocus
 
-from tltui.analyses.provenance.provenance import PANES, PRE, SOURCE, Provenance
+from tltui.analyses.provenance.provenance import PRE, SOURCE, Provenance
 from tltui.commands import FOOTER_PROVENANCE, Where
-from tltui.documents import panes
-from tltui.documents.panes import Spot, Trail
+from tltui.documents.panes import duration
+from tltui.documents.parts import pane_choice as panes
+from tltui.documents.parts.pane_choice import Spot, Trail
 from tltui.documents.parts.provenance import coverage_line, selection_document
 from tltui.documents.titles import called
 from tltui.finding_commands import Situation
@@ -55,6 +57,8 @@ class ProvenanceScreen(PanesOfUnit):
         self._start = start
         self._start_line = line
         self._line = (PRE, 0)
+        self._cursors: dict[int, int] = {}
+        """The line that the cursor of each pane was on last."""
         self._trail = Trail()
         self._hot = (PRE, -1)
         """The line that the last key for hot lines led to."""
@@ -94,16 +98,18 @@ class ProvenanceScreen(PanesOfUnit):
         is_first = self._found is None
         self._found, self._number = read.provenance, read.number
         self._documents, self._panes = read.documents or {PRE: self._nothing()}, read.panes
-        self._bare = {pane: Unannotated(document) for pane, document in self._documents.items() if pane != SOURCE}
+        texts = (pane for pane in self._documents if pane not in (SOURCE, panes.LAYERS))
+        self._bare = {pane: Unannotated(self._documents[pane]) for pane in texts}
         if not set(self._chosen) <= self._documents.keys() or not self._chosen:
             self._chosen = self._first_choice()
-        for pane, document in self._documents.items():
-            view = self.view(pane)
-            view.group_of = partial(self._band, pane)
-            view.is_derived = partial(self._panes.is_derived, pane) if self._panes else lambda line: False
-            view.set_heat(self._heat_of(pane))
-            view.set_pinned(())
-            view.show(self._as_shown(pane, document), at=self._start_line if self._is_start(pane) else None)
+        with self.following():
+            for pane, document in self._documents.items():
+                view = self.view(pane)
+                view.group_of = partial(self._band, pane)
+                view.is_derived = partial(self._panes.is_derived, pane) if self._panes else lambda line: False
+                view.set_heat(self._heat_of(pane))
+                view.set_pinned(())
+                view.show(self._as_shown(pane, document), at=self._start_line if self._is_start(pane) else None)
         first = self._first_pane() if is_first else self.pane
         if spot is not None:
             self._go(spot.pane, spot.line, spot.column)
@@ -120,7 +126,8 @@ class ProvenanceScreen(PanesOfUnit):
         return said.document()
 
     def _first_pane(self) -> int:
-        return next((pane for pane in self._chosen if self._is_start(pane)), self._chosen[0])
+        first = SOURCE if SOURCE in self._chosen and self.unit and self.unit.places else self._chosen[0]
+        return next((pane for pane in self._chosen if self._is_start(pane)), first)
 
     def _is_start(self, pane: int) -> bool:
         """Whether a pane shows the text that one comes from."""
@@ -130,11 +137,18 @@ class ProvenanceScreen(PanesOfUnit):
 
     def _moved(self, pane: int, moved: DocumentView.Moved) -> None:
         """The cursor of a pane moved: the others show what the line became, or came from."""
+        is_new, self._cursors[pane] = self._cursors.get(pane) != moved.line, moved.line
         if self.is_following:
             self.view(pane).renew_title()
         elif self.view(pane).has_focus:
-            self._came_to(pane, moves=True)
+            self._came_to(pane, moves=is_new)  # a pane that only got another size leads nobody
             self.say_place(moved)
+
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        """Another pane has the focus: what its line corresponds to lights up, and nothing moves."""
+        pane = next((own for own in self._chosen if self.view(own) is event.widget), None)
+        if pane is not None and not self.is_helping:
+            self._came_to(pane)
 
     def _came_to(self, pane: int, moves: bool = False) -> None:
         """One is in a line of a pane: the others light up, and go to what corresponds."""
@@ -164,11 +178,11 @@ class ProvenanceScreen(PanesOfUnit):
     def action_pin(self) -> None:
         """Keep what is lit now while the cursor moves on; again lets it go."""
         pane, line = self._line
-        pinned = any(self.view(other).has_pinned for other in range(len(PANES)))
+        pinned = any(self.view(other).has_pinned for other in panes.ALL)
         if not pinned and (self._panes is None or not self._panes.is_mapped(pane, line)):
             self.tell("this line maps to nothing: there is nothing to pin")
             return
-        for other in range(len(PANES)):
+        for other in panes.ALL:
             self.view(other).set_pinned(() if pinned or not self._panes else self._panes.matches(pane, line, other))
         self.tell("unpinned" if pinned else "pinned: P lets it go")
 
@@ -264,7 +278,7 @@ class ProvenanceScreen(PanesOfUnit):
 
     def _step(self, back: bool, pane: int) -> None:
         line = self.view(pane).current_line()
-        found = self._panes.groups.next_line(pane, line, back) if self._panes else None
+        found = self._panes.next_mapped(pane, line, back) if self._panes else None
         if found is None:
             self.tell(f"no {'earlier' if back else 'further'} line of this pane is mapped")
         else:
@@ -288,7 +302,7 @@ class ProvenanceScreen(PanesOfUnit):
 
         def heat(line: int) -> Heat | None:
             us = costs.get(line)
-            return None if us is None else Heat(panes.duration(us), part(us))
+            return None if us is None else Heat(duration(us), part(us))
 
         return heat
 
@@ -353,7 +367,7 @@ class ProvenanceScreen(PanesOfUnit):
             self.tell("there is nothing to export")
             return
         chosen = selection_document(unit, self._panes.groups, self._documents, pane, line)
-        name = safe_name(f"{self.compile_.ref}_{unit.unit}_{PANES[pane]}_{line + 1}", ".txt")
+        name = safe_name(f"{self.compile_.ref}_{unit.unit}_{panes.NAMES[pane]}_{line + 1}", ".txt")
         self.ask_where("write this line and what it maps to", Output(lambda: chosen), name)
 
     def action_close(self) -> None:

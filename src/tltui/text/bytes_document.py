@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tltui.text.clean import LEXED, LONG, SHORT, decode, decode_bytewise, decode_lines, is_plain
 from tltui.text.colours.highlight import highlighter
@@ -39,7 +39,9 @@ class BytesDocument:
         title: str = "",
         badge: str = "",
         result: object | None = None,
+        inputs: Mapping[str, str] | None = None,
     ) -> None:
+        """`inputs`: of a graph that names its inputs anew, how the graph before called them: its sections are called by layers."""
         self.ref = ref
         self.title = title
         self.language = language
@@ -51,6 +53,7 @@ class BytesDocument:
         self._highlighter.advance()
         self.complete = self._index.complete
         self._result = result
+        self._inputs = inputs or {}
         self._lines: Lru[int, Line] = Lru(8 << 20)
         self._long: Lru[int, str] = Lru(16 << 20)
         self._plain: Lru[int, bool] = Lru(4096)
@@ -155,7 +158,7 @@ class BytesDocument:
             return ()
         if self._sections is None:
             small = self.payload.size <= SECTIONS_UP_TO
-            self._sections = find_sections(self.language, list(self.text())) if small else ()
+            self._sections = find_sections(self.language, list(self.text()), self._inputs) if small else ()
         return self._sections
 
     def find(self, pattern: re.Pattern[str], start: int = 0, back: bool = False) -> Iterator[Hit | None]:

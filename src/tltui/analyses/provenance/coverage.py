@@ -27,7 +27,7 @@ CALLED = "the graph names lines of libraries only, not the line of yours that ca
 NO_CODE = "torch wrote no generated code"
 VIEW = "views and items of results: no kernel has to compute them"
 IN_NO_KERNEL = "no kernel has them: Inductor computes them at compile time, or not at all"
-PERHAPS = "kernels whose nodes are not known may compute them"
+PERHAPS = "kernels of which not all nodes are known may compute them"
 
 
 def coverage_of(woven: Woven, kernels: Sequence[Kernel], recorded: bool) -> Coverage:
@@ -41,9 +41,10 @@ def coverage_of(woven: Woven, kernels: Sequence[Kernel], recorded: bool) -> Cove
     with_nodes = [kernel for kernel in kernels if kernel.post_nodes or kernel.pre_nodes]
     with_lines = [kernel for kernel in kernels if kernel.user_lines]
     best = (min((kernels[k].nodes_from for k in found), key=_order) for found in run.values())
+    all_known = all(kernel.nodes_from in result.WRITTEN for kernel in kernels)
     unknown = (
         *_kernels_without_nodes(woven.texts, kernels, recorded), *_kernels_without_lines(woven, kernels),
-        *_nodes_without_kernels(woven.texts, [node for n, node in nodes if n not in run], len(with_nodes) == len(kernels)),
+        *_nodes_without_kernels(woven.texts, [node for n, node in nodes if n not in run], all_known),
     )  # fmt: skip
     return Coverage(
         len(kernels), len(kernels) - len(missing), missing, len(nodes), len(nodes) - len(unmapped), unmapped, len(run),

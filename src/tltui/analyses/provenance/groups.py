@@ -15,6 +15,7 @@ from tltui.analyses.provenance.links import KernelLink, Links, Texts
 from tltui.analyses.provenance.places import Key, Places
 from tltui.analyses.provenance.result import CPP, PY, Born, LineMap, Node, Place
 from tltui.text.correspondence import Group, Range, joined, of_lines
+from tltui.text.owner import Owner, owner_of
 
 
 @dataclass(slots=True)
@@ -222,8 +223,12 @@ def _map(pairs: set[tuple[int, int]]) -> LineMap:
 
 
 def born_of(woven: Woven, ordered: tuple[Place, ...], keys: list[str]) -> Iterator[Born]:
-    """For each line of source what was born of it; at the end what has no known line. `keys` are those of the kernels."""
+    """For each line of source what was born of it; at the end what has no known line. `keys` are those of the kernels.
+
+    The nodes of a library's line stand there: the one line of yours that calls a whole model has its kernels, not all nodes again.
+    """
     homeless = len(ordered)
+    libraries = [owner_of(place.file) is Owner.LIBRARY for place in ordered]
     pre: list[list[Node]] = [[] for _ in range(homeless + 1)]
     post: list[list[Node]] = [[] for _ in range(homeless + 1)]
     kernels: list[set[int]] = [set() for _ in range(homeless + 1)]
@@ -232,8 +237,10 @@ def born_of(woven: Woven, ordered: tuple[Place, ...], keys: list[str]) -> Iterat
             homes = [woven.numbers[key] for key in found.get(n, ())]
             if not homes and node.kind in COMPUTED:
                 homes = [homeless]
-            for home in homes:
+            inside = [home for home in homes if home < homeless and libraries[home]]
+            for home in inside or homes:
                 to[home].append(Node(node.name, node.line + 1))
+            for home in homes:
                 if to is post and graph is not None:
                     kernels[home].update(woven.node_kernels.get(graph.key(node), ()))
     for n, places in enumerate(woven.places.kernels):

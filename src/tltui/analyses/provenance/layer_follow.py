@@ -12,9 +12,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 
 from tltui.analyses.provenance.graph import COMPUTED, GraphText
-from tltui.analyses.provenance.layer_names import common
 from tltui.analyses.provenance.layer_pre import Key, Program
 from tltui.text.graphs.fx_graph import FxNode
+from tltui.text.graphs.module_names import common
 
 _PRIMAL = re.compile(r"^primals_(\d{1,9})$")
 _INPUT = re.compile(r"(?:Plain|Param)AOTInput\(.*?idx=(\d{1,9})\)")
@@ -45,7 +45,11 @@ def forward_layers(
     found: dict[str, str] = {}
     anchors: list[tuple[int, int]] = []
     nodes = _nodes(graph)
-    held = _held(nodes, inputs)
+    attributes = {
+        node.name: program.attributes[node.target] for node in graph.nodes
+        if node.kind == "get_attr" and node.graph == 0 and node.target in program.attributes
+    }  # fmt: skip
+    held = _held(nodes, inputs | attributes)
     for n, (node, key) in enumerate(nodes):
         told = [by_name[name] for name in before.get(node.name, ()) if name in by_name]
         steps = [program.steps[k].layer for k in told]

@@ -8,6 +8,7 @@ than one module, a node stays in the one around them.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -15,10 +16,15 @@ from itertools import pairwise
 
 from tltui.analyses.provenance.graph import COMPUTED, GraphText
 from tltui.analyses.provenance.layer_lines import At, Frames, ancestors, mentions, reader_of
-from tltui.analyses.provenance.layer_names import Parameter, common, is_below, merged
+from tltui.analyses.provenance.layer_names import is_below, merged
+from tltui.text.graphs.module_names import Parameter, common
 
 Key = tuple[str, int]
 """File and line."""
+
+
+_CALL = re.compile(r"^\s*(?:\w+ = |return )?\w+\.(\w+)\([\w., =]*\)\s*$")
+"""A line that calls an attribute of a module with names for arguments, and does nothing else."""
 
 
 @dataclass(slots=True)
@@ -42,6 +48,8 @@ class Program:
     steps: list[Step] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
     """Names of its inputs, in their order."""
+    attributes: dict[str, int] = field(default_factory=dict)
+    """Parameters that are attributes of the graph → their numbers, which are negative."""
     paths: dict[int, str] = field(default_factory=dict)
     """Number of an input that is a parameter → its module."""
     names: dict[int, str] = field(default_factory=dict)
@@ -86,8 +94,16 @@ def program_of(graph: GraphText, parameters: dict[str, Parameter], paths: dict[s
             program.readers.setdefault(number, []).append(n)
     _anchors(program, frames)
     program.modules |= {step.layer for step in program.steps if step.layer}
+    if not frames.calls:  # what a list holds is called, also where no guard says so
+        program.modules |= {path for step in program.steps for path in ancestors(step.layer or "") if _in_list(path)}
     _between(program, frames)
+    _leaves(program, frames)
     return program
+
+
+def _in_list(path: str) -> bool:
+    around, _, last = path.rpartition(".")
+    return bool(around) and last.isdecimal()
 
 
 def _inputs(program: Program, graph: GraphText, parameters: dict[str, Parameter], paths: dict[str, str]) -> dict[str, int]:
@@ -102,7 +118,7 @@ def _inputs(program: Program, graph: GraphText, parameters: dict[str, Parameter]
                 program.paths[number], program.names[number] = paths[node.name], parameters[node.name].name
             program.inputs.append(node.name)
         elif node.kind == "get_attr" and node.target in parameters:
-            number = held[node.name] = -1 - len(program.paths)
+            number = held[node.name] = program.attributes[node.target] = -1 - len(program.paths)
             program.paths[number], program.names[number] = paths[node.target], parameters[node.target].name
         elif node.kind == "alias" and node.args and node.args[0] in held:
             held[node.name] = held[node.args[0]]
@@ -234,6 +250,19 @@ def _owners(
     if merged(gap.base) in owners and gap.base not in found:
         found.append(gap.base)
     return [path for path in found if _agrees(program, frames, gap, step, path, n, entered)]
+
+
+def _leaves(program: Program, frames: Frames) -> None:
+    """Modules without parameters (dropout, an activation of torch): where a line does nothing but call one, what it computes is
+    in it."""
+    holding = {around for path in (*frames.calls, *program.paths.values()) for around in ancestors(path.rpartition(".")[0])}
+    holding |= set(program.paths.values())
+    for step in program.steps:
+        call = None if step.anchor or step.layer is None else _CALL.match(step.code)
+        leaf = f"{step.layer}.{call[1]}" if call and step.layer else call[1] if call else ""
+        called = frames.calls.get(leaf) if leaf and leaf not in holding else None
+        if called is not None and _same(frames, called, step.at):
+            step.layer = leaf
 
 
 def _settled(kept: dict[int, list[str]], gap: _Gap, program: Program) -> dict[int, str]:

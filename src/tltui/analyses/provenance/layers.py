@@ -23,7 +23,7 @@ from tltui.analyses.provenance.cost import costs_of_unit, together
 from tltui.analyses.provenance.graph import GraphText, parse_graph
 from tltui.analyses.provenance.layer_follow import backward_layers, forward_layers, inputs_of
 from tltui.analyses.provenance.layer_lines import Frames, ancestors, frames_of_guards
-from tltui.analyses.provenance.layer_names import Parameter, common_head, is_below, parameter_of, signature_of
+from tltui.analyses.provenance.layer_names import common_head, is_below, signature_of
 from tltui.analyses.provenance.layer_pre import Program, program_of
 from tltui.analyses.provenance.layered import Layer, Layers, StaticCost, UnitLayers
 from tltui.analyses.provenance.parts import KERNELS, TEXTS, WRAPPER, Parts, parts_of
@@ -33,6 +33,7 @@ from tltui.analyses.provenance.sites import sites_of
 from tltui.analyses.records import Reader
 from tltui.model.artifacts import OUTPUT_CODE, Artifact, artifacts_of, units_of
 from tltui.model.nodes import Compile
+from tltui.text.graphs.module_names import Parameter, parameter_of
 
 GUARDS = "dynamo_cpp_guards_str"
 JOINT = "aot_joint_graph"

@@ -121,7 +121,7 @@ def links_of(texts: Texts) -> Links:
     _from_flow(texts, kernels)
     done = {name for kernel in kernels for name in kernel.post}
     for kernel in kernels:
-        if kernel.nodes_from not in (result.NODE_MAPPINGS, result.DATAFLOW) and not kernel.function:
+        if kernel.nodes_from not in (*result.WRITTEN, result.DATAFLOW) and not kernel.function:
             _from_name(texts, kernel, index, done, times[kernel.name] == 1)
     sources: set[str] = set()
     parts: list[Names] = [texts.mapping.post_to_pre]
@@ -248,7 +248,7 @@ def _from_flow(texts: Texts, kernels: Sequence[KernelLink]) -> None:
     post = texts.post
     again = Counter(kernel.name for kernel in kernels if kernel.handle is None)
     shared = {kernel.key for kernel in kernels if kernel.nodes_from == result.NODE_MAPPINGS and again[kernel.name] > 1}
-    if post is None or all(kernel.nodes_from == result.NODE_MAPPINGS and kernel.key not in shared for kernel in kernels):
+    if post is None or all(kernel.nodes_from in result.WRITTEN and kernel.key not in shared for kernel in kernels):
         return
     known = {
         call.lines[0]: bare(kernel.post[0])
@@ -263,7 +263,7 @@ def _from_flow(texts: Texts, kernels: Sequence[KernelLink]) -> None:
         if kernel.key in shared:
             agrees = set(found) <= set(kernel.post)
         else:
-            agrees = kernel.nodes_from != result.NODE_MAPPINGS and set(kernel.post) < set(found)
+            agrees = kernel.nodes_from not in result.WRITTEN and set(kernel.post) < set(found)
         if found and agrees:
             kernel.post, kernel.nodes_from = found, result.DATAFLOW
     for kernel in kernels:

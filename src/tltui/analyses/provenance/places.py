@@ -146,8 +146,23 @@ def _by_nodes(places: Places, texts: Texts, kernel: KernelLink) -> tuple[Key, ..
     for graph, found, names in ((texts.post, places.post, kernel.post), (texts.pre, places.pre, kernel.pre)):
         if graph is not None:
             keys += [key for name in names for key in found.get(graph.numbers.get(name, -1), ())]
+    if kernel.function and kernel.definition is not None and keys:
+        keys += _of_caller(places, texts, kernel.function)
     best = min(map(_rank, keys), default=0)
     return places.own_first(key for key in keys if _rank(key) == best)
+
+
+def _of_caller(places: Places, texts: Texts, function: str) -> tuple[Key, ...]:
+    """The places of the first node that runs the graph of a function. All that Inductor generates for such a graph counts as that
+    node's too; what it calls as it is does not."""
+    post = texts.post
+    number = post.inner(function) if post is not None else None
+    if post is None or number is None:
+        return ()
+    own = post.graph.graphs[number]
+    name = own.path.rpartition(".")[2]
+    runs = (n for n, node in enumerate(post.nodes) if node.kind == "call" and node.graph == own.parent and name in node.args)
+    return places.post.get(next(runs, -1), ())
 
 
 def _rank(key: Key) -> int:

@@ -36,6 +36,8 @@ SOURCES = (
 (`kernel_information.json`, a list of the operations of each); the stacks of kernels; of a backward the mapping of its forward, for
 what is computed again; the comments in the generated code (`Source Nodes`, `Graph fragment`); the `# File:` comments in the graphs;
 the flow of data through code and graph; the operators in the name of a kernel."""
+WRITTEN = (NODE_MAPPINGS, KERNEL_INFORMATION, KERNEL_OPERATIONS)
+"""Those that say all nodes of a kernel, as Inductor knew them."""
 DERIVED = (DATAFLOW, KERNEL_NAMES)
 """Those that torch did not write: shown with `≈`."""
 
@@ -254,7 +256,7 @@ class PaneJson(TypedDict):
     """Why there is none, or what stands in for it."""
 
 
-class KernelJson(TypedDict):
+class KernelAlways(TypedDict):
     """A kernel, and what it was made from."""
 
     key: str
@@ -275,6 +277,11 @@ class KernelJson(TypedDict):
     nodes_from: str
     """Where that is known from: a word of `source`."""
     lines_from: str
+
+
+class KernelJson(KernelAlways, total=False):
+    """What is only said where there is something to say."""
+
     function: str
     """The function of the code that the call stands in, where that runs a graph inside of the graph, whose nodes are meant then."""
     times: int
@@ -336,7 +343,7 @@ def unit_json(unit: UnitProvenance) -> UnitJson:
 
 
 def _kernel_json(kernel: Kernel) -> KernelJson:
-    return {
+    found: KernelJson = {
         "key": kernel.key,
         "name": kernel.name,
         "handle": kernel.handle,
@@ -350,8 +357,9 @@ def _kernel_json(kernel: Kernel) -> KernelJson:
         "line_owners": [owner_of(line.rpartition(":")[0]).word for line in kernel.user_lines],
         "nodes_from": kernel.nodes_from,
         "lines_from": kernel.lines_from,
-        "function": kernel.function,
-        "times": kernel.times,
-        "operations": list(kernel.operations),
-        "again": list(kernel.again),
     }
+    if kernel.function:
+        found |= {"function": kernel.function, "times": kernel.times}
+    if kernel.operations:
+        found |= {"operations": list(kernel.operations), "again": list(kernel.again)}
+    return found

@@ -11,6 +11,7 @@ from tltui.analyses.runtime.costs import own_us, whole_us
 from tltui.analyses.runtime.eager import break_times
 from tltui.analyses.runtime.nodes import compile_at, process_of
 from tltui.analyses.runtime.result import CompileTime, Runtime
+from tltui.analyses.runtime.spans import compiling_us
 from tltui.analyses.runtime.unseen import unseen
 from tltui.analyses.stacks.known_as import shown_name
 from tltui.model.run import Run
@@ -116,7 +117,8 @@ def _launches(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator[
 
 
 def _compiling(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
-    """What was compiled while the profiler ran, by its metrics: it is in no operator, and says nothing of later steps."""
+    """What was compiled while the profiler ran, as far as the metrics tell: it says nothing of later steps. How long that took the
+    profile says, where it does."""
     process = process_of(run, runtime)
     found: list[tuple[float, str]] = []
     for compile_ in process.ordered() if process is not None else ():
@@ -125,9 +127,9 @@ def _compiling(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator
             overlap = min(start + seconds * 1e6, runtime.end_us) - max(start, runtime.begin_us)
             if overlap > 0 and compile_.is_compile:
                 found.append((overlap, str(compile_.ref)))
-    if found:
-        us = min(sum(overlap for overlap, _ in found), whole)
-        yield Finding(Fact.COMPILING, max(found)[1], us / steps, us / whole, count=len(found), seconds=us / 1e6)
+    us = min(compiling_us(run, runtime) or sum(overlap for overlap, _ in found), whole)
+    if us:
+        yield Finding(Fact.COMPILING, max(found, default=(0.0, ""))[1], us / steps, us / whole, count=len(found), seconds=us / 1e6)
 
 
 def _idle(runtime: Runtime, steps: int) -> Iterator[Finding]:

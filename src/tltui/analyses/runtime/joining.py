@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from tltui.analyses.runtime.code import CodeGraph, graphs_of
@@ -145,6 +145,21 @@ class Joiner:
         self.found.graph_of.setdefault(group, graph)
         self.found.calls[group].append(span)
 
+    def loose(self) -> dict[Group, list[int]]:
+        """Events on a device whose launch was not recorded, by the only graph that ran and whose code has a kernel of that name."""
+        found: dict[Group, list[int]] = defaultdict(list)
+        by_name: dict[str, list[Group]] = defaultdict(list)
+        for group, graph in self.found.graph_of.items():
+            for name in {call.name for call in graph.calls} if graph is not None else ():
+                by_name[name].append(group)
+        for event in self._nested.loose:
+            groups = by_name.get(self.kernel_named(event), [])
+            if len(groups) == 1:
+                found[groups[0]].append(event)
+            else:
+                self.found.strange["events on a device whose launch was not recorded"] += 1
+        return found
+
     def _weigh(self, graphs: list[CodeGraph], graph: CodeGraph | None, key: str | None, names: Counter[str]) -> None:
         """Whether a call speaks for this process."""
         known = {own for each in graphs for own in each.keys}
@@ -203,7 +218,7 @@ class Joiner:
 
     def kernel_named(self, event: int) -> str:
         """What the code calls the kernel of an event."""
-        number = self._profile.name[event]
+        number = self._profile.name[self._nested.named_by.get(event, event)]
         if number not in self._kernel_names:
             self._kernel_names[number] = kernel_name(self._profile.names[number])
         return self._kernel_names[number]
@@ -223,17 +238,17 @@ def _chosen(graphs: list[CodeGraph], key: str | None, names: Counter[str]) -> Co
     return same[0] if same else None
 
 
-def lookups_of(nested: Nested, joined: Joined) -> tuple[dict[Compile, list[int]], list[int]]:
-    """The lookups of each compile, and those that no region followed."""
+def lookups_of(nested: Nested, joined: Joined, is_whole: Callable[[int], bool]) -> tuple[dict[Compile, list[int]], list[int]]:
+    """The lookups of each compile, and those that something else than a region followed."""
     own: dict[Compile, list[int]] = defaultdict(list)
     lost: list[int] = []
     for span, kind in enumerate(nested.kind):
-        if kind != LOOKUP:
+        if kind != LOOKUP or not is_whole(span):
             continue
         region = nested.led[span]
-        if region < 0:
+        if region == -1:
             lost.append(span)
-        elif (compile_ := joined.compile_of.get(region)) is not None:
+        elif region >= 0 and (compile_ := joined.compile_of.get(region)) is not None:
             own[compile_].append(span)
     return own, lost
 

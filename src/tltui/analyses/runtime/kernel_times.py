@@ -47,8 +47,8 @@ class Kernels:
         self._profile, self._nested, self._joiner, self._devices = profile, nested, joiner, devices
         self.doubts: Counter[str] = Counter()
 
-    def graph(self, unit: str, key: str | None, calls: list[int], graph: CodeGraph | None) -> GraphTime:
-        """The times of a graph that was called so often."""
+    def graph(self, unit: str, key: str | None, calls: list[int], graph: CodeGraph | None, loose: list[int]) -> GraphTime:
+        """The times of a graph that was called so often. `loose`: what ran on a device for it, by name alone."""
         profile, nested = self._profile, self._nested
         gaps: list[int] = []
         whole, inside, on_device = 0, 0, 0
@@ -64,13 +64,14 @@ class Kernels:
                 if before >= 0:
                     gaps.append(max(profile.begin[kernel] - before, 0))
                 before = profile.end(kernel)
-        kernels = self._kernels(calls, graph)
+        on_device += sum(profile.duration[event] for event in loose)
+        kernels = self._kernels(calls, graph, loose)
         return GraphTime(
             unit, key, spread([profile.duration[nested.event[span]] for span in calls]), kernels,
             inside / 1000, max(whole - inside, 0) / 1000, median(gaps) / 1000 if gaps else 0.0, on_device / 1000,
         )  # fmt: skip
 
-    def _kernels(self, calls: list[int], graph: CodeGraph | None) -> tuple[KernelTime, ...]:
+    def _kernels(self, calls: list[int], graph: CodeGraph | None, loose: list[int]) -> tuple[KernelTime, ...]:
         """Each call of the code, then what cannot be told apart, or is not in the code."""
         nested = self._nested
         wanted: dict[str, list[CodeCall]] = defaultdict(list)
@@ -96,7 +97,12 @@ class Kernels:
         for name in dict.fromkeys(name for name, _ in rows if name in uneven):
             together = [row for (own, _), those in rows.items() if own == name for row in those]
             found.append(self._together(name, wanted.get(name, []), together))
-        return (*found, *self._replayed(calls, wanted))
+        replayed = [event for span in calls for event in self._devices.of.get(-1 - span, ())]
+        if replayed:
+            self.doubts["kernels that were replayed (CUDA graphs) are told by name, not by call"] += len(replayed)
+        if loose:
+            self.doubts["kernels on a device, of which no launch was recorded, are told by name or handle"] += len(loose)
+        return (*found, *self._by_name([*replayed, *loose], wanted))
 
     def _time(self, call: CodeCall | None, name: str, nth: int, rows: list[int]) -> KernelTime:
         """One call of the code."""
@@ -118,27 +124,30 @@ class Kernels:
         own = self._time(calls[0], name, -1, rows)
         return own if len(calls) == 1 else _of_all(own, calls)
 
-    def _replayed(self, calls: list[int], wanted: dict[str, list[CodeCall]]) -> list[KernelTime]:
-        """What a replayed graph of the device ran: by name alone."""
-        by_name: dict[str, list[int]] = defaultdict(list)
-        for span in calls:
-            for event in self._devices.of.get(-1 - span, ()):
-                by_name[self._joiner.kernel_named(event)].append(self._profile.duration[event])
-        if by_name:
-            self.doubts["kernels that were replayed (CUDA graphs) are told by name, not by call"] += len(by_name)
+    def _by_name(self, events: list[int], wanted: dict[str, list[CodeCall]]) -> list[KernelTime]:
+        """What ran on a device, by its name; by the handle of the call where the device says it (`debug_handle`)."""
+        times: dict[tuple[str, int | None], list[int]] = defaultdict(list)
+        for event in events:
+            name = self._joiner.kernel_named(event)
+            handle = self._profile.extra.get(event, {}).get("debug_handle")
+            known = isinstance(handle, int) and any(call.kernel.handle == handle for call in wanted.get(name, ()))
+            times[name, handle if known else None].append(self._profile.duration[event])
         found = []
-        for name, times in by_name.items():
-            own = KernelTime("", name, -1, None, spread(times), (), (), self._devices.name)
-            found.append(_of_all(own, wanted[name]) if wanted.get(name) else own)
+        for (name, handle), own in times.items():
+            calls = wanted.get(name, [])
+            same = [call for call in calls if handle is not None and call.kernel.handle == handle]
+            nth = calls.index(same[0]) if len(same) == 1 else -1
+            time = KernelTime("", name, nth, None, spread(own), (), (), self._devices.name)
+            found.append(_of_all(time, same or calls) if calls else time)
         return found
 
 
 def _of_all(own: KernelTime, calls: list[CodeCall]) -> KernelTime:
-    """With the nodes and lines of all calls of a name; a key only where there is one."""
+    """With the nodes and lines of these calls of a name; a key only where there is one."""
     kernels = [call.kernel for call in calls]
     keys = {kernel.key for kernel in kernels}
     return KernelTime(
-        keys.pop() if len(keys) == 1 else "", kernels[0].name, -1, kernels[0].handle if len(kernels) == 1 else None, own.time,
+        keys.pop() if len(keys) == 1 else "", kernels[0].name, own.nth, kernels[0].handle if len(kernels) == 1 else None, own.time,
         tuple(dict.fromkeys(node for kernel in kernels for node in kernel.post_nodes)),
         tuple(dict.fromkeys(line for kernel in kernels for line in kernel.user_lines)), own.device,
     )  # fmt: skip

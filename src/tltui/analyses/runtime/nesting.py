@@ -34,6 +34,8 @@ RUN = 1 << 16
 """Events that are sorted at a time, where they are out of order."""
 BY_OPERATOR = frozenset((OPERATOR, ALLOCATION))
 """Names that mean nothing where a user gave them."""
+GRAPH_LAUNCH = "GraphLaunch"
+"""In the names of launches of CUDA graphs: `cudaGraphLaunch`, `hipGraphLaunch`, `cuGraphLaunch`."""
 ROUGH = 1000
 """ns by which an end may be beyond that of the event around it where the file has whole µs."""
 
@@ -62,13 +64,17 @@ class Nested:
     last: array[int] = field(default_factory=_u)
     """Of a call: behind its last kernel."""
     led: array[int] = field(default_factory=_i)
-    """Of a lookup: the region that followed, -1 where none did."""
+    """Of a lookup: the region that followed, -1 where something else did, -2 where nothing is recorded behind it."""
     kernels: array[int] = field(default_factory=_u)
     """Events that stand directly in calls."""
+    named_by: dict[int, int] = field(default_factory=dict)
+    """Of a kernel that is the launch itself, no operator around it: the event on the device, which has the name."""
     device: array[int] = field(default_factory=_u)
     """Events on a device that were launched in calls."""
     launched_by: array[int] = field(default_factory=_i)
     """Of these: the number of the kernel; -1 - the span of the call where it was launched by no kernel (replayed graphs)."""
+    loose: list[int] = field(default_factory=list)
+    """Events on a device of which no launch was recorded."""
     eager: array[int] = field(default_factory=_u)
     """Operators that are in no graph and no other operator."""
     eager_in: array[int] = field(default_factory=_i)
@@ -125,6 +131,8 @@ class Walk:
         self._kinds = kinds_of(profile)
         self._by_correlation: dict[int, list[int]] = {}
         self._by_external: dict[int, list[int]] = {}
+        self._launches: set[int] = set()
+        """Correlations of the launches that were recorded: their events wait for these."""
         self._taken: set[int] = set()
         self._changes: list[tuple[array[int], array[int]]] = []
         """Per thread: when it began something else, and what."""
@@ -139,19 +147,25 @@ class Walk:
         for own in self._by_thread():
             if own:
                 yield from self._thread(self._ordered(own))
+        if self._kinds.has_device:
+            self.found.loose = [event for event in self._device_events() if event not in self._taken]
         self._sum()
+
+    def _device_events(self) -> Iterator[int]:
+        on_device = self._kinds.on_device
+        return (event for event, category in enumerate(self._profile.category) if on_device[category])
 
     def _find_device(self) -> None:
         """What ran on a device, by what tells who launched it."""
-        if not any(self._kinds.on_device):
-            return
-        for event, category in enumerate(self._profile.category):
-            if self._kinds.on_device[category]:
-                correlation, external, _ = self._profile.on_device[self._profile.link[event]]
-                if correlation > 0:
-                    self._by_correlation.setdefault(correlation, []).append(event)
-                if external > 0:
-                    self._by_external.setdefault(external, []).append(event)
+        for event in self._device_events() if self._kinds.has_device else ():
+            correlation, external, _ = self._profile.on_device[self._profile.link[event]]
+            if correlation > 0:
+                self._by_correlation.setdefault(correlation, []).append(event)
+            if external > 0:
+                self._by_external.setdefault(external, []).append(event)
+        if self._by_correlation and any(self._kinds.is_launch):
+            links = zip(self._profile.category, self._profile.link, strict=True)
+            self._launches = {link for category, link in links if self._kinds.is_launch[category]}
 
     def _by_thread(self) -> list[array[int]]:
         """The events of each thread that nest."""
@@ -181,7 +195,7 @@ class Walk:
         of_name, of_category, is_launch = kinds.of_name, kinds.of_category, kinds.is_launch
         times, whats = array("q"), array("B")
         stack = self._stack = [_Open(1 << 62, IDLE, -1, -1, -1, -1, -1, False)]
-        what = IDLE
+        what, event = IDLE, -1
         for count, event in enumerate(events):
             begin = begins[event]
             end = begin + durations[event]
@@ -205,7 +219,7 @@ class Walk:
                 kind = ANNOTATION
             if top.is_operator and kind not in SPANS:
                 if kind == LAUNCH or self._by_external:
-                    self._attach(event, kind == LAUNCH, top)
+                    self._attach(event, kind == LAUNCH, top.call, top.kernel)
                 continue
             new = self._opened(event, kind, end, top)
             stack.append(new)
@@ -215,6 +229,8 @@ class Walk:
                 whats.append(what)
             if not count % RUN:
                 yield None
+        if self.found.event and self.found.event[-1] == event and self.found.kind[-1] == LOOKUP:
+            self.found.led[-1] = -2
         while len(stack) > 1:
             end = stack.pop().end
             if stack[-1].what != what:
@@ -237,20 +253,20 @@ class Walk:
         elif kind == COMPILING:
             new.what, new.is_operator = IDLE, True
             found.compiling.append(event)
+        elif kind == LAUNCH:
+            self._launched(event, top, new)
         elif top.call >= 0:
-            if kind == LAUNCH or self._by_external:
-                self._attach(event, kind == LAUNCH, top)
-            if kind not in (ALLOCATION, LAUNCH):
-                new.kernel, new.what, new.is_operator = len(found.kernels), KERNELS, True
-                found.kernels.append(event)
-                found.last[top.call] = len(found.kernels)
-                if kind != LAUNCH and self._by_external:
-                    self._attach(event, False, new)
+            if kind != ALLOCATION:
+                self._kernel(event, top, new)
+            if self._by_external:
+                self._attach(event, False, top.call, new.kernel)
         elif kind in (OPERATOR, ALLOCATION):
             new.what, new.is_operator = max(top.what, EAGER) if top.what != OVERHEAD else EAGER, True
             found.eager.append(event)
             found.eager_in.append(top.region)
             found.eager_after.append(fell)
+            if self._by_external:
+                self._attach(event, False, -1, -1)
         elif kind == ENGINE:
             new.what = OVERHEAD
             top.waiting = top.fell = new.fell = -1
@@ -282,17 +298,35 @@ class Walk:
             new.call, new.what, new.kernel, new.is_operator = number, WRAPPER, -1, False
         return new
 
-    def _attach(self, event: int, is_launch: bool, top: _Open) -> None:
-        """What was launched on a device belongs to a kernel, or to a call. Correlations are sure; the number of an operator does
-        where they lack."""
-        if top.call < 0:
-            return
+    def _kernel(self, event: int, top: _Open, new: _Open) -> None:
+        """An event that stands directly in a call is a kernel."""
+        new.kernel, new.what, new.is_operator = len(self.found.kernels), KERNELS, True
+        self.found.kernels.append(event)
+        self.found.last[top.call] = len(self.found.kernels)
+
+    def _launched(self, event: int, top: _Open, new: _Open) -> None:
+        """A launch that is in no operator: of a kernel, where one follows of it on the device; or of a whole graph of kernels."""
+        own = self._by_correlation.get(self._profile.link[event], ())
+        is_graph = GRAPH_LAUNCH in self._profile.name_of(event)
+        if top.call >= 0 and top.kernel < 0 and len(own) == 1 and not is_graph and self._is_kernel(own[0]):
+            self._kernel(event, top, new)
+            self.found.named_by[event] = own[0]
+        self._attach(event, True, top.call, new.kernel)
+
+    def _is_kernel(self, event: int) -> bool:
+        """Whether it is no copy."""
+        return not self._profile.categories[self._profile.category[event]].startswith("gpu_mem")
+
+    def _attach(self, event: int, is_launch: bool, call: int, kernel: int) -> None:
+        """What was launched on a device belongs to a kernel, or to a call, or to none. Correlations are sure; the number of an
+        operator does where they lack."""
         known = self._by_correlation if is_launch else self._by_external
         for own in known.get(self._profile.link[event], ()):
-            if own not in self._taken:
+            if own not in self._taken and (is_launch or self._profile.on_device[self._profile.link[own]][0] not in self._launches):
                 self._taken.add(own)
-                self.found.device.append(own)
-                self.found.launched_by.append(top.kernel if top.kernel >= 0 else -1 - top.call)
+                if call >= 0:
+                    self.found.device.append(own)
+                    self.found.launched_by.append(kernel if kernel >= 0 else -1 - call)
 
     def _sum(self) -> None:
         """How long it was at what. Of several threads the one that is at the most counts."""

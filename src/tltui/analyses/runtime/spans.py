@@ -57,6 +57,19 @@ def profile_of(run: Run, runtime: Runtime) -> Profile | None:
     return next((profile for profile in found if profile is not None), None)
 
 
+def compiling_us(run: Run, runtime: Runtime) -> float:
+    """How long torch compiled while the profiler ran, as the profile has it."""
+    profile = profile_of(run, runtime)
+    if profile is None:
+        return 0.0
+    total, until = 0, 0
+    for event in sorted(nested_of(run, profile).compiling, key=lambda event: profile.begin[event]):
+        end = profile.end(event)
+        total += max(end - max(profile.begin[event], until), 0)
+        until = max(until, end)
+    return total / 1000
+
+
 def spans_of(profile: Profile, nested: Nested, begin: int, end: int) -> Iterator[RunSpan | None]:
     """What means something and lies from `begin` to `end` (ns, in the profile's own time), kind by kind: regions, guards, graphs,
     kernels, eager operators, what ran on a device. None now and then: a moment at which a reader may leave."""

@@ -25,16 +25,20 @@ class Sums:
         self.joiner = Joiner(profile, nested, process)
         self.joined: Joined = self.joiner.join()
         self._kernels = Kernels(profile, nested, self.joiner, Devices(profile, nested))
-        self._lookups, self._lost = lookups_of(nested, self.joined)
+        self._lookups, self._lost = lookups_of(nested, self.joined, self.joiner.is_whole)
 
     def runtime(self, doubts: tuple[str, ...]) -> Runtime:
         """All of it."""
         profile, joined = self._profile, self.joined
         graphs: dict[Compile, list[GraphTime]] = defaultdict(list)
+        loose = self.joiner.loose()
         for group, calls in joined.calls.items():
-            graphs[group.compile].append(self._kernels.graph(group.unit, group.key, calls, joined.graph_of[group]))
+            graph = self._kernels.graph(group.unit, group.key, calls, joined.graph_of[group], loose.get(group, []))
+            graphs[group.compile].append(graph)
         eager, eager_in = self._eager()
-        compiles = [self._compile(own, graphs[own], eager_in) for own in self._process.ordered() if own in set(called(joined))]
+        ran = set(called(joined))
+        compiles = [self._compile(own, graphs[own], eager_in) for own in self._process.ordered() if own in ran]
+        compiles = [own for own in compiles if own.regions.calls or own.lookups.calls or own.graphs]
         begin, end = profile.window
         us = self._nested.us_of
         strange = dict(joined.strange)
@@ -78,6 +82,8 @@ class Sums:
         for event, region, lookup in zip(nested.eager, nested.eager_in, nested.eager_after, strict=True):
             if lookup >= 0 and nested.led[lookup] >= 0:
                 continue  # while the frame was compiled
+            if profile.end(event) > profile.window[1]:
+                continue
             own = (self.joined.compile_of.get(region), profile.name[event])
             count[own] += 1
             ns[own] += profile.duration[event]

@@ -20,6 +20,7 @@ SPANS = frozenset((REGION, LOOKUP, CALL, FORWARD, BACKWARD, PRELUDE))
 _REGION = re.compile(r"^Torch-Compiled Region(?:: (\S+))?$")
 _CALL = re.compile(r"^## Call CompiledFxGraph (\S+)")
 _GRAPH = re.compile(r"^graph_\d+_(?=\w)")
+_STEP = re.compile(r"#\d+$")
 _OPERATOR = re.compile(r"^(?!autograd::|torch::)\w+::\w")
 _ENGINE = "autograd::engine::evaluate_function: "
 _TIMED = re.compile(r" \(dynamo_timed\)$|_data: compile_id=|^(?:dynamo|compile_file|entire_(?:frame|backward)_compile)$")
@@ -48,6 +49,11 @@ class Kinds:
     nests: bytes
     """1: its events nest on the thread."""
     on_device: bytes
+
+    @property
+    def has_device(self) -> bool:
+        """Whether something ran on a device."""
+        return any(self.on_device)
 
 
 def kinds_of(profile: Profile) -> Kinds:
@@ -97,8 +103,8 @@ def graph_key(name: str) -> str | None:
 
 
 def kernel_name(name: str) -> str:
-    """As the code calls it: without the number of the graph."""
-    return _GRAPH.sub("", name)
+    """As the code calls it: without the number of the graph before it, or of the step behind it (`name#3`, torch-spyre)."""
+    return _STEP.sub("", _GRAPH.sub("", name))
 
 
 def code_name(name: str) -> str:

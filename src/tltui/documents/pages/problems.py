@@ -46,7 +46,7 @@ from tltui.documents.parts.problems import (
     times,
 )
 from tltui.documents.parts.ranks import add_divergence, told
-from tltui.documents.parts.runtime_costs import break_said, breaks_told, limit_said
+from tltui.documents.parts.runtime_costs import add_ran, break_said, breaks_told, limit_said
 from tltui.documents.parts.summary import breaks_counted, standing
 from tltui.documents.parts.unlogged import add_unlogged_limits, unlogged_limits
 from tltui.documents.scope import Scope
@@ -99,6 +99,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     yield
     _add_skipped(page, skipped)
     _add_cudagraphs(page, cudagraphs)
+    add_ran(page, run, {str(compile_.ref) for compile_ in compiles})
     return Problems(
         SCHEMA, errors, backward, limits, unfinished, breaks, restarts, skipped, cudagraphs, logged, running, eager, tuple(printed),
         diverging,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from tltui.analyses.provenance.layer_costs import KernelCost
 from tltui.analyses.provenance.layer_names import is_below
 from tltui.analyses.provenance.layered import Layer, Site, StaticCost
 from tltui.analyses.provenance.result import Kernel, UnitProvenance
@@ -15,9 +15,6 @@ from tltui.model.ref import at_line
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
-
-if TYPE_CHECKING:
-    from tltui.documents.pages.layers import KernelCost
 
 DEEP = 2
 """Layers from this depth on are folded at first, where there are many."""

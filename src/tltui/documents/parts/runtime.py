@@ -59,7 +59,8 @@ def sentence(finding: Finding, per_step: bool) -> str:
     if finding.fact is Fact.COMPILING:
         rest = f" and {fmt.plural(finding.count - 1, 'other')}" if finding.count > 1 else ""
         verb = "were" if finding.count > 1 else "was"
-        return f"{ref}{rest} {verb} compiled while the profiler ran: {fmt.seconds(finding.seconds)}, {share} of the time"
+        what = f"{ref}{rest} {verb} compiled" if finding.ref else "torch compiled"
+        return f"{what} while the profiler ran: {micros(finding.seconds * 1e6)}, {share} of the time"
     if finding.fact is Fact.NEVER:
         took = fmt.took(finding.seconds)
         if finding.count == 1:

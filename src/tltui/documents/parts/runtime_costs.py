@@ -8,12 +8,17 @@ from tltui.analyses.problems.breaks import GraphBreak
 from tltui.analyses.runtime.costs import Costs, costs_of, whole_us
 from tltui.analyses.runtime.eager import BreakTime, break_times
 from tltui.analyses.runtime.findings import Fact, findings_of
-from tltui.analyses.runtime.nodes import process_of
-from tltui.analyses.runtime.result import Runtime
+from tltui.analyses.runtime.nodes import compile_at, process_of
+from tltui.analyses.runtime.result import Refused, Runtime
+from tltui.analyses.runtime.runtimes import runtimes_of
 from tltui.documents import format as fmt
+from tltui.documents.page import Page
 from tltui.documents.parts.runtime import sentence
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
+from tltui.text import tokens
+from tltui.text.document import Piece
+from tltui.text.sanitize import sanitize
 from tltui.text.times import micros
 
 
@@ -21,6 +26,7 @@ def _place(found: GraphBreak) -> tuple[object, object]:
     return (found.lead.file, found.lead.line) if found.lead is not None else (found.headline, None)
 
 
+NEVER_SHOWN = 6
 Breaks = list[tuple[Runtime, tuple[BreakTime, ...]]]
 
 
@@ -83,6 +89,32 @@ def limit_said(run: Run, refs: Collection[str]) -> str:
         return ""
     us = sum(item.lookup_us for item in own)
     return f"{fmt.plural(len(own), 'call')} ran in eager mode while the profiler ran, {micros(us)} of guards before them"
+
+
+def add_ran(page: Page, run: Run, refs: Collection[str]) -> None:
+    """What went wrong when compiled code ran: compiles that never did, what in a profile is of no graph of the trace, profiles of
+    another run. `refs`: the compiles that the page is about."""
+    found = runtimes_of(run)
+    wanted = set(refs)
+    never = [ref for one in found if isinstance(one, Runtime) for ref in one.never_called if ref in wanted]
+    unmatched = [(one, count, what) for one in found if isinstance(one, Runtime) for what, count in one.unmatched.items() if count]
+    refused = [one for one in found if isinstance(one, Refused)]
+    if not (never or unmatched or refused):
+        return
+    page.heading("At run time")
+    if never:
+        seconds = {ref: c.tally.seconds for ref in never if (c := compile_at(run, ref)) is not None}
+        took = fmt.took(sum(seconds.values()))
+        pieces: list[Piece] = [(f"{fmt.plural(len(never), 'compile')} compiled{took} and never called: ", tokens.WARN)]
+        for ref in sorted(never, key=lambda ref: -seconds.get(ref, 0.0))[:NEVER_SHOWN]:
+            pieces.append((f"[{ref}] ", tokens.LINK, ref))
+        page.row([*pieces, (f"and {fmt.count(len(never) - NEVER_SHOWN)} more", tokens.DIM)] if len(never) > NEVER_SHOWN else pieces)
+    for one, count, what in unmatched:
+        name = sanitize(fmt.file_name(one.profile))
+        of: list[Piece] = [" of ", (name, tokens.NAME), ": nothing in the trace is like that"]
+        page.row([(f"{fmt.count(count)} {sanitize(what)}", tokens.WARN), *of])
+    for item in refused:
+        page.row([(sanitize(fmt.file_name(item.profile)), tokens.NAME), (f" was not joined: {sanitize(item.why)}", tokens.WARN)])
 
 
 def worth_knowing(run: Run) -> tuple[str, str]:

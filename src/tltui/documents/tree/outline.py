@@ -263,13 +263,13 @@ def label(node: Node, ascii_: bool = False, name_of: NameOf = own_name, costs: C
     said, target = _label(node, ascii_, name_of), node.target
     if costs is None or not isinstance(target, (Run, Frame, Compile)):
         return said
+    if isinstance(target, Run):
+        return replace(said, detail=((f"  run time {costs.of}", tokens.DIM),))
     return replace(said, right=(*_cost(target, costs), *said.right))
 
 
-def _cost(target: Run | Frame | Compile, costs: Costs) -> tuple[Piece, ...]:
-    """`  690 µs`; of the run what the figures are of."""
-    if isinstance(target, Run):
-        return ((f"run time {costs.of}  ", tokens.DIM),)
+def _cost(target: Frame | Compile, costs: Costs) -> tuple[Piece, ...]:
+    """`  690 µs`"""
     own = [target] if isinstance(target, Compile) else target.compiles
     found = [us for compile_ in own if (us := costs.us_of(str(compile_.ref))) is not None]
     return ((f"{micros(sum(found)):>8}", tokens.PHASE_KERNELS),) if found else ()

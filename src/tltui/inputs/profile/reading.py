@@ -163,7 +163,7 @@ class Reading:
         own.thread.append(thread_at)
         own.category.append(category_at)
         own.link.append(link)
-        if len(arguments) > 3:
+        if len(arguments) > 3 or "debug_handle" in arguments:
             self._keep_extra(number, name, arguments)
         if begin < self._first:
             self._first = begin

@@ -11,9 +11,9 @@ from functools import partial
 
 from textual.app import ComposeResult
 
-from tltui.analyses.provenance.provenance import PANES, PRE, Provenance, UnitProvenance
-from tltui.documents import panes
+from tltui.analyses.provenance.provenance import PRE, Provenance, UnitProvenance
 from tltui.documents.panes import Panes
+from tltui.documents.parts import pane_choice as panes
 from tltui.screens.panes import PanesScreen
 from tltui.screens.surroundings import Surroundings
 from tltui.text.document import Document
@@ -60,8 +60,8 @@ class PanesOfUnit(PanesScreen[None]):
 
     def made_panes(self) -> Iterator[DocumentView]:
         """A pane for each text, of which some are shown."""
-        for pane, name in enumerate(PANES):
-            view = ProvenanceView(mouse=self.mouse, ascii_only=self.ascii_only, id=f"pane-{name}")
+        for pane in panes.ALL:
+            view = ProvenanceView(mouse=self.mouse, ascii_only=self.ascii_only, id=f"pane-{panes.NAMES[pane]}")
             view.display = False
             view.on_position = partial(self._moved, pane)
             view.on_hover = partial(self._hovered, pane)
@@ -79,7 +79,7 @@ class PanesOfUnit(PanesScreen[None]):
 
     def view(self, pane: int) -> ProvenanceView:
         """The widget of a pane."""
-        return self.query_one(f"#pane-{PANES[pane]}", ProvenanceView)
+        return self.query_one(f"#pane-{panes.NAMES[pane]}", ProvenanceView)
 
     @property
     def unit(self) -> UnitProvenance | None:
@@ -100,10 +100,7 @@ class PanesOfUnit(PanesScreen[None]):
         return self._panes.title(pane, line, room) if self._panes else self.view(pane).document.title
 
     def _band(self, pane: int, line: int) -> int | None:
-        if self._panes is None:
-            return None
-        band = self._panes.groups.bands(pane, line, line)[0]
-        return None if band < 0 else band
+        return self._panes.band(pane, line) if self._panes is not None else None
 
     # panes
 
@@ -114,7 +111,7 @@ class PanesOfUnit(PanesScreen[None]):
     def _arrange(self, focused: int) -> None:
         """Show the chosen panes, of which one gets the focus: that one alone where it has the screen."""
         shown = (focused,) if self.is_single else self._chosen
-        for pane in range(len(PANES)):
+        for pane in panes.ALL:
             view = self.view(pane)
             view.styles.width = f"{panes.share(pane)}fr"
             view.display = pane in shown
@@ -136,7 +133,7 @@ class PanesOfUnit(PanesScreen[None]):
         """The next choice of panes."""
         self._chosen = panes.next_choice(self._chosen, self._documents)
         self._arrange(self.pane if self.pane in self._chosen else self._chosen[0])
-        self.tell(f"panes: {' · '.join(PANES[pane] for pane in self._chosen)}")
+        self.tell(f"panes: {' · '.join(panes.WORDS[pane] for pane in self._chosen)}")
 
     def action_next_pane(self) -> None:
         """The pane to the right."""
@@ -151,7 +148,6 @@ class PanesOfUnit(PanesScreen[None]):
             self._arrange(self._chosen[(self._chosen.index(self.pane) + by) % len(self._chosen)])
         else:
             self.go_to_pane(by)
-            self._came_to(self.pane)
 
     def action_zoom(self) -> None:
         """One pane over the whole width, or all again."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tltui.analyses.provenance.layers import layers_of
 from tltui.analyses.provenance.provenance import POST, PRE, SOURCE, Provenance, UnitProvenance, provenance_of
 from tltui.analyses.provenance.result import correspondence
 from tltui.documents.build import build
 from tltui.documents.names import Names, names_of
-from tltui.documents.panes import CODE, Panes, costs_of_unit
+from tltui.documents.panes import Panes, costs_of_unit
+from tltui.documents.parts.layer_tree import layer_tree
+from tltui.documents.parts.pane_choice import CODE, LAYERS
 from tltui.documents.parts.source_lines import source_lines
 from tltui.model.artifacts import artifacts_of
 from tltui.model.nodes import Compile
@@ -51,6 +54,9 @@ def reading(
             documents[pane] = build(run, unit.panes[pane].ref, options)
     yield None
     files, costs = _files(compile_, unit), costs_of_unit(run, found.ref, unit.unit)
+    yield None
+    layers = layers_of(compile_).unit(unit.unit)
+    tree = layer_tree(f"@layers:{compile_.ref}", layers) if layers is not None else None
     yield Place.LONG
     groups = correspondence(unit, source.lines)
     yield Place.LONG
@@ -59,7 +65,9 @@ def reading(
         known = names_of(document)
         if known is not None:
             names[pane] = known
-    panes = Panes(unit, documents, groups, names, source.lines, files)
+    if tree is not None:
+        documents[LAYERS] = tree.document
+    panes = Panes(unit, documents, groups, names, source.lines, files, tree)
     if costs is not None:
         panes.take_costs(costs)
     done(ReadUnit(number, found, documents, panes))

@@ -1,8 +1,8 @@
 """Which lines of a C++ text are Python: the wrapper that AOTInductor generates for a GPU holds its Triton kernels.
 
-In AOT mode a kernel stands in a comment, between lines `/*` and `*/`; where it is compiled when it is first called, in a raw string
-`R"TRITON(` … `)TRITON"` (torch/_inductor/codegen/cpp_wrapper_gpu.py, torch 2.9 to 2.13). Lexed as C++ all of it would be one comment
-or one string.
+In AOT mode a kernel stands in a comment, between lines `/*` and `*/`; where it is compiled when it is first called, in a raw
+string: `R"TRITON(` … `)TRITON"` (torch/_inductor/codegen/cpp_wrapper_gpu.py, torch 2.9 to 2.13). As C++ all of it would be one
+comment or one string.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ brackets at line ends, known first words) and never runs a parser of the whole l
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tltui.text.document import Section
@@ -251,7 +251,6 @@ def _ir(lines: Sequence[str]) -> list[Section]:
 
 
 _FINDERS: dict[str, Callable[[Sequence[str]], list[Section]]] = {
-    "fx": fx_sections,
     "output_code": _output_code,
     "python": _python,
     "cpp": _cpp,
@@ -262,7 +261,9 @@ _FINDERS: dict[str, Callable[[Sequence[str]], list[Section]]] = {
 }
 
 
-def find_sections(language: str, lines: Sequence[str]) -> Sequence[Section]:
-    """The sections of a text in the order of their first lines; () for a language without."""
+def find_sections(language: str, lines: Sequence[str], inputs: Mapping[str, str] | None = None) -> Sequence[Section]:
+    """The sections of a text in the order of their first lines; () for a language without. `inputs`: as `fx_sections` has them."""
+    if language == "fx":
+        return tuple(nested(fx_sections(lines, inputs)))
     finder = _FINDERS.get(language)
     return () if finder is None else tuple(nested(finder(lines)))

@@ -2,23 +2,28 @@
 
 The text of a graph is flat: blocks of nodes, each below a `# File: …` comment that says which line of the user's code
 they come from. A block is a section. Where the same sequence of blocks comes again and again, a loop or a stack of
-equal layers was traced: each pass becomes a section around its blocks.
+equal layers was traced: each pass becomes a section around its blocks. Where a graph names the parameters that are read
+(Dynamo's does), a section is called by the layer that they are of: `layers.3`, `layers.3.attn.qkv`.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tltui.text.document import Section
-from tltui.text.graphs.fx_graph import FxGraph, Origin, SubGraph, parse
+from tltui.text.graphs.fx_graph import FxGraph, FxNode, Origin, SubGraph, parse
+from tltui.text.graphs.module_names import Parameter, common, parameter_of
 
 FOLD_FROM = 4
 """Passes of one sequence from which on they are shown closed."""
 CANDIDATES = 24
 """Distances that are tried for a repeat."""
 TITLE = 160
+_SAME = re.compile(r"^torch\.ops\.(?:aten|prims)\.(?:t|permute|transpose|_to_copy|convert_element_type)\.")
+"""What makes a parameter ready to be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,8 @@ class Block:
     first: int
     last: int
     origin: Origin
+    layer: str = ""
+    """The innermost module that has all parameters that are read in it; '' where none is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +46,12 @@ class Repeat:
     times: int
 
 
-def fx_sections(lines: Sequence[str]) -> list[Section]:
-    """The sections of a text of FX graphs."""
+def fx_sections(lines: Sequence[str], inputs: Mapping[str, str] | None = None) -> list[Section]:
+    """The sections of a text of FX graphs. `inputs`: how Dynamo called the inputs of a graph that names them anew: `primals_3`."""
     graph = parse(lines)
     stops = _stops(graph)
     origins = {origin.line: origin for origin in graph.origins}
+    layers = _layers(graph, inputs or {})
     sections: list[Section] = []
     depth: list[int] = []
     for sub in graph.graphs:
@@ -52,8 +60,35 @@ def fx_sections(lines: Sequence[str]) -> list[Section]:
         if sub.last > sub.first:
             sections.append(Section(sub.first, sub.last, level, short_title(lines[sub.first].strip().rstrip(":"))))
         sections += _head(lines, sub, level + 1)
-        sections += _passes(_blocks(lines, sub, origins, stops), level + 1)
+        sections += _passes([_named(block, layers) for block in _blocks(lines, sub, origins, stops)], level + 1)
     return sections
+
+
+def _layers(graph: FxGraph, inputs: Mapping[str, str]) -> dict[int, str]:
+    """Line → the module whose parameters a node on it reads, without the variable of the outermost one where there is one only."""
+    known = {node.name: found for node in graph.nodes if (found := _read(node, inputs)) is not None}
+    one = len({found.root for found in known.values()}) <= 1
+    held = {name: found.path if one else (found.root, *found.path) for name, found in known.items()}
+    lines: dict[int, list[str]] = {}
+    idle = ("placeholder", "get_attr", "output", "unpack", "alias")
+    for node in graph.nodes:
+        if node.args and node.args[0] in held and (node.kind == "alias" or _SAME.match(node.target)):
+            held[node.name] = held[node.args[0]]
+        if node.kind not in idle:
+            lines.setdefault(node.line, []).extend(".".join(held[name]) for name in node.args if name in held)
+    return {line: common(paths) for line, paths in lines.items() if paths}
+
+
+def _read(node: FxNode, inputs: Mapping[str, str]) -> Parameter | None:
+    if node.kind == "placeholder":
+        return parameter_of(inputs.get(node.name, node.name))
+    return parameter_of(node.target) if node.kind == "get_attr" else None
+
+
+def _named(block: Block, layers: dict[int, str]) -> Block:
+    """A block with the layer that it is of, as far as names tell."""
+    found = [layers[line] for line in range(block.first, block.last + 1) if line in layers]
+    return Block(block.first, block.last, block.origin, common(found)) if found else block
 
 
 def short_title(title: str) -> str:
@@ -108,19 +143,27 @@ def _passes(blocks: list[Block], level: int) -> list[Section]:
         for number in range(repeat.times):
             at = repeat.first + number * repeat.size
             group = blocks[at : at + repeat.size]
-            title = f"layer pass {number + 1}/{repeat.times} of {_place(group)}"
+            title = f"{_layer(group) or 'layer'} pass {number + 1}/{repeat.times} of {_place(group)}"
             sections.append(Section(group[0].first, group[-1].last, level, title, repeat.times >= FOLD_FROM))
             sections += _plain(group, level + 1)
         done = repeat.first + repeat.size * repeat.times
     return sections + _plain(blocks[done:], level)
 
 
+def _layer(group: list[Block]) -> str:
+    """The layer of a pass; '' where it has parts of two iterations, as a backward's may."""
+    layer = common(block.layer for block in group if block.layer)
+    inner = (block.layer[len(layer) :].strip(".").partition(".")[0] for block in group if block.layer)
+    return "" if any(part.isdecimal() for part in inner) else layer
+
+
 def _plain(blocks: list[Block], level: int) -> list[Section]:
-    return [Section(block.first, block.last, level, _title(block.origin)) for block in blocks]
+    return [Section(block.first, block.last, level, _title(block)) for block in blocks]
 
 
-def _title(origin: Origin) -> str:
-    return short_title(f"{origin.function}  {origin.path.rpartition('/')[2]}:{origin.place}  {origin.code}".rstrip())
+def _title(block: Block) -> str:
+    origin, layer = block.origin, f"{block.layer}  " if block.layer else ""
+    return short_title(f"{layer}{origin.function}  {origin.path.rpartition('/')[2]}:{origin.place}  {origin.code}".rstrip())
 
 
 def _place(group: list[Block]) -> str:

@@ -8,20 +8,23 @@ what its other arguments and its result are: that is what identifies the buffers
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 
 from tltui.analyses.provenance.flow.between import identify_between
 from tltui.analyses.provenance.flow.known import SCATTERS, Identified, closes
 from tltui.analyses.provenance.flow.values import Value, Values, fits
-from tltui.analyses.provenance.flow.wrapper import EXTERN, FUNCTION, FUSED, Step, Walked
+from tltui.analyses.provenance.flow.wrapper import EXTERN, FUNCTION, FUSED, Step, Walked, in_place
 
 _PREFIX = re.compile(r"^(?:extern_kernels|torch\.ops\.\w+|aten|inductor_ops)\.")
 _OTHER_NAMES = {"bias_addmm": "addmm", "randint": "inductor_seeds"}
 """Kernels that run a node of another name: seeds of dropout are random integers."""
+MAX_ROUNDS = 500
 def identify(values: Values, walked: Walked, known: Mapping[int, str]) -> Identified:
     """Identify what can be. `known` are calls of external kernels whose nodes something else tells: line → node."""
     found = Identified(values, walked)
-    found.operators = frozenset(operator(step.name) for step in walked.steps if step.kind == EXTERN) & set(values.by_op)
+    found.calls = Counter((step.kind, operator(step.name)) for step in walked.steps)
+    found.operators = frozenset(op for kind, op in found.calls if kind == EXTERN and op in values.by_op)
     _given(found)
     _returned(found)
     open_steps = []
@@ -31,11 +34,11 @@ def identify(values: Values, walked: Walked, known: Mapping[int, str]) -> Identi
             _run(found, step, node)
         elif step.kind in (EXTERN, FUNCTION):
             open_steps.append(step)
-    while True:
+    for _ in range(MAX_ROUNDS):
         left = [step for step in open_steps if not _match(found, step)]
         if len(left) == len(open_steps) and not identify_between(found):
             break
-        open_steps = left
+        open_steps = left[::-1]  # what is known spreads both ways
     _starts(found)
     return found
 
@@ -87,14 +90,13 @@ def operator(name: str) -> str:
 
 def _match(found: Identified, step: Step) -> bool:
     """Find the node that a call runs: the one that agrees with most of what is known, and with all of it."""
-    best, most, all_of_them = [], -1, 0
-    for name in _nodes(found, step):
+    best, most = [], -1
+    for name in _near(found, step):
         if name in found.used:
             continue
         agreed = _agreement(found, step, found.values.nodes[name])
         if agreed < 0:
             continue
-        all_of_them += 1
         if agreed > most:
             best, most = [name], agreed
         elif agreed == most:
@@ -103,6 +105,16 @@ def _match(found: Identified, step: Step) -> bool:
         return False
     _run(found, step, best[0])
     return True
+
+
+def _near(found: Identified, step: Step) -> list[str]:
+    """The nodes that a call may run: of those of its operator the ones that read what it is known to read, or make what it is known
+    to make."""
+    near = [found.readers(version.node) for version in step.reads if version.node]
+    near += [found.equals(version.node) for version in step.writes[:1] if version.node]
+    nodes = _nodes(found, step)
+    least = min(near, key=len, default=nodes)
+    return nodes if len(nodes) <= len(least) else sorted(set(least) & set(nodes), key=found.values.order.__getitem__)
 
 
 def _nodes(found: Identified, step: Step) -> list[str]:
@@ -126,8 +138,7 @@ def runs(values: Values, name: str, function: str) -> bool:
 
 def _only(found: Identified, step: Step) -> bool:
     """Whether there are as many calls of an operator as nodes: then the last of each belong together."""
-    same = [other for other in found.walked.steps if other.kind == step.kind and operator(other.name) == operator(step.name)]
-    return len(same) == len(_nodes(found, step))
+    return found.calls[step.kind, operator(step.name)] == len(_nodes(found, step))
 
 
 def _operands(found: Identified, node: Value) -> list[str]:
@@ -182,6 +193,9 @@ def _run(found: Identified, step: Step, name: str) -> None:
         operands = operands[max(0, len(operands) - len(step.reads)) :]
     if len(step.reads) <= len(operands):
         for version, operand in zip(step.reads, operands, strict=False):
+            if version is step.reads[0] and in_place(step.name) and not version.node:
+                version.start_of = name  # a buffer that was made to be written into
+                continue
             found.name(version, operand)
             version.reader = version.reader or name
     for version in step.writes[:1]:

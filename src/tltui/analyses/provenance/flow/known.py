@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from tltui.analyses.provenance.flow.values import Values
@@ -24,8 +25,32 @@ class Identified:
     steps: dict[int, str] = field(default_factory=dict)
     """Calls of external kernels and of functions → the node that they run."""
     used: set[str] = field(default_factory=set)
+    joined: set[str] = field(default_factory=set)
+    """Each `cat` whose pieces are written where they belong: nothing computes it."""
     operators: frozenset[str] = frozenset()
-    """Those that only external kernels run."""
+    """Those that external kernels run."""
+    calls: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """How often each kind of call runs each operator."""
+    _readers: dict[str, list[str]] = field(default_factory=dict)
+    _equals: dict[str, list[str]] = field(default_factory=dict)
+
+    def readers(self, node: str) -> list[str]:
+        """The nodes that read a value, as it is, through views, or a copy of it."""
+        if not self._readers:
+            self._index()
+        return self._readers.get(self.values.plain(node), [])
+
+    def equals(self, node: str) -> list[str]:
+        """The nodes that may stand for the same buffer."""
+        if not self._equals:
+            self._index()
+        return self._equals.get(self.values.plain(node), [])
+
+    def _index(self) -> None:
+        for name, node in self.values.nodes.items():
+            self._equals.setdefault(self.values.plain(name), []).append(name)
+            for plain in dict.fromkeys(map(self.values.plain, node.operands)):
+                self._readers.setdefault(plain, []).append(name)
 
     def is_extern(self, name: str) -> bool:
         """Whether an external kernel runs a node."""
@@ -39,6 +64,7 @@ class Identified:
         version.node = node
         own = self.values.nodes[self.values.root(node)]
         if own.op == "cat" and len(version.parts) == len(own.operands):
+            self.joined.add(own.name)
             for part, operand in zip(version.parts, own.operands, strict=True):
                 self.name(part, operand)
                 if self.values.is_view(operand) or self.values.nodes[operand].kind == "placeholder" or self.is_extern(operand):

@@ -24,7 +24,7 @@ REDUCTIONS = frozenset((
 ))  # fmt: skip
 STORED = frozenset((
     "_embedding_bag", "_low_memory_max_pool_with_offsets", "_unsafe_index_put", "_unsafe_masked_index_put_accumulate", "cat",
-    "copy_", "embedding_dense_backward", "index_add", "index_put", "inductor_seeds", "max_pool2d_with_indices", "scatter",
+    "copy_", "embedding_dense_backward", "empty", "index_add", "index_put", "inductor_seeds", "max_pool2d_with_indices", "scatter",
     "scatter_add", "scatter_reduce", "sort", "topk",
 ))  # fmt: skip
 """Other operators whose result is in memory at once."""
@@ -32,9 +32,13 @@ HEAVY = frozenset((
     "exp", "log", "log10", "log1p", "log2", "sigmoid", "tanh", "silu", "_softmax", "_log_softmax", "logsumexp", "gelu",
 ))  # fmt: skip
 """Operators that a CPU does not compute twice."""
-MAX_READS, MAX_ALL_READS, MAX_CPU_READS, MAX_NODES, MAX_CARRIED = 4, 8, 12, 14, 200
-"""Reads of a value that is used twice, of any value, of any value on a CPU; nodes of an inlined value, nodes that are followed at
-all."""
+MAX_READS, MAX_ALL_READS, MAX_CPU_READS = 4, 8, 12
+"""Reads of a value that is used more than once, of any value, of any value on a CPU."""
+DOUBTFUL_READS, DOUBTFUL_NODES = 3, 8
+"""Reads and nodes of a value that is used more than once, from which on it may be in memory."""
+MAX_SHARED_NODES, MAX_NODES, MAX_CARRIED = 14, 20, 200
+"""Nodes of an inlined value that is used more than once, of any inlined value; nodes that are followed at all. Inductor counts 30
+operations, which are more than nodes."""
 
 
 @dataclass(slots=True)
@@ -47,10 +51,14 @@ class Lowering:
     kept: set[str]
     """Views that are buffers of their own."""
     carried: dict[str, frozenset[str]] = field(default_factory=dict)
-    """Node → itself and what was not in memory when it was lowered."""
+    """Node → itself and what was not in memory when it was lowered, as far as it is certain."""
+    inlined: dict[str, frozenset[str]] = field(default_factory=dict)
+    """The same with all that may be so."""
     leaves: dict[str, frozenset[str]] = field(default_factory=dict)
     """Node → the values in memory that it reads."""
     realized: set[str] = field(default_factory=set)
+    doubtful: set[str] = field(default_factory=set)
+    """Values that are used more than once, and may be in memory."""
     constant: set[str] = field(default_factory=set)
     """Values in memory that were made of nothing: who reads one computes it again."""
 
@@ -65,23 +73,27 @@ class Lowering:
         if node.kind in ("placeholder", "get_attr"):
             self.keep(name, frozenset())
             return
-        carried, leaves = {name}, set[str]()
+        carried, inlined, leaves = {name}, {name}, set[str]()
         if traceless(self.values, name):
             carried = set()
         for operand in node.operands:
             if operand in self.realized:
                 leaves.add(operand)
-            else:
+                continue
+            if operand not in self.doubtful:
                 carried |= self.carried.get(operand, frozenset())
-                leaves |= self.leaves.get(operand, frozenset())
+            inlined |= self.inlined.get(operand, frozenset())
+            leaves |= self.leaves.get(operand, frozenset())
         whole = frozenset(carried)
+        self.inlined[name] = frozenset(inlined)
         for operand in node.operands:
             if node.op in MATRICES or name in self.externs or (node.op == "cat" and not self.values.is_view(operand)):
                 self.store(operand)
         if self.values.is_view(name) and name not in self.kept:
             self.carried[name], self.leaves[name] = whole, frozenset(leaves)
             self.reused(node)
-        elif self.is_stored(node) or len(whole) > MAX_CARRIED or name in self.kept:
+        elif self.is_stored(node) or len(inlined) > MAX_CARRIED or name in self.kept:
+            self.constant.update((name,) if not leaves and node.op == "empty" else ())
             self.keep(name, whole)
         else:
             self.carried[name], self.leaves[name] = whole, frozenset(leaves)
@@ -115,11 +127,11 @@ class Lowering:
             return
         users = values.users.get(node.name, ())
         reads = [leaf for leaf in self.leaves.get(root, ()) if _large(values, leaf)]
-        nodes = [name for name in self.carried.get(root, ()) if not values.is_view(name)]
+        nodes = [name for name in self.inlined.get(root, ()) if not values.is_view(name)]
         given = root == node.name and node.name in values.outputs
         large = len(nodes) > MAX_NODES
         if len(users) + given > 1 and (
-            large
+            len(nodes) > MAX_SHARED_NODES
             or given
             or len(reads) > MAX_READS
             or any(values.nodes[name].op in HEAVY for name in nodes)
@@ -133,6 +145,8 @@ class Lowering:
         elif root != node.name and len(users) > 1 and any(values.nodes[user].op in FIXED for user in users):
             self.keep(node.name, self.carried[node.name])
             self.kept.add(node.name)
+        elif len(users) + given > 1 and (len(reads) >= DOUBTFUL_READS or len(nodes) >= DOUBTFUL_NODES):
+            self.doubtful.add(root)
 
 
 def lowering(values: Values, externs: Collection[str], kept: set[str]) -> Lowering:

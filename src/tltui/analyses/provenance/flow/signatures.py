@@ -20,7 +20,7 @@ _CPP = re.compile(r"\bkernel(?:_\w+)?\($|\bkernel\(")
 _NAMED = re.compile(r"^(in_out|in|out)_(?:ptr|desc_ptr)\d*$|^(ws)_ptr\d*$|^(arg)_\w+$")
 _USES = {"in": READ, "arg": READ, "out": WRITE, "in_out": BOTH, "ws": NEITHER}
 _PARAMETER_LINE = re.compile(r"\*\s*(?:__restrict__\s+)?in_out_ptr\d+[,)]|^\s*def ")
-_LAST = re.compile(r"(\w+)\s*(?::.*)?$")
+_LAST = re.compile(r"(\w+)\s*$")
 
 
 def signature(lines: Sequence[str], definition: Definition) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from tltui.analyses.provenance.flow.between import lowered
 from tltui.analyses.provenance.flow.known import SCATTERS, Identified, buffer_node, copied_for, standing_for
 from tltui.analyses.provenance.flow.lowering import Lowering, traceless
 from tltui.analyses.provenance.flow.values import Values
-from tltui.analyses.provenance.flow.wrapper import FUSED, Step
+from tltui.analyses.provenance.flow.wrapper import FUSED, Step, in_place
 
 
 @dataclass(slots=True)
@@ -44,13 +44,14 @@ class _Slicer:
             if values.is_view(name) and values.root(name) in read and name not in wanted:
                 nodes |= self.lowered.carried.get(name, frozenset((name,)))
                 continue
-            nodes.add(name)
+            if name not in self.found.joined:
+                nodes.add(name)
             operands = node.operands[1:] if node.op in SCATTERS or node.op == "copy_" else node.operands
             todo += [(operand, name) for operand in operands]
         unknown = [version for version in step.reads if not version.node and not version.start_of]
         if unknown:
             since = max(version.by for version in unknown)
-            nodes = {name for name in nodes if self.ready[name] > since}
+            nodes = {name for name in nodes if self.ready[name] > since or name in wanted}
         elif lost:
             return set()
         return {name for name in nodes if not traceless(values, name) or (name in wanted and self.is_given(name))}
@@ -97,6 +98,8 @@ def nodes_of_steps(found: Identified) -> dict[int, tuple[str, ...]]:
         if step.kind == FUSED and step.complete and (nodes := slicer.nodes(step)):
             result[step.number] = tuple(sorted(nodes, key=values.order.__getitem__))
     for number, name in found.steps.items():
+        if in_place(found.walked.steps[number].name):
+            continue  # Inductor knows no node of it
         several = any(values.nodes[user].op == "getitem" for user in values.users.get(name, ()))
         all_of_them = slicer.lowered.carried[name] if several and not values.nodes[name].higher else (name,)
         result[number] = tuple(sorted(all_of_them, key=values.order.__getitem__))

@@ -1,0 +1,36 @@
+"""The page `runtime` on the screen, and the costs in the tree."""
+
+from __future__ import annotations
+
+import pytest
+from opened import TRACES, opened
+from screen import screen_text
+
+BROKEN = TRACES / "profiler" / "broken"
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
+async def test_runtime_page(size: tuple[int, int]) -> None:
+    async with opened(BROKEN, size=size) as driver:
+        await driver.until(lambda: not driver.browser.trace.profiles.unread)
+        await driver.press("T")
+        await driver.shown("@runtime")
+        await driver.until(lambda: "Where a step goes" in screen_text(driver.app))
+        said = screen_text(driver.app)
+        assert "4 calls of limited [2/2] fell back to eager mode" in said
+        assert "9.12 ms" in said
+        if size[0] > 100:
+            (row,) = [line for line in said.splitlines() if "[1/0]" in line and "10.9 s" in line]
+            assert "5.58 ms" in row, "the tree has what a compile takes of a step"
+
+
+async def test_sorting_and_a_compile_of_its_own() -> None:
+    async with opened(BROKEN, size=(120, 60)) as driver:
+        await driver.until(lambda: not driver.browser.trace.profiles.unread)
+        await driver.press("T")
+        await driver.shown("@runtime")
+        await driver.press("tab", "S")
+        await driver.until(lambda: "mean" in driver.said)
+        await driver.press("T")
+        await driver.until(lambda: driver.browser.shown_ref == "@runtime:2/2")
+        await driver.until(lambda: "It did not run while the profiler did." in screen_text(driver.app))

@@ -246,7 +246,7 @@ def _led_to(run: Run) -> dict[str, str]:
 
 
 def _add_hint(page: Page, hint: Hint, leads: dict[str, str]) -> None:
-    link = "[compare]" if hint.ref.startswith("@diff") else f"[{hint.ref}]"
+    link = "[compare]" if hint.ref.startswith("@diff") else f"[{hint.ref.removeprefix('@runtime:')}]"
     if leads.get(hint.walk) == hint.ref and key_of(page.options, hint.walk):
         press = key_hint(page.options, hint.walk)
     else:
@@ -306,7 +306,7 @@ def _parted(run: Run, summary: Summary) -> list[Hint]:
 def _measured(run: Run) -> list[Hint]:
     """What costs most when the compiled code runs, where a profile tells."""
     ref, what = worth_knowing(run)
-    return [Hint(str(parse_ref(ref).at("runtime")), what, "tltui runtime", RUNTIME)] if what else []
+    return [Hint(str(parse_ref(ref).at("runtime")), what.removeprefix(f"[{ref}] "), "tltui runtime", RUNTIME)] if what else []
 
 
 def _slowed(summary: Summary) -> list[Hint]:

@@ -76,8 +76,9 @@ class _Slicer:
         nodes: set[str] = set()
         wanted = []
         for version in step.writes:
-            nodes |= carried.get(version.part_of, frozenset())
-            if version.start_of:
+            if version.part_of:
+                nodes |= carried.get(version.part_of, frozenset())
+            elif version.start_of:
                 nodes |= carried.get(version.start_of, frozenset())
             elif version.node and (values.root(version.node) in read or copied_for(values, version)):
                 nodes |= self.copied(version.node, version.reader)

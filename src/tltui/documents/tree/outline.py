@@ -264,15 +264,15 @@ def label(node: Node, ascii_: bool = False, name_of: NameOf = own_name, costs: C
     if costs is None or not isinstance(target, (Run, Frame, Compile)):
         return said
     if isinstance(target, Run):
-        return replace(said, detail=((f"  run time {costs.of}", tokens.DIM),))
+        return replace(said, detail=((f"  time {costs.of}", tokens.DIM),))
     return replace(said, right=(*_cost(target, costs), *said.right))
 
 
 def _cost(target: Frame | Compile, costs: Costs) -> tuple[Piece, ...]:
-    """`  690 µs`"""
+    """`  690 µs  `"""
     own = [target] if isinstance(target, Compile) else target.compiles
     found = [us for compile_ in own if (us := costs.us_of(str(compile_.ref))) is not None]
-    return ((f"{micros(sum(found)):>8}", tokens.PHASE_KERNELS),) if found else ()
+    return ((f"{micros(sum(found)):>8}  ", tokens.PHASE_KERNELS),) if found else ()
 
 
 def _label(node: Node, ascii_: bool, name_of: NameOf) -> Label:

@@ -198,7 +198,7 @@ def provenance(keep: Path, quick: bool) -> list[Row]:
     with opened(DEMO) as probe:
         go(probe, "0:0/0", "[0/0]")
         probe.press("p")
-        probe.wait_for("mapped")
+        probe.wait_for("with nodes")
         probe.settle()
         moves = keys(probe, ".", 12) + keys(probe, ",", 6)
         most = worst(moves, "bytes") / KB

@@ -225,7 +225,7 @@ async def test_what_was_derived_is_marked() -> None:
         await driver.pilot.pause()
         row = screen_lines(driver.app)[2 + code.current_line() - code.scroll_offset.y]
         assert f"{derived[0].call_lines[0]}≈" in row
-        assert "≈ its nodes derived from the code" in screen.status.said()
+        assert "≈ nodes derived from the code" in screen.status.said()
 
 
 async def test_what_kernels_took_stands_beside_them() -> None:

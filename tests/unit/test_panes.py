@@ -178,10 +178,10 @@ def test_what_is_derived_is_marked() -> None:
     assert derived, "torch recorded nothing of this"
     line = derived[0].call_lines[0] - 1
     assert panes.is_derived(PY, line) and not panes.is_derived(PY, 0)
-    assert panes.about(PY, line).endswith("≈ its nodes derived from the code, not recorded by torch")
+    assert panes.about(PY, line).endswith("≈ nodes derived from the code, not recorded by torch")
     assert any(panes.is_derived(POST, n) for n in panes.matches(PY, line, POST))
     said = ["".join(map(piece_text, own)) for own in panes.elsewhere(PY, line, 80)]
-    assert "≈" in said[2] and "≈" not in said[0]
+    assert "≈" in said[2] and ("≈" in said[0]) == (derived[0].lines_from in DERIVED)
     recorded = train()
     assert not any(recorded.is_derived(pane, n) for pane in THERE for n in range(len(recorded.documents[pane])))
 
@@ -228,3 +228,17 @@ def test_a_layer_corresponds_to_what_is_in_it() -> None:
     assert [panes.next_mapped(LAYERS, 0), panes.next_mapped(LAYERS, 8), panes.next_mapped(LAYERS, 1, back=True)] == [1, None, 0]
     assert p.first_choice(200, panes.documents) == (LAYERS, SOURCE, POST, PY) and p.share(LAYERS) < 1
     assert panes.title(LAYERS, 0, 30) == "layers"
+
+
+def test_one_operation_without_anything_recorded() -> None:
+    """The program of torch-spyre's page: `x + y`, caches off."""
+    panes = panes_of("provenance/one_op", "0/0")
+    (kernel,) = panes.unit.kernels
+    assert kernel.post_nodes == ("add",) and kernel.user_lines == ("/home/user/one_op.py:11",)
+    source, call = line_with(panes, SOURCE, "return x + y"), kernel.call_lines[0] - 1
+    found = panes.follow(SOURCE, source, (SOURCE, POST, PY))
+    assert found == (PY, [call])
+    node = panes.follow(PY, call, (SOURCE, POST, PY))
+    assert node is not None and node[0] == POST and "add" in panes.documents[POST].line(node[1][0]).text
+    assert panes.follow(POST, node[1][0], (SOURCE, POST, PY)) == (SOURCE, [source])
+    assert LAYERS not in panes.documents and p.first_choice(200, panes.documents) == (SOURCE, PRE, POST, PY)

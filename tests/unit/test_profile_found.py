@@ -83,7 +83,7 @@ def test_other_json_is_none(job: Path) -> None:
 def test_it_may_be_a_path_of_its_own(job: Path) -> None:
     run, found = read(job / LOG.name, PROFILE)
     assert len(found) == 1 and len(run.models) == 1
-    with pytest.raises(NothingFound, match="a profile of torch.profiler"):
+    with pytest.raises(NothingFound, match=r"a profile of torch\.profiler"):
         discover([str(PROFILE)])
 
 
@@ -91,6 +91,8 @@ def test_it_is_only_read_when_it_is_asked_for(job: Path) -> None:
     shutil.copy(PROFILE, job)
     run = open_run(discover([str(job)]))
     assert runtimes_of(run) == () and len(run.profiles.unread) == 1
+    assert b"Profiles" in (said := tltui("summary", job).stdout) and b"not read" in said and b"profile.json (" in said
+    assert b"not read" not in tltui("summary", job, "--profile", PROFILE, "--profile", job).stdout
 
 
 def test_several_are_named(tmp_path: Path) -> None:
@@ -112,8 +114,8 @@ def test_every_command_takes_it(job: Path) -> None:
 
 
 @pytest.mark.parametrize("text, why", [
-    (b"{}", b"JSON, but not what torch.profiler exports"), (b"[1]", b"JSON, but not"), (b"\x7fELF", b"no JSON object"), (b"", b"no JSON"),
-    (None, b"No such file"), (b"\x1f\x8b\x08\x00broken", b"no JSON"),
+    (b"{}", b"JSON, but not what torch.profiler exports"), (b"[1]", b"JSON, but not"), (b"\x7fELF", b"no JSON object"),
+    (b"", b"no JSON"), (None, b"No such file"), (b"\x1f\x8b\x08\x00broken", b"no JSON"),
 ])  # fmt: skip
 def test_what_is_named_and_is_none_ends_with_2(job: Path, text: bytes | None, why: bytes) -> None:
     path = job.parent / "named.json"

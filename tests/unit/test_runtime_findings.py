@@ -81,6 +81,10 @@ def test_the_dearest_comes_first() -> None:
 
 def test_idle_and_never_called() -> None:
     assert said(window(idle=38_000)) == ["38 % of the time nothing of torch ran: other Python, loading of data, waiting"]
+    waits = window((compiled("0/0", 900, graphs=(graph(800, 700, device=600),)),), idle=38_000)
+    assert said(waits) == [
+        "38 % of the time the host ran nothing of torch: waiting for the device, other Python, loading of data"
+    ]
     never = replace(window(), never_called=("0/0",))
     assert said(never) == ["[0/0] was compiled in 2 min 19 s and never called while the profiler ran"]
 

@@ -155,6 +155,14 @@ class Panes:
         """Whether what leads from a line to nodes or kernels was derived, and not recorded by torch."""
         return line in self._derived.get(pane, ())
 
+    def _is_derived_between(self, pane: int, line: int, other: int) -> bool:
+        """Whether what a line leads to in another pane was derived."""
+        if not {pane, other} & {*CODE}:
+            return False
+        kernels = self.kernels_at(pane, line)
+        told = [own.lines_from if SOURCE in (pane, other) else own.nodes_from for own in kernels]
+        return bool(told) and all(source in DERIVED for source in told)
+
     def _derived_lines(self) -> dict[int, set[int]]:
         found: dict[int, set[int]] = {}
         recorded: set[str] = set()
@@ -241,8 +249,7 @@ class Panes:
         elif pane in self.names and (about := self.names[pane].about_line(line)):
             said.append(about)
         if self.is_derived(pane, line):
-            where = "nodes" if pane in CODE else "kernel"
-            said.append(f"≈ its {where} derived from the code, not recorded by torch")
+            said.append(f"≈ {'nodes' if pane in CODE else 'kernel'} derived from the code, not recorded by torch")
         if not said and not self.is_mapped(pane, line):
             return NOT_MAPPED
         return " · ".join(said)
@@ -267,7 +274,7 @@ class Panes:
             own = self.unit.places[self._places[lines[0]]]
             place, text = f"{PurePosixPath(own.file).name}:{own.line}", own.code.partition("\n")[0].strip()
         more = f"  and {count - 1} more" if count > 1 else ""
-        sign = "≈ " if self.is_derived(pane, line) and {pane, other} & {*CODE} and other != SOURCE else ""
+        sign = "≈ " if self._is_derived_between(pane, line, other) else ""
         room = max(width - 9 - cells(sign) - cells(place) - 2 - cells(more) - 1, 8)
         return [head, (sign, tokens.WARN), (f"{place}  ", tokens.DIM), cut.end(text, room), (more, tokens.DIM)]
 

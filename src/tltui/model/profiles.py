@@ -94,4 +94,6 @@ class Profiles:
         files = tuple(known.get(own) or ProfileFile(own) for own in found)
         if files != self.files:
             self.files = files
+            read = [file.profile for file in files]
+            self._derived = {key: kept for key, kept in self._derived.items() if kept[0] in read}
             self.version += 1

@@ -15,10 +15,10 @@ from tltui.analyses.provenance.layer_names import merged, source_path
 from tltui.analyses.stacks.stacks import is_end_of
 
 _CALLED = re.compile(
-    r"not ___dict_contains\('forward', (L\[[^\n]*?)\.__dict__\)  # ([^\n]*)  # (\S[^\n]*?):(\d{1,9}) in (\S+)"
+    r"not ___dict_contains\('forward', ([LG]\[[^\n]*?)\.__dict__\)  # ([^\n]*)  # (\S[^\n]*?):(\d{1,9}) in (\S+)"
 )
 _READ = re.compile(
-    r"___check_type_id\((L\[[^\n]*?)\._(?:parameters|buffers), [^\n]*?  # ([^\n]*)  # (\S[^\n]*?):(\d{1,9}) in (\S+)"
+    r"___check_type_id\(([LG]\[[^\n]*?)\._(?:parameters|buffers), [^\n]*?  # ([^\n]*)  # (\S[^\n]*?):(\d{1,9}) in (\S+)"
 )
 Naming = Callable[[str, tuple[str, ...]], str]
 """The variable of a module and its path there → its path in the model."""

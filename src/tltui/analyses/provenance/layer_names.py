@@ -6,14 +6,13 @@ A graph that export made has a list of its inputs beside it that says their path
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from tltui.analyses.provenance.layered import MERGED
 from tltui.text.graphs.module_names import Parameter, unwrapped
 
 _SIGNATURE = re.compile(r"^\s*#?\s*(?P<name>\w+): (?:PARAMETER|BUFFER)\b[^\n]*?target='(?P<path>[^'\n]+)'", re.M)
 _MODULE = re.compile(r"_modules\['([^'\]]+)'\]")
-_SOURCE = re.compile(r"^L\['(\w+)'\]")
+_SOURCE = re.compile(r"^[LG]\['(\w+)'\]")
 _STEP = re.compile(r"\.(\w+)|\['([^'\]]+)'\]|\[(\d+)\]")
 _NUMBER = re.compile(r"(?:^|\.)\d+(?=\.|$)")
 
@@ -28,7 +27,7 @@ def signature_of(text: str) -> dict[str, Parameter]:
 
 
 def source_path(source: str) -> tuple[str, tuple[str, ...]] | None:
-    """`L['self']._modules['layers']._modules['0']` → `self` and `layers`, `0`. None for what is no module of a local variable."""
+    """`L['self']._modules['layers']._modules['0']` → `self` and `layers`, `0`. None for what is held by no variable."""
     root = _SOURCE.match(source)
     if root is None:
         return None
@@ -42,13 +41,6 @@ def source_path(source: str) -> tuple[str, tuple[str, ...]] | None:
 def _as_in_names(word: str) -> str:
     """A module as Dynamo writes it into names."""
     return re.sub(r"[^a-zA-Z0-9]+", "_", word).strip("_")
-
-
-def common_head(parameters: Iterable[Parameter]) -> tuple[bool, bool]:
-    """Whether all parameters are of one variable, and whether all are in its child `module`, which is what DDP makes."""
-    known = list(parameters)
-    one = len({found.root for found in known}) <= 1
-    return one, one and bool(known) and all(found.path[:1] == ("module",) for found in known)
 
 
 def merged(path: str) -> str:

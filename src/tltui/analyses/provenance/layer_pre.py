@@ -133,7 +133,7 @@ def _anchors(program: Program, frames: Frames) -> None:
     for step in program.steps:
         if not step.reads or _shared(program, frames, step):
             continue
-        told = [reader_of(program.paths[n], program.names[n], step.code) for n in step.reads]
+        told = [_called(frames, reader_of(program.paths[n], program.names[n], step.code)) for n in step.reads]
         step.layer, step.anchor = common(told), True
         if any(mentions(program.names[n], step.code) for n in step.reads):
             frames.add(step.at, step.layer)
@@ -148,6 +148,11 @@ def _anchors(program: Program, frames: Frames) -> None:
                 found.layer = around
         else:
             given = [step]
+
+
+def _called(frames: Frames, path: str) -> str:
+    """The module that runs: where guards tell which are called, one that is not only holds parameters for the one around it."""
+    return path if not frames.calls or path in frames.calls else frames.caller(path)
 
 
 def _shared(program: Program, frames: Frames, step: Step) -> bool:
@@ -201,7 +206,7 @@ def _base(program: Program, before: Step | None, after: Step | None, seen: dict[
         for path in [path for path in seen if is_below(path, base)]:
             del seen[path]
         base = program.module(base.rpartition(".")[0])
-    for path in ancestors(after.layer):
+    for path in reversed(list(ancestors(after.layer))):
         if before is None or not is_below(before.layer or "", path):
             for old in [known for known in seen if is_below(known, path)] if path else ():
                 del seen[old]

@@ -23,7 +23,7 @@ from tltui.analyses.provenance.cost import costs_of_unit, together
 from tltui.analyses.provenance.graph import GraphText, parse_graph
 from tltui.analyses.provenance.layer_follow import backward_layers, forward_layers, inputs_of
 from tltui.analyses.provenance.layer_lines import Frames, ancestors, frames_of_guards
-from tltui.analyses.provenance.layer_names import common_head, is_below, signature_of
+from tltui.analyses.provenance.layer_names import is_below, signature_of
 from tltui.analyses.provenance.layer_pre import Program, program_of
 from tltui.analyses.provenance.layered import Layer, Layers, StaticCost, UnitLayers
 from tltui.analyses.provenance.parts import KERNELS, TEXTS, WRAPPER, Parts, parts_of
@@ -103,11 +103,10 @@ class _Texts:
             found = signed.get(name) or parameter_of(name, exported is not None)
             if found is not None:
                 known[name] = found
-        one, ddp = common_head(known.values())
+        one = len({parameter.root for parameter in known.values()}) <= 1
 
         def naming(root: str, path: tuple[str, ...]) -> str:
-            parts = path[1:] if ddp and path[:1] == ("module",) else path
-            return ".".join(parts if one or not root else (root, *parts))
+            return ".".join(path if one or not root else (root, *path))
 
         guards = self.last(GUARDS, pre.attempt) or self.last(GUARDS)
         text = self.reader.text(guards.record, LIMIT) if guards is not None and known else ""
@@ -195,7 +194,7 @@ def _unit(texts: _Texts, parts: Parts, unit: UnitProvenance, found: _Found) -> U
     unknown = len(unit.kernels) - len(of_kernel)
     why = found.why
     if unknown and not why:
-        why = "their nodes are not known, or name no line of the program"
+        why = "the nodes are not known, or not where in the program they stand"
     costs = _costs(texts, parts, unit)
     stacks = mapping.kernel_stacks(mapping.read_json(texts.reader, parts.record(mapping.KERNEL_STACKS)))
     return UnitLayers(
@@ -221,9 +220,9 @@ def _of_kernel(kernel: Kernel, found: _Found) -> tuple[str, ...]:
     if not found.pre:
         return ()
     layers: Iterable[str | None] = [found.post.get(name) for name in kernel.post_nodes]
-    if not any(layer is not None for layer in layers):
+    if not kernel.post_nodes:
         layers = [found.pre.get(name) for name in kernel.pre_nodes]
-    if not any(layer is not None for layer in layers):
+    if not kernel.post_nodes and not any(layer is not None for layer in layers):
         places = (place.rpartition(":") for place in kernel.user_lines)
         layers = [found.program.layer_of((file, int(line))) for file, _, line in places]
     return tuple(dict.fromkeys(layer for layer in layers if layer is not None))
@@ -242,25 +241,38 @@ def _layers(
         return ()
     order = sorted(paths, key=lambda path: path != "")  # stable: the outermost first
     numbers = {path: n for n, path in enumerate(order)}
-    return tuple(_layer(path, numbers, unit, found, of_kernel, costs) for path in order)
+    held = _Held(numbers)
+    pre, post = held.names(found.pre.items()), held.names(found.post.items())
+    kernels = held.names((key, layer) for key, layers in of_kernel.items() for layer in layers)
+    lines = held.names((f"{step.key[0]}:{step.key[1]}", step.layer) for step in found.program.steps if step.layer is not None)
+    places = {str(place): n for n, place in enumerate(unit.places)}
+    made = []
+    for path in order:
+        parent = -1 if not path else next(numbers[around] for around in ancestors(path.rpartition(".")[0]) if around in numbers)
+        own = tuple(kernels.get(path, ()))
+        priced = [costs[key] for key in own if key in costs]
+        known = sorted((line for line in lines.get(path, ()) if line in places), key=places.__getitem__)
+        made.append(Layer(
+            path, parent, tuple(pre.get(path, ())), tuple(post.get(path, ())), own,
+            tuple(key for key in own if all(is_below(layer, path) for layer in of_kernel[key])), tuple(known), together(priced),
+            sum(cost.bytes is not None for cost in priced),
+        ))  # fmt: skip
+    return tuple(made)
 
 
-def _layer(
-    path: str, numbers: dict[str, int], unit: UnitProvenance, found: _Found, of_kernel: dict[str, tuple[str, ...]],
-    costs: dict[str, StaticCost],
-) -> Layer:  # fmt: skip
-    parent = -1 if not path else next(numbers[around] for around in ancestors(path.rpartition(".")[0]) if around in numbers)
-    kernels = [kernel for kernel in unit.kernels if any(is_below(layer, path) for layer in of_kernel.get(kernel.key, ()))]
-    alone = tuple(kernel.key for kernel in kernels if all(is_below(layer, path) for layer in of_kernel[kernel.key]))
-    priced = [costs[kernel.key] for kernel in kernels if kernel.key in costs]
-    return Layer(
-        path, parent, tuple(name for name, layer in found.pre.items() if is_below(layer, path)),
-        tuple(name for name, layer in found.post.items() if is_below(layer, path)), tuple(kernel.key for kernel in kernels), alone,
-        _lines(unit, found, path), together(priced), sum(cost.bytes is not None for cost in priced),
-    )  # fmt: skip
+class _Held:
+    """What layers hold, each what those in it hold too."""
 
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._around: dict[str, tuple[str, ...]] = {}
+        self._paths = frozenset(paths)
 
-def _lines(unit: UnitProvenance, found: _Found, path: str) -> tuple[str, ...]:
-    """The lines of a layer, the user's own first."""
-    own = {step.key for step in found.program.steps if step.layer is not None and is_below(step.layer, path)}
-    return tuple(str(place) for place in unit.places if (place.file, place.line) in own)
+    def names(self, pairs: Iterable[tuple[str, str]]) -> dict[str, dict[str, None]]:
+        """Layer → the names that are in it, in their order."""
+        found: dict[str, dict[str, None]] = {}
+        for name, layer in pairs:
+            if layer not in self._around:
+                self._around[layer] = tuple(path for path in ancestors(layer) if path in self._paths)
+            for path in self._around[layer]:
+                found.setdefault(path, {})[name] = None
+        return found

@@ -12,7 +12,6 @@ from typing import cast
 from weakref import WeakKeyDictionary
 
 from tltui.analyses.runtime.result import CompileTime, GraphTime, KernelTime, Refused, Runtime
-from tltui.analyses.runtime.runtimes import runtimes_of
 from tltui.model.run import Run
 
 BACKWARD = "backward"
@@ -111,6 +110,10 @@ _KEPT: WeakKeyDictionary[Run, tuple[tuple[Runtime | Refused, ...], Costs | None]
 
 def costs_of(run: Run) -> Costs | None:
     """The costs of a run, kept; None where no profile was joined, or none is read yet."""
+    if not run.profiles.version:
+        return None
+    from tltui.analyses.runtime.runtimes import runtimes_of  # joining is much to import where there is no profile
+
     return _costs(run, runtimes_of(run))
 
 

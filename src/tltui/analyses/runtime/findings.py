@@ -55,7 +55,7 @@ class Finding:
     mean_us: float = 0.0
     unit: str = ""
     name: str = ""
-    """A kernel, or a function."""
+    """A kernel, or a function; `device` where kernels run on one, of launches and of idle time."""
     lines: tuple[str, ...] = ()
     broke: GraphBreak | None = None
     """Where the break is, if it is known."""
@@ -135,7 +135,9 @@ def _compiling(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator
 def _idle(runtime: Runtime, steps: int) -> Iterator[Finding]:
     share = runtime.share
     if share.whole_us > 0 and share.idle_us >= IDLE_SHARE * share.whole_us:
-        yield Finding(Fact.IDLE, "", share.idle_us / steps, share.idle_us / share.whole_us)
+        has_device = any(graph.device_us for own in runtime.compiles for graph in own.graphs)
+        name = "device" if has_device else ""
+        yield Finding(Fact.IDLE, "", share.idle_us / steps, share.idle_us / share.whole_us, name=name)
 
 
 def _kernels(runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:

@@ -27,17 +27,20 @@ class Devices:
     """What ran on devices, by the kernel that launched it."""
 
     def __init__(self, profile: Profile, nested: Nested) -> None:
-        self._profile = profile
-        self.of: dict[int, list[int]] = defaultdict(list)
-        """Number of a kernel, or -1 - a call → events on a device."""
+        self._of_kernel = array("q", bytes(8 * len(nested.kernels)))
+        self.replayed: dict[int, list[int]] = defaultdict(list)
+        """A call → events on a device that no kernel of it launched."""
         for event, owner in zip(nested.device, nested.launched_by, strict=True):
-            self.of[owner].append(event)
+            if owner >= 0:
+                self._of_kernel[owner] += profile.duration[event]
+            else:
+                self.replayed[-1 - owner].append(event)
         launches = {category.split("_")[0] for category in profile.categories if category.endswith(("_runtime", "_driver"))}
         self.name = min(launches & {"cuda", "xpu", "mtia", "hpu", "privateuse1"}, default="device")
 
-    def time(self, owner: int) -> int:
-        """Ns on a device."""
-        return sum(self._profile.duration[event] for event in self.of.get(owner, ()))
+    def time(self, kernel: int) -> int:
+        """The ns on a device that a kernel launched."""
+        return self._of_kernel[kernel]
 
 
 class Kernels:
@@ -56,7 +59,7 @@ class Kernels:
             event = nested.event[span]
             whole += profile.duration[event]
             before = -1
-            on_device += self._devices.time(-1 - span)
+            on_device += sum(profile.duration[own] for own in self._devices.replayed.get(span, ()))
             for row in range(nested.first[span], nested.last[span]):
                 kernel = nested.kernels[row]
                 inside += profile.duration[kernel]
@@ -97,7 +100,7 @@ class Kernels:
         for name in dict.fromkeys(name for name, _ in rows if name in uneven):
             together = [row for (own, _), those in rows.items() if own == name for row in those]
             found.append(self._together(name, wanted.get(name, []), together))
-        replayed = [event for span in calls for event in self._devices.of.get(-1 - span, ())]
+        replayed = [event for span in calls for event in self._devices.replayed.get(span, ())]
         if replayed:
             self.doubts["kernels that were replayed (CUDA graphs) are told by name, not by call"] += len(replayed)
         if loose:

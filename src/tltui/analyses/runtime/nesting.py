@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, repeat
 
@@ -38,6 +38,23 @@ GRAPH_LAUNCH = "GraphLaunch"
 """In the names of launches of CUDA graphs: `cudaGraphLaunch`, `hipGraphLaunch`, `cuGraphLaunch`."""
 ROUGH = 1000
 """ns by which an end may be beyond that of the event around it where the file has whole µs."""
+
+
+Events = int | list[int]
+"""Most launches are of one event: a list for each would take more than all the rest."""
+
+
+def _put(events: dict[int, Events], key: int, event: int) -> None:
+    known = events.setdefault(key, event)
+    if isinstance(known, list):
+        known.append(event)
+    elif known != event:
+        events[key] = [known, event]
+
+
+def _got(events: dict[int, Events], key: int) -> Sequence[int]:
+    found = events.get(key, ())
+    return (found,) if isinstance(found, int) else found
 
 
 def _i() -> array[int]:
@@ -129,11 +146,9 @@ class Walk:
         self.found = Nested()
         self._profile = profile
         self._kinds = kinds_of(profile)
-        self._by_correlation: dict[int, list[int]] = {}
-        self._by_external: dict[int, list[int]] = {}
-        self._launches: set[int] = set()
-        """Correlations of the launches that were recorded: their events wait for these."""
-        self._taken: set[int] = set()
+        self._by_correlation: dict[int, Events] = {}
+        self._by_external: dict[int, Events] = {}
+        self._taken = bytearray(len(profile))
         self._changes: list[tuple[array[int], array[int]]] = []
         """Per thread: when it began something else, and what."""
         self._stack: list[_Open] = []
@@ -147,25 +162,22 @@ class Walk:
         for own in self._by_thread():
             if own:
                 yield from self._thread(self._ordered(own))
-        if self._kinds.has_device:
-            self.found.loose = [event for event in self._device_events() if event not in self._taken]
+        self.found.loose = [event for event in self._profile.on_device if not self._taken[event]]
         self._sum()
-
-    def _device_events(self) -> Iterator[int]:
-        on_device = self._kinds.on_device
-        return (event for event, category in enumerate(self._profile.category) if on_device[category])
 
     def _find_device(self) -> None:
         """What ran on a device, by what tells who launched it."""
-        for event in self._device_events() if self._kinds.has_device else ():
-            correlation, external, _ = self._profile.on_device[self._profile.link[event]]
-            if correlation > 0:
-                self._by_correlation.setdefault(correlation, []).append(event)
-            if external > 0:
-                self._by_external.setdefault(external, []).append(event)
-        if self._by_correlation and any(self._kinds.is_launch):
-            links = zip(self._profile.category, self._profile.link, strict=True)
-            self._launches = {link for category, link in links if self._kinds.is_launch[category]}
+        profile, is_launch = self._profile, self._kinds.is_launch
+        if not profile.on_device:
+            return
+        links = zip(profile.category, profile.link, strict=True)
+        launches = {link for category, link in links if is_launch[category] and link > 0}
+        for event, operator in zip(profile.on_device, profile.operator, strict=True):
+            correlation = profile.link[event]
+            if correlation in launches:
+                _put(self._by_correlation, correlation, event)
+            elif operator > 0:
+                _put(self._by_external, operator, event)
 
     def _by_thread(self) -> list[array[int]]:
         """The events of each thread that nest."""
@@ -306,7 +318,7 @@ class Walk:
 
     def _launched(self, event: int, top: _Open, new: _Open) -> None:
         """A launch that is in no operator: of a kernel, where one follows of it on the device; or of a whole graph of kernels."""
-        own = self._by_correlation.get(self._profile.link[event], ())
+        own = _got(self._by_correlation, self._profile.link[event])
         is_graph = GRAPH_LAUNCH in self._profile.name_of(event)
         if top.call >= 0 and top.kernel < 0 and len(own) == 1 and not is_graph and self._is_kernel(own[0]):
             self._kernel(event, top, new)
@@ -321,9 +333,9 @@ class Walk:
         """What was launched on a device belongs to a kernel, or to a call, or to none. Correlations are sure; the number of an
         operator does where they lack."""
         known = self._by_correlation if is_launch else self._by_external
-        for own in known.get(self._profile.link[event], ()):
-            if own not in self._taken and (is_launch or self._profile.on_device[self._profile.link[own]][0] not in self._launches):
-                self._taken.add(own)
+        for own in _got(known, self._profile.link[event]):
+            if not self._taken[own]:
+                self._taken[own] = 1
                 if call >= 0:
                     self.found.device.append(own)
                     self.found.launched_by.append(kernel if kernel >= 0 else -1 - call)

@@ -136,6 +136,8 @@ class Sums:
             found.append(f"torch compiled inside of the window, for {seconds:.3g} s: steps without it take less")
         if nested.overlapping:
             found.append(f"{nested.overlapping:,} events begin in one and end outside of it: they count where they begin")
+        if self._never_called() and len({profile.thread[nested.event[span]] for span in self.joined.compile_of}) == 1:
+            found.append("other threads are in it with profile_all_threads only: what never ran may have run there")
         for text, count in self._kernels.doubts.items():
             found.append(f"{count:,} {text}")
         return found

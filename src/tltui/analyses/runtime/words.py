@@ -48,13 +48,6 @@ class Kinds:
     """1: its events are calls of a device's runtime, whatever their names."""
     nests: bytes
     """1: its events nest on the thread."""
-    on_device: bytes
-
-    @property
-    def has_device(self) -> bool:
-        """Whether something ran on a device."""
-        return any(self.on_device)
-
 
 def kinds_of(profile: Profile) -> Kinds:
     """What the names and categories of a profile mean."""
@@ -65,7 +58,6 @@ def kinds_of(profile: Profile) -> Kinds:
         bytes(own.get(category, OTHER) for category in categories),
         bytes(category in LAUNCHES for category in categories),
         bytes(category not in ON_DEVICE for category in categories),
-        bytes(category in ON_DEVICE for category in categories),
     )
 
 

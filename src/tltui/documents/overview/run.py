@@ -86,6 +86,7 @@ def run_document(run: Run, options: Options) -> TextDocument:
     add_costs(page, summary, 3, "Most expensive functions")
     add_caches(page, summary)
     _damage(page, run)
+    _profiles(page, run)
     return page.document(summary)
 
 
@@ -346,6 +347,18 @@ def _first(run: Run, summary: Summary) -> list[Hint]:
 
 def _times(count: int) -> str:
     return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
+
+
+def _profiles(page: Page, run: Run) -> None:
+    """What is there of torch.profiler, and was not read: only who asks for run times waits for it."""
+    if not (unread := run.profiles.unread):
+        return
+    page.heading("Profiles")
+    for file in unread[:FILES_NAMED]:
+        page.labelled("not read", f"{fmt.home(file.found.name)} ({fmt.size_of(file.found.size)})", gap=9)
+    if len(unread) > FILES_NAMED:
+        page.add("  ", f"and {len(unread) - FILES_NAMED:,} more")
+    page.add("  what they say of this run: ", ("runtime", tokens.LINK, "@runtime"))
 
 
 def _damage(page: Page, run: Run) -> None:

@@ -9,7 +9,7 @@ from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.document import Document, Options
 
-WITHOUT_EDITING = "tltui run --record-steps 5:10 -- python train.py"
+WITHOUT_EDITING = "tltui run --record-steps 5:10 -- "
 CHANGES_KEY = (
     "The setting is part of the key of Inductor's caches: such a run finds nothing that other runs cached, its kernels do a little "
     "more, and how long it compiles says nothing about the job without it."
@@ -20,7 +20,8 @@ TRITON_NEEDS_NOTHING = "Triton kernels are in a profile without a setting."
 def add_recording(page: Page, recording: Recording) -> None:
     """What to do so that there is a profile."""
     page.say("Record some steps without a change to the program (tltui run --help says what a step is):", "")
-    page.add("  ", (WITHOUT_EDITING, tokens.NAME))
+    started = f"torchrun --nproc-per-node {recording.ranks} train.py" if recording.ranks > 1 else "python train.py"
+    page.add("  ", (WITHOUT_EDITING + started, tokens.NAME))
     page.blank()
     page.say("Or put this into the program, and run it with TORCH_TRACE:", "")
     add_lines(page, recording)

@@ -54,6 +54,8 @@ def sentence(finding: Finding, per_step: bool) -> str:
             return f"launch-bound: kernels of {_unit(finding)} run {busy} of the time that it takes to launch them"
         gap = f", {micros(finding.mean_us)} each time" if finding.mean_us else ""
         return f"launch-bound: {share} of the time of {_unit(finding)} is between kernels{gap}"
+    if finding.fact is Fact.IDLE and finding.name:
+        return f"{share} of the time the host ran nothing of torch: waiting for the device, other Python, loading of data"
     if finding.fact is Fact.IDLE:
         return f"{share} of the time nothing of torch ran: other Python, loading of data, waiting"
     if finding.fact is Fact.COMPILING:

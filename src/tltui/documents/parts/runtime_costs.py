@@ -1,4 +1,5 @@
-"""What pages about compiling say of the time that things take at run time, where a profile tells: nothing without one."""
+"""What pages about compiling say of the time that things take at run time, where a profile tells: nothing without one. What joins
+profiles is imported where there is one: the first frame does not wait for it."""
 
 from __future__ import annotations
 
@@ -7,13 +8,10 @@ from collections.abc import Collection, Iterable
 from tltui.analyses.problems.breaks import GraphBreak
 from tltui.analyses.runtime.costs import Costs, costs_of, whole_us
 from tltui.analyses.runtime.eager import BreakTime, break_times
-from tltui.analyses.runtime.findings import Fact, findings_of
 from tltui.analyses.runtime.nodes import compile_at, process_of
 from tltui.analyses.runtime.result import Refused, Runtime
-from tltui.analyses.runtime.runtimes import runtimes_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
-from tltui.documents.parts.runtime import sentence
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
 from tltui.text import tokens
@@ -94,6 +92,10 @@ def limit_said(run: Run, refs: Collection[str]) -> str:
 def add_ran(page: Page, run: Run, refs: Collection[str]) -> None:
     """What went wrong when compiled code ran: compiles that never did, what in a profile is of no graph of the trace, profiles of
     another run. `refs`: the compiles that the page is about."""
+    if not run.profiles.version:
+        return
+    from tltui.analyses.runtime.runtimes import runtimes_of
+
     found = runtimes_of(run)
     wanted = set(refs)
     never = [ref for one in found if isinstance(one, Runtime) for ref in one.never_called if ref in wanted]
@@ -123,6 +125,9 @@ def worth_knowing(run: Run) -> tuple[str, str]:
     costs = costs_of(run)
     if costs is None:
         return "", ""
+    from tltui.analyses.runtime.findings import Fact, findings_of
+    from tltui.documents.parts.runtime import sentence
+
     slowest = max(costs.runtimes, key=_step)
     # the limit for which calls fell back is told anyway
     found = sorted(findings_of(run, slowest), key=lambda item: item.fact is Fact.FALLBACK)

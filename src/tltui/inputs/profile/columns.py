@@ -21,7 +21,7 @@ def _q() -> array[int]:
     return array("q")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Profile:
     """What was read of a profile. Times are ns since `base_ns`; events stand in the order of the file."""
 
@@ -41,13 +41,15 @@ class Profile:
     order: array[int] = field(default_factory=lambda: array("i"))
     """`Ev Idx`, -1 where there is none."""
     link: array[int] = field(default_factory=_q)
-    """`External id` of an operator, `correlation` of a launch; of what ran on a device the number of its row in `on_device`; -1."""
+    """`External id` of an operator, `correlation` of a launch and of what ran on a device; -1 where there is none."""
     names: list[str] = field(default_factory=list)
     categories: list[str] = field(default_factory=list)
     threads: list[tuple[str, str]] = field(default_factory=list)
     """pid and tid, as text: devices have none that are numbers."""
-    on_device: list[tuple[int, int, str]] = field(default_factory=list)
-    """Of what ran on a device: `correlation`, `External id` (-1: none), and the device."""
+    on_device: array[int] = field(default_factory=lambda: array("I"))
+    """The events that ran on a device."""
+    operator: array[int] = field(default_factory=_q)
+    """Of each of these: the `External id` of the operator that launched it, -1."""
     extra: dict[int, Extra] = field(default_factory=dict)
     """Number of an event → those of its arguments that tell which code it is of."""
     flow: array[int] = field(default_factory=_q)

@@ -26,9 +26,9 @@ ENDS = 1 << 16
 """Bytes of each end of a file that are looked at to recognise it."""
 COUNTED = frozenset(("python_function", "ac2g", "cpu_instant_event", "overhead", "Trace", "gpu_user_annotation"))
 """Of which nothing is needed one by one: what Python called, arrows to devices (the numbers of launches say the same), …"""
-KEPT_EXTRA = (
-    "Sequence number", "Fwd thread id", "kernel_file", "kernel_hash", "kernel_backend", "debug_handle", "graph id", "graph node id",
-)  # fmt: skip
+KEPT_EXTRA = ("Sequence number", "debug_handle")
+MOST_EVENTS = 50_000_000
+"""A few bytes may unpack to any number of them."""
 _PROFILER = re.compile(r"^PyTorch Profiler")
 
 
@@ -104,6 +104,9 @@ class Reading:
         try:
             for block in events.blocks():
                 self._take(block)
+                if len(self.profile) > MOST_EVENTS:
+                    self.profile.faults.append(f"only its first {MOST_EVENTS:,} events were read")
+                    break
                 self.done = file.tell()
                 yield min(self.done / self.size, 1.0)
         finally:
@@ -151,11 +154,10 @@ class Reading:
             category_at = self._category(category)
         number = len(own.begin)
         if category in ON_DEVICE:
-            correlation, external = arguments.get("correlation", -1), arguments.get("External id", -1)
-            link = len(own.on_device)
-            own.on_device.append((_int(correlation), _int(external), str(arguments.get("device", ""))[:20]))
-        else:
-            link = _int(arguments.get("correlation" if category in LAUNCHES else "External id", -1))
+            own.on_device.append(number)
+            own.operator.append(_int(arguments.get("External id", -1)))
+        is_of_device = category in ON_DEVICE or category in LAUNCHES
+        link = _int(arguments.get("correlation" if is_of_device else "External id", -1))
         own.order.append(_index(arguments.get("Ev Idx", -1)))
         own.begin.append(begin)
         own.duration.append(duration)

@@ -17,7 +17,7 @@ WRAPPERS = frozenset((
     "checkpoint_wrapped_module",
 ))  # fmt: skip
 """Modules that wrap another one and are not the model's."""
-_MARKED = re.compile(r"^[lL]_(?P<root>\w+?)_(?P<rest>(?:modules|parameters|buffers)_\w+)$")
+_MARKED = re.compile(r"^[lLgG]_(?P<root>\w+?)_(?P<rest>(?:modules|parameters|buffers)_\w+)$")
 _OLD = re.compile(r"^(?:L__self___|l__self___)(?P<rest>\w+)$")
 _EXPORTED = re.compile(r"^(?:p|b)_(?P<rest>\w+)$")
 

@@ -118,6 +118,8 @@ class ProvenanceScreen(PanesOfUnit):
             self._step(False, first)
         self._start_line = None
         self._arrange(first)
+        if spot is None:
+            self.call_after_refresh(self._came_to, first, moves=True)  # panes that have just come into sight have no height yet
         self._say_unit()
 
     def _nothing(self) -> Document:

@@ -11,7 +11,7 @@ from tltui.documents import format as fmt
 from tltui.text import tokens
 from tltui.text.document import Builder, TextDocument
 
-NAMES_UP_TO = 28
+NAMES_UP_TO = 22
 """Columns of names, behind which numbers of kernels stand below each other."""
 
 

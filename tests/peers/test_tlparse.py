@@ -124,11 +124,12 @@ def name_there(artifact: Artifact) -> str:
 
 def listed(path: Path, id_: str) -> Iterator[Artifact]:
     """Our artifacts of an id without those that are on the list of faults."""
-    in_rank_file = any(context.rank is not None for context in opened(path).models[0].log.contexts)
+    log = opened(path).models[0].log
+    first = next((record for record in log.records() if log.context(record).rank is not None), None)
     for artifact in ours(path)[id_]:
         if artifact.name in UNLISTED:
             continue
-        if in_rank_file and artifact.log.context(artifact.record).rank is None:
+        if first is not None and artifact.record > first and log.context(artifact.record).rank is None:
             assert artifact.name == "torch_version", ANOTHER_RANK
             continue
         yield artifact

@@ -91,7 +91,7 @@ def test_it_is_only_read_when_it_is_asked_for(job: Path) -> None:
     shutil.copy(PROFILE, job)
     run = open_run(discover([str(job)]))
     assert runtimes_of(run) == () and len(run.profiles.unread) == 1
-    assert b"Profiles" in (said := tltui("summary", job).stdout) and b"not read" in said and b"profile.json (" in said
+    assert b"Profiles" in (said := tltui("summary", job).stdout) and b"not read" in said and b"profile.json" in said
     assert b"not read" not in tltui("summary", job, "--profile", PROFILE, "--profile", job).stdout
 
 

@@ -288,7 +288,12 @@ def test_every_page_says_the_same_but_for_names(name: str, tmp_path: Path) -> No
     meant: dict[str, set[str]] = defaultdict(set)
     compared = 0
     for ref in reached(plain):
-        ours, theirs = shown(plain, ref), shown(red, other_name(ref, bundle.redactor))
+        if ref.startswith("@layers"):
+            continue  # layers are read from the names of parameters, which go
+        ours, theirs = (
+            [line for line in lines if not line.startswith("      layers ")]
+            for lines in (shown(plain, ref), shown(red, other_name(ref, bundle.redactor)))
+        )
         if any(line.startswith("Removed by tltui") for line in theirs):
             continue
         assert len(ours) == len(theirs), ref

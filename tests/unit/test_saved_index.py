@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import re
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 from indexing import HOST, all_of, index, reopened
 from ranked import ranked
-from real import LOGS, TRACES, opened
+from real import LOGS, TRACES, fresh, opened
 from replaying import OPTIONS, texts_of
 from test_redact import WORDS
 
@@ -52,6 +53,14 @@ def pages(run: Run, names: tuple[str, ...] = PAGES) -> dict[str, list[str]]:
     return {name: texts_of(build(run, f"@{name}", OPTIONS)) for name in there}
 
 
+def without_profiles(job: Path, into: Path) -> Path:
+    """The logs of a job alone: what an index tells of them, and not of profiles beside them."""
+    if job.parent.name != "profiler":
+        return job
+    (into / "logs").mkdir()
+    return Path(shutil.copytree(job, into / "logs" / job.name, ignore=shutil.ignore_patterns("*.json", "*.json.*")))
+
+
 def without_name(found: dict[str, list[str]], *names: str) -> dict[str, list[str]]:
     """Pages without the name of what was opened."""
     return {page: [line for line in lines if not any(name in line for name in names)] for page, lines in found.items()}
@@ -59,7 +68,8 @@ def without_name(found: dict[str, list[str]], *names: str) -> dict[str, list[str
 
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: str(job.relative_to(TRACES)))
 def test_it_tells_what_the_logs_tell(job: Path, tmp_path: Path) -> None:
-    run = opened(job)
+    job = without_profiles(job, tmp_path)
+    run = fresh(job) if job.is_relative_to(tmp_path) else opened(job)
     saved = index([job], tmp_path / job.name)
     alone, beside = reopened(saved), reopened(saved, job)
     assert {log.is_here for log in alone.found.logs} == {False}

@@ -38,6 +38,7 @@ LACKING: dict[str, dict[str, str]] = {
     "shapes": {
         "": "guards name the line of the symbol, not its whole stack",
     },
+    "layers": {"": "the text lacks what names parameters and modules: pre-grad graphs, guards, maps"},
     "problems": {"printed": "what the job printed stands only in the text"},
     "summary": {"ok": "the status", "printed": "what the job printed stands only in the text"},
 }  # fmt: skip

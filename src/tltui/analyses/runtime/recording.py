@@ -77,10 +77,11 @@ def _setting(cpu: bool) -> tuple[str, ...]:
 
 def _profiler(ranks: bool) -> tuple[str, ...]:
     """The profiler, and what writes the file beside the log."""
-    name = "profile_rank_{torch.distributed.get_rank()}.json" if ranks else "profile.json"
+    name = "profile_rank_{rank}.json" if ranks else "profile.json"
     return (
         "def save(profiler):",
         '    directory = os.environ.get("TORCH_TRACE") or "."',
+        *(("    rank = torch.distributed.get_rank()",) if ranks else ()),
         f'    profiler.export_chrome_trace(f"{{directory}}/{name}")',
         "",
         "with torch.profiler.profile(",

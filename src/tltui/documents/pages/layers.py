@@ -13,11 +13,12 @@ from tltui.analyses.provenance.layer_choice import ROOT, chosen, layers_in, name
 from tltui.analyses.provenance.layer_costs import CompileLayers, KernelCost, LayerCost, UnitCosts
 from tltui.analyses.provenance.layered import Layer, Layers, StaticCost, UnitLayers
 from tltui.analyses.provenance.layers import layers_of
-from tltui.analyses.provenance.provenance import provenance_of
+from tltui.analyses.provenance.provenance import content_of, provenance_of
 from tltui.analyses.provenance.result import UnitProvenance
 from tltui.analyses.runtime.costs import Costs, costs_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.documents.parts.alike import add_alike
 from tltui.documents.parts.layers import Row, add_kernels, add_sites, add_tree
 from tltui.documents.scope import Scope
 from tltui.model.nodes import Compile
@@ -33,6 +34,8 @@ SORTS = ("each", MERGE)
 AT_ONCE = 8
 """Compiles that are looked at between two moments at which a reader may leave."""
 NAMED = 8
+LISTED = 200
+"""Compiles up to which each has its own line."""
 NOTHING = "No layer is known here: no graph reads parameters of a module by their names."
 
 
@@ -96,20 +99,27 @@ def _only(scope: Scope, name: str) -> Generator[None, None, Compile]:
 
 
 def _many(page: Page, scope: Scope) -> Generator[None, None, tuple[CompileLayers, ...]]:
-    """A line for each compile that has layers."""
+    """A line for each compile that has layers; of very many compiles those that have the same together."""
     done = []
+    kinds: dict[tuple[UnitLayers, ...] | bytes, list[str]] = {}
     for n, compile_ in enumerate(scope.compiles):
         if n % AT_ONCE == 0:
             yield
         found = layers_of(compile_)
         if not any(unit.layers for unit in found.units):
             continue
+        same = kinds.setdefault(content_of(compile_) or found.units, [])
+        same.append(found.ref)
         done.append(CompileLayers(found.ref, "", tuple(UnitCosts(u.unit, u.why, u.unknown, (), (), ()) for u in found.units)))
         said = f" {fmt.plural(len({layer.path for unit in found.units for layer in unit.layers}), 'layer')}, "
         said += f"{fmt.plural(sum(len(unit.of_kernel) for unit in found.units), 'kernel')} in them"
-        page.row([(f"[{found.ref}]", tokens.LINK, f"@layers:{found.ref}"), said], "")
+        if len(same) == 1 or len(scope.compiles) <= LISTED:
+            page.row([(f"[{found.ref}]", tokens.LINK, f"@layers:{found.ref}"), said], "")
     if not done:
         page.say(page.so_far(NOTHING), "", tokens.DIM)
+    if len(scope.compiles) > LISTED:
+        several = [refs for refs in kinds.values() if len(refs) > 1]
+        yield from add_alike(page, "The same layers", several, lambda ref: f"@layers:{ref}")
     return tuple(done)
 
 
@@ -160,7 +170,8 @@ def _tree(
         target = f"@layers:{ref}#{numbers[layer.path]}" if layer.path in numbers else ""
         around = layers[layer.parent][0].path if layer.parent >= 0 else ""
         name = _short(layer.path, around)
-        row = Row(name, layer.parent, target, count, cost.kernels, cost.kernels_only_here, cost.nodes, cost.cost, cost.priced, cost.us)
+        alone = cost.kernels_only_here
+        row = Row(name, layer.parent, target, count, cost.kernels, alone, cost.nodes, cost.cost, cost.priced, cost.us)
         rows.append(row)
     if rows:
         add_tree(page, rows, costs.of if costs is not None else "")

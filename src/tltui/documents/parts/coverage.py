@@ -21,7 +21,7 @@ SAID = {
 }
 """What a source is called."""
 DERIVED_MARK = "≈"
-LEGEND = f"{DERIVED_MARK} worked out here from code and graph; torch did not write it"
+LEGEND = f"{DERIVED_MARK} worked out here from code and graph, not told by torch"
 
 
 def marked(source: str) -> str:

@@ -24,21 +24,23 @@ FORWARD_MAPPINGS = "forward_mappings"
 KERNEL_INFORMATION = "kernel_information"
 KERNEL_OPERATIONS = "kernel_operations"
 DATAFLOW = "dataflow"
+GUARDS = "guards"
 COMMENTS = "comments"
 FILE_COMMENTS = "file_comments"
 KERNEL_NAMES = "kernel_names"
 NONE = "none"
 SOURCES = (
     NODE_MAPPINGS, KERNEL_INFORMATION, KERNEL_OPERATIONS, KERNEL_STACK_TRACES, FORWARD_MAPPINGS, COMMENTS, FILE_COMMENTS, DATAFLOW,
-    KERNEL_NAMES,
+    GUARDS, KERNEL_NAMES,
 )  # fmt: skip
 """Where a link comes from, the best first: the mapping that torch wrote; what a job left of its kernels
 (`kernel_information.json`, a list of the operations of each); the stacks of kernels; of a backward the mapping of its forward, for
 what is computed again; the comments in the generated code (`Source Nodes`, `Graph fragment`); the `# File:` comments in the graphs;
-the flow of data through code and graph; the operators in the name of a kernel."""
+the flow of data through code and graph; the guards of the compile, which name the own line that calls a model of a library; the
+operators in the name of a kernel."""
 WRITTEN = (NODE_MAPPINGS, KERNEL_INFORMATION, KERNEL_OPERATIONS)
 """Those that say all nodes of a kernel, as Inductor knew them."""
-DERIVED = (DATAFLOW, KERNEL_NAMES)
+DERIVED = (DATAFLOW, GUARDS, KERNEL_NAMES)
 """Those that torch did not write: shown with `≈`."""
 
 Lines = tuple[int, ...]

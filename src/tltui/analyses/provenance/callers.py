@@ -121,7 +121,7 @@ def _uses(pre: GraphText, calls: Mapping[Module, Place | None]) -> dict[Module, 
         if node.graph != 0 or node.kind in ("placeholder", "get_attr", "output"):
             continue
         read = {other.name for other in pre.graph.producers(node)} & reads.keys()
-        if read == {f"L{node.name[1:]}"}:  # `l_x_ = L_x_`: another name for an input
+        if {name.lower() for name in read} == {node.name.lower()}:  # `l_x_ = L_x_`: another name for an input
             reads[node.name] = reads[read.pop()]
             continue
         for name in read:

@@ -72,8 +72,8 @@ def places_of(
     texts: Texts, links: Links, inside: Owner = Owner.TORCH, lines: Mapping[Key, Place] | None = None
 ) -> Places:  # fmt: skip
     """The places of all nodes and kernels of a unit. `inside`: whose the compiled function is. All that it calls has a line of it
-    in its stack, so a line of anybody whose lines tell less is not the one that is looked for. `lines`: of lines of libraries the own
-    line that calls them, taken where there are no stacks."""
+    in its stack, so a line of anybody whose lines tell less is not the one that is looked for. `lines`: of lines of libraries the
+    own line that calls them, taken where there are no stacks."""
     places = Places()
     stacks = [_stacks(texts, kernel) for kernel in links.kernels]
     callers = _callers(places, links, stacks)

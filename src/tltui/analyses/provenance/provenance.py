@@ -22,8 +22,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tltui.analyses.content import content_key
-from tltui.analyses.parts import part, reader_of, shared
-from tltui.analyses.provenance import mapping, result
+from tltui.analyses.parts import digest_of, part, reader_of, shared
+from tltui.analyses.provenance import information, mapping, result
 from tltui.analyses.provenance.callers import GUARDS, callers_of_lines, guards_of
 from tltui.analyses.provenance.code import CodeText, parse_code
 from tltui.analyses.provenance.coverage import coverage_of
@@ -54,6 +54,7 @@ from tltui.analyses.provenance.result import (
 from tltui.analyses.records import Reader
 from tltui.model.artifacts import OUTPUT_CODE, Artifact, artifacts_of, units_of
 from tltui.model.nodes import Compile
+from tltui.sources.beside import beside
 from tltui.text.owner import Owner, owner_of
 
 __all__ = [
@@ -194,9 +195,19 @@ def _covered(found: Provenance) -> tuple[Covered, ...]:
 
 @part
 def content_of(compile_: Compile, reader: Reader) -> bytes:
-    """What the provenance of a compile rests on: its artifacts in their order, and the texts of graphs, code and mappings.
-    Where it is the same, all but the address of the compile is the same."""
-    return content_key(compile_, reader, TEXTS | {GUARDS}, LIMIT)
+    """What the provenance of a compile rests on: its artifacts in their order, the texts of graphs, code and mappings, what guards
+    tell of calls of modules, and the files of a job beside the log. Where it is the same, all but the address of the compile is."""
+    content = content_key(compile_, reader, TEXTS, LIMIT)
+    if not content:
+        return b""
+    log = compile_.process.log.path
+    left = (beside(log, names[-1], information.LIMIT) for names in (INFORMATION, OPERATIONS))
+    said: list[bytes] = []
+    if inside_of(compile_) is Owner.USER:  # not the text of the guards: addresses stand in it
+        artifacts = (a for a in artifacts_of(compile_) if a.name == GUARDS)
+        said = [repr((a.attempt, guards_of(reader.text(a.record, LIMIT)))).encode("utf-8", "replace") for a in artifacts]
+        said.append((compile_.frame.code[1] or "").encode("utf-8", "replace"))
+    return content + digest_of(*left, *said)
 
 
 def graph_at(compile_: Compile, ref: str) -> GraphText | None:

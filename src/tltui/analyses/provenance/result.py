@@ -7,11 +7,11 @@ document is made (`tltui.documents.parts.source_lines`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypedDict
 
 from tltui.text.correspondence import Group, LineGroups, Range, of_lines
-from tltui.text.owner import owner_of
+from tltui.text.owner import WORDS, owner_of
 
 SOURCE, PRE, POST, PY, CPP, KERNEL = range(6)
 PANES = ("source", "pre", "post", "py", "cpp", "kernel")
@@ -340,8 +340,17 @@ def unit_json(unit: UnitProvenance) -> UnitJson:
         "panes": [{"pane": pane.kind, "ref": pane.ref, "lines": pane.lines, "why": pane.why} for pane in unit.panes],
         **{name: {str(line): list(lines) for line, lines in found.items()} for name, found in unit.maps.items()},  # type: ignore[typeddict-item]
         "kernels": [_kernel_json(kernel) for kernel in unit.kernels],
-        "lines": list(unit.lines),
+        "lines": [_line_json(unit, line) for line in unit.lines],
     }
+
+
+def _line_json(unit: UnitProvenance, line: Born) -> Born:
+    """A line that is not yours without the kernels that do not name it: its nodes are among theirs, which says it already."""
+    if line.owner in ("", WORDS[0]):
+        return line
+    place = f"{line.file}:{line.line}"
+    named = {kernel.key for kernel in unit.kernels if place in kernel.user_lines}
+    return replace(line, kernels=tuple(key for key in line.kernels if key in named))
 
 
 def _kernel_json(kernel: Kernel) -> KernelJson:

@@ -28,7 +28,7 @@ from tltui.analyses.provenance.layer_pre import Program, program_of
 from tltui.analyses.provenance.layered import Layer, Layers, StaticCost, UnitLayers
 from tltui.analyses.provenance.parts import KERNELS, TEXTS, WRAPPER, Parts, parts_of
 from tltui.analyses.provenance.provenance import LIMIT, provenance_of
-from tltui.analyses.provenance.result import Kernel, UnitProvenance
+from tltui.analyses.provenance.result import Kernel, Provenance, UnitProvenance
 from tltui.analyses.provenance.sites import sites_of
 from tltui.analyses.records import Reader
 from tltui.model.artifacts import OUTPUT_CODE, Artifact, artifacts_of, units_of
@@ -44,10 +44,10 @@ NO_GRAPH = "torch wrote no graph of the program"
 NO_NAMES = "no parameter of a module is read by its name"
 
 
-def layers_of(compile_: Compile) -> Layers:
-    """The layers of all units of a compile."""
+def layers_of(compile_: Compile, found: Provenance | None = None) -> Layers:
+    """The layers of all units of a compile. `found`: its whole provenance, where that is at hand."""
     content = _content_of(compile_)
-    units = shared(compile_, layers_of, content, lambda: _units(compile_)) if content else ()
+    units = shared(compile_, layers_of, content, lambda: _units(compile_, found or provenance_of(compile_))) if content else ()
     return Layers(str(compile_.ref), units)
 
 
@@ -126,9 +126,8 @@ class _Found:
     why: str = ""
 
 
-def _units(compile_: Compile) -> tuple[UnitLayers, ...]:
+def _units(compile_: Compile, provenance: Provenance) -> tuple[UnitLayers, ...]:
     texts = _Texts(compile_)
-    provenance = provenance_of(compile_)
     known = {unit.number: unit for unit in provenance.units}
     done: dict[int, _Found] = {}
     units = []

@@ -6,7 +6,7 @@ inside of torch. The stacks of the kernels lead from there to the line of the us
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tltui.analyses.provenance.graph import GraphText
@@ -32,6 +32,10 @@ class Places:
     kernels: list[tuple[Key, ...]] = field(default_factory=list)
     from_stacks: list[bool] = field(default_factory=list)
     """Whether the places of a kernel come from its stacks."""
+    own_callers: dict[Key, Key] = field(default_factory=dict)
+    """Line of a library → the own line that calls it, where that is derived (`callers.py`)."""
+    derived: list[bool] = field(default_factory=list)
+    """Whether an own line of a kernel is one of those."""
     called: list[bool] = field(default_factory=list)
     """Whether of a kernel without a place only lines are named that own code calls: which of its lines does is not known."""
 
@@ -43,15 +47,16 @@ class Places:
         """The place that a comment names."""
         if origin is None:
             return None
-        return self._add(Place(origin.path, origin.place, origin.function, origin.code.strip(), is_framework(origin.path)))
+        return self.add(Place(origin.path, origin.place, origin.function, origin.code.strip(), is_framework(origin.path)))
 
     def of_frame(self, frame: StackFrame) -> Key | None:
         """The place of a frame."""
         if frame.line is None:
             return None
-        return self._add(Place(frame.file, frame.line, frame.name, (frame.code or "").strip(), frame.framework))
+        return self.add(Place(frame.file, frame.line, frame.name, (frame.code or "").strip(), frame.framework))
 
-    def _add(self, place: Place) -> Key:
+    def add(self, place: Place) -> Key:
+        """Take a place in."""
         key = place.file, place.line
         old = self.known.get(key)
         if old is None or (not old.code and place.code):
@@ -63,12 +68,17 @@ class Places:
         return tuple(sorted(dict.fromkeys(keys), key=_rank))
 
 
-def places_of(texts: Texts, links: Links, inside: Owner = Owner.TORCH) -> Places:
+def places_of(
+    texts: Texts, links: Links, inside: Owner = Owner.TORCH, lines: Mapping[Key, Place] | None = None
+) -> Places:  # fmt: skip
     """The places of all nodes and kernels of a unit. `inside`: whose the compiled function is. All that it calls has a line of it
-    in its stack, so a line of anybody whose lines tell less is not the one that is looked for."""
+    in its stack, so a line of anybody whose lines tell less is not the one that is looked for. `lines`: of lines of libraries the
+    own line that calls them, taken where there are no stacks."""
     places = Places()
     stacks = [_stacks(texts, kernel) for kernel in links.kernels]
     callers = _callers(places, links, stacks)
+    if lines and not any(stacks):
+        places.own_callers.update({key: places.add(place) for key, place in lines.items()})
     if texts.pre is not None:
         after: dict[str, list[str]] = {}
         for post, names in links.post_to_pre.items():
@@ -81,10 +91,11 @@ def places_of(texts: Texts, links: Links, inside: Owner = Owner.TORCH) -> Places
     for kernel, own in zip(links.kernels, stacks, strict=True):
         leads = [lead for stack in own if (lead := nearest(stack)) is not None and lead.owner in _TELLING]
         keys = [key for frame in leads if (key := places.of_frame(frame)) is not None]
-        named = () if keys else _by_nodes(places, texts, kernel)
+        named, derived = ((), False) if keys else _by_nodes(places, texts, kernel)
         told = tuple(key for key in named if _rank(key) <= inside.rank)
         places.from_stacks.append(bool(keys))
         places.kernels.append(places.own_first(keys) if keys else told)
+        places.derived.append(derived)
         places.called.append(bool(named) and not told)
     return places
 
@@ -123,6 +134,7 @@ def _own(
     keys = [key]
     if places.known[key].framework:
         keys += [caller for known in callers for caller in known.get(key, ())]
+        keys += [places.own_callers[key]] if key in places.own_callers else []
     to[n] = places.own_first(keys)
 
 
@@ -140,8 +152,8 @@ def _of_post(places: Places, texts: Texts, links: Links, callers: Callers) -> No
             places.post[n] = places.own_first((*places.post.get(n, ()), *keys))
 
 
-def _by_nodes(places: Places, texts: Texts, kernel: KernelLink) -> tuple[Key, ...]:
-    """The places of the nodes in a kernel, where it has no stack."""
+def _by_nodes(places: Places, texts: Texts, kernel: KernelLink) -> tuple[tuple[Key, ...], bool]:
+    """The places of the nodes in a kernel, where it has no stack, and whether one is derived."""
     keys: list[Key] = []
     for graph, found, names in ((texts.post, places.post, kernel.post), (texts.pre, places.pre, kernel.pre)):
         if graph is not None:
@@ -149,7 +161,7 @@ def _by_nodes(places: Places, texts: Texts, kernel: KernelLink) -> tuple[Key, ..
     if kernel.function and kernel.definition is not None and keys:
         keys += _of_caller(places, texts, kernel.function)
     best = min(map(_rank, keys), default=0)
-    return places.own_first(key for key in keys if _rank(key) == best)
+    return places.own_first(key for key in keys if _rank(key) == best), any(key in places.own_callers for key in keys)
 
 
 def _of_caller(places: Places, texts: Texts, function: str) -> tuple[Key, ...]:

@@ -18,12 +18,13 @@ here raises on damaged data; what could not be read is not linked, and the cover
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tltui.analyses.content import content_key
-from tltui.analyses.parts import part, reader_of, shared
-from tltui.analyses.provenance import mapping, result
+from tltui.analyses.parts import digest_of, part, reader_of, shared
+from tltui.analyses.provenance import information, mapping, result
+from tltui.analyses.provenance.callers import GUARDS, callers_of_lines, guards_of
 from tltui.analyses.provenance.code import CodeText, parse_code
 from tltui.analyses.provenance.coverage import coverage_of
 from tltui.analyses.provenance.graph import GraphText, NodeFacts, bare, facts_at, facts_of, parse_graph
@@ -53,6 +54,7 @@ from tltui.analyses.provenance.result import (
 from tltui.analyses.records import Reader
 from tltui.model.artifacts import OUTPUT_CODE, Artifact, artifacts_of, units_of
 from tltui.model.nodes import Compile
+from tltui.sources.beside import beside
 from tltui.text.owner import Owner, owner_of
 
 __all__ = [
@@ -93,6 +95,8 @@ class _Loader:
         self.reader = reader_of(compile_)
         self.log = compile_.process.log.path
         self._graphs: dict[int, GraphText] = {}
+        self.callers: dict[int, dict[tuple[str, int], Place]] = {}
+        """Record of a pre-grad graph → line of a library in it → the own line that calls it."""
 
     def lines(self, artifact: Artifact) -> list[str]:
         """The lines of a payload."""
@@ -142,8 +146,23 @@ def provenance_of(compile_: Compile) -> Provenance:
     for parts in found:
         texts, panes = _texts(loader, parts, forwards)
         forwards[parts.unit.number] = texts
-        units.append(_unit(parts, texts, panes, inside))
+        lines = _own_callers(loader, compile_, artifacts, parts, texts) if inside is Owner.USER else {}
+        units.append(_unit(parts, texts, panes, inside, lines))
     return Provenance(1, str(compile_.ref), tuple(units))
+
+
+def _own_callers(
+    loader: _Loader, compile_: Compile, artifacts: Sequence[Artifact], parts: Parts, texts: Texts
+) -> dict[tuple[str, int], Place]:  # fmt: skip
+    """Lines of libraries → the own line that calls them, where torch recorded no stacks of a unit."""
+    if parts.pre is None or texts.pre is None or texts.stacks.frames or texts.left.stacks.frames:
+        return {}
+    pre = texts.pre
+    if parts.pre.record not in loader.callers:
+        same = [a for a in artifacts if a.name == GUARDS and a.attempt == parts.pre.attempt]
+        guards = guards_of(loader.reader.text(same[-1].record, LIMIT)) if same else ()
+        loader.callers[parts.pre.record] = callers_of_lines(pre, guards, compile_.frame.code[1] or "")
+    return loader.callers[parts.pre.record]
 
 
 def inside_of(compile_: Compile) -> Owner:
@@ -176,9 +195,19 @@ def _covered(found: Provenance) -> tuple[Covered, ...]:
 
 @part
 def content_of(compile_: Compile, reader: Reader) -> bytes:
-    """What the provenance of a compile rests on: its artifacts in their order, and the texts of graphs, code and mappings.
-    Where it is the same, all but the address of the compile is the same."""
-    return content_key(compile_, reader, TEXTS, LIMIT)
+    """What the provenance of a compile rests on: its artifacts in their order, the texts of graphs, code and mappings, what guards
+    tell of calls of modules, and the files of a job beside the log. Where it is the same, all but the address of the compile is."""
+    content = content_key(compile_, reader, TEXTS, LIMIT)
+    if not content:
+        return b""
+    log = compile_.process.log.path
+    left = (beside(log, names[-1], information.LIMIT) for names in (INFORMATION, OPERATIONS))
+    said: list[bytes] = []
+    if inside_of(compile_) is Owner.USER:  # not the text of the guards: addresses stand in it
+        artifacts = (a for a in artifacts_of(compile_) if a.name == GUARDS)
+        said = [repr((a.attempt, guards_of(reader.text(a.record, LIMIT)))).encode("utf-8", "replace") for a in artifacts]
+        said.append((compile_.frame.code[1] or "").encode("utf-8", "replace"))
+    return content + digest_of(*left, *said)
 
 
 def graph_at(compile_: Compile, ref: str) -> GraphText | None:
@@ -223,9 +252,11 @@ def _pane(kind: int, artifact: Artifact | None, lines: int, why: str = "") -> Pa
     return Pane(PANES[kind], str(artifact.ref), lines, why if kind == result.PRE else "")
 
 
-def _unit(parts: Parts, texts: Texts, panes: dict[int, Pane], inside: Owner) -> UnitProvenance:
+def _unit(
+    parts: Parts, texts: Texts, panes: dict[int, Pane], inside: Owner, lines: dict[tuple[str, int], Place]
+) -> UnitProvenance:  # fmt: skip
     links = links_of(texts)
-    places = places_of(texts, links, inside)
+    places = places_of(texts, links, inside, lines)
     woven = weave(texts, links, places)
     times = Counter(kernel.key for kernel in links.kernels)
     kernels = tuple(_kernel(woven, n, kernel, times[kernel.key] == 1) for n, kernel in enumerate(links.kernels))
@@ -258,7 +289,8 @@ def _kernel(woven: Woven, number: int, kernel: KernelLink, alone: bool) -> Kerne
         traced = kernel.key in woven.texts.stacks.frames or kernel.name in woven.texts.stacks.frames
         lines_from = result.KERNEL_STACK_TRACES if traced else result.KERNEL_INFORMATION
     elif places:
-        lines_from = kernel.nodes_from if kernel.nodes_from in result.DERIVED else result.FILE_COMMENTS
+        known = result.GUARDS if woven.places.derived[number] else result.FILE_COMMENTS
+        lines_from = kernel.nodes_from if kernel.nodes_from in result.DERIVED else known
     return Kernel(
         kernel.name, kernel.handle, tuple(line + 1 for call in kernel.calls for line in call.lines),
         None if own is None else (own.first + 1, own.last + 1), kernel.call_pane, kernel.definition_pane,

@@ -7,11 +7,11 @@ document is made (`tltui.documents.parts.source_lines`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypedDict
 
 from tltui.text.correspondence import Group, LineGroups, Range, of_lines
-from tltui.text.owner import owner_of
+from tltui.text.owner import WORDS, owner_of
 
 SOURCE, PRE, POST, PY, CPP, KERNEL = range(6)
 PANES = ("source", "pre", "post", "py", "cpp", "kernel")
@@ -24,21 +24,23 @@ FORWARD_MAPPINGS = "forward_mappings"
 KERNEL_INFORMATION = "kernel_information"
 KERNEL_OPERATIONS = "kernel_operations"
 DATAFLOW = "dataflow"
+GUARDS = "guards"
 COMMENTS = "comments"
 FILE_COMMENTS = "file_comments"
 KERNEL_NAMES = "kernel_names"
 NONE = "none"
 SOURCES = (
     NODE_MAPPINGS, KERNEL_INFORMATION, KERNEL_OPERATIONS, KERNEL_STACK_TRACES, FORWARD_MAPPINGS, COMMENTS, FILE_COMMENTS, DATAFLOW,
-    KERNEL_NAMES,
+    GUARDS, KERNEL_NAMES,
 )  # fmt: skip
 """Where a link comes from, the best first: the mapping that torch wrote; what a job left of its kernels
 (`kernel_information.json`, a list of the operations of each); the stacks of kernels; of a backward the mapping of its forward, for
 what is computed again; the comments in the generated code (`Source Nodes`, `Graph fragment`); the `# File:` comments in the graphs;
-the flow of data through code and graph; the operators in the name of a kernel."""
+the flow of data through code and graph; the guards of the compile, which name the own line that calls a model of a library; the
+operators in the name of a kernel."""
 WRITTEN = (NODE_MAPPINGS, KERNEL_INFORMATION, KERNEL_OPERATIONS)
 """Those that say all nodes of a kernel, as Inductor knew them."""
-DERIVED = (DATAFLOW, KERNEL_NAMES)
+DERIVED = (DATAFLOW, GUARDS, KERNEL_NAMES)
 """Those that torch did not write: shown with `≈`."""
 
 Lines = tuple[int, ...]
@@ -338,8 +340,17 @@ def unit_json(unit: UnitProvenance) -> UnitJson:
         "panes": [{"pane": pane.kind, "ref": pane.ref, "lines": pane.lines, "why": pane.why} for pane in unit.panes],
         **{name: {str(line): list(lines) for line, lines in found.items()} for name, found in unit.maps.items()},  # type: ignore[typeddict-item]
         "kernels": [_kernel_json(kernel) for kernel in unit.kernels],
-        "lines": list(unit.lines),
+        "lines": [_line_json(unit, line) for line in unit.lines],
     }
+
+
+def _line_json(unit: UnitProvenance, line: Born) -> Born:
+    """A line that is not yours without the kernels that do not name it: its nodes are among theirs, which says it already."""
+    if line.owner in ("", WORDS[0]):
+        return line
+    place = f"{line.file}:{line.line}"
+    named = {kernel.key for kernel in unit.kernels if place in kernel.user_lines}
+    return replace(line, kernels=tuple(key for key in line.kernels if key in named))
 
 
 def _kernel_json(kernel: Kernel) -> KernelJson:

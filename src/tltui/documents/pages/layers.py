@@ -14,7 +14,7 @@ from tltui.analyses.provenance.layer_costs import CompileLayers, KernelCost, Lay
 from tltui.analyses.provenance.layered import Layer, Layers, StaticCost, UnitLayers
 from tltui.analyses.provenance.layers import layers_of
 from tltui.analyses.provenance.provenance import content_of, provenance_of
-from tltui.analyses.provenance.result import UnitProvenance
+from tltui.analyses.provenance.result import Provenance, UnitProvenance
 from tltui.analyses.runtime.costs import Costs, costs_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
@@ -57,9 +57,10 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             return (yield from _many(page, scope))
         compile_ = scope.compiles[0] if len(scope.compiles) == 1 else (yield from _only(scope, options.filter))
         page.add((f"Layers of [{compile_.ref}]", tokens.TITLE))
-        found = layers_of(compile_)
+        provenance = provenance_of(compile_)
+        found = layers_of(compile_, provenance)
         name = _wanted(found, options.filter, scope.n)
-        return (_compile(page, compile_, found, name, options.sort == MERGE, costs),)
+        return (_compile(page, provenance, found, name, options.sort == MERGE, costs),)
 
     return GrowingDocument(_address(scope), f"layers{scope.title}", options, fill, Page)
 
@@ -124,9 +125,8 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, tuple[CompileLayers
 
 
 def _compile(
-    page: Page, compile_: Compile, found: Layers, name: str | None, merge: bool, costs: Costs | None
+    page: Page, provenance: Provenance, found: Layers, name: str | None, merge: bool, costs: Costs | None
 ) -> CompileLayers:  # fmt: skip
-    provenance = provenance_of(compile_)
     if not found.units:
         page.say(page.so_far(NOTHING), "", tokens.DIM)
     units = []

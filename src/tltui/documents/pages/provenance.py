@@ -89,8 +89,9 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             compile_ = scope.compiles[0]
             way = provenance_way(version_of(compile_.process))
             spyre = files_by_kernel(compile_, run.compiles())
-            found = _asked(provenance_of(compile_), options.filter, options.part)
-            return provenance_json(_compile(page, found, way, spyre, layers_of(compile_)))
+            whole = provenance_of(compile_)
+            found = _asked(whole, options.filter, options.part)
+            return provenance_json(_compile(page, found, way, spyre, layers_of(compile_, whole)))
         return (yield from _many(page, scope))
 
     return GrowingDocument(scope.page("provenance"), f"provenance{scope.title}", options, fill, Page)

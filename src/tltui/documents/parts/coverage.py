@@ -17,6 +17,7 @@ SAID = {
     "comments": "comments in the generated code",
     "file_comments": "# File: comments",
     "dataflow": "the flow of data",
+    "guards": "guards, and the order of the graph",
     "kernel_names": "operators in the names of kernels",
 }
 """What a source is called."""

@@ -19,6 +19,7 @@ PANE_TITLES = {
 SOURCE_TITLES = {
     "node_mappings": "node mappings", "kernel_stack_traces": "stacks of kernels", "forward_mappings": "the forward's mappings",
     "kernel_information": "kernel_information.json", "kernel_operations": "operations of kernels", "dataflow": "the flow of data",
+    "guards": "guards",
     "comments": "comments in the code", "file_comments": "# File: comments", "kernel_names": "names of kernels",
     "none": "nothing",
 }  # fmt: skip

@@ -55,7 +55,7 @@ def reading(
     yield None
     files, costs = _files(compile_, unit), costs_of_unit(run, found.ref, unit.unit)
     yield None
-    layers = layers_of(compile_).unit(unit.unit)
+    layers = layers_of(compile_, found).unit(unit.unit)
     tree = layer_tree(f"@layers:{compile_.ref}", layers) if layers is not None else None
     yield Place.LONG
     groups = correspondence(unit, source.lines)

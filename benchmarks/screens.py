@@ -196,7 +196,7 @@ def while_reading(keep: Path, quick: bool) -> list[Row]:
 def provenance(keep: Path, quick: bool) -> list[Row]:
     """A move in the provenance view."""
     with opened(DEMO) as probe:
-        go(probe, "0:0/0", "[0/0]")
+        go(probe, "0:0/0", "[0:0/0]")
         probe.press("p")
         probe.wait_for("with nodes")
         probe.settle()

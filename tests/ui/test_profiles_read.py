@@ -7,8 +7,11 @@ from pathlib import Path
 
 from opened import opened
 
+from tltui.analyses.provenance.provenance import PY
 from tltui.analyses.runtime.result import Refused, Runtime
 from tltui.analyses.runtime.runtimes import runtimes_of
+from tltui.screens.live.profiling import Profiling
+from tltui.screens.provenance import ProvenanceScreen
 
 CASES = Path(__file__).parents[1] / "traces" / "profiler"
 
@@ -72,3 +75,26 @@ async def test_ctrl_r_reads_what_is_there_now(tmp_path: Path) -> None:
         await driver.press("ctrl+r")
         await driver.until(lambda: driver.browser.trace is not before and bool(driver.browser.trace.profiles.profiles))
         assert driver.browser.trace.profiles.profiles[0].faults == []
+
+
+async def test_provenance_mode_shows_what_a_profile_tells_that_is_read_meanwhile(tmp_path: Path) -> None:
+    shutil.copytree(CASES / "mlp", tmp_path / "job")
+    made_long(tmp_path / "job" / "profile.json", 1000)
+    async with opened(tmp_path / "job", size=(200, 30)) as driver:
+        await driver.until(lambda: driver.browser.following.profiling.is_reading)
+        driver.browser.stop_profiles()
+        await driver.until(lambda: not driver.browser.following.profiling.is_reading)
+        await driver.press("p")
+        await driver.until(lambda: isinstance(driver.app.screen, ProvenanceScreen))
+        screen = driver.app.screen
+        assert isinstance(screen, ProvenanceScreen)
+        await driver.until(lambda: screen.unit is not None and screen.view(screen.pane).has_focus)
+        await driver.press("S")
+        assert "no profile tells" in screen.status.said()
+        line = screen.view(PY).current_line()
+        shutil.copy(CASES / "mlp" / "profile.json", tmp_path / "job" / "profile.json")
+        Profiling(driver.browser).begin()
+        await driver.until(lambda: screen.view(PY).heat_of is not None)
+        assert screen.view(PY).current_line() == line and "a profile was read" in screen.status.said()
+        await driver.press("S")
+        assert " ms a step" in screen.status.said()

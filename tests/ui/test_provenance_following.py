@@ -39,7 +39,17 @@ def place(screen: ProvenanceScreen) -> tuple[int, int]:
     return screen.pane, screen.view(screen.pane).current_line()
 
 
+async def again(driver: Driver) -> ProvenanceScreen:
+    """The mode as it opens, in an app that has been in it."""
+    await driver.press("escape")
+    await driver.until(lambda: driver.app.screen is driver.browser)
+    return await enter(driver)
+
+
 async def go(driver: Driver, screen: ProvenanceScreen, pane: int, text: str) -> tuple[int, int]:
+    if screen.view(pane).display:
+        screen.view(pane).focus()
+        await driver.pilot.pause()
     while screen.pane != pane:
         await driver.press("tab")
     screen.view(pane).goto_line(line_with(screen, pane, text) + 1)
@@ -68,17 +78,13 @@ async def test_enter_leads_towards_the_source_and_backspace_back(width: int) -> 
         await driver.until(lambda: driver.app.screen is driver.browser)
 
 
-@pytest.mark.parametrize("key", ["escape", "p"])
-async def test_esc_and_p_leave_at_once(key: str) -> None:
+async def test_esc_and_p_leave_at_once_and_backspace_comes_back_to_the_unit_that_was_left() -> None:
     async with opened(TRAIN, size=(120, 30)) as driver:
-        screen = await enter(driver)
-        await go(driver, screen, PY, "extern_kernels.addmm(primals_8")
-        await driver.press("enter", "enter", key)
-        await driver.until(lambda: driver.app.screen is driver.browser)
-
-
-async def test_backspace_comes_back_to_the_unit_that_was_left() -> None:
-    async with opened(TRAIN, size=(120, 30)) as driver:
+        for key in ("escape", "p"):
+            screen = await enter(driver)
+            await go(driver, screen, PY, "extern_kernels.addmm(primals_8")
+            await driver.press("enter", "enter", key)
+            await driver.until(lambda: driver.app.screen is driver.browser)
         screen = await enter(driver)
         before = await go(driver, screen, POST, "addmm_1 =")
         await driver.press("u")
@@ -88,7 +94,7 @@ async def test_backspace_comes_back_to_the_unit_that_was_left() -> None:
         assert place(screen) == before and screen.is_current
 
 
-async def test_enter_on_a_name_goes_to_its_definition_and_there_on() -> None:
+async def test_enter_on_a_name_goes_to_its_definition_and_what_maps_to_nothing_pins_nothing() -> None:
     async with opened(TRAIN, size=(120, 30)) as driver:
         screen = await enter(driver)
         call = await go(driver, screen, PY, " cpp_fused_add_view_1(")
@@ -100,11 +106,7 @@ async def test_enter_on_a_name_goes_to_its_definition_and_there_on() -> None:
         await go(driver, screen, POST, "addmm_1 =")
         await driver.press("l", "enter")
         assert screen.pane == SOURCE, "a name where it is defined stands for its line"
-
-
-async def test_what_maps_to_nothing_says_so_and_pins_nothing() -> None:
-    async with opened(TRAIN, size=(120, 30)) as driver:
-        screen = await enter(driver)
+        screen = await again(driver)
         await go(driver, screen, POST, "class GraphModule")
         assert "this line maps to nothing" in screen_lines(driver.app)[-1]
         await driver.press("P")
@@ -138,7 +140,7 @@ async def test_nothing_scrolls_while_what_corresponds_is_in_sight() -> None:
         assert moved
 
 
-async def test_types_are_left_out_where_panes_are_narrow_and_said_below() -> None:
+async def test_types_are_left_out_where_panes_are_narrow_and_said_below_searched_and_copied() -> None:
     async with opened(TRAIN, size=(120, 30)) as driver:
         screen = await enter(driver)
         _, line = await go(driver, screen, POST, "addmm_1 =")
@@ -150,16 +152,11 @@ async def test_types_are_left_out_where_panes_are_narrow_and_said_below() -> Non
         assert '"f32[32, 16][16, 1]cpu"' in post.document.line(line).text and post.current_line() == line
         await driver.press("i")
         assert post.document.line(line).text == text and post.current_line() == line
-    async with opened(TRAIN, size=(120, 30)) as driver:
-        screen = await enter(driver)
+        screen = await again(driver)
         await go(driver, screen, POST, "addmm_1 =")
         await driver.press("z")
         assert not isinstance(screen.view(POST).document, Unannotated), "there is room for them"
-
-
-async def test_what_is_left_out_is_searched_and_copied() -> None:
-    async with opened(TRAIN, size=(120, 30)) as driver:
-        screen = await enter(driver)
+        screen = await again(driver)
         await go(driver, screen, POST, "addmm_1 =")
         post = screen.view(POST)
         await driver.press("slash")
@@ -196,8 +193,8 @@ async def test_a_narrow_screen_has_one_pane_and_three_lines_on_the_others() -> N
         assert screen.is_helping and not screen.query_one(Elsewhere).display
         await driver.press("escape")
         assert screen.query_one(Elsewhere).region.height == 3 and screen.pane == PY
-    async with opened(TRAIN, size=(120, 24)) as driver:
-        screen = await enter(driver)
+        await driver.pilot.resize_terminal(120, 24)
+        screen = await again(driver)
         assert not screen.query_one(Elsewhere).display
         await driver.press("z")
         assert screen.query_one(Elsewhere).display and screen.query_one(Elsewhere).said()[0].startswith(" pre")
@@ -248,3 +245,14 @@ async def test_what_kernels_took_stands_beside_them() -> None:
         await enter(driver)
         await driver.press("S")
         assert "no profile tells" in screen_text(driver.app)
+
+
+async def test_the_line_above_says_as_many_counts_as_there_is_room_for() -> None:
+    async with opened(UNRECORDED, size=(120, 24)) as driver:
+        await enter(driver)
+        counts = "27/27 kernels with nodes (26 ≈) · 27/27 with lines (26 ≈)"
+        how = "INDUCTOR_PROVENANCE=1 does that (torch 2.9 and later)"
+        for width, ends in ((120, "nodes with kernels (131 ≈)"), (80, counts), (240, how)):
+            await driver.pilot.resize_terminal(width, 24)
+            await driver.until(lambda ends=ends: screen_lines(driver.app)[0].rstrip().endswith(ends))  # type: ignore[misc]
+            assert counts in screen_lines(driver.app)[0]

@@ -109,6 +109,9 @@ class PanesScreen(Workbench[T]):
 
     # what the lines say
 
+    def profiles_read(self) -> None:
+        """Profiles of the run were read while this screen is open."""
+
     def say_above(self, pieces: Sequence[Piece]) -> None:
         """The line above."""
         self.query_one(RunBar).set(pieces)

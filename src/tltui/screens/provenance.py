@@ -17,16 +17,16 @@ from textual.events import DescendantFocus
 
 from tltui.analyses.provenance.provenance import PRE, SOURCE, Provenance
 from tltui.commands import FOOTER_PROVENANCE, Where
-from tltui.documents.panes import duration
+from tltui.documents.panes import Panes, UnitCosts, duration
 from tltui.documents.parts import pane_choice as panes
 from tltui.documents.parts.pane_choice import Spot, Trail
-from tltui.documents.parts.provenance import coverage_line, selection_document
+from tltui.documents.parts.provenance import coverage_lines, selection_document
 from tltui.documents.titles import called
 from tltui.finding_commands import Situation
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile
 from tltui.screens.corresponding.layout import PanesOfUnit
-from tltui.screens.corresponding.reading import ReadUnit, reading
+from tltui.screens.corresponding.reading import ReadUnit, costing, reading
 from tltui.screens.panes import fault_document
 from tltui.screens.surroundings import Surroundings
 from tltui.screens.workbench import Output
@@ -34,13 +34,11 @@ from tltui.text import tokens
 from tltui.text.document import Builder, Document, Options, Piece
 from tltui.text.filename import safe_name
 from tltui.text.unannotated import Unannotated
+from tltui.text.width import cells
 from tltui.widgets.bindings import bindings
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.elsewhere import Elsewhere
 from tltui.widgets.provenance_view import Heat, ProvenanceView
-
-ROOMY = 90
-"""Columns of a pane from which annotations are shown at first."""
 
 
 class ProvenanceScreen(PanesOfUnit):
@@ -308,6 +306,23 @@ class ProvenanceScreen(PanesOfUnit):
 
         return heat
 
+    def profiles_read(self) -> None:
+        """What they tell of this unit stands beside its lines, wherever one is by now."""
+        if self._panes is not None and self._found is not None:
+            shown = self._panes
+
+            def done(costs: UnitCosts | None) -> None:
+                self.answer(partial(self._take_costs, shown, costs))
+
+            self.scheduler.do(costing(self.trace, self._found, self._number, done), owner=self)
+
+    def _take_costs(self, shown: Panes, costs: UnitCosts | None) -> None:
+        if costs is not None and shown is self._panes:  # else another unit was read since, and its costs with it
+            shown.take_costs(costs)
+            for pane in self._documents:
+                self.view(pane).set_heat(self._heat_of(pane))
+            self.tell("a profile was read: what lines took stands beside them", tokens.DIM)
+
     def action_hottest(self) -> None:
         """The line of this pane that took the most time; again the next one."""
         self._cool(1)
@@ -340,16 +355,23 @@ class ProvenanceScreen(PanesOfUnit):
 
     # what the bars say
 
+    def on_resize(self) -> None:
+        """As much is said as there is room for; Textual calls that of the layout by itself."""
+        if self._documents:
+            self._say_unit()
+
     def _say_unit(self) -> None:
         unit = self.unit
         if unit is None or self._found is None:
             self.say_above([(f" {called(self.compile_)} ", tokens.TITLE)])
             return
-        name, _, _ = self.compile_.frame.code
-        units = f"unit {self._number + 1}/{len(self._found.units)}" if len(self._found.units) > 1 else ""
-        compiled = f" {called(self.compile_)} {name or ''}  "
-        left: list[Piece] = [(compiled, tokens.TITLE), f"{unit.unit}  ", (f"{units}  ", tokens.DIM)]
-        said, mapped = coverage_line(unit)
+        compiled, (name, _, _) = f" {called(self.compile_)} ", self.compile_.frame.code
+        which = f"{unit.unit} {self._number + 1}/{len(self._found.units)}  " if len(self._found.units) > 1 else f"{unit.unit}  "
+        forms, mapped = coverage_lines(unit)
+        room = self.size.width - cells(compiled + which) - 1
+        said = next((form for form in forms if cells(form) <= room), forms[-1])
+        named = f"{name}  " if name else ""  # not at the cost of the counts
+        left: list[Piece] = [(compiled, tokens.TITLE), (named if cells(named + said) <= room else "", tokens.TITLE), which]
         self.say_above([*left, (said, tokens.DIM if mapped else tokens.WARN)])
 
     def _say_line(self, pane: int, line: int) -> None:

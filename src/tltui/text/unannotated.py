@@ -31,6 +31,8 @@ _PARTS = re.compile(
 )
 """`: "f32[8, 32][32, 1]cpu"` behind a name, before torch 2.5 without quotes; `torch.ops.` before `aten.add.Tensor`. Other
 strings are passed over whole."""
+_FILE = re.compile(r"\s*# (?P<before>File: (?:[^,]*[/\\])?)[^,/\\]+:\d+(?= in |, code:|$)")
+"""`# File: /home/user/models/mlp.py:18 in attend, code: …` above nodes: up to the name of the file."""
 _FREED = re.compile(r";\s+(?:[A-Za-z_]\w* = )+None\s*$")
 _ASIDE = re.compile(r"\s*(?:assert_size_stride|assert_alignment|assert_numel)\(|\s*del \w+(?:, \w+)*\s*(?:#.*)?$")
 """Lines of generated code that compute nothing: checks of the inputs, and what is freed."""
@@ -46,7 +48,8 @@ def left_out(language: str, text: str) -> Columns:
         return ()
     found = [(0, INDENT)] if text.startswith(" " * INDENT) else []
     if text.lstrip().startswith("#"):
-        return tuple(found)
+        file = _FILE.match(text)
+        return (*found, file.span("before")) if file is not None else tuple(found)
     found += [match.span() for match in _PARTS.finditer(text) if match.lastgroup]
     freed = _FREED.search(text)
     if freed is not None:

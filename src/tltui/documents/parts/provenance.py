@@ -27,13 +27,16 @@ LONGEST = 40
 """Lines of one pane that a page of one correspondence holds."""
 
 
-def coverage_line(unit: UnitProvenance) -> tuple[str, bool]:
-    """`41/44 kernels with nodes · 44/44 with lines · 212/230 nodes with kernels (node mappings)`, and whether torch recorded
-    provenance; if not, how it does."""
-    said = f"{coverage_text(unit.coverage)} ({SOURCE_TITLES.get(unit.source, unit.source)})"
-    if not unit.recorded:
-        said += " · provenance was not recorded: INDUCTOR_PROVENANCE=1 does that (torch 2.9 and later)"
-    return said, unit.recorded
+def coverage_lines(unit: UnitProvenance) -> tuple[tuple[str, ...], bool]:
+    """`41/44 kernels with nodes · 44/44 with lines · 212/230 nodes with kernels (node mappings)`, the longest first, each with less
+    than the one before, and whether torch recorded provenance; if not, how it does."""
+    counts = coverage_text(unit.coverage)
+    sourced = f"{counts} ({SOURCE_TITLES.get(unit.source, unit.source)})"
+    known = (sourced, counts, counts.rpartition(" · ")[0] or counts)
+    if unit.recorded:
+        return known, True
+    said = f"{sourced} · provenance was not recorded"
+    return (f"{said}: INDUCTOR_PROVENANCE=1 does that (torch 2.9 and later)", said, *known), False
 
 
 def selection_document(

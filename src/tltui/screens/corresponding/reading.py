@@ -10,7 +10,7 @@ from tltui.analyses.provenance.provenance import POST, PRE, SOURCE, Provenance, 
 from tltui.analyses.provenance.result import correspondence
 from tltui.documents.build import build
 from tltui.documents.names import Names, names_of
-from tltui.documents.panes import Panes, costs_of_unit
+from tltui.documents.panes import Panes, UnitCosts, costs_of_unit
 from tltui.documents.parts.layer_tree import layer_tree
 from tltui.documents.parts.pane_choice import CODE, LAYERS
 from tltui.documents.parts.source_lines import source_lines
@@ -71,6 +71,12 @@ def reading(
     if costs is not None:
         panes.take_costs(costs)
     done(ReadUnit(number, found, documents, panes))
+
+
+def costing(run: Run, found: Provenance, number: int, done: Callable[[UnitCosts | None], object]) -> Steps:
+    """Ask what profiles tell of a unit that is shown already; `done` as for `reading`."""
+    yield None
+    done(costs_of_unit(run, found.ref, found.units[number].unit))
 
 
 def _files(compile_: Compile, unit: UnitProvenance) -> dict[int, str]:

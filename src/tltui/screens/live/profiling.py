@@ -8,6 +8,7 @@ from functools import partial
 from tltui.analyses.runtime.runtimes import Refused, preparing, runtimes_of
 from tltui.documents.format import plural
 from tltui.screens.main_screen import MainScreen
+from tltui.screens.panes import PanesScreen
 from tltui.text import cut, tokens
 from tltui.work.scheduler import Place, Steps, Task
 
@@ -71,3 +72,6 @@ class Profiling:
         else:
             self._bench.tell(f"{plural(count, 'profile')} read", tokens.DIM)
         self._bench.run_changed(False, False)
+        for screen in self._bench.app.screen_stack:
+            if isinstance(screen, PanesScreen):
+                screen.profiles_read()

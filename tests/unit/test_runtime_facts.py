@@ -138,6 +138,17 @@ def test_each_profile_goes_to_its_rank() -> None:
         assert all(compile_.ref.startswith(f"{one.rank}:") for compile_ in one.compiles)
 
 
+def test_annotations_that_are_little_of_the_time_are_no_steps(tmp_path: Path) -> None:
+    events = json.loads((CASES / "mlp" / "profile.json").read_text())
+    for event in events["traceEvents"]:
+        if str(event.get("name")).startswith("step "):
+            event["dur"] /= 4
+    short = tmp_path / "profile.json"
+    short.write_text(json.dumps(events))
+    (found,) = joined("mlp", short)
+    assert isinstance(found, Runtime) and found.steps == () and only("mlp").steps
+
+
 def test_two_windows_of_one_process() -> None:
     first, second = joined("scheduled")
     assert isinstance(first, Runtime) and isinstance(second, Runtime)

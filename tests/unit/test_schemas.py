@@ -91,7 +91,7 @@ def test_they_are_those_of_the_types() -> None:
 def test_each_command_that_prints_json_has_one() -> None:
     for name in COMMANDS:
         text = (ROOT / "src" / "tltui" / "cli" / f"{COMMANDS[name].module}.py").read_text(encoding="utf-8")
-        assert (SCHEMAS / f"{name}.json").exists() == ("json" in text and name != "extract"), name
+        assert (SCHEMAS / f"{name}.json").exists() == ("json" in text and name not in ("extract", "run")), name
     said = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
     without = ("extract", "run", "repro", "index")
     assert [name for name in COMMANDS if name not in without and f"schema/{name}.json" not in said] == []

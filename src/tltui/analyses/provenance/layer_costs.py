@@ -33,7 +33,7 @@ class LayerCost:
     iterations: int
     """How many layers it stands for."""
     kernels: int
-    alone: int
+    kernels_only_here: int
     """Kernels that compute nothing outside of it."""
     nodes: int
     """Post-grad nodes."""

@@ -160,7 +160,7 @@ def _tree(
         target = f"@layers:{ref}#{numbers[layer.path]}" if layer.path in numbers else ""
         around = layers[layer.parent][0].path if layer.parent >= 0 else ""
         name = _short(layer.path, around)
-        row = Row(name, layer.parent, target, count, cost.kernels, cost.alone, cost.nodes, cost.cost, cost.priced, cost.us)
+        row = Row(name, layer.parent, target, count, cost.kernels, cost.kernels_only_here, cost.nodes, cost.cost, cost.priced, cost.us)
         rows.append(row)
     if rows:
         add_tree(page, rows, costs.of if costs is not None else "")

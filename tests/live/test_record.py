@@ -42,10 +42,10 @@ if "RANK" in os.environ:
 """
 INFERENCE = """
 import torch
-@torch.compile
+@torch.compile(backend='eager')
 def prefill(x):
     return x.sin() + 1
-@torch.compile
+@torch.compile(backend='eager')
 def decode(x):
     return (x @ x).relu()
 with torch.no_grad():
@@ -175,7 +175,8 @@ def test_what_is_compiled_is_what_would_be(tmp_path: Path) -> None:
 
 
 def test_the_ranks_of_torchrun(tmp_path: Path) -> None:
-    done = run(tmp_path, TRAINING, "2:3", PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+    launcher = (PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+    done = run(tmp_path, TRAINING.replace(*EAGER), "2:3", *launcher)
     assert done.returncode == 0, done.stderr
     found = profiles(tmp_path)
     assert [path.name.split("_")[2] for path in found] == ["0", "1"]

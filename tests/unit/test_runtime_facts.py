@@ -138,6 +138,23 @@ def test_each_profile_goes_to_its_rank() -> None:
         assert all(compile_.ref.startswith(f"{one.rank}:") for compile_ in one.compiles)
 
 
+def test_a_profile_without_events(tmp_path: Path) -> None:
+    (tmp_path / "profile.json").write_text('{"schemaVersion": 1, "traceEvents": []}')
+    (found,) = joined("mlp", tmp_path / "profile.json")
+    assert isinstance(found, Refused) and found.why == "nothing is recorded in it: it has no events"
+
+
+def test_annotations_that_are_little_of_the_time_are_no_steps(tmp_path: Path) -> None:
+    events = json.loads((CASES / "mlp" / "profile.json").read_text())
+    for event in events["traceEvents"]:
+        if str(event.get("name")).startswith("step "):
+            event["dur"] /= 4
+    short = tmp_path / "profile.json"
+    short.write_text(json.dumps(events))
+    (found,) = joined("mlp", short)
+    assert isinstance(found, Runtime) and found.steps == () and only("mlp").steps
+
+
 def test_two_windows_of_one_process() -> None:
     first, second = joined("scheduled")
     assert isinstance(first, Runtime) and isinstance(second, Runtime)

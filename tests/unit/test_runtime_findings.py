@@ -11,7 +11,7 @@ from test_view_runtime import profiled
 from tltui.analyses.runtime.across import rank_kernels
 from tltui.analyses.runtime.costs import Costs, own_us
 from tltui.analyses.runtime.findings import Fact, Finding, findings_of
-from tltui.analyses.runtime.result import CompileTime, Fallback, GraphTime, KernelTime, Runtime, Share, Spread, Step
+from tltui.analyses.runtime.result import CompileTime, EagerTime, Fallback, GraphTime, KernelTime, Runtime, Share, Spread, Step
 from tltui.analyses.runtime.runtimes import runtimes_of
 from tltui.documents.page import Page
 from tltui.documents.parts.runtime import add_share, add_window, sentence
@@ -101,6 +101,39 @@ def test_what_was_compiled_while_the_profiler_ran() -> None:
     found = replace(begun, compiles=(), pid=own.process.pid)
     assert said(found)[0] == "[0/0] was compiled while the profiler ran: 59.0 s, 98 % of the time"
     assert Fact.IDLE not in facts(found), "it is that"
+
+
+def test_what_runs_in_no_compiled_code() -> None:
+    outside = (EagerTime(None, "aten::sin", 40, 30_000.0), EagerTime(None, "aten::mul", 40, 20_000.0))
+    inside = EagerTime("0/0", "aten::sort", 40, 40_000.0)
+    found = replace(window(), eager=(inside, *outside))
+    assert said(found) == ["50 % of the time operators run in no compiled code: 5.00 ms a step, most in aten::sin"]
+    assert said(replace(found, eager=(inside, replace(outside[0], us=19_000.0)))) == [], "little, or in regions"
+
+
+def test_compiling_is_not_idle() -> None:
+    page = Page("", "", Options(width=100))
+    add_share(page, window(steps=0, idle=60_000), 45_000)
+    rows = {line.split()[0]: line for line in page.document().text() if line.startswith("  ")}
+    assert "45.0 ms" in rows["compile"] and "15.0 ms" in rows["idle"] and "torch compiled" in rows["compile"]
+
+
+def test_steps_that_are_not_all_of_the_window() -> None:
+    part = window()
+    part = replace(part, steps=tuple(replace(step, us=step.us / 2) for step in part.steps))
+    for runtime, said_so in ((part, True), (window(), False)):
+        page = Page("", "", Options(width=100))
+        add_share(page, runtime)
+        assert ("Where a step goes: 10.0 ms, with what is between steps" in page.document().text()) is said_so
+
+
+@pytest.mark.parametrize(("name", "said_so"), [("place \x1b[31mB", True), ("train_step", False), ("ProfilerStep#3", False)])
+def test_what_is_taken_for_a_step_is_said(name: str, said_so: bool) -> None:
+    own = window()
+    page = Page("", "", Options(width=100))
+    add_window(page, replace(own, steps=tuple(replace(step, name=name) for step in own.steps)))
+    told = " ".join(" ".join(page.document().text()).split())
+    assert ("a step is what is annotated as place" in told) is said_so and "\x1b" not in told
 
 
 def test_nothing_stands_out() -> None:

@@ -14,18 +14,17 @@ from collections.abc import Collection, Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from tltui.inputs.archives.magic import INSIDE, STANDARD_INPUT, packing_of
+from tltui.inputs.archives.magic import INSIDE, STANDARD_INPUT
 from tltui.inputs.debug_dir.layout import Layout, layout_of
-from tltui.inputs.profile.recognise import is_profile
 from tltui.inputs.table import DEBUG_DIR, TEXT, TRACE
 from tltui.inputs.text.recognise import may_become, recognise
-from tltui.inputs.tlparse.report import RAW_LOG, RAW_ROWS, Report, is_rows, report_in
+from tltui.inputs.tlparse.report import RAW_LOG, RAW_ROWS, Report, report_in
 from tltui.sources.crowd import Crowd
 from tltui.sources.found import MEMBER, OTHER, FoundLog, FoundProfile, Opened, Skipped, labels
-from tltui.sources.indexed import INDEX, Indexes, is_index
+from tltui.sources.indexed import INDEX, Indexes
 from tltui.sources.kept import is_kept, is_kept_on, is_text, read_state
 from tltui.sources.profiles import again, profile_at
-from tltui.text.payload import Payload
+from tltui.sources.sniffing import EMPTY, PACKED, REPORT, SNIFF, head_of, not_a_log, why_no_log
 from tltui.trace.files import FileBytes
 
 if TYPE_CHECKING:
@@ -33,34 +32,20 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EMPTY", "KEPT", "MAX_DEPTH", "MAX_FILES", "MEMBER", "OTHER", "SNIFF", "TEXT", "Discovery", "Found", "FoundLog", "NothingFound",
-    "Skipped", "age", "awaited", "discover", "labels", "newest", "not_a_log", "without_logs",
+    "Skipped", "age", "awaited", "discover", "labels", "newest", "without_logs",
 ]  # fmt: skip
 
 MAX_DEPTH = 8
 MAX_FILES = 20_000
-SNIFF = 1 << 16
 WRITTEN = 2_000_000_000
 """Nanoseconds without a change after which a profile is taken for whole."""
 UNDECIDED = 512
 """Bytes: a file that is shorter may still become a log."""
-SNIFF_ON = 64 << 20
-"""How far a file is searched that begins with NULs, blank lines or payload lines."""
 TOGETHER = 60.0
 """Seconds by which a rank may have ended before the others began, and still belong to their run."""
 _CLOCK = re.compile(rb'"ts": ?(\d{15,17}(?:\.\d+)?)')
-_BEGIN = rb"^\x00*(?!\x00)[^\t\n]{0,80}?[A-Z]\d{4} \d\d:\d\d:\d\d\.\d{6,} \d+ [^\n]{1,500}?:\d+\]"
-_RECORD = re.compile(_BEGIN + rb' ?\{[\r\x00]*(?:"|\}|$)', re.MULTILINE)
-_CUT = re.compile(rb"(?:\xef\xbb\xbf)?V\d{4} \d\d:\d\d:\d\d\.\d{6,} \d+(?: [^\n\]]*(?:\] ?)?)?")
-"""A log that ends inside its first line (full match)."""
 
-EMPTY = "empty: no records"
 KEPT = "what a job printed"
-UTF_16 = "UTF-16 text: convert it to UTF-8 first"
-PACKED = "packed"
-"""Of what is looked into (`sources/packed.py`)."""
-REPORT = "a report of tlparse without the trace"
-
-
 PROFILE = "a profile of torch.profiler: it is read beside the TORCH_TRACE log of its run"
 """Of a profile without a log."""
 
@@ -424,7 +409,7 @@ def _look(path: str, top: str, status: os.stat_result, is_named: bool = True) ->
             return _debug_directory(path, units, status)
         if not stat.S_ISREG(status.st_mode):
             return Skipped(path, "a directory" if is_directory else "not a regular file")
-        head = _head(FileBytes(path))
+        head = head_of(FileBytes(path))
         reason = not_a_log(head, path)
         if reason in (OTHER, PACKED) and (profile := profile_at(path)) is not None:
             return profile
@@ -449,56 +434,6 @@ def _debug_directory(path: str, units: Layout, status: os.stat_result) -> FoundL
     return FoundLog(
         path, 0, None, "", min(started or status.st_mtime, status.st_mtime), status.st_mtime, started, form=DEBUG_DIR
     )  # fmt: skip
-
-
-def _head(file: FileBytes) -> bytes:
-    """The beginning of a file, from the first block on that says something.
-
-    A log whose first line is lost may begin with a large payload, one that was truncated while it was written with
-    NULs.
-    """
-    head = file.read(0, SNIFF)
-    if head[:1] not in (b"\t", b"\n", b"\r", b"\x00") or _RECORD.search(head):
-        return head
-    at, size = len(head), 1 << 20
-    while at < SNIFF_ON and (more := file.read(at, size)):
-        # overlap: the first line of a record may lie on the edge
-        found = _RECORD.search(file.read(max(at - SNIFF, 0), SNIFF) + more)
-        if found:
-            return found.string[found.start() :].lstrip(b"\x00")[:SNIFF]
-        if not head.strip(b"\r\n \x00"):
-            head = more
-        at += len(more)
-    return head
-
-
-def why_no_log(head: bytes, name: str, is_named: bool) -> str:
-    """Why a file of which only the beginning is at hand is no log of any form; '' when it is one."""
-    reason = not_a_log(head, name)
-    if reason != OTHER or is_profile(head):
-        return "" if reason == OTHER else reason
-    text = recognise(Payload.of(head).source, name, is_named, time.time())
-    return "" if text.certainty else text.reason or reason
-
-
-def not_a_log(head: bytes, name: str = "") -> str:
-    """Why the beginning of a file is not that of a `TORCH_TRACE` log; '' when it is one."""
-    if not head.strip(b"\r\n \x00") and not packing_of(head, name):
-        return EMPTY if not head else "no records"
-    if packing_of(head, name):
-        return PACKED
-    if is_index(head):
-        return INDEX
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return UTF_16
-    if is_rows(head):
-        return REPORT
-    if _RECORD.search(head) or (len(head) < SNIFF and _CUT.fullmatch(head)):
-        return ""
-    head = head.lstrip(b"\x00")
-    if head[:64].count(0) > 16:
-        return UTF_16 if not head[:64:2].strip(b"\x00") or not head[1:64:2].strip(b"\x00") else OTHER
-    return OTHER
 
 
 def _nothing(paths: tuple[str, ...], skipped: list[Skipped], others: int) -> str:

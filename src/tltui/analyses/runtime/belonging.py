@@ -51,6 +51,8 @@ class _Case:
 
 def belonging(profile: Profile, nested: Nested, processes: Sequence[Process]) -> Runtime | Refused:
     """What a profile says of the process that it is of."""
+    if not len(profile):
+        return Refused(profile.path, "nothing is recorded in it: it has no events")
     candidates = [process for process in processes if process.compiles]
     if profile.rank is not None and any(process.rank is not None for process in candidates):
         candidates = [process for process in candidates if process.rank in (profile.rank, None)]

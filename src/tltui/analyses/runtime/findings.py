@@ -24,6 +24,8 @@ WRAPPER_SHARE = 0.5
 """Of the time of a graph that is in no kernel, from which on it is launch-bound."""
 IDLE_SHARE = 0.3
 KERNEL_SHARE = 0.05
+EAGER_SHARE = 0.2
+"""Of the whole that operators take outside of all regions, from which on it is worth a sentence."""
 
 
 class Fact(Enum):
@@ -35,6 +37,7 @@ class Fact(Enum):
     LAUNCHES = "launches"
     IDLE = "idle"
     COMPILING = "compiling"
+    EAGER = "eager"
     NEVER = "never called"
     KERNEL = "kernel"
 
@@ -55,7 +58,7 @@ class Finding:
     mean_us: float = 0.0
     unit: str = ""
     name: str = ""
-    """A kernel, or a function; `device` where kernels run on one, of launches and of idle time."""
+    """A kernel, an operator, or a function; `device` where kernels run on one, of launches and of idle time."""
     lines: tuple[str, ...] = ()
     broke: GraphBreak | None = None
     """Where the break is, if it is known."""
@@ -70,7 +73,8 @@ def findings_of(run: Run, runtime: Runtime) -> tuple[Finding, ...]:
     steps = max(len(runtime.steps), 1)
     whole = max(whole_us(runtime), 1e-9)
     found = [*_guards(runtime, steps), *_breaks(run, runtime, steps, whole), *_fallbacks(run, runtime, steps, whole),
-             *_launches(run, runtime, steps, whole), *(compiling := tuple(_compiling(run, runtime, steps, whole)))]  # fmt: skip
+             *_launches(run, runtime, steps, whole), *_eager(runtime, steps, whole),
+             *(compiling := tuple(_compiling(run, runtime, steps, whole)))]  # fmt: skip
     found.sort(key=lambda item: -item.us)
     dear = [item for item in found if item.us >= STEP_SHARE * whole / steps or item.fact is Fact.FALLBACK]
     idle = () if any(item in dear for item in compiling) else _idle(runtime, steps)
@@ -130,6 +134,15 @@ def _compiling(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator
     us = min(compiling_us(run, runtime) or sum(overlap for overlap, _ in found), whole)
     if us:
         yield Finding(Fact.COMPILING, max(found, default=(0.0, ""))[1], us / steps, us / whole, count=len(found), seconds=us / 1e6)
+
+
+def _eager(runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
+    """What runs in no compiled code at all."""
+    outside = [item for item in runtime.eager if item.inside is None]
+    us = sum(item.us for item in outside)
+    if outside and us >= EAGER_SHARE * whole:
+        most = max(outside, key=lambda item: item.us)
+        yield Finding(Fact.EAGER, "", us / steps, us / whole, sum(item.calls for item in outside), name=most.op)
 
 
 def _idle(runtime: Runtime, steps: int) -> Iterator[Finding]:

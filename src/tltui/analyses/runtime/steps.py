@@ -17,6 +17,10 @@ _OTHERS = re.compile(
 """What torch annotates itself: optimizers, wrappers, loaders, `gloo:all_reduce`."""
 
 
+MOST = 0.5
+"""Of the time from the first to the last that annotations take where they may be the steps."""
+
+
 def steps_of(profile: Profile, nested: Nested) -> tuple[Step, ...]:
     """The steps, in order. Of annotations that repeat the outermost ones are taken, those that take the most time together."""
     named = [(event, profile.name_of(event)) for event in nested.annotations]
@@ -26,9 +30,15 @@ def steps_of(profile: Profile, nested: Nested) -> tuple[Step, ...]:
         for event, name in named:
             if not _OTHERS.match(name):
                 families[_NUMBER.sub("#", name)].append(event)
-        several = [events for events in families.values() if len(events) > 1]
+        several = [events for events in families.values() if len(events) > 1 and _cover(profile, events)]
         own = max(several, key=lambda events: sum(profile.duration[event] for event in events), default=[])
     own.sort(key=lambda event: profile.begin[event])
     return tuple(
         Step(profile.name_of(event), profile.epoch_us(profile.begin[event]), profile.duration[event] / 1000) for event in own
     )  # fmt: skip
+
+
+def _cover(profile: Profile, events: list[int]) -> bool:
+    """Whether annotations are most of the time that they span: what happens now and then is no step."""
+    first, last = min(profile.begin[event] for event in events), max(profile.end(event) for event in events)
+    return sum(profile.duration[event] for event in events) >= MOST * (last - first)

@@ -37,7 +37,11 @@ class Sums:
             graphs[group.compile].append(graph)
         eager, eager_in = self._eager()
         ran = set(called(joined))
-        compiles = [self._compile(own, graphs[own], eager_in) for own in self._process.ordered() if own in ran]
+        regions, preludes = self._regions(), self._preludes()
+        compiles = [
+            self._compile(own, regions.get(own, []), preludes.get(own, 0), graphs[own], eager_in.get(own, 0.0))
+            for own in self._process.ordered() if own in ran
+        ]  # fmt: skip
         compiles = [own for own in compiles if own.regions.calls or own.lookups.calls or own.graphs]
         begin, end = profile.window
         us = self._nested.us_of
@@ -52,20 +56,32 @@ class Sums:
             tuple(compiles), self._never_called(), eager, self._fallbacks(), strange, (*doubts, *self._doubts()),
         )  # fmt: skip
 
-    def _compile(self, compile_: Compile, graphs: list[GraphTime], eager_in: dict[Compile, float]) -> CompileTime:
+    def _regions(self) -> dict[Compile, list[int]]:
+        """The regions of each compile that are whole."""
+        found: dict[Compile, list[int]] = defaultdict(list)
+        for span, own in self.joined.compile_of.items():
+            if self.joiner.is_whole(span):
+                found[own].append(span)
+        return found
+
+    def _preludes(self) -> dict[Compile, int]:
+        """The prologues in the regions of each compile: ns."""
         profile, nested = self._profile, self._nested
-        regions = [span for span, own in self.joined.compile_of.items() if own is compile_ and self.joiner.is_whole(span)]
+        found: dict[Compile, int] = defaultdict(int)
+        for span, kind in enumerate(nested.kind):
+            if kind == PRELUDE and (own := self.joined.compile_of.get(self._region_of(span))) is not None:
+                found[own] += profile.duration[nested.event[span]]
+        return found
+
+    def _compile(
+        self, compile_: Compile, regions: list[int], overhead: int, graphs: list[GraphTime], eager_us: float
+    ) -> CompileTime:
+        profile, nested = self._profile, self._nested
         own = sum(profile.duration[nested.event[span]] - nested.inner[span] for span in regions)
-        overhead = sum(
-            profile.duration[nested.event[span]]
-            for span, kind in enumerate(nested.kind)
-            if kind == PRELUDE and self._region_of(span) in self.joined.compile_of
-            and self.joined.compile_of[self._region_of(span)] is compile_
-        )  # fmt: skip
         return CompileTime(
             str(compile_.ref), spread([profile.duration[nested.event[span]] for span in regions]), own / 1000,
             spread([profile.duration[nested.event[span]] for span in self._lookups.get(compile_, ())]), overhead / 1000,
-            tuple(graphs), eager_in.get(compile_, 0.0),
+            tuple(graphs), eager_us,
         )  # fmt: skip
 
     def _region_of(self, span: int) -> int:

@@ -16,7 +16,7 @@ from tltui.analyses.runtime.recording import recording_of
 from tltui.analyses.runtime.result import CompileTime, Refused, Runtime
 from tltui.analyses.runtime.runtime_json import RuntimeJson, RuntimesJson, runtimes_json
 from tltui.analyses.runtime.runtimes import runtimes_of
-from tltui.analyses.runtime.spans import step_flames
+from tltui.analyses.runtime.spans import compiling_us, step_flames
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.recording import add_recording
@@ -114,7 +114,7 @@ def _one(page: Page, told: Told, refs: set[str] | None) -> Generator[None, None,
         yield from _flame(page, told, folded=False)
         return
     if refs is None:
-        add_share(page, runtime)
+        add_share(page, runtime, compiling_us(told.run, runtime))
     yield
     compiles = by_cost([own for own in runtime.compiles if refs is None or own.ref in refs], told.sort)
     if refs is not None and not compiles:

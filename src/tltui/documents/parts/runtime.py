@@ -30,6 +30,13 @@ PARTS: tuple[tuple[str, str, str, str], ...] = (
     ("idle", "idle_us", tokens.DIM, "none of these: other Python, data, waiting"),
 )
 """Name, field of `Share`, style, what it is."""
+COMPILING = ("compile", "", tokens.PHASE_DYNAMO, "torch compiled while the profiler ran")
+NAMED_STEP = re.compile(r"step|iter|batch|token", re.IGNORECASE)
+"""Annotations that say themselves that they are steps."""
+ROOMY = 64
+"""Columns from which on a heading has room for more than its figure."""
+APART = 0.95
+"""Of the window that steps take, from which on down it is said that the rest is in the figures of a step."""
 UNCLEAR = ("wrapper", "around", "idle")
 """Names that alone do not say what they are."""
 UNCLEAR_SAID = "wrapper: in graphs, between kernels; around: bytecode around graphs; idle: none of these"
@@ -45,6 +52,8 @@ def sentence(finding: Finding, per_step: bool) -> str:
         lead = finding.broke.lead if finding.broke is not None else None
         at = f" at {fmt.place(lead.file, lead.line)}" if lead is not None else ""
         return f"{ref} breaks{at}: {micros(finding.us)} eager{of or ' in all'}, {share} of the time"
+    if finding.fact is Fact.EAGER:
+        return f"{share} of the time operators run in no compiled code: {micros(finding.us)}{of}, most in {sanitize(finding.name)}"
     if finding.fact is Fact.FALLBACK:
         who = f" of {sanitize(finding.name)} {ref}" if finding.ref else ""
         return f"{fmt.plural(finding.calls, 'call')}{who} fell back to eager mode: guards were tried, and no compile fitted"
@@ -115,6 +124,8 @@ def add_window(page: Page, runtime: Runtime) -> None:
         times = [step.us for step in runtime.steps]
         middle = f", median {micros(median(times))}" if len(times) > 2 else ""
         words.append(f"{fmt.plural(len(times), 'step')} of {micros(sum(times) / len(times))}{middle}")
+        if not NAMED_STEP.search(name := runtime.steps[0].name):
+            words.append(f"a step is what is annotated as {fmt.clip_middle(sanitize(name), 40)}")
     else:
         words.append("no steps are marked: what follows is of the whole window")
     words.append(("with the profiler on, which makes short things longer", tokens.DIM))
@@ -130,12 +141,17 @@ def add_window(page: Page, runtime: Runtime) -> None:
         page.close()
 
 
-def add_share(page: Page, runtime: Runtime) -> None:
-    """Where the time went: disjoint parts that are the whole."""
+def add_share(page: Page, runtime: Runtime, compiling_us: float = 0.0) -> None:
+    """Where the time went: disjoint parts that are the whole. `compiling_us`: what compiling took of the window."""
     share, steps = runtime.share, max(len(runtime.steps), 1)
     whole = share.whole_us / steps
-    page.heading(f"Where {'a step' if runtime.steps else 'the time'} goes: {micros(whole)}")
+    is_apart = runtime.steps and sum(step.us for step in runtime.steps) < APART * share.whole_us
+    rest = ", with what is between steps" if is_apart and page.width >= ROOMY else ""
+    page.heading(f"Where {'a step' if runtime.steps else 'the time'} goes: {micros(whole)}{rest}")
     rows = [(name, _us(share, field) / steps, style, told) for name, field, style, told in PARTS]
+    if compiling := min(compiling_us, share.idle_us) / steps:
+        name, us, style, told = rows[-1]
+        rows[-1:] = [(COMPILING[0], compiling, *COMPILING[2:]), (name, us - compiling, style, told)]
     widest = max(len(micros(us)) for _, us, _, _ in rows)
     room = min(page.width - 2 - 8 - 2 - widest - 2 - 5 - 2, BAR_MOST)
     explained = max(len(told) for *_, told in rows) if page.width >= EXPLAINED else 0

@@ -151,7 +151,7 @@ def add_compile(page: Page, told: Told, own: CompileTime, layers: Mapping[str, M
 
 def _facts(told: Told, own: CompileTime, compile_: Compile | None) -> Iterator[Piece]:
     regions = own.regions
-    yield f"{fmt.plural(regions.calls, 'call')}, {_each(regions)}"
+    yield f"{fmt.plural(regions.calls, 'call')}, {_each(regions)}" if regions.calls else "its calls are not in this window"
     yield (f"{told.us(own_us(own))} {told.of} its own, {told.share(own_us(own))}", tokens.STRONG)
     if own.lookups.calls:
         estimate = estimated_us(compile_) if compile_ is not None else None

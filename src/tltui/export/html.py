@@ -1,7 +1,7 @@
 """A document → HTML: a fragment, or a file that stands by itself. No script, nothing loaded, whatever a trace holds.
 
-What a file may do is said in its own head (`Content-Security-Policy`): nothing but its own styles. Every text is escaped, no name of a trace
-stands in an attribute as it is, and of links only those to `http` and `https` and to places of the same file are written.
+What a file may do is said in its own head (`Content-Security-Policy`): nothing but its own styles. Every text is escaped, no name
+of a trace stands in an attribute as it is, and of links only those to `http` and `https` and to places of the same file are written.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from tltui.text.document import Document, Line
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 Target = Callable[[str], str]
-"""The target of a link of a document (an address, `line:N`, `file:…`) → where it leads in this file (`#a12`) or `http…`; '' for nowhere."""
+"""The target of a link of a document (an address, `line:N`, `file:…`) → where it leads: `#a12` in this file, or `https://…`; '' for
+nowhere."""
 
 
 def nowhere(target: str) -> str:
@@ -23,7 +24,8 @@ def nowhere(target: str) -> str:
 
 
 def fragment(document: Document, name: str = "", target: Target = nowhere, lo: int = 0, hi: int | None = None) -> Iterator[str]:
-    """The lines `lo` to `hi` (exclusive) of a document as a `<section id=name>` with a heading, in pieces. `name`: letters, digits, hyphens."""
+    """The lines `lo` to `hi` (exclusive) of a document as a `<section id=name>` with a heading, in pieces. `name`: letters, digits,
+    hyphens."""
     while not document.advance():
         pass
     yield f'<section id="{escape(name)}">' if name else "<section>"
@@ -38,7 +40,8 @@ def _line(line: Line, target: Target) -> str:
     for span in sorted(line.spans, key=lambda span: span.start):
         start = max(span.start, done)
         if span.end > start:
-            out += [escape(line.text[done:start]), f'<span class="{escape(span.style)}">{escape(line.text[start : span.end])}</span>']
+            out.append(escape(line.text[done:start]))
+            out.append(f'<span class="{escape(span.style)}">{escape(line.text[start : span.end])}</span>')
             done = span.end
     out.append(escape(line.text[done:]))
     return "".join(out)
@@ -47,6 +50,7 @@ def _line(line: Line, target: Target) -> str:
 def whole(title: str, body: Iterable[str]) -> Iterator[str]:
     """A file of such fragments that stands by itself, in pieces."""
     yield "<!DOCTYPE html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n"
-    yield f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">\n<title>{escape(title)}</title>\n</head>\n<body>\n'
+    yield f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">\n<title>{escape(title)}</title>\n'
+    yield "</head>\n<body>\n"
     yield from body
     yield "</body>\n</html>\n"

@@ -1,7 +1,7 @@
 """A document → HTML: a fragment, or a file that stands by itself. No script, nothing loaded, whatever a trace holds.
 
 What a file may do is said in its own head (`Content-Security-Policy`): nothing but its own styles. Every text is escaped, no name
-of a trace stands in an attribute as it is, and of links only those to `http` and `https` and to places of the same file are written.
+of a trace stands in an attribute as it is, and only links to `http`, `https` and places of the same file are written.
 """
 
 from __future__ import annotations

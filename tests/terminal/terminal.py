@@ -220,7 +220,7 @@ class Terminal:
         return not self._has_ended()
 
     def peak(self) -> int:
-        """The most memory that the program has used so far, in bytes: its own, where `ru_maxrss` begins with that of who forked it."""
+        """The most memory that it has used so far, in bytes: `ru_maxrss` would begin with that of who forked it."""
         [line] = [line for line in Path(f"/proc/{self.pid}/status").read_text().splitlines() if line.startswith("VmHWM:")]
         return int(line.split()[1]) << 10
 

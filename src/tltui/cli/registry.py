@@ -56,6 +56,8 @@ COMMANDS: dict[str, Entry] = {
     "index": Entry("write what logs tell into one file that opens without them, and at once", "index"),
     "repro": Entry("write the graph of a compile as a script that runs", "repro"),
     "bundle": Entry("write a small log of some compiles to share, on request redacted", "bundle"),
+    "guide": Entry("print the guide: what to look at when it is slow, recompiles, breaks, differs or hangs", "guide"),
+    "glossary": Entry("print what a word on a page means, or all words", "guide"),
     "config": Entry("list settings, variables and keys: what holds, and where that is said", "config"),
 }
 GROUPS: dict[str, tuple[str, ...]] = {

@@ -100,7 +100,7 @@ COMMANDS: tuple[Command, ...] = (
             "Go to a compile or an artifact by typing a part of its name or its address.", E_, "go to"),
     Command("app.search", ("s",), "search everywhere",
             "Search every payload, envelope and page with a regular expression.", E_, "search"),
-    Command("app.export", ("x",), "export", "Write the document to a file: text, ANSI or markdown by its suffix.", E_, "export"),
+    Command("app.export", ("x",), "export", "Write the document to a file: text, HTML, markdown, JSON or ANSI by its suffix.", E_, "export"),
     Command("app.copy", ("y",), "copy", "Copy the selected lines or the line; in the tree the address.", E_, "copy"),
     Command("app.copy_address", ("Y",), "copy address and path", "Copy the address of what is shown and the path of its log.", E_),
     Command("app.pager", ("v",), "open in pager", "Show the document in $PAGER.", E_),

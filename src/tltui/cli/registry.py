@@ -56,6 +56,7 @@ COMMANDS: dict[str, Entry] = {
     "index": Entry("write what logs tell into one file that opens without them, and at once", "index"),
     "repro": Entry("write the graph of a compile as a script that runs", "repro"),
     "bundle": Entry("write a small log of some compiles to share, on request redacted", "bundle"),
+    "completions": Entry("print what bash, zsh or fish needs to complete commands, options and paths", "completions"),
 }
 
 

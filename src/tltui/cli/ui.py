@@ -32,7 +32,7 @@ What parses as an address is one, and a command's name is a command: files of su
 
 def ui_parser() -> Parser:
     """The parser without a command."""
-    listed = "\n".join(f"  {name:<10} {entry.help}" for name, entry in COMMANDS.items())
+    listed = "\n".join(f"  {name:<11} {entry.help}" for name, entry in COMMANDS.items())
     what = "The terminal workbench for torch.compile. PATH is a log or a directory of logs, packed or not; - is standard input."
     parser = Parser("", what, f"commands (tltui COMMAND --help):\n{listed}\n\n{EXAMPLES}")
     add_paths(parser)

@@ -57,6 +57,7 @@ COMMANDS: dict[str, Entry] = {
     "repro": Entry("write the graph of a compile as a script that runs", "repro"),
     "bundle": Entry("write a small log of some compiles to share, on request redacted", "bundle"),
     "config": Entry("list settings, variables and keys: what holds, and where that is said", "config"),
+    "completions": Entry("print what bash, zsh or fish needs to complete commands, options and paths", "completions"),
 }
 GROUPS: dict[str, tuple[str, ...]] = {
     "look at a run": ("summary", "problems", "ls", "show", "records", "log", "damage", "absent", "metrics"),

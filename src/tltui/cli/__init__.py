@@ -69,14 +69,19 @@ def _run(arguments: list[str]) -> int:
 
         name, rest, parser = "", arguments, ui_parser()
     options = parser.read(rest)
+    if sys.stdout is None:
+        raise Failure("standard output is closed")
+    if not name and (options.version or options.verbose):
+        from tltui.cli import version
 
-    # not before: `--help` ends above
+        sys.stdout.buffer.writelines(version.run(options))
+        return 0
+
+    # not before: `--help` and `--version` end above
     from tltui.cli.loading import take
     from tltui.cli.printing import write
     from tltui.model.ref import BadAddress
 
-    if sys.stdout is None:
-        raise Failure("standard output is closed")
     take(options)
     if not name:
         from tltui.cli.ui import open_ui

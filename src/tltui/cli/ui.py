@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from tltui import __version__
 from tltui.cli.failure import Failure, tell
 from tltui.cli.parser import Parser, add_paths
 from tltui.cli.registry import COMMANDS, command, grouped
@@ -41,7 +40,9 @@ def ui_parser() -> Parser:
     add_paths(parser)
     parser.add_argument("--theme", metavar="NAME", help="auto, dark, light, high-contrast, ansi-dark, ansi-light or mono")
     parser.add_argument("--no-mouse", action="store_true", default=None, help="leave the mouse to the terminal")
-    parser.add_argument("--version", action="version", version=f"tltui {__version__}")
+    parser.add_argument("--version", action="store_true", help="print the version of tltui, and nothing else")
+    parser.add_argument("--verbose", action="store_true",
+                        help="with --version: also those of what it runs on, and where its files are")  # fmt: skip
     return parser
 
 

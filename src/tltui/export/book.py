@@ -25,7 +25,7 @@ from tltui.documents.report.says import says_something
 from tltui.documents.report.ways import way_to
 from tltui.export.book_style import STYLE
 from tltui.export.html import GONE, fragment, line_id, whole
-from tltui.model.nodes import Compile, Frame
+from tltui.model.nodes import Compile, Frame, Rank
 from tltui.model.ref import split_line
 from tltui.model.run import Run
 from tltui.model.status import TABLE, colour, glyph
@@ -47,6 +47,10 @@ SMALL = 1_500
 """Bytes in which no section fits."""
 OPEN, OPEN_WORTH = 10, 0.5
 """Sections of compiles that are open at first: so many of them, as far as they are worth that much."""
+COMPARED = 12
+"""Comparisons that are in the file."""
+COMPARING = ("summary", "problems", "ranks", "recompiles", "caches")
+"""Pages whose comparisons are."""
 SHORTEST = 8
 """Lines of which it is worth having only them."""
 
@@ -100,9 +104,12 @@ class Book:
         self._left = limit - RESERVED - _length(whole("", [], STYLE))
         self._pages: list[Section] = []
         self._below: list[Section] = []
+        self._compared: list[Section] = []
+        self._asked: dict[str, None] = {}
         self._choose_pages()
+        self._choose_compared()
         self._choose_below()
-        self._by_ref = {own.candidate.ref: own for own in (*self._pages, *self._below)}
+        self._by_ref = {own.candidate.ref: own for own in (*self._pages, *self._compared, *self._below)}
 
     # choosing
 
@@ -130,6 +137,15 @@ class Book:
         self._pages.append(replace_document(found, document))
         self._left -= found.bytes
         return found.bytes
+
+    def _choose_compared(self) -> None:
+        """The comparisons that the pages about the run lead to."""
+        for ref in list(self._asked)[:COMPARED]:
+            document = self._built(Candidate(ref, 1.0))
+            found = self._measured(Candidate(ref, 1.0, name=document.title), document, min(int(self._limit * PAGE), self._left))
+            if found is not None:
+                self._compared.append(replace_document(found, document))
+                self._left -= found.bytes
 
     def _choose_below(self) -> None:
         shown: set[str] = set()
@@ -171,7 +187,9 @@ class Book:
 
         def target(to: str) -> str:
             way = self._way(to)
-            ref, line = split_line(standing_for(self._there.equal, to))
+            ref, line = split_line(standing_for(self._there.standing, to))
+            if ref.startswith("@diff") and section.candidate.name in COMPARING:
+                self._asked[ref] = None
             if line is not None:
                 self._lines.setdefault(ref, set()).add(line)
             return way or ("#" + "x" * 60 if to else "")
@@ -203,13 +221,14 @@ class Book:
             size -= last.bytes
 
     def _told(self, count: int) -> Told:
-        compiles = {own.candidate.owner for own in self._below} - self._frames()
+        compiles = {own.candidate.owner for own in self._below} - self._others()
         artifacts = sum(number for number, _ in self._kinds().values())
         cut = sum(own.lines < own.of for own in self._by_ref.values())
         of_compiles = len(self._there.worth)
         return Told(count, len(self._pages), len(compiles), of_compiles, artifacts, sum(self._there.kinds.values()), cut)
 
-    def _frames(self) -> set[str]:
+    def _others(self) -> set[str]:
+        """Addresses of frames and ranks that have a section."""
         return {own.candidate.owner for own in self._below if own.candidate.owner not in self._there.worth}
 
     def _title(self) -> str:
@@ -222,6 +241,12 @@ class Book:
         for section in self._pages:
             yield from self._section(section, section.document or self._built(section.candidate), self._target)
         yield from self._compiles()
+        if self._compared:
+            yield "<h2 class=rep-part>Comparisons</h2>\n"
+        for section in self._compared:
+            yield f"<details class=rep-compile><summary>{escape(section.candidate.name)}</summary>\n"
+            yield from self._section(section, section.document or self._built(section.candidate), self._target)
+            yield "</details>\n"
         left = Section(Candidate(LEFT, 1.0, name="what is not in this file"), self._ids.of(LEFT), 0, 0, 0)
         document = left_document(self._what_is_left(), self._path, self._options)
         left.lines = left.of = len(document)
@@ -248,11 +273,16 @@ class Book:
         yield f'<li><a href="#{self._ids.of(LEFT)}">what is not in this file</a>\n</ul>\n'
         groups = self._grouped()
         if groups:
-            frames = self._frames()
+            frames = self._others()
             shown = sum(owner not in frames for owner, _ in groups)
             yield f"<h2>Compiles <span class=rep-count>{shown:,} of {len(self._there.worth):,}</span></h2>\n<ul>\n"
             for _, sections in groups:
                 yield from self._entry(sections[0])
+            yield "</ul>\n"
+        if self._compared:
+            yield f"<h2>Comparisons <span class=rep-count>{len(self._compared)}</span></h2>\n<ul>\n"
+            for section in self._compared:
+                yield from self._entry(section)
             yield "</ul>\n"
         yield "</details></nav>\n"
 
@@ -302,15 +332,15 @@ class Book:
         title = self._there.titles.get(owner, owner)
         if isinstance(node, Compile):
             return f'<span class="{escape(colour(node.status))}">{glyph(node.status)}</span> ', title
-        return "<span class=recompile>↻</span> ", title
+        return ("<span class=recompile>↻</span> " if isinstance(node, Frame) else ""), title
 
     def _about(self, owner: str) -> str:
         node = self._run.resolve(owner)
-        if not isinstance(node, (Compile, Frame)):
+        if not isinstance(node, (Compile, Frame, Rank)):
             return ""
         said = [seconds(node.tally.seconds)] if node.tally.seconds else []
-        if isinstance(node, Frame):
-            said.insert(0, plural(len(node.compiles), "compile"))
+        if not isinstance(node, Compile):
+            said.insert(0, plural(node.tally.compiles, "compile"))
         others = len(self._there.equal.refs.get(owner, ())) - 1
         if others > 0:
             said.append(f"the same on {plural(others, 'more rank')}")
@@ -327,7 +357,7 @@ class Book:
         if below:
             size = f" <span class=rep-count>{size_of(candidate.bytes)}</span>" if candidate.bytes else ""
             yield f"<details class=rep-artifact><summary>{escape(candidate.name)}{size}</summary>\n"
-        heading = not candidate.owner
+        heading = not candidate.owner and not candidate.ref.startswith("@diff")
         yield from fragment(document, section.id, target, 0, section.lines, level=2, heading=heading, marked=wanted)
         if section.lines < section.of:
             yield f"<p class=rep-cut>{section.of - section.lines:,} more lines of {section.of:,} are not in this file: "
@@ -337,7 +367,7 @@ class Book:
 
     def _target(self, to: str) -> str:
         """Where a link leads in this file, or how to get there."""
-        ref, line = split_line(standing_for(self._there.equal, to))
+        ref, line = split_line(standing_for(self._there.standing, to))
         section = self._by_ref.get(ref or "@summary")
         if section is None:
             return self._way(to)
@@ -361,7 +391,7 @@ class Book:
             for own in (*self._pages, *self._below)
             if own.lines < own.of
         ]
-        frames = self._frames()
+        frames = self._others()
         compiles = len({own.candidate.owner for own in self._below if own.candidate.owner in self._there.worth} - frames)
         return Left(
             (compiles, len(self._there.worth)),

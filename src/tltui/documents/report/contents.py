@@ -5,7 +5,7 @@ Nothing is built here but what says where to look: candidates have an address, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tltui.documents.pages.listed import pages
@@ -15,15 +15,18 @@ from tltui.documents.titles import called
 from tltui.inputs.index.elsewhere import Elsewhere
 from tltui.model.artifacts import OUTPUT_CODE, Artifact, artifacts_of
 from tltui.model.nodes import Compile, Frame
-from tltui.model.ref import BadAddress, parse_ref
+from tltui.model.ref import NO_ID, BadAddress, Ref, at_line, parse_ref, split_line
 from tltui.model.run import Run
+from tltui.text.resume_names import short
 from tltui.trace.files import Gone
 
 FIRST = ("summary", "problems")
 NEVER = frozenset(("records", "output", "log"))
 """Pages that say again what is in the trace, or what the job printed."""
-PAGES = {"guards": 0.5, "provenance": 0.45}
+PAGES = {"guards": 0.5, "provenance": 0.45, "timing": 0.4, "layers": 0.2}
 """Pages about a compile that are candidates, and what they are worth of what it is."""
+RANK, RANKS = 0.5, 16
+"""What the page of a rank is worth, and how many of them are candidates."""
 LADDER = 0.95
 """What the page of a frame is worth of its best compile."""
 LOOKED_AT = 3000
@@ -60,6 +63,8 @@ class Contents:
     """Address of a compile → what it is worth."""
     titles: dict[str, str]
     """Address of a compile or frame → `[0/1] forward`."""
+    standing: dict[str, str]
+    """Address of a compile or frame → that of what tells of it: of its equal on another rank, of the only compile of a frame."""
     kinds: dict[str, int]
     """Name of an artifact → how many there are in the run, equal ones of several ranks once."""
 
@@ -70,22 +75,47 @@ def contents_of(run: Run) -> Contents:
     worth = worth_of_compiles(equal.compiles)
     order: dict[str, int] = {}
     titles: dict[str, str] = {}
-    nodes = {str(own.ref): own for own in equal.compiles}
-    ladders: dict[str, tuple[float, Frame]] = {}
+    below: list[Candidate] = []
+    standing: dict[str, str] = {}
+    ladders: dict[str, float] = {}
     for own in equal.compiles:
+        ref, frame = str(own.ref), str(own.frame.ref)
+        below += _rank_of(own, order, titles)
         if len(own.frame.compiles) > 1 and own.is_compile:
-            ref = str(own.frame.ref)
-            order.setdefault(ref, len(order))
-            titles.setdefault(ref, f"{called(own.frame)} {own.frame.code[0] or ''}".rstrip())
-            ladders[ref] = max(ladders.get(ref, (0.0, own.frame)), (worth[str(own.ref)], own.frame), key=lambda pair: pair[0])
-        order[str(own.ref)] = len(order)
-        titles[str(own.ref)] = f"{called(own)} {own.frame.code[0] or ''}".rstrip()
-    below = [Candidate(ref, best * LADDER, ref) for ref, (best, _) in ladders.items() if ref not in equal.standing]
+            order.setdefault(frame, len(order))
+            titles.setdefault(frame, _title(own.frame))
+            ladders[frame] = max(ladders.get(frame, 0.0), worth[ref])
+        elif own.is_compile:
+            standing[frame] = ref
+        order[ref], titles[ref] = len(order), _title(own)
+    below += [Candidate(ref, best * LADDER, ref) for ref, best in ladders.items() if ref not in equal.standing]
+    nodes = {str(own.ref): own for own in equal.compiles}
+    alone = len(worth) == 1
     for ref in list(worth)[:LOOKED_AT]:
-        below += _of_compile(nodes[ref], worth[ref])
+        below += _of_compile(nodes[ref], worth[ref], alone)
     below += [Candidate(ref, 0.05, ref) for ref, own in nodes.items() if not own.is_compile]
     below.sort(key=lambda one: -one.worth)
-    return Contents(tuple(_pages(run)), tuple(below), order, equal, worth, titles, _counted(equal.compiles))
+    for ref, other in equal.standing.items():
+        standing[ref] = standing.get(other, other)
+    if alone:
+        standing |= {f"@{name}:{ref}": f"@{name}" for ref in worth for name in PAGES}
+    return Contents(tuple(_pages(run)), tuple(below), order, equal, worth, titles, standing, _counted(equal.compiles))
+
+
+def _title(node: Compile | Frame) -> str:
+    name = (node.frame if isinstance(node, Compile) else node).code[0]
+    if isinstance(node, Compile) and not node.is_compile and node.id == NO_ID:
+        name = "records without a compile id"
+    return f"{called(node)} {short(name or '')}".rstrip()
+
+
+def _rank_of(compile_: Compile, order: dict[str, int], titles: dict[str, str]) -> Iterator[Candidate]:
+    """The page of the rank of a compile, where there are several, when it is the first of it."""
+    process = compile_.process
+    ref = str(Ref(process.ref.rank))
+    if process.ranks_differ and process.rank is not None and ref not in order and sum(own.endswith(":") for own in order) < RANKS:
+        order[ref], titles[ref] = len(order), f"rank {process.rank}"
+        yield Candidate(ref, RANK, ref)
 
 
 def _pages(run: Run) -> Iterator[Candidate]:
@@ -94,7 +124,7 @@ def _pages(run: Run) -> Iterator[Candidate]:
         yield Candidate(page.ref, 1.0, name=page.title)
 
 
-def _of_compile(compile_: Compile, worth: float) -> Iterator[Candidate]:
+def _of_compile(compile_: Compile, worth: float, alone: bool) -> Iterator[Candidate]:
     """Its overview, its artifacts, and pages about it alone."""
     ref = str(compile_.ref)
     yield Candidate(ref, worth, ref)
@@ -103,10 +133,14 @@ def _of_compile(compile_: Compile, worth: float) -> Iterator[Candidate]:
         size = artifact.log.columns.size[artifact.record]
         if is_here(artifact):
             yield Candidate(str(artifact.ref), worth * worth_of_artifact(artifact, size), ref, _name(artifact), size)
-    if any(artifact.name == OUTPUT_CODE for artifact in artifacts):
-        yield Candidate(str(compile_.ref.at("provenance")), worth * PAGES["provenance"], ref, "provenance")
-    if any(artifact.kind.language == "guards" for artifact in artifacts):
-        yield Candidate(str(compile_.ref.at("guards")), worth * PAGES["guards"], ref, "guards")
+    if alone:  # the pages about the run are about it
+        return
+    has = {"provenance": any(artifact.name == OUTPUT_CODE for artifact in artifacts), "timing": compile_.tally.seconds > 0}
+    has["layers"] = has["provenance"]
+    has["guards"] = any(artifact.kind.language == "guards" for artifact in artifacts)
+    for name, share in PAGES.items():
+        if has[name]:
+            yield Candidate(str(compile_.ref.at(name)), worth * share, ref, name)
 
 
 def _name(artifact: Artifact) -> str:
@@ -130,15 +164,19 @@ def _counted(compiles: Iterable[Compile]) -> dict[str, int]:
     return dict(sorted(found.items()))
 
 
-def standing_for(equal: Equal, ref: str) -> str:
+def standing_for(standing: Mapping[str, str], ref: str) -> str:
     """The address of what tells of `ref`: of a compile that is equal to one of another rank the same place in that one."""
-    if not equal.standing:
+    if ref in standing:
+        return standing[ref]
+    if not standing or not (ref[:1].isalnum() or ref.startswith(("@", "+"))):
         return ref
+    address, line = split_line(ref)
     try:
-        own = parse_ref(ref)
+        own = parse_ref(address)
     except BadAddress:
         return ref
-    stood = equal.standing.get(str(replace(own, attempt=None, artifact=None, n=None, view="")))
-    if stood is None:
+    stood = standing.get(str(replace(own, attempt=None, artifact=None, n=None, view="")))
+    if stood is None or own.view == "record":
         return ref
-    return str(replace(parse_ref(stood), attempt=own.attempt, artifact=own.artifact, n=own.n, view=own.view))
+    found = replace(parse_ref(stood), attempt=own.attempt, artifact=own.artifact, n=own.n, view=own.view)
+    return str(found) if line is None else at_line(found, line)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tltui.analyses.ranks.course import steps_in
 from tltui.analyses.ranks.courses import course_of
-from tltui.model.nodes import Compile, Frame
+from tltui.model.nodes import Compile, Frame, Process
 from tltui.model.run import Run
 
 
@@ -46,7 +46,14 @@ def equal_compiles(run: Run) -> Equal:
                 standing[str(compile_.ref)] = str(first.ref)
                 frames.setdefault(str(compile_.frame.ref), first.frame)
     whole = {ref: frame for ref, frame in frames.items() if ref != str(frame.ref)}
-    left = tuple(own for own in run.compiles() if str(own.ref) not in standing)
+    left = tuple(own for process in processes for own in _kept(process, standing))
     kept = {str(own.frame.ref) for own in left}
     standing.update((ref, str(frame.ref)) for ref, frame in whole.items() if ref not in kept)
     return Equal(left, standing, {ref: tuple(own) for ref, own in members.items() if len(own) > 1})
+
+
+def _kept(process: Process, standing: dict[str, str]) -> list[Compile]:
+    """What of a process nothing stands for; nothing where all of its compiles are equal to others."""
+    own = [compile_ for frame in process.frames.values() for compile_ in frame.compiles]
+    left = [compile_ for compile_ in own if str(compile_.ref) not in standing]
+    return left if any(compile_.is_compile for compile_ in left) or not any(compile_.is_compile for compile_ in own) else []

@@ -20,8 +20,8 @@ BY_STATUS = {
 }  # fmt: skip
 RECOMPILE, RECOMPILED, SLOWEST, LEAST = 0.6, 0.55, 0.7, 0.1
 """Of a recompile; of what it would have liked to use; of the compile that took longest, others in proportion; of any compile."""
-HALF = 8.0
-"""The so-many-th further one of a kind is worth half as much."""
+HALF, HALF_OF_STATUS = 8.0, 24.0
+"""The so-many-th further one of one function, and of one status, is worth half as much."""
 BY_NAME = {
     "dynamo_graph_break_reason": 1.0, "recompile_reasons": 1.0, "inductor_output_code": 0.85, "dynamo_output_graph": 0.9,
     "inductor_post_grad_graph": 0.7, "dynamo_cpp_guards_str": 0.6, "dynamo_guards": 0.55, "aot_forward_graph": 0.6,
@@ -48,9 +48,9 @@ def worth_of_compiles(compiles: Iterable[Compile]) -> dict[str, float]:
     seen: Counter[Hashable] = Counter()
     found: dict[str, float] = {}
     for worth, own in sorted(plain, key=lambda pair: -pair[0]):
-        kind = _kind(own)
-        found[str(own.ref)] = worth * HALF / (HALF + seen[kind])
-        seen[kind] += 1
+        kind, status = _kind(own), (own.status, own.is_recompile)
+        found[str(own.ref)] = worth * HALF / (HALF + seen[kind]) * HALF_OF_STATUS / (HALF_OF_STATUS + seen[status])
+        seen.update((kind, status))
     return dict(sorted(found.items(), key=lambda pair: -pair[1]))
 
 

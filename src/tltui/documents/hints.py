@@ -25,6 +25,6 @@ def key_hint(options: Options, command: str, says: str = "press {}", instead: st
 
 
 def link_hint(options: Options, ref: str, instead: str = "", page: str = "") -> Piece:
-    """`enter`, on a line whose first link leads to an address; where there is no such key `instead`, a command that prints `page`."""
+    """`enter`, on a line whose first link leads to an address; without such a key `instead`, a command that prints `page`."""
     key = key_of(options, FOLLOW)
     return (key, tokens.KEY, ref) if key else (instead, tokens.KEY, page)

@@ -25,6 +25,8 @@ NEVER = frozenset(("records", "output", "log"))
 """Pages that say again what is in the trace, or what the job printed."""
 PAGES = {"guards": 0.5, "provenance": 0.45, "timing": 0.4, "layers": 0.2}
 """Pages about a compile that are candidates, and what they are worth of what it is."""
+NO_COMPILE = 0.25
+"""What records without a compile are worth: an export writes nothing else."""
 RANK, RANKS = 0.5, 16
 """What the page of a rank is worth, and how many of them are candidates."""
 LADDER = 0.95
@@ -93,7 +95,9 @@ def contents_of(run: Run) -> Contents:
     alone = len(worth) == 1
     for ref in list(worth)[:LOOKED_AT]:
         below += _of_compile(nodes[ref], worth[ref], alone)
-    below += [Candidate(ref, 0.05, ref) for ref, own in nodes.items() if not own.is_compile]
+    for ref, own in nodes.items():
+        if not own.is_compile:
+            below += _of_compile(own, NO_COMPILE, True)
     below.sort(key=lambda one: -one.worth)
     for ref, other in equal.standing.items():
         standing[ref] = standing.get(other, other)

@@ -31,6 +31,7 @@ from tltui.model.run import Run
 from tltui.model.status import TABLE, colour, glyph
 from tltui.text import tokens
 from tltui.text.document import Document, Options
+from tltui.text.sanitize import sanitize
 
 LEAST = 200_000
 """Bytes that a report needs at least: its styles, the summary, the problems and what is said of all the rest."""
@@ -51,7 +52,7 @@ COMPARED = 12
 """Comparisons that are in the file."""
 COMPARING = ("summary", "problems", "ranks", "recompiles", "caches")
 """Pages whose comparisons are."""
-SHORTEST = 8
+SHORTEST = 30
 """Lines of which it is worth having only them."""
 
 
@@ -178,7 +179,7 @@ class Book:
             if section.bytes <= room:
                 return section
             section.lines = int(section.lines * room / section.bytes * 0.95)
-            if section.lines < SHORTEST:
+            if section.lines < min(SHORTEST, section.of):
                 return None
         return None
 
@@ -232,7 +233,7 @@ class Book:
         return {own.candidate.owner for own in self._below if own.candidate.owner not in self._there.worth}
 
     def _title(self) -> str:
-        return f"{self._run.title}: torch.compile report"
+        return sanitize(f"{self._run.title}: torch.compile report")
 
     def _body(self) -> Iterator[str]:
         yield from self._head()
@@ -244,7 +245,7 @@ class Book:
         if self._compared:
             yield "<h2 class=rep-part>Comparisons</h2>\n"
         for section in self._compared:
-            yield f"<details class=rep-compile><summary>{escape(section.candidate.name)}</summary>\n"
+            yield f"<details class=rep-compile><summary>{_shown(section.candidate.name)}</summary>\n"
             yield from self._section(section, section.document or self._built(section.candidate), self._target)
             yield "</details>\n"
         left = Section(Candidate(LEFT, 1.0, name="what is not in this file"), self._ids.of(LEFT), 0, 0, 0)
@@ -255,14 +256,14 @@ class Book:
 
     def _head(self) -> Iterator[str]:
         tally = self._run.tally
-        yield f"<header class=rep-head>\n<h1>{escape(self._run.title)}</h1>\n<p>"
+        yield f"<header class=rep-head>\n<h1>{_shown(self._run.title)}</h1>\n<p>"
         marks = [
-            f'<span class="{escape(row.colour)}">{row.glyph} {count:,} {escape(row.words)}</span>'
+            f'<span class="{_shown(row.colour)}">{row.glyph} {count:,} {_shown(row.words)}</span>'
             for row in TABLE.values()
             if (count := getattr(tally, row.field))
         ]
         yield f"{plural(tally.compiles, 'compile')} of torch.compile in {seconds(tally.seconds)}: {', '.join(marks)}</p>\n"
-        yield f'<p class="dim">Written by tltui {escape(__version__)} from {escape(self._path)}. '
+        yield f'<p class="dim">Written by tltui {_shown(__version__)} from {_shown(self._path)}. '
         yield "The file stands by itself: no script, nothing is loaded. Text with dots below it leads to what is not in it, "
         yield f'and says which command prints that. <a href="#{self._ids.of(LEFT)}">What is not in this file</a></p>\n</header>\n'
 
@@ -291,10 +292,10 @@ class Book:
         candidate = section.candidate
         if not candidate.owner:
             count = self._count_of(candidate.name)
-            yield f'<li><a href="#{section.id}">{escape(candidate.name)}</a>{count}\n'
+            yield f'<li><a href="#{section.id}">{_shown(candidate.name)}</a>{count}\n'
         elif not candidate.name:
             mark, title = self._mark(candidate.owner)
-            yield f'<li><a href="#{section.id}">{mark}{escape(title)}</a>\n'
+            yield f'<li><a href="#{section.id}">{mark}{_shown(title)}</a>\n'
 
     def _count_of(self, page: str) -> str:
         tally = self._run.tally
@@ -321,7 +322,7 @@ class Book:
         yield "<h2 class=rep-part>Compiles</h2>\n"
         for owner, sections in groups:
             mark, title = self._mark(owner)
-            yield f"<details class=rep-compile{' open' if owner in opened else ''}><summary>{mark}{escape(title)}"
+            yield f"<details class=rep-compile{' open' if owner in opened else ''}><summary>{mark}{_shown(title)}"
             yield f"{self._about(owner)}</summary>\n"
             for section in sections:
                 yield from self._section(section, self._built(section.candidate), self._target)
@@ -331,7 +332,7 @@ class Book:
         node = self._run.resolve(owner)
         title = self._there.titles.get(owner, owner)
         if isinstance(node, Compile):
-            return f'<span class="{escape(colour(node.status))}">{glyph(node.status)}</span> ', title
+            return f'<span class="{_shown(colour(node.status))}">{glyph(node.status)}</span> ', title
         return ("<span class=recompile>↻</span> " if isinstance(node, Frame) else ""), title
 
     def _about(self, owner: str) -> str:
@@ -344,7 +345,7 @@ class Book:
         others = len(self._there.equal.refs.get(owner, ())) - 1
         if others > 0:
             said.append(f"the same on {plural(others, 'more rank')}")
-        return f" <span class=rep-count>{escape(' · '.join(said))}</span>" if said else ""
+        return f" <span class=rep-count>{_shown(' · '.join(said))}</span>" if said else ""
 
     def _section(
         self, section: Section, document: Document, target: Callable[[str], str], marked: Iterable[int] | None = None
@@ -356,12 +357,12 @@ class Book:
         below = bool(candidate.owner and candidate.name)
         if below:
             size = f" <span class=rep-count>{size_of(candidate.bytes)}</span>" if candidate.bytes else ""
-            yield f"<details class=rep-artifact><summary>{escape(candidate.name)}{size}</summary>\n"
+            yield f"<details class=rep-artifact><summary>{_shown(candidate.name)}{size}</summary>\n"
         heading = not candidate.owner and not candidate.ref.startswith("@diff")
         yield from fragment(document, section.id, target, 0, section.lines, level=2, heading=heading, marked=wanted)
         if section.lines < section.of:
             yield f"<p class=rep-cut>{section.of - section.lines:,} more lines of {section.of:,} are not in this file: "
-            yield f"<code>{escape(way_to(candidate.ref) or 'tltui ls PATH')}</code></p>\n"
+            yield f"<code>{_shown(way_to(candidate.ref) or 'tltui ls PATH')}</code></p>\n"
         if below:
             yield "</details>\n"
 
@@ -382,7 +383,7 @@ class Book:
 
     def _kinds(self) -> dict[str, tuple[int, int]]:
         """Name of an artifact → how many are in the file, and how many there are."""
-        here = Counter(own.candidate.name.partition(" #")[0] for own in self._below)
+        here = Counter(own.candidate.kind for own in self._below)
         return {name: (here[name], of) for name, of in self._there.kinds.items()}
 
     def _what_is_left(self) -> Left:
@@ -411,6 +412,11 @@ def _first_sentence(document: Document) -> str:
     lines = [line for line in document.text(0, 8) if line.strip()]
     has_title = len(lines) > 1 and any(span.style == tokens.TITLE for span in document.line(0).spans)
     return lines[has_title] if lines else ""
+
+
+def _shown(text: str) -> str:
+    """A text from outside, as it may stand in the file."""
+    return escape(sanitize(text))
 
 
 def _length(pieces: Iterable[str]) -> int:

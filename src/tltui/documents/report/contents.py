@@ -5,6 +5,7 @@ Nothing is built here but what says where to look: candidates have an address, a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -35,6 +36,9 @@ LOOKED_AT = 3000
 """Compiles whose artifacts are candidates: more do not fit into any file that people send around."""
 
 
+_OF_FUNCTION = re.compile(r"_(?:ORIGINAL|MODIFIED)_BYTECODE\Z")
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """Something that may be in the report."""
@@ -46,6 +50,8 @@ class Candidate:
     """The compile or frame that it is about, '' for the run."""
     name: str = ""
     """What it is called below its owner; '' for the overview of the owner."""
+    kind: str = ""
+    """Of an artifact what it is counted as."""
     bytes: int = 0
     """Stored bytes, as far as they are known before it is built."""
 
@@ -68,7 +74,7 @@ class Contents:
     standing: dict[str, str]
     """Address of a compile or frame → that of what tells of it: of its equal on another rank, of the only compile of a frame."""
     kinds: dict[str, int]
-    """Name of an artifact → how many there are in the run, equal ones of several ranks once."""
+    """What artifacts are counted as → how many there are in the run, equal ones of several ranks once."""
 
 
 def contents_of(run: Run) -> Contents:
@@ -95,7 +101,7 @@ def contents_of(run: Run) -> Contents:
     alone = len(worth) == 1
     for ref in list(worth)[:LOOKED_AT]:
         below += _of_compile(nodes[ref], worth[ref], alone)
-    for ref, own in nodes.items():
+    for own in nodes.values():
         if not own.is_compile:
             below += _of_compile(own, NO_COMPILE, True)
     below.sort(key=lambda one: -one.worth)
@@ -136,7 +142,8 @@ def _of_compile(compile_: Compile, worth: float, alone: bool) -> Iterator[Candid
     for artifact in artifacts:
         size = artifact.log.columns.size[artifact.record]
         if is_here(artifact):
-            yield Candidate(str(artifact.ref), worth * worth_of_artifact(artifact, size), ref, _name(artifact), size)
+            own = worth * worth_of_artifact(artifact, size)
+            yield Candidate(str(artifact.ref), own, ref, _name(artifact), _kind(artifact), size)
     if alone:  # the pages about the run are about it
         return
     has = {"provenance": any(artifact.name == OUTPUT_CODE for artifact in artifacts), "timing": compile_.tally.seconds > 0}
@@ -164,8 +171,14 @@ def _counted(compiles: Iterable[Compile]) -> dict[str, int]:
     found: dict[str, int] = {}
     for compile_ in compiles:
         for artifact in artifacts_of(compile_):
-            found[artifact.name] = found.get(artifact.name, 0) + 1
+            kind = _kind(artifact)
+            found[kind] = found.get(kind, 0) + 1
     return dict(sorted(found.items()))
+
+
+def _kind(artifact: Artifact) -> str:
+    """Its name; of bytecode, which is called after its function, what all of it ends in."""
+    return f"*{match[0]}" if (match := _OF_FUNCTION.search(artifact.name)) else artifact.name
 
 
 def standing_for(standing: Mapping[str, str], ref: str) -> str:

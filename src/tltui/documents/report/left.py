@@ -11,6 +11,8 @@ from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
 
 REF = "@left-out"
+NAMES = 100
+"""Names of artifacts that have a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +80,13 @@ def _kinds(page: Page, left: Left) -> None:
     rows: list[list[Piece]] = []
     here, there = left.compiles
     if here < there:
-        rows.append(["overviews of compiles", f"{here:,} of {there:,}", ("tltui show PATH 0/0", tokens.DIM)])
-    for name, (own, of) in left.kinds.items():
-        if own < of:
-            rows.append([(name, tokens.NAME), f"{own:,} of {of:,}", (f"tltui show PATH 0/0:{name}", tokens.DIM)])
+        rows.append(["overviews of compiles", f"{here:,} of {there:,}"])
+    short = [(name, own, of) for name, (own, of) in left.kinds.items() if own < of]
+    rows += [[(name, tokens.NAME), f"{own:,} of {of:,}"] for name, own, of in short[:NAMES]]
     if rows:
         page.heading("Not all of them are here")
-        page.say("Equal ones of several ranks count once.", "  ", tokens.DIM)
+        page.say("Equal ones of several ranks count once. tltui show PATH 0/0:NAME prints one, tltui show PATH 0/0 an overview.",
+                 "  ", tokens.DIM)  # fmt: skip
         page.table(rows, right=(1,))
+    if len(short) > NAMES:
+        page.say(f"and artifacts of {len(short) - NAMES:,} more names: tltui ls PATH --json", "  ", tokens.DIM)

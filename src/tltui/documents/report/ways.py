@@ -5,6 +5,7 @@ from __future__ import annotations
 from tltui.documents.hints import DOES
 from tltui.documents.pages.table import BY_NAME
 from tltui.model.ref import BadAddress, parse_ref, split_line
+from tltui.text.sanitize import sanitize
 from tltui.text.shell import quoted
 
 COMMANDS = frozenset(("damage", "records", "log", "source", "grep"))
@@ -14,7 +15,7 @@ COMMANDS = frozenset(("damage", "records", "log", "source", "grep"))
 def way_to(target: str) -> str:
     """The command that prints it, PATH being the trace; of a place in the user's source that place; '' for what leads nowhere."""
     if target.startswith("file:"):
-        return target.removeprefix("file:")
+        return sanitize(target.removeprefix("file:"))
     if target.startswith((DOES, "line:")):
         return ""
     ref, _ = split_line(target)

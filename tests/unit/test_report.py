@@ -1,4 +1,4 @@
-"""`tltui report`: a run as one HTML file. Links lead somewhere, nothing is loaded or run, the size holds, nothing is silently absent."""
+"""`tltui report`: a run in one file. Links lead somewhere, nothing is loaded or run, its size holds, what is left out is said."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from typing import IO
 from tltui import __version__
 from tltui.documents.build import build
 from tltui.documents.format import plural, seconds, size_of
+from tltui.documents.pages.listed import pages
 from tltui.documents.report.contents import Candidate, Contents, contents_of, standing_for
 from tltui.documents.report.ids import Ids
 from tltui.documents.report.left import REF as LEFT
@@ -52,6 +53,10 @@ COMPARED = 12
 """Comparisons that are in the file."""
 COMPARING = ("summary", "problems", "ranks", "recompiles", "caches")
 """Pages whose comparisons are."""
+FOLDED = 120
+"""Lines from which on a page is folded at first."""
+UNFOLDED = ("summary", "problems", "compiles", "recompiles", "ranks", "matrix", "what is not in this file")
+"""Pages that never are."""
 SHORTEST = 30
 """Lines of which it is worth having only them."""
 
@@ -105,6 +110,7 @@ class Book:
         self._left = limit - RESERVED - _length(whole("", [], STYLE))
         self._pages: list[Section] = []
         self._below: list[Section] = []
+        self._help = {page.ref: page.help for page in pages(run)} | {LISTING: "every compile, equal ones of several ranks once"}
         self._compared: list[Section] = []
         self._asked: dict[str, None] = {}
         self._choose_pages()
@@ -243,11 +249,9 @@ class Book:
             yield from self._section(section, section.document or self._built(section.candidate), self._target)
         yield from self._compiles()
         if self._compared:
-            yield "<h2 class=rep-part>Comparisons</h2>\n"
+            yield _headed("comparisons", "what the pages above compare")
         for section in self._compared:
-            yield f"<details class=rep-compile><summary>{_shown(section.candidate.name)}</summary>\n"
             yield from self._section(section, section.document or self._built(section.candidate), self._target)
-            yield "</details>\n"
         left = Section(Candidate(LEFT, 1.0, name="what is not in this file"), self._ids.of(LEFT), 0, 0, 0)
         document = left_document(self._what_is_left(), self._path, self._options)
         left.lines = left.of = len(document)
@@ -319,7 +323,7 @@ class Book:
         if not groups:
             return
         opened = [owner for owner in self._there.worth if self._there.worth[owner] >= OPEN_WORTH][:OPEN]
-        yield "<h2 class=rep-part>Compiles</h2>\n"
+        yield _headed("sections of compiles", "what became of each, with its code, graphs and guards")
         for owner, sections in groups:
             mark, title = self._mark(owner)
             yield f"<details class=rep-compile{' open' if owner in opened else ''}><summary>{mark}{_shown(title)}"
@@ -353,18 +357,30 @@ class Book:
         candidate = section.candidate
         if marked is None:
             marked = self._lines.get(candidate.ref, ())
+        before, behind = self._frame_of(section)
+        yield before
         wanted = [line for line in marked if line <= section.lines]
-        below = bool(candidate.owner and candidate.name)
-        if below:
-            size = f" <span class=rep-count>{size_of(candidate.bytes)}</span>" if candidate.bytes else ""
-            yield f"<details class=rep-artifact><summary>{_shown(candidate.name)}{size}</summary>\n"
-        heading = not candidate.owner and not candidate.ref.startswith("@diff")
-        yield from fragment(document, section.id, target, 0, section.lines, level=2, heading=heading, marked=wanted)
+        yield from fragment(document, section.id, target, 0, section.lines, level=2, heading=False, marked=wanted)
         if section.lines < section.of:
             yield f"<p class=rep-cut>{section.of - section.lines:,} more lines of {section.of:,} are not in this file: "
             yield f"<code>{_shown(way_to(candidate.ref) or 'tltui ls PATH')}</code></p>\n"
-        if below:
-            yield "</details>\n"
+        yield behind
+
+    def _frame_of(self, section: Section) -> tuple[str, str]:
+        """What stands around a section: a page has its name above it, a long one and what is about a compile can be opened."""
+        candidate = section.candidate
+        if candidate.owner:
+            if not candidate.name:
+                return "", ""
+            size = f" <span class=rep-count>{size_of(candidate.bytes)}</span>" if candidate.bytes else ""
+            return f"<details class=rep-artifact><summary>{_shown(candidate.name)}{size}</summary>\n", "</details>\n"
+        if candidate.ref.startswith("@diff"):
+            return f"<details class=rep-compile><summary>{_shown(candidate.name)}</summary>\n", "</details>\n"
+        says = f"<span class=dim>{_shown(self._help.get(candidate.ref, ''))}</span>"
+        name = f"<h2>{_shown(candidate.name)}</h2>"
+        if section.of > FOLDED and candidate.name not in UNFOLDED:
+            return f"<details class=rep-page><summary>{name} {says}</summary>\n", "</details>\n"
+        return f"<div class=rep-page>{name}\n<p>{says}</p>\n", "</div>\n"
 
     def _target(self, to: str) -> str:
         """Where a link leads in this file, or how to get there."""
@@ -412,6 +428,11 @@ def _first_sentence(document: Document) -> str:
     lines = [line for line in document.text(0, 8) if line.strip()]
     has_title = len(lines) > 1 and any(span.style == tokens.TITLE for span in document.line(0).spans)
     return lines[has_title] if lines else ""
+
+
+def _headed(name: str, says: str) -> str:
+    """What stands above sections that belong together."""
+    return f"<div class=rep-page><h2>{name}</h2>\n<p><span class=dim>{says}</span></p></div>\n"
 
 
 def _shown(text: str) -> str:

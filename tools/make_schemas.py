@@ -155,6 +155,7 @@ def documents() -> dict[str, Any]:
     from tltui.analyses.compare.compared import CompareResult, DiffResult
     from tltui.analyses.problems.gates import Gates
     from tltui.analyses.provenance.source_line import SourceLine
+    from tltui.cli.config import ConfigReport
     from tltui.documents.bundle import BundleResult
     from tltui.documents.packing import CaseResult
     from tltui.documents.pages.damage import DamageReport
@@ -168,7 +169,7 @@ def documents() -> dict[str, Any]:
     return {
         "ls": Listing, "records": Records, "source": SourceLine, "grep": GrepResult, "diff": DiffResult | CompareResult,
         "damage": DamageReport, "check": Gates, "bundle": BundleResult, "case": CaseResult, "show": ShownArtifact,
-        "tail": TailLine, "log": OutputReport,
+        "tail": TailLine, "log": OutputReport, "config": ConfigReport,
     }  # fmt: skip
 
 

@@ -55,8 +55,32 @@ COMMANDS: dict[str, Entry] = {
     "case": Entry("pack traces, logs and debug directories of a job into one file, on request redacted", "case"),
     "index": Entry("write what logs tell into one file that opens without them, and at once", "index"),
     "repro": Entry("write the graph of a compile as a script that runs", "repro"),
+    "report": Entry("write the whole run into one HTML file, for somebody without tltui", "report"),
     "bundle": Entry("write a small log of some compiles to share, on request redacted", "bundle"),
+    "config": Entry("list settings, variables and keys: what holds, and where that is said", "config"),
+    "completions": Entry("print what bash, zsh or fish needs to complete commands, options and paths", "completions"),
 }
+GROUPS: dict[str, tuple[str, ...]] = {
+    "look at a run": ("summary", "problems", "ls", "show", "records", "log", "damage", "absent", "metrics"),
+    "why is it so": (
+        "recompiles", "guards", "shapes", "stacks", "caches", "timing", "runtime", "provenance", "layers", "fusion", "passes",
+        "exports", "vllm",
+    ),
+    "many ranks, and hangs": ("ranks", "matrix", "stragglers", "where"),
+    "find and compare": ("grep", "source", "diff"),
+    "share, keep": ("report", "bundle", "case", "index", "extract", "repro"),
+    "record, follow": ("run", "tail"),
+    "hold a limit (CI)": ("check",),
+}  # fmt: skip
+"""How the help lists them. What is in none of them stands at the end."""
+OTHERS = "about tltui"
+
+
+def grouped() -> dict[str, list[str]]:
+    """Heading → the commands below it: each of them once."""
+    found = {heading: [name for name in names if name in COMMANDS] for heading, names in GROUPS.items()}
+    listed = {name for names in found.values() for name in names}
+    return found | {OTHERS: [name for name in COMMANDS if name not in listed]}
 
 
 def command(name: str) -> Command:

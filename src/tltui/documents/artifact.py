@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-import orjson
-
 from tltui.analyses.provenance.graph_inputs import named_inputs
 from tltui.analyses.sdsc.files import is_sdsc
 from tltui.documents.format import plural, size_of
@@ -22,6 +20,7 @@ from tltui.text import tokens
 from tltui.text.bytes_document import BytesDocument
 from tltui.text.chain import Chain
 from tltui.text.document import Builder, Document, Options
+from tltui.text.json_codec import dumps
 from tltui.text.json_document import json_document
 from tltui.text.payload import Payload
 from tltui.text.sanitize import sanitize
@@ -140,8 +139,8 @@ def _value(log: Log, record: int, ref: str, title: str, options: Options) -> Doc
 def _json(value: object) -> bytes:
     """A parsed value as JSON bytes again, whatever Python's json accepted."""
     try:
-        return orjson.dumps(value, option=orjson.OPT_INDENT_2)
-    except (TypeError, orjson.JSONEncodeError):
+        return dumps(value, indent=True)
+    except TypeError:
         import json
 
         return json.dumps(value, indent=2, default=repr).encode("utf-8", "backslashreplace")

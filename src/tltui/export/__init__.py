@@ -13,12 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from tltui.text import tokens
 from tltui.text.atomic import replacing
 from tltui.text.document import Document, Line
 from tltui.text.filename import safe_name
+from tltui.text.json_codec import dumps
 from tltui.text.sanitize import BEYOND
 
 SGR: dict[str, str] = {
@@ -155,10 +154,9 @@ def write(document: Document, path: str, style: str = "", lo: int = 0, hi: int |
 def to_json(value: Any, indent: bool = True) -> bytes:
     """A result as JSON: dataclasses and named tuples become objects, enums their values, tuples and ranges lists, numbers that
     JSON has no words for null. What a terminal would act on is written as an escape, which is the same JSON."""
-    option = orjson.OPT_INDENT_2 if indent else 0
     try:
-        return _shown(orjson.dumps(value, default=_default, option=option | orjson.OPT_NON_STR_KEYS))
-    except (TypeError, orjson.JSONEncodeError):  # integers beyond 64 bit, lone surrogates and depth are legal in a trace
+        return _shown(dumps(value, indent=indent, default=_default, non_str_keys=True))
+    except TypeError:  # integers beyond 64 bit, lone surrogates and depth are legal in a trace
         return _by_hand(value, indent)
 
 

@@ -17,9 +17,8 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-import orjson
-
 from tltui.model.nodes import Compile
+from tltui.text.json_codec import JSONDecodeError, loads
 from tltui.trace.batch import Metrics, Started
 from tltui.trace.envelope import NOTABLE
 from tltui.trace.log import Log
@@ -189,8 +188,8 @@ class Epochs:
         if self.log.kind(record).event != EVENT:
             return "", ""
         try:
-            value = orjson.loads(self._text(record, LONGEST))
-        except orjson.JSONDecodeError:
+            value = loads(self._text(record, LONGEST))
+        except JSONDecodeError:
             return "", ""
         return (str(value.get("ph")), str(value.get("name"))) if isinstance(value, dict) else ("", "")
 

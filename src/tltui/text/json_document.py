@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import re
 
-import orjson
-
 from tltui.text.bytes_document import BytesDocument
+from tltui.text.json_codec import JSONDecodeError, JSONEncodeError, dumps, loads
 from tltui.text.payload import Payload
 
 UP_TO = 4 << 20
@@ -25,8 +24,8 @@ def lay_out(data: bytes) -> tuple[bytes, str]:
     """JSON text indented, and '' as the remark; text that is not laid out is given back with the reason."""
     if not _LONG_NUMBER.search(data):
         try:
-            return orjson.dumps(orjson.loads(data), option=orjson.OPT_INDENT_2), ""
-        except (orjson.JSONDecodeError, orjson.JSONEncodeError, RecursionError):
+            return dumps(loads(data), indent=True), ""
+        except (JSONDecodeError, JSONEncodeError, RecursionError):
             pass
     try:
         value = json.loads(data.decode("utf-8", "surrogatepass"))
@@ -36,7 +35,7 @@ def lay_out(data: bytes) -> tuple[bytes, str]:
         return data, "nested too deeply to lay out"
     except UnicodeDecodeError:
         return data, "not UTF-8"
-    except json.JSONDecodeError:
+    except JSONDecodeError:
         return data, NOT_JSON
     except ValueError:
         return data, "holds a number that is too long to lay out"

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
+from tltui.text.json_codec import JSONDecodeError, loads
 
 # Launchers put `[rank0]:` or `[default0]:` in front, editors a byte order mark, a truncated live log NULs. The path may
 # hold spaces and, on Windows, a colon. Numbers are bounded: `int` refuses texts of thousands of digits.
@@ -82,8 +82,8 @@ def parse_json(data: bytes, exact: bool = False) -> Any:
     Raises ValueError when the text is not JSON.
     """
     try:
-        value = orjson.loads(data)
-    except orjson.JSONDecodeError:
+        value = loads(data)
+    except JSONDecodeError:
         pass
     else:
         if not (exact and BIG_INTEGER.search(data)):

@@ -7,8 +7,7 @@ only the syntax is checked.
 
 from __future__ import annotations
 
-import orjson
-
+from tltui.text.json_codec import JSONDecodeError, loads
 from tltui.trace.batch import Kind
 from tltui.trace.envelope import NAMED
 from tltui.trace.grammar import IDS
@@ -82,8 +81,8 @@ class Seen:
         if known is None or found is None:
             return None
         try:
-            envelope = orjson.loads(line[known[3] :])
-        except orjson.JSONDecodeError:
+            envelope = loads(line[known[3] :])
+        except JSONDecodeError:
             return None
         return (known[0], found[0], known[1]) if len(envelope) == 1 + found[1] + declared else None
 

@@ -17,8 +17,6 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-import orjson
-
 from tltui.analyses.runtime.nodes import process_of
 from tltui.analyses.runtime.perfetto import ran
 from tltui.analyses.runtime.result import Runtime
@@ -27,6 +25,7 @@ from tltui.analyses.timing.spans import event_in, logs_of, payloads_of
 from tltui.model.nodes import Compile, Process
 from tltui.model.ref import NO_ID
 from tltui.model.run import Run
+from tltui.text.json_codec import dumps
 from tltui.trace.grammar import number
 
 HEAD = b'{"displayTimeUnit":"ms","traceEvents":[\n'
@@ -175,7 +174,7 @@ def _meta(what: str, pid: int, tid: int, **args: object) -> bytes:
 
 def _dumped(event: dict[str, Any]) -> bytes:
     try:
-        return orjson.dumps(event)
+        return dumps(event)
     except TypeError:  # integers beyond 64 bit and lone surrogates are legal in a trace
         return json.dumps(event).encode("ascii", "replace")
 

@@ -14,9 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from tltui.model.nodes import Compile, Process
+from tltui.text.json_codec import JSONDecodeError, loads
 from tltui.trace.grammar import parse_json
 from tltui.trace.log import Log
 
@@ -196,8 +195,8 @@ def record_page(process: Process, record: int) -> str:
 def event_in(data: bytes) -> dict[str, Any] | None:
     """A timing event; None where it is no JSON object."""
     try:
-        value = orjson.loads(data)
-    except orjson.JSONDecodeError:
+        value = loads(data)
+    except JSONDecodeError:
         try:
             value = parse_json(data.replace(b"\n\t", b"\n"))
         except ValueError:
@@ -207,7 +206,7 @@ def event_in(data: bytes) -> dict[str, Any] | None:
 
 def _pair(log: Log, lanes: dict[int, _Lane], records: list[int], payloads: list[bytes], seen: Seen) -> list[Group]:
     """Pair the events of one block; the groups that ended in it."""
-    loads, contexts, bad = orjson.loads, log.columns.context, 0
+    contexts, bad = log.columns.context, 0
     groups: list[Group] = []
     lasts: dict[int, float] = defaultdict(lambda: -math.inf)
     for record, data in zip(records, payloads, strict=True):

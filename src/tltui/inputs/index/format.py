@@ -16,8 +16,7 @@ import struct
 import zlib
 from typing import Any, NamedTuple
 
-import orjson
-
+from tltui.text.json_codec import dumps
 from tltui.text.payload import ByteSource
 from tltui.trace.grammar import parse_json
 
@@ -135,12 +134,12 @@ def read_directory(source: ByteSource) -> tuple[dict[str, Any], int]:
 
 
 def dump_json(value: object) -> bytes:
-    """JSON with a first byte that says who wrote it: orjson, or for what that refuses (numbers beyond 64 bit, halves of surrogate
-    pairs) json."""
+    """JSON with a first byte that says who wrote it: `json_codec`, or for what that refuses (numbers beyond 64 bit, halves of
+    surrogate pairs) json."""
     import json
 
     try:
-        return b"o" + orjson.dumps(value, default=tuple)
+        return b"o" + dumps(value, default=tuple)
     except (TypeError, ValueError):
         return b"j" + json.dumps(value, separators=(",", ":")).encode()
 

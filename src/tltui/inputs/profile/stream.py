@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-import orjson
+from tltui.text.json_codec import JSONDecodeError, loads
 
 BLOCK = 1 << 20
 """Bytes that are read at a time."""
@@ -146,8 +146,8 @@ class Events:
                 return None
             for place in reversed(places[-2:]):
                 try:
-                    found = orjson.loads(b"[" + self._timed(self._rest[: place + 1]).lstrip(_BLANK + b",") + b"]")
-                except orjson.JSONDecodeError:
+                    found = loads(b"[" + self._timed(self._rest[: place + 1]).lstrip(_BLANK + b",") + b"]")
+                except JSONDecodeError:
                     continue
                 self._rest = self._rest[place + 1 :]
                 return found  # type: ignore[no-any-return]
@@ -211,8 +211,8 @@ def _end(text: bytes, at: int) -> int:
 def _parsed(text: bytes) -> Any:
     """A value; None where it is none. NaN, control characters and bytes that are not UTF-8 cost nothing."""
     try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
+        return loads(text)
+    except JSONDecodeError:
         pass
     try:
         return json.loads(text.decode("utf-8", "replace"), strict=False)

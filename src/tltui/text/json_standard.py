@@ -1,0 +1,227 @@
+"""What orjson does, done with `json` of the standard library (`json_codec.py` says when).
+
+Where `json` is more lenient than orjson a cheap look at the text says whether it can matter, and only then the text or the value is
+gone through again. Nobody else is to import this: `json_codec` chooses.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import math
+import re
+import sys
+from collections.abc import Callable
+from json import JSONDecodeError, JSONDecoder
+from json.encoder import encode_basestring
+from typing import Any, NoReturn
+
+READ, WRITTEN = 1024, 254
+"""Levels of objects and lists that orjson reads and writes."""
+SMALLEST, LARGEST = -(1 << 63), (1 << 64) - 1
+DEFAULTS = 255
+"""How often `default` may be asked in a row for one value."""
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_ESCAPE = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F])|.)", re.DOTALL)
+"""A pair of halves, half of one (group 1), or any other escape."""
+_STRANGE_NUMBER = re.compile(r"\d{19}|[eE]\+?\d{3}")
+"""Where a number may be that Python reads otherwise: beyond 64 bits, an infinity."""
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _integer(text: str) -> int | float:
+    value = int(text) if len(text) < 25 else None
+    return value if value is not None and SMALLEST <= value <= LARGEST else _float(text)
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError("number is infinity when parsed as double")
+    return value
+
+
+_quick = JSONDecoder(parse_constant=_no_constant).decode
+_exact = JSONDecoder(parse_constant=_no_constant, parse_int=_integer, parse_float=_float).decode
+
+
+def loads(data: bytes | str) -> Any:
+    """A JSON text → its value. Raises `JSONDecodeError`."""
+    try:
+        text = data if isinstance(data, str) else str(data, "utf-8")
+        if isinstance(data, str) and not data.isascii():
+            data.encode()
+        if _SURROGATE.search(text) is not None and any(match[1] for match in _ESCAPE.finditer(text)):
+            raise JSONDecodeError("half of a surrogate pair", text, 0)
+        value = _deep(_exact if _STRANGE_NUMBER.search(text) is not None else _quick, text)
+        if text.count("[") + text.count("{") > READ and _is_too_deep(value):
+            raise JSONDecodeError("depth limit exceeded", text, 0)
+        return value
+    except JSONDecodeError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise JSONDecodeError(str(error), "", 0) from None
+
+
+def _deep(decode: Callable[[str], Any], text: str) -> Any:
+    """Before Python 3.12 the limit of the interpreter counts the levels of a text too."""
+    try:
+        return decode(text)
+    except RecursionError:
+        before = sys.getrecursionlimit()
+        sys.setrecursionlimit(before + 2 * READ)
+        try:
+            return decode(text)
+        finally:
+            sys.setrecursionlimit(before)
+
+
+def _is_too_deep(value: Any) -> bool:
+    """Whether a value has more levels than orjson reads. One that a later equal key has replaced is not looked at."""
+    level = [value] if type(value) in (dict, list) else []
+    for _ in range(READ):
+        level = [one for own in level for one in (own.values() if type(own) is dict else own) if type(one) in (dict, list)]
+        if not level:
+            return False
+    return True
+
+
+def dumps(
+    value: object, *, indent: bool = False, default: Callable[[Any], Any] | None = None, non_str_keys: bool = False
+) -> bytes:
+    """A value → UTF-8, as `json_codec.dumps` says. Raises TypeError."""
+    encoder = _Encoder(indent, default, non_str_keys)
+    encoder.write(value, 0)
+    try:
+        return "".join(encoder.parts).encode()
+    except UnicodeEncodeError:
+        raise TypeError("str is not valid UTF-8: surrogates not allowed") from None
+
+
+class _Encoder:
+    """One value on its way to text."""
+
+    def __init__(self, indent: bool, default: Callable[[Any], Any] | None, non_str_keys: bool) -> None:
+        self.parts: list[str] = []
+        self._indent, self._default, self._non_str_keys = indent, default, non_str_keys
+
+    def write(self, value: Any, level: int, asked: int = 0) -> None:
+        """Append a value that stands in so many lists and objects; `asked`: how often `default` was asked for it."""
+        kind = type(value)
+        if kind is str:
+            self.parts.append(encode_basestring(value))
+        elif (simple := _simple(value, kind)) is not None:
+            self.parts.append(simple)
+        elif kind is dict:
+            self._object(value, level)
+        elif kind is list or kind is tuple:
+            self._list(value, level)
+        elif isinstance(value, enum.Enum):
+            self.write(value.value, level)
+        elif isinstance(value, str):
+            self.parts.append(encode_basestring(value))
+        elif isinstance(value, int):
+            self.parts.append(_int(value))
+        elif isinstance(value, list):
+            self._list(value, level)
+        elif isinstance(value, dict):
+            self._object(value, level)
+        elif dataclasses.is_dataclass(kind):
+            self._object(_attributes(value), level)
+        elif self._default is None:
+            raise TypeError(f"Type is not JSON serializable: {kind.__name__}")
+        elif asked >= DEFAULTS:
+            raise TypeError("default serializer exceeds recursion limit")
+        else:
+            self.write(self._default(value), level, asked + 1)
+
+    def _list(self, values: Any, level: int) -> None:
+        if level >= WRITTEN:
+            raise TypeError("Recursion limit reached")
+        if not values:
+            self.parts.append("[]")
+            return
+        between, end = self._between(level)
+        parts, write = self.parts, self.write
+        parts.append("[" + between)
+        for number, value in enumerate(values):
+            if number:
+                parts.append("," + between)
+            write(value, level + 1)
+        parts.append(end + "]")
+
+    def _object(self, values: dict[Any, Any], level: int) -> None:
+        if level >= WRITTEN:
+            raise TypeError("Recursion limit reached")
+        if not values:
+            self.parts.append("{}")
+            return
+        between, end = self._between(level)
+        colon = ": " if self._indent else ":"
+        parts, write = self.parts, self.write
+        before = "{" + between
+        for key, value in values.items():
+            parts.append(before + encode_basestring(key if type(key) is str else self._key(key)) + colon)
+            write(value, level + 1)
+            before = "," + between
+        parts.append(end + "}")
+
+    def _between(self, level: int) -> tuple[str, str]:
+        """What stands before each value of this level, and before its end."""
+        return ("\n" + "  " * (level + 1), "\n" + "  " * level) if self._indent else ("", "")
+
+    def _key(self, key: Any) -> str:
+        if not self._non_str_keys:
+            raise TypeError("Dict key must be str")
+        if isinstance(key, enum.Enum):
+            key = key.value
+        if isinstance(key, str):
+            return key[:]
+        simple = _simple(key, int if isinstance(key, int) and not isinstance(key, bool) else type(key))
+        if simple is None:
+            raise TypeError("Dict key must a type serializable with OPT_NON_STR_KEYS")
+        return simple
+
+
+def _simple(value: Any, kind: type) -> str | None:
+    """The text of a number, a truth value or None; None of anything else."""
+    if kind is int:
+        return _int(value)
+    if kind is float:
+        return _float_text(value)
+    if value is None:
+        return "null"
+    return ("true" if value else "false") if kind is bool else None
+
+
+def _int(value: int) -> str:
+    if not SMALLEST <= value <= LARGEST:
+        raise TypeError("Integer exceeds 64-bit range")
+    return int.__repr__(value)
+
+
+def _float_text(value: float) -> str:
+    """The shortest digits that give the same float, as orjson lays them out: `0.00001` and `1e-6`, where Python has `1e-05`."""
+    if not math.isfinite(value):
+        return "null"
+    text = float.__repr__(value)
+    digits, sign, exponent = text.partition("e-")
+    if not sign or len(exponent) > 2:
+        return text
+    if exponent != "05":
+        return f"{digits}e-{exponent.lstrip('0')}"
+    minus, digits = ("-", digits[1:]) if digits.startswith("-") else ("", digits)
+    return f"{minus}0.0000{digits.replace('.', '')}"
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """Those of a dataclass that are not private; of one without slots also what was kept in it later."""
+    if hasattr(value, "__dict__") and "__slots__" not in type(value).__dict__:
+        found = vars(value)
+    else:
+        found = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return {name: one for name, one in found.items() if not name.startswith("_")}

@@ -55,8 +55,10 @@ COMMANDS: dict[str, Entry] = {
     "case": Entry("pack traces, logs and debug directories of a job into one file, on request redacted", "case"),
     "index": Entry("write what logs tell into one file that opens without them, and at once", "index"),
     "repro": Entry("write the graph of a compile as a script that runs", "repro"),
+    "report": Entry("write the whole run into one HTML file, for somebody without tltui", "report"),
     "bundle": Entry("write a small log of some compiles to share, on request redacted", "bundle"),
     "config": Entry("list settings, variables and keys: what holds, and where that is said", "config"),
+    "completions": Entry("print what bash, zsh or fish needs to complete commands, options and paths", "completions"),
 }
 GROUPS: dict[str, tuple[str, ...]] = {
     "look at a run": ("summary", "problems", "ls", "show", "records", "log", "damage", "absent", "metrics"),

@@ -31,7 +31,8 @@ from tltui.screens.surroundings import Surroundings
 from tltui.screens.workbench import front
 from tltui.sources.discover import Found, NothingFound
 from tltui.terminal.frames import Frames
-from tltui.themes import TRUE, wear
+from tltui.text.palette import TRUE
+from tltui.themes import wear
 from tltui.widgets.type_ahead import TypeAhead
 from tltui.work.gate import Gate
 from tltui.work.scheduler import Scheduler

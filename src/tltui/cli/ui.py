@@ -33,7 +33,7 @@ What parses as an address is one, and a command's name is a command: files of su
 def ui_parser() -> Parser:
     """The parser without a command."""
     listed = "\n".join(
-        f"{heading}:\n" + "\n".join(f"  {name:<10} {COMMANDS[name].help}" for name in names) for heading, names in grouped().items()
+        f"{heading}:\n" + "\n".join(f"  {name:<11} {COMMANDS[name].help}" for name in names) for heading, names in grouped().items()
     )
     what = "The terminal workbench for torch.compile. PATH is a log or a directory of logs, packed or not; - is standard input."
     parser = Parser("", what, f"commands (tltui COMMAND --help)\n\n{listed}\n\n{EXAMPLES}")

@@ -1,0 +1,78 @@
+"""`tltui completions SHELL`: what a shell needs to complete commands, options and paths, made by shtab (Apache-2.0)."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from tltui.cli.parser import Parser
+
+SHELLS = ("bash", "zsh", "fish")
+EXAMPLES = """\
+where it goes (new shells have it then):
+  tltui completions bash > ~/.local/share/bash-completion/completions/tltui     with the package bash-completion
+  tltui completions bash >> ~/.bashrc                                           without it
+  tltui completions zsh > ~/.zfunc/_tltui       with fpath=(~/.zfunc $fpath) before compinit in ~/.zshrc
+  tltui completions fish > ~/.config/fish/completions/tltui.fish
+"""
+FILES = ("FILE", "DIR", "OLD", "OTHER")
+"""What options call a value that is a path. Of what stands without an option anything may be one."""
+BASH = """\
+# the first word is a command or a path
+_tltui_first_file() {
+  [ "$COMP_CWORD" != 1 ] || compgen -W "${_shtab_tltui_subparsers[*]}" -- "$1"
+  _shtab_compgen_files "$1"
+}
+"""
+ZSH = """\
+# the first word is a command or a path
+_tltui_first() {
+  _alternative 'commands:command:_shtab_tltui_commands' 'paths:path:_files'
+}
+"""
+ZSH_CHANGES = (
+    ("': :_shtab_tltui_commands' '*::: :->tltui'", "': :_tltui_first' '*::: :->tltui'"),
+    ("\n      esac\n  esac\n", "\n        *) _arguments -C -s $_shtab_tltui_options '*:path:_files' ;;\n      esac\n  esac\n"),
+)
+"""In what shtab writes for zsh a parser has either commands or arguments of its own. What is not found is left as it is."""
+
+
+def add_arguments(parser: Parser) -> None:
+    """The shell."""
+    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=f"{', '.join(SHELLS[:-1])} or {SHELLS[-1]}")
+    parser.set_defaults(paths=[], demo=False)
+
+
+def run(options: argparse.Namespace) -> Iterator[bytes]:
+    """The script."""
+    import shtab
+
+    whole = whole_parser(shtab.FILE)
+    paths = next(action for action in whole._actions if action.dest == "paths")
+    if options.shell == "zsh":
+        whole._remove_action(paths)
+    else:
+        paths.complete = {**shtab.FILE, "bash": "_tltui_first_file"}  # type: ignore[attr-defined]
+    script = shtab.complete(whole, options.shell, preamble={"bash": BASH, "zsh": ZSH})
+    for old, new in ZSH_CHANGES if options.shell == "zsh" else ():
+        script = script.replace(old, new)
+    yield script.encode() + b"\n"
+
+
+def whole_parser(file: object) -> argparse.ArgumentParser:
+    """The parser of the terminal UI with all commands below it, as shtab wants it. `file` marks an argument that is a path."""
+    from tltui.cli.registry import COMMANDS, parser_of
+    from tltui.cli.ui import ui_parser
+
+    whole = argparse.ArgumentParser("tltui", parents=[_marked(ui_parser(), file)], add_help=False)
+    commands = whole.add_subparsers(dest="command", metavar="COMMAND")
+    for name, entry in COMMANDS.items():
+        commands.add_parser(name, help=entry.help, parents=[_marked(parser_of(name), file)], add_help=False)
+    return whole
+
+
+def _marked(parser: argparse.ArgumentParser, file: object) -> argparse.ArgumentParser:
+    for action in parser._actions:
+        if action.choices is None and (not action.option_strings or action.metavar in FILES):
+            action.complete = file  # type: ignore[attr-defined]
+    return parser

@@ -1,0 +1,109 @@
+"""Makes docs/man/tltui.1 from the parsers of the command line. `--check` only says whether it is as it should be."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "man" / "tltui.1"
+EXITS = (
+    ("0", "It did what it was asked for."),
+    ("1", "A limit that check, tail or run was given is exceeded, or index could not read all of it. That of the job, of run."),
+    ("2", "The arguments are wrong, or there is nothing to read; the reason is on standard error."),
+    ("70", "A fault of tltui. Where it happened is in crash.log in the cache directory."),
+    ("128+N", "Signal N ended it."),
+)
+FILES = (
+    ("~/.config/tltui/config.toml", "Theme, keys and limits; $TLTUI_CONFIG names another file."),
+    ("~/.cache/tltui", "What is unpacked, while it is read; crash.log."),
+    ("~/.local/state/tltui", "Marks, and the widths of panes."),
+)
+
+
+def text(words: str) -> str:
+    """A line of text as roff wants it."""
+    words = words.replace("\\", "\\e").replace("-", "\\-")
+    words = "".join(letter if letter.isascii() else f"\\[u{ord(letter):04X}]" for letter in words)
+    return "\\&" + words if words.startswith((".", "'")) else words
+
+
+def block(words: str) -> Iterator[str]:
+    """Lines as they are."""
+    yield from (".PP", ".nf", ".RS 2", *(text(line) for line in words.rstrip("\n").split("\n")), ".RE", ".fi")
+
+
+def value(action: argparse.Action) -> str:
+    """What stands behind an option."""
+    if action.nargs == 0:
+        return ""
+    choices = "{" + "|".join(map(str, action.choices)) + "}" if action.choices is not None else ""
+    return str(action.metavar or choices or action.dest.upper())
+
+
+def listed(parser: argparse.ArgumentParser, but: set[str]) -> Iterator[str]:
+    """Arguments, but those whose names are given."""
+    for action in parser._actions:
+        names = list(action.option_strings) or [value(action)]
+        if names[-1] in but or action.help is None:
+            continue
+        shown = ", ".join(f"\\fB{text(name)}\\fR" if action.option_strings else f"\\fI{text(name)}\\fR" for name in names)
+        behind = f" \\fI{text(value(action))}\\fR" if action.option_strings and value(action) else ""
+        yield from (".TP", shown + behind, text(action.help % {"prog": parser.prog, "default": action.default}))
+
+
+def synopsis(parser: argparse.ArgumentParser) -> str:
+    """How it is called."""
+    places = [action for action in parser._actions if not action.option_strings]
+    words = " ".join(f"[\\fI{text(value(action))}\\fR{' ...' if action.nargs in ('*', '...') else ''}]" for action in places)
+    return f"\\fB{text(parser.prog)}\\fR [\\fIoptions\\fR] {words}".rstrip()
+
+
+def page() -> str:
+    """All of it."""
+    from tltui import __version__
+    from tltui.cli.registry import COMMANDS, parser_of
+    from tltui.cli.ui import EXAMPLES, ui_parser
+    from tltui.settings import SETTINGS
+
+    whole = ui_parser()
+    common = {action.option_strings[-1] for action in whole._actions if action.option_strings}
+    lines = [
+        f'.TH TLTUI 1 "" "tltui {__version__}" "User Commands"',
+        ".SH NAME", r"tltui \- the terminal workbench for torch.compile",
+        ".SH SYNOPSIS", synopsis(whole), ".br", r"\fBtltui\fR \fICOMMAND\fR [\fIoptions\fR] [\fIargument\fR ...]",
+        ".SH DESCRIPTION", text(str(whole.description)),
+        text("Without a command it opens the terminal UI; each command prints a page and needs no terminal."),
+        ".SH OPTIONS", *listed(whole, set()),
+        ".SH COMMANDS", text("Each has --help. One that takes PATH has the options from --demo to --all of the list above too."),
+    ]  # fmt: skip
+    for name in COMMANDS:
+        parser = parser_of(name)
+        lines += [f".SS {text(name)}", synopsis(parser), ".br", text(re.sub(r"\s+", " ", str(parser.description)))]
+        lines += listed(parser, common)
+        lines += block(str(parser.epilog))
+    lines += [".SH EXAMPLES", *block(EXAMPLES.removeprefix("examples:\n"))]
+    variables = [(own.variable, f"{own.help[0].upper()}{own.help[1:]}.") for own in SETTINGS if not own.is_internal]
+    for title, rows in (("EXIT STATUS", EXITS), ("ENVIRONMENT", variables), ("FILES", FILES)):
+        lines += [f".SH {title}", *(line for what, why in rows for line in (".TP", f"\\fB{text(what)}\\fR", text(why)))]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Write it, or say that it differs."""
+    made = page()
+    differs = not PAGE.exists() or PAGE.read_text("utf-8") != made
+    if "--check" in sys.argv[1:]:
+        print(f"{PAGE.name}: {'differs' if differs else 'is as it should be'}")
+        return int(differs)
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text(made, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT / "src"))
+    sys.exit(main())

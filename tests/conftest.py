@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 
 import real
@@ -11,3 +12,5 @@ real.age()
 STATE = tempfile.TemporaryDirectory(prefix="tltui-state-")
 """What a test leaves behind (the width of a pane, marks) is not for the one who runs it."""
 os.environ["XDG_STATE_HOME"] = STATE.name
+
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # what the tests start hears it, also under nohup

@@ -17,26 +17,30 @@ from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
 from textual.dom import DOMNode
 
-from tltui.commands import BY_ID, clashes
+from tltui.commands import BY_ID
 from tltui.config import Config, read_config
+from tltui.keymap import FLOOR, keymap_problems
 from tltui.messages import Again
 from tltui.model.run import Run
 from tltui.running.job import Job
 from tltui.screens.browser import Browser
 from tltui.screens.faults import Surviving
-from tltui.screens.floor import KEY, Floor
+from tltui.screens.floor import Floor
 from tltui.screens.signals import hear_stops, leaving_by_signals
 from tltui.screens.surroundings import Surroundings
 from tltui.screens.workbench import front
 from tltui.sources.discover import Found, NothingFound
 from tltui.terminal.frames import Frames
-from tltui.themes import TRUE, wear
+from tltui.text.palette import TRUE
+from tltui.themes import wear
 from tltui.widgets.type_ahead import TypeAhead
 from tltui.work.gate import Gate
 from tltui.work.scheduler import Scheduler
 
 SWITCH_INTERVAL = 0.0005
 """Seconds that the scan thread may hold the interpreter before the UI gets it (measured: worst key 20 ms)."""
+NO_KEY = "no_key"
+"""What nobody can press: to Textual a command of a keymap without keys has its defaults."""
 WITHOUT_COLOURS = "vt"
 """How the TERM of a terminal begins that has none."""
 
@@ -68,7 +72,7 @@ class TltuiApp(Surviving, TypeAhead, Floor, Frames):
         self.loop = asyncio.get_running_loop()
         hear_stops(self)
         self.set_class(self.browser.ascii_only, "-ascii")
-        self.set_keymap({name: ",".join(keys) for name, keys in self._config.keys.items()})
+        self.set_keymap({name: ",".join(keys) or NO_KEY for name, keys in self._config.keys.items()})
         self.push_screen(self.browser)
 
     async def on_event(self, event: events.Event) -> None:
@@ -81,7 +85,7 @@ class TltuiApp(Surviving, TypeAhead, Floor, Frames):
     def intercepts(self, event: events.Key | events.Paste) -> bool:
         """What is asked gets the keys before anything else, but for the one that always quits."""
         bench = front(self)
-        is_floor = isinstance(event, events.Key) and event.key == KEY
+        is_floor = isinstance(event, events.Key) and event.key == FLOOR
         return bench is not None and not is_floor and bench.prompt.take(event)
 
     def awaits_document(self) -> bool:
@@ -161,7 +165,7 @@ def chosen_theme(asked: str | None, config: Config) -> str:
 def start(found: Found, options: argparse.Namespace, job: Job | None = None) -> int:
     """Run the UI, with a job that was started for it; the exit code. Raises `NothingFound` where that turns out then."""
     config = read_config(BY_ID)
-    config = replace(config, problems=(*config.problems, *clashes(config.keys)))
+    config = replace(config, problems=(*config.problems, *keymap_problems(config.keys)))
     theme = chosen_theme(options.theme, config)
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
     ascii_only = config.ascii if options.ascii is None and config.ascii is not None else bool(options.ascii)

@@ -6,7 +6,7 @@ command names a method `action_<action>` of the widget or screen it belongs to.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -100,7 +100,8 @@ COMMANDS: tuple[Command, ...] = (
             "Go to a compile or an artifact by typing a part of its name or its address.", E_, "go to"),
     Command("app.search", ("s",), "search everywhere",
             "Search every payload, envelope and page with a regular expression.", E_, "search"),
-    Command("app.export", ("x",), "export", "Write the document to a file: text, ANSI or markdown by its suffix.", E_, "export"),
+    Command("app.export", ("x",), "export",
+            "Write the document to a file: text, HTML, markdown, JSON or ANSI by its suffix.", E_, "export"),
     Command("app.copy", ("y",), "copy", "Copy the selected lines or the line; in the tree the address.", E_, "copy"),
     Command("app.copy_address", ("Y",), "copy address and path", "Copy the address of what is shown and the path of its log.", E_),
     Command("app.pager", ("v",), "open in pager", "Show the document in $PAGER.", E_),
@@ -256,21 +257,7 @@ def of(where: Where) -> list[Command]:
     return [command for command in COMMANDS if command.where is where]
 
 
-def clashes(keys: Mapping[str, Sequence[str]]) -> list[str]:
-    """What is to be told of the keys in a config file: each that is the key of something else in the same place, too."""
-    used = {command.id: tuple(keys.get(command.id, command.keys)) for command in COMMANDS}
-    found = []
-    for name in keys:
-        command = BY_ID[name]
-        for other in COMMANDS:
-            same = [key for key in used[name] if key in used[other.id]]
-            if same and other is not command and _meet(command.where, other.where) and (other.id not in keys or name < other.id):
-                key = shown(same[0])
-                found.append(f"{name}: {key} is the key of {other.id} too, and only one of them works; ctrl+q always quits")
-    return found
-
-
-def _meet(one: Where, other: Where) -> bool:
+def meet(one: Where, other: Where) -> bool:
     """Whether commands of these places can be wanted at the same time."""
     return one is other or {one, other} in ({E_, T_}, {E_, D_})
 

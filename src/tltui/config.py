@@ -4,7 +4,7 @@
 
     theme = "auto"          # auto, dark, light, high-contrast, ansi-dark, ansi-light, mono
     mouse = true
-    ascii = false
+    ascii = false           # where it is not said: as the terminal's encoding demands
     unpack_member_mib = 4096        # what is unpacked at most: of one file, and in all
     unpack_total_mib = 8192
     unpack_members = 20000          # members of an archive that are looked at
@@ -12,7 +12,8 @@
     [keys]
     "app.next_error" = "e"              # a key, or several: ["e", "f8"]
 
-What is wrong in it is reported with line and key, and ignored; the rest counts.
+What is wrong in it is reported with line and key, and ignored; the rest counts. `tltui.settings` has the table; a variable
+(`TLTUI_THEME`) goes before the file.
 """
 
 from __future__ import annotations
@@ -23,28 +24,27 @@ import re
 import stat
 import sys
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from platformdirs import user_cache_path, user_config_path, user_state_path
+
+from tltui.settings import MOST_TEXT, OF_FILE, THEMES, BadValueError, checked, problems_of, said_by, short
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-THEMES = ("auto", "dark", "light", "high-contrast", "ansi-dark", "ansi-light", "mono")
-_LIMITS = ("unpack_member_mib", "unpack_total_mib", "unpack_members")
-_TYPES: dict[str, type] = {"theme": str, "mouse": bool, "ascii": bool, "keys": dict, **dict.fromkeys(_LIMITS, int)}
+__all__ = ["THEMES", "Config", "cache_path", "config_path", "is_key", "read_config", "state_path"]
+
 LARGEST = 1 << 20
 """Bytes of a config file."""
 MOST_PROBLEMS = 20
 """Problems that are told one by one."""
-MOST_TEXT = 60
-"""Characters of what is wrong that are told."""
-MOST_UNPACKED = 1 << 30
 _KEY = re.compile(r"""\s*["']?([^"'=\s]+)""")
 _MODIFIERS = {"ctrl", "shift", "alt", "super", "meta", "hyper"}
 _NAMED = {
@@ -72,6 +72,8 @@ class Config:
     """MiB of all of them."""
     unpack_members: int = 20_000
     """Members of an archive that are looked at."""
+    places: dict[str, str] = field(default_factory=dict, compare=False)
+    """Setting, or command with keys of its own → where that was said: `config.toml:3`, `$TLTUI_THEME`. Else it is the default."""
 
 
 def config_path() -> Path:
@@ -90,23 +92,13 @@ def state_path() -> Path:
     return user_state_path("tltui")
 
 
-def read_config(commands: Collection[str], path: Path | None = None) -> Config:
-    """The config file, or the defaults without one. Never fails: what is wrong is in `problems`. `commands`: the ids there are."""
-    path = path or config_path()
-    try:
-        text = _text(path)
-        values = tomllib.loads(text)
-    except FileNotFoundError:
-        return Config()
-    except OSError as error:
-        return Config(problems=(f"{path}: {error.strerror or error}",))
-    except UnicodeDecodeError:
-        return Config(problems=(f"{path}: not UTF-8",))
-    except RecursionError:
-        return Config(problems=(f"{path}: nested too deeply",))
-    except ValueError as error:  # no TOML, or an integer of thousands of digits
-        return Config(problems=(f"{path}: {error}",))
-    return _checked(values, commands, path, text)
+def read_config(commands: Collection[str], path: Path | None = None, environment: Mapping[str, str] | None = None) -> Config:
+    """What variables and the config file say, defaults without either. Never fails: what is wrong is in `problems`. `commands`: the
+    ids there are; without any, keys are not looked at."""
+    reading = _Reading(commands)
+    reading.file(path or config_path())
+    reading.variables(os.environ if environment is None else environment)
+    return reading.config()
 
 
 def _text(path: Path) -> str:
@@ -124,50 +116,112 @@ def _text(path: Path) -> str:
     return data.decode("utf-8")
 
 
-def _checked(values: dict[str, Any], commands: Collection[str], path: Path, text: str) -> Config:
-    problems: list[str] = []
+class _Reading:
+    """Collects what is said, the strongest last."""
+
+    def __init__(self, commands: Collection[str]) -> None:
+        self._commands = commands
+        self._good: dict[str, Any] = {}
+        self._keys: dict[str, tuple[str, ...]] = {}
+        self._places: dict[str, str] = {}
+        self._problems: list[str] = []
+        self._unknown = 0  # commands that there are not
+
+    def config(self) -> Config:
+        """What holds."""
+        return Config(**self._good, keys=self._keys, problems=tuple(self._problems), places=self._places)
+
+    def file(self, path: Path) -> None:
+        """The config file, if there is one."""
+        try:
+            text = _text(path)
+            values = tomllib.loads(text)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self._problems.append(f"{path}: {error.strerror or error}")
+        except UnicodeDecodeError:
+            self._problems.append(f"{path}: not UTF-8")
+        except RecursionError:
+            self._problems.append(f"{path}: nested too deeply")
+        except ValueError as error:  # no TOML, or an integer of thousands of digits
+            self._problems.append(f"{path}: {error}")
+        else:
+            self._take_file(values, path, _lines(text))
+
+    def _take_file(self, values: dict[str, Any], path: Path, lines: dict[str, int]) -> None:
+        problems: list[str] = []
+
+        def wrong(key: str, why: str) -> None:
+            place = f", line {lines[key]}" if key in lines else ""
+            problems.append(f"{path}{place}: {key[:MOST_TEXT]}: {why}; ignored")
+
+        for key, value in values.items():
+            if key not in OF_FILE:
+                wrong(key, f"no such setting (there are {', '.join(OF_FILE)})")
+                continue
+            try:
+                checked(OF_FILE[key], value)
+            except BadValueError as bad:
+                wrong(key, str(bad))
+                continue
+            if key == "keys":
+                self._take_keys(value, lambda name: _place(path, lines, name), wrong)
+            else:
+                self._good[key], self._places[key] = value, _place(path, lines, key)
+        if len(problems) > MOST_PROBLEMS:
+            problems[MOST_PROBLEMS:] = [f"{path}: {len(problems) - MOST_PROBLEMS} more problems"]
+        self._problems += problems
+
+    def variables(self, environment: Mapping[str, str]) -> None:
+        """Those that are set, and not empty."""
+
+        self._problems += problems_of(environment)
+        for name, setting in OF_FILE.items():
+            value = said_by(environment, variable := setting.variable)
+            if isinstance(value, dict):
+                self._take_variable(value, variable)
+            elif value is not None:
+                self._good[name], self._places[name] = value, f"${variable}"
+
+    def _take_variable(self, keys: dict[str, Any], variable: str) -> None:
+        problems: list[str] = []
+
+        def wrong(name: str, why: str) -> None:
+            problems.append(f"{variable}: {name[:MOST_TEXT]}: {why}; ignored")
+
+        self._take_keys(keys, lambda _: f"${variable}", wrong)
+        if len(problems) > MOST_PROBLEMS:
+            problems[MOST_PROBLEMS:] = [f"{variable}: {len(problems) - MOST_PROBLEMS} more problems"]
+        self._problems += problems
+
+    def _take_keys(self, given: dict[str, Any], place: Callable[[str], str], wrong: Callable[[str, str], None]) -> None:
+        for name, keys in given.items() if self._commands else ():
+            listed = (keys,) if isinstance(keys, str) else keys
+            if name not in self._commands:
+                near = get_close_matches(name[:MOST_TEXT], self._commands, 1, 0.8) if self._unknown < MOST_PROBLEMS else []
+                self._unknown += 1
+                wrong(name, f"no such command ({f'perhaps {near[0]}; ' if near else ''}tltui config --keys lists them)")
+            elif not isinstance(listed, (list, tuple)) or not all(isinstance(key, str) and key for key in listed):
+                wrong(name, "must be a key or a list of keys")
+            elif strange := [key for key in listed if not is_key(key)]:
+                wrong(name, f"{short(strange[0])} is no key (keys are written like j, J, f8, ctrl+t, pagedown, question_mark)")
+            else:
+                self._keys[name] = tuple("comma" if key == "," else key for key in listed)
+                self._places[name] = place(name)
+
+
+def _lines(text: str) -> dict[str, int]:
+    """Key → its line. Which of two keys of one name TOML means nobody can say by looking at lines: the first."""
     lines: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if match := _KEY.match(line):
             lines.setdefault(match[1], number)
-
-    def wrong(key: str, why: str) -> None:
-        place = f", line {lines[key]}" if key in lines else ""
-        problems.append(f"{path}{place}: {key[:MOST_TEXT]}: {why}; ignored")
-
-    good: dict[str, Any] = {}
-    for key, value in values.items():
-        if key not in _TYPES:
-            wrong(key, f"no such setting (there are {', '.join(_TYPES)})")
-        elif not isinstance(value, _TYPES[key]) or (key in _LIMITS and isinstance(value, bool)):
-            wrong(key, f"must be a {_TYPES[key].__name__}, not {_short(value)}")
-        elif key == "theme" and value not in THEMES:
-            wrong(key, f"must be one of {', '.join(THEMES)}, not {_short(value)}")
-        elif key in _LIMITS and isinstance(value, int) and not 0 < value <= MOST_UNPACKED:
-            wrong(key, f"must be a whole number from 1 to {MOST_UNPACKED}, not {_short(value)}")
-        else:
-            good[key] = value
-    keys: dict[str, tuple[str, ...]] = {}
-    for name, given in good.pop("keys", {}).items():
-        listed = (given,) if isinstance(given, str) else given
-        if name not in commands:
-            wrong(name, "no such command (tltui's help lists them)")
-        elif not isinstance(listed, (list, tuple)) or not all(isinstance(key, str) and key for key in listed):
-            wrong(name, "must be a key or a list of keys")
-        elif strange := [key for key in listed if not is_key(key)]:
-            wrong(name, f"{_short(strange[0])} is no key (keys are written like j, J, f8, ctrl+t, pagedown, question_mark)")
-        else:
-            keys[name] = tuple("comma" if key == "," else key for key in listed)
-    if len(problems) > MOST_PROBLEMS:
-        problems[MOST_PROBLEMS:] = [f"{path}: {len(problems) - MOST_PROBLEMS} more problems"]
-    return Config(**good, keys=keys, problems=tuple(problems))
+    return lines
 
 
-def _short(value: Any) -> str:
-    try:
-        return repr(value)[:MOST_TEXT]
-    except RecursionError:
-        return "what is nested too deeply"
+def _place(path: Path, lines: dict[str, int], key: str) -> str:
+    return f"{path}:{lines[key]}" if key in lines else str(path)
 
 
 def is_key(name: str) -> bool:

@@ -9,6 +9,7 @@ import traceback
 from tltui import __version__
 from tltui.config import cache_path
 from tltui.documents.format import home
+from tltui.settings import said_by
 
 CODE = 70
 """Exit code of a program that ends by a fault of its own (`EX_SOFTWARE` of sysexits.h)."""
@@ -20,7 +21,7 @@ DEBUG = "TLTUI_DEBUG"
 
 def wants_traceback() -> bool:
     """Whether whoever runs this asked for tracebacks."""
-    return os.environ.get(DEBUG, "") not in ("", "0")
+    return bool(said_by(os.environ, DEBUG))
 
 
 def place_of(error: BaseException) -> tuple[str, int]:

@@ -72,8 +72,6 @@ class Terminal:
         """Every byte received."""
         self.code: int | None = None
         """The exit code, once the program has ended."""
-        self.peak = 0
-        """The most memory that the program used, in bytes, once it has ended."""
         self.screen = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self.screen)
         self._carry = b""
@@ -221,21 +219,24 @@ class Terminal:
         """Whether the program still runs."""
         return not self._has_ended()
 
+    def peak(self) -> int:
+        """The most memory that it has used so far, in bytes: `ru_maxrss` would begin with that of who forked it."""
+        [line] = [line for line in Path(f"/proc/{self.pid}/status").read_text().splitlines() if line.startswith("VmHWM:")]
+        return int(line.split()[1]) << 10
+
     def _has_ended(self) -> bool:
         if self.code is None:
-            pid, status, usage = os.wait4(self.pid, os.WNOHANG)
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
                 self.code = os.waitstatus_to_exitcode(status)
-                self.peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
         return self.code is not None
 
     def close(self) -> None:
         """End the program, if it still runs."""
         if not self._has_ended():
             os.kill(self.pid, signal.SIGKILL)
-            _, status, usage = os.wait4(self.pid, 0)
+            _, status = os.waitpid(self.pid, 0)
             self.code = os.waitstatus_to_exitcode(status)
-            self.peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1

@@ -293,7 +293,10 @@ def test_a_command_ends_what_it_started(number: int, code: int, tmp_path: Path) 
     with command(tmp_path, "grep", "(a+)+$", str(log)) as process:
         [matching] = until(lambda: children(process.pid))
         os.kill(process.pid, number)
-        assert process.communicate(timeout=20) == (b"", b"")
+        try:
+            assert process.communicate(timeout=20) == (b"", b"")
+        finally:
+            process.kill()
         assert process.returncode == code
     until(lambda: not Path(f"/proc/{matching}").exists())
 

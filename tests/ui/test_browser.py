@@ -12,6 +12,7 @@ from screen import screen_lines, screen_text
 
 from tltui.commands import BY_ID, COMMANDS, Where
 from tltui.config import Config, read_config
+from tltui.keymap import keymap_problems
 from tltui.marks import Mark, write_marks
 from tltui.model.nodes import Compile
 from tltui.widgets.bars import RunBar
@@ -774,6 +775,29 @@ async def test_a_wrong_config_is_told(tmp_path: Path) -> None:
         assert "app.no_such" in text
         await driver.press("escape", "g", "f8")
         assert driver.browser.current_compile is not None
+
+
+async def test_what_is_said_of_overrides_is_so() -> None:
+    """`keymap_problems` says who has a key then."""
+    keys = {"app.next_break": ("e",), "app.next_recompile": ("j",), "tree.cursor_down": ("f9", "b"), "app.leave": ("ctrl+q",),
+            "app.zoom": ()}  # fmt: skip
+    said = keymap_problems(keys)
+    assert said == [
+        "app.next_break: it takes e from app.next_error, which has no other key",
+        "app.next_recompile: j stays the key of document.cursor_down in documents, and does this elsewhere only",
+        "app.leave: ctrl+q always quits, so it never does this",
+    ]
+    async with opened(BREAKS, config=Config(keys=keys)) as driver:
+        driver.browser.tree_view.focus()
+        await driver.press("e")
+        assert driver.at == "2/0"  # the next break: what stopped at errors has no key
+        await driver.press("f9")
+        assert driver.at == "3/0"
+        await driver.press("z", "q")
+        assert not driver.browser.has_class("-zoomed") and driver.app.is_running
+        driver.browser.document_view.focus()
+        await driver.press("j")
+        assert driver.at == "3/0"  # a line down in the document, not the next recompile
 
 
 async def test_other_keys() -> None:

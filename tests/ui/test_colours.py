@@ -18,7 +18,8 @@ from textual.widget import Widget
 from tltui.config import THEMES
 from tltui.screens.browser import Browser
 from tltui.text import tokens
-from tltui.themes import COLOURS, LOOKS, NAMES, TRUE, variables
+from tltui.text.palette import COLOURS, TRUE
+from tltui.themes import LOOKS, NAMES, variables
 from tltui.widgets.bars import Bar, RunBar
 from tltui.widgets.document_drawn import IN_REVERSE
 from tltui.widgets.document_strips import BANDS

@@ -16,9 +16,10 @@ from tltui.commands import Where, of
 from tltui.text import tokens
 from tltui.text.bytes_document import BytesDocument
 from tltui.text.document import Builder, Document, Hit, Line, Section, Span, TextDocument
+from tltui.text.palette import ANSI, TRUE
 from tltui.text.payload import Payload
 from tltui.text.rows import Aligned
-from tltui.themes import ANSI, TRUE, wear
+from tltui.themes import wear
 from tltui.widgets.document_view import DocumentView
 from tltui.work.gate import Gate
 from tltui.work.scheduler import Scheduler

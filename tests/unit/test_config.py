@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tltui.commands import BY_ID, COMMANDS, clashes
+from tltui.commands import BY_ID, COMMANDS
 from tltui.config import Config, config_path, is_key, read_config
+from tltui.keymap import keymap_problems
 
 
 def read(path: Path, text: str) -> Config:
@@ -36,10 +37,10 @@ def test_what_is_wrong_is_told_and_the_rest_counts(tmp_path: Path) -> None:
     assert config.ascii is True and config.theme == "auto" and config.mouse is True and config.keys == {}
     assert [problem.removeprefix(str(path)) for problem in config.problems] == [
         ", line 1: theme: must be one of auto, dark, light, high-contrast, ansi-dark, ansi-light, mono, not 'pink'; ignored",
-        ", line 2: mouse: must be a bool, not 3; ignored",
-        ", line 3: colour: no such setting (there are theme, mouse, ascii, keys, unpack_member_mib, unpack_total_mib, "
-        "unpack_members); ignored",
-        ", line 6: app.fly: no such command (tltui's help lists them); ignored",
+        ", line 2: mouse: must be true or false, not 3; ignored",
+        ", line 3: colour: no such setting (there are theme, mouse, ascii, unpack_member_mib, unpack_total_mib, "
+        "unpack_members, keys); ignored",
+        ", line 6: app.fly: no such command (tltui config --keys lists them); ignored",
         ", line 7: app.help: must be a key or a list of keys; ignored",
     ]
 
@@ -106,15 +107,42 @@ def test_a_comma_is_written_as_textual_wants_it(tmp_path: Path) -> None:
 
 
 def test_a_key_of_something_else_is_told() -> None:
-    assert clashes({}) == []
-    assert clashes({"app.leave": ("j",)}) == [
-        "app.leave: j is the key of tree.cursor_down too, and only one of them works; ctrl+q always quits",
-        "app.leave: j is the key of document.cursor_down too, and only one of them works; ctrl+q always quits",
+    assert keymap_problems({}) == []
+    assert keymap_problems({"app.leave": ("j",)}) == [
+        "app.leave: j stays the key of tree.cursor_down in the tree, and does this elsewhere only",
+        "app.leave: j stays the key of document.cursor_down in documents, and does this elsewhere only",
     ]
-    assert clashes({"app.next_error": ("b",), "app.next_break": ("e",)}) == []
-    assert len(clashes({"app.next_error": ("f9",), "app.next_break": ("f9",)})) == 1
-    assert clashes({"provenance.next_unit": ("j",), "tree.top": ("home",)}) == []
+    assert keymap_problems({"app.next_error": ("b",), "app.next_break": ("e",)}) == []
+    assert keymap_problems({"app.next_error": ("f9",), "app.next_break": ("f9",)}) == [
+        "app.next_break: f9 is the key of app.next_error too, and only one of them works",
+    ]
+    assert keymap_problems({"provenance.next_unit": ("j",), "tree.top": ("home",)}) == []
+    assert keymap_problems({"tree.top": ("e",)}) == ["tree.top: e is no longer the key of app.next_error in the tree"]
 
 
-def test_the_defaults_do_not_clash() -> None:
-    assert clashes({command.id: command.keys for command in COMMANDS}) == []
+def test_what_a_default_loses_its_key_by_is_told() -> None:
+    assert keymap_problems({"app.next_error": ("b",)}) == ["app.next_error: it takes b from app.next_break, which has no other key"]
+    assert keymap_problems({"tree.expand": ("j",)}) == ["tree.expand: it takes j from tree.cursor_down, which has ↓"]
+    assert keymap_problems({"tree.expand": ("j",), "tree.collapse": ("down",)}) == [
+        "tree.expand: it takes j from tree.cursor_down, which has no other key",
+        "tree.collapse: it takes ↓ from tree.cursor_down, which has no other key",
+    ]
+
+
+@pytest.mark.parametrize(("key", "why"), [
+    ("ctrl+q", "ctrl+q always quits"), ("ctrl+b", "tmux"), ("ctrl+a", "screen"), ("ctrl+s", "flow control"), ("ctrl+i", "tab"),
+    ("ctrl+m", "enter"), ("super+j", "Kitty"), ("ctrl+full_stop", "Kitty"), ("ctrl+shift+j", "Kitty"), ("ctrl+1", "Kitty"),
+    ("ctrl+enter", "Kitty"), ("shift+j", "the character itself, J"), ("shift+enter", "Kitty"),
+])  # fmt: skip
+def test_keys_that_do_not_arrive_are_told(key: str, why: str) -> None:
+    [said] = keymap_problems({"app.news": (key,)})
+    assert said.startswith("app.news: ") and why in said
+
+
+@pytest.mark.parametrize("key", ["f5", "ctrl+f5", "ctrl+shift+up", "ctrl+t", "alt+x", "shift+f3", "ctrl+space", "+"])
+def test_keys_that_arrive(key: str) -> None:
+    assert keymap_problems({"app.news": (key,)}) == []
+
+
+def test_the_defaults_do_not_clash_and_arrive() -> None:
+    assert keymap_problems({command.id: command.keys for command in COMMANDS}) == []

@@ -291,7 +291,7 @@ def test_every_page_says_the_same_but_for_names(name: str, tmp_path: Path) -> No
         if ref.startswith("@layers"):
             continue  # layers are read from the names of parameters, which go
         ours, theirs = (
-            [line for line in lines if not line.startswith("      layers ")]
+            [line for line in lines if not line.startswith("layers ")]
             for lines in (shown(plain, ref), shown(red, other_name(ref, bundle.redactor)))
         )
         if any(line.startswith("Removed by tltui") for line in theirs):

@@ -278,7 +278,7 @@ def test_a_log_that_cannot_be_read(tail: Command, trace: Path, monkeypatch: pyte
 
     found = []
     discover = tltui.sources.discover  # type: ignore[attr-defined]
-    monkeypatch.setattr(discover, "_head", lambda file: start())
+    monkeypatch.setattr(discover, "head_of", lambda file: start())
     monkeypatch.setattr(FileBytes, "read", fails)
     found = tail(str(trace))
     assert found[0] == 2

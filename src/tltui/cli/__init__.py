@@ -5,6 +5,7 @@ A command is a module: `registry.py` has the table. Textual is imported only whe
 
 from __future__ import annotations
 
+import argparse
 import gc
 import os
 import sys
@@ -78,7 +79,7 @@ def _run(arguments: list[str]) -> int:
 
     # not before: `--help` and `--version` end above
     from tltui.cli.loading import take
-    from tltui.cli.printing import write
+    from tltui.cli.printing import deliver, settle
     from tltui.model.ref import BadAddress
 
     take(options)
@@ -86,11 +87,28 @@ def _run(arguments: list[str]) -> int:
         from tltui.cli.ui import open_ui
 
         return open_ui(options)
+    settle(options)
+    _heed_settings(options)
     try:
-        write(command(name).run(options))
+        deliver(command(name).run(options), options)
     except BadAddress as bad:
         raise Failure(f"{bad}{options.hint}") from None
     return int(getattr(options, "exit_code", 0))
+
+
+def _heed_settings(options: argparse.Namespace) -> None:
+    """What variables and the config file say about printing; the UI and `tltui config` look for themselves."""
+    from tltui.settings import PREFIX, problems_of
+
+    if options.command == "config":
+        return
+    if any(name.startswith(PREFIX) for name in os.environ):
+        for problem in problems_of(os.environ):
+            tell(f"tltui: {problem}")
+    if options.ascii is None:
+        from tltui.config import read_config
+
+        options.ascii = read_config(()).ascii or None  # else as the encoding of the output demands
 
 
 def _last_flush() -> None:

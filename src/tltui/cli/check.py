@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import time
 from collections.abc import Iterator
 
 from tltui.cli.failure import Failure
@@ -10,6 +12,10 @@ from tltui.cli.loading import load, load_other, read_profiles
 from tltui.cli.parser import Parser, add_json, add_paths
 from tltui.cli.printing import as_json, as_text, layout
 
+FORMATS = ("text", "json", "junit", "github")
+SUMMARY = "GITHUB_STEP_SUMMARY"
+"""The file that GitHub shows on the page of a job, and the directory of the checkout."""
+WORKSPACE = "GITHUB_WORKSPACE"
 EXAMPLES = """\
 limits on: error eager break distinct_break recompiles frame_recompiles recompile_limit cache_miss compile_time empty unfinished
            damage unknown no_compile_id diverge
@@ -21,12 +27,16 @@ eager: torch gave a function up, it runs in eager mode.
 diverge: functions that differ between ranks.
 guard_overhead: guards, of the time of compiled code; eager_share: eager operators, of a step; wrapper_share: between kernels, of
 the time of graphs. Of several profiles the one that has most of it counts.
-Exit code: 0 when no limit is exceeded, 1 when one is, 2 for anything that could not be checked.
+Exit code: 0 when no limit is exceeded, 1 when one is, 2 for anything that could not be checked; the same in all formats.
+--format junit: XML with a test case a limit, for Jenkins, GitLab and others. --format github: in a job of GitHub Actions, remarks
+at your lines, and where $GITHUB_STEP_SUMMARY is set a summary of the job. Files to copy: docs/ci.md.
 
 examples:
   tltui check /tmp/tracedir --fail-on error,eager,break,recompiles=2,cache_miss,compile_time=60
   tltui check /tmp/tracedir --profile profile.json --fail-on guard_overhead=5%,eager_share=20%
   tltui check new --baseline old --fail-on error,break,recompiles=+1,compile_time=+10%
+  tltui check /tmp/tracedir --fail-on error,break --format junit > results.xml
+  tltui check /tmp/tracedir --fail-on error,break --format github
 """
 
 
@@ -34,6 +44,7 @@ def add_arguments(parser: Parser) -> None:
     """PATH, the limits, and what they are compared with."""
     add_paths(parser)
     add_json(parser)
+    parser.add_argument("--format", choices=FORMATS, help="how it is printed (default: text)")
     parser.add_argument("--fail-on", metavar="LIMITS", action="append",
                         help="what to limit, and the most that is allowed, by commas (default: error,eager)")  # fmt: skip
     help_ = "a trace to compare with (again for another log of it): a name without a number allows what it has"
@@ -53,8 +64,12 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
         why_a_trace,
     )
     from tltui.analyses.told import untold
-    from tltui.documents.check import check_document
+    from tltui.documents.check import check_document, unsure
+    from tltui.documents.check_github import github, summary
+    from tltui.documents.check_junit import junit
+    from tltui.export import lines_of
 
+    began, format_ = time.monotonic(), _format(options)
     try:
         limits = parse_limits(",".join(options.fail_on or [DEFAULT]), options.baseline is not None)
     except BadLimit as bad:
@@ -73,8 +88,39 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
             raise Failure(why if own is wanted else f"{own.title}: {why}")
     found = gates(wanted, limits, baseline)
     options.exit_code = 0 if found.passed else 1
-    if options.json:
+    if format_ == "json":
         yield from as_json(found)
-    else:
-        lacks = untold(list(wanted.processes()), "problems")
-        yield from as_text(check_document(found, wanted.title, layout(options), len(wanted.failures), lacks), options)
+        return
+    lacks = untold(list(wanted.processes()), "problems")
+    document = check_document(found, wanted.title, layout(options), len(wanted.failures), lacks)
+    if format_ == "text":
+        yield from as_text(document, options)
+        return
+    page = "\n".join(lines_of(document))
+    if format_ == "junit":
+        yield junit(found, wanted.title, page, time.monotonic() - began, time.time())
+        return
+    warnings = unsure(found, len(wanted.failures), lacks)
+    if why := _summarised(summary(found, wanted.title, warnings)):
+        warnings = (*warnings, why)
+    for line in github(found, page, warnings, os.environ.get(WORKSPACE, "")):
+        yield (line + "\n").encode("utf-8", "backslashreplace")
+
+
+def _format(options: argparse.Namespace) -> str:
+    """How to print. Raises `Failure` where two ways are asked for."""
+    wanted = options.format or ("json" if options.json else "text")
+    if options.json and wanted != "json":
+        raise Failure(f"--json is --format json: leave it out, or --format {wanted}")
+    return str(wanted)
+
+
+def _summarised(text: str) -> str:
+    """Add to the summary of the job, where there is one; why that could not be done, else ''."""
+    if path := os.environ.get(SUMMARY):
+        try:
+            with open(path, "a", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(text)
+        except OSError as error:
+            return f"{SUMMARY}: {error.strerror}: {path}"
+    return ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol, cast
 
-from tltui.cli.parser import Parser
+from tltui.cli.parser import Parser, add_output
 from tltui.documents.pages.table import VIEWS
 
 
@@ -38,6 +38,8 @@ class Entry:
 
 OWN = ("timing", "where", "runtime", "layers")
 """Views whose command can do more than show them."""
+ENDLESS = ("tail",)
+"""Commands that print as long as the job runs: a file that appears whole would not appear."""
 COMMANDS: dict[str, Entry] = {
     "run": Entry("run a job so that it leaves a trace, then print its summary", "run"),
     **{view.name: Entry(view.help, view.name if view.name in OWN else "view") for view in VIEWS},
@@ -55,9 +57,32 @@ COMMANDS: dict[str, Entry] = {
     "case": Entry("pack traces, logs and debug directories of a job into one file, on request redacted", "case"),
     "index": Entry("write what logs tell into one file that opens without them, and at once", "index"),
     "repro": Entry("write the graph of a compile as a script that runs", "repro"),
+    "report": Entry("write the whole run into one HTML file, for somebody without tltui", "report"),
     "bundle": Entry("write a small log of some compiles to share, on request redacted", "bundle"),
+    "config": Entry("list settings, variables and keys: what holds, and where that is said", "config"),
     "completions": Entry("print what bash, zsh or fish needs to complete commands, options and paths", "completions"),
 }
+GROUPS: dict[str, tuple[str, ...]] = {
+    "look at a run": ("summary", "problems", "ls", "show", "records", "log", "damage", "absent", "metrics"),
+    "why is it so": (
+        "recompiles", "guards", "shapes", "stacks", "caches", "timing", "runtime", "provenance", "layers", "fusion", "passes",
+        "exports", "vllm",
+    ),
+    "many ranks, and hangs": ("ranks", "matrix", "stragglers", "where"),
+    "find and compare": ("grep", "source", "diff"),
+    "share, keep": ("report", "bundle", "case", "index", "extract", "repro"),
+    "record, follow": ("run", "tail"),
+    "hold a limit (CI)": ("check",),
+}  # fmt: skip
+"""How the help lists them. What is in none of them stands at the end."""
+OTHERS = "about tltui"
+
+
+def grouped() -> dict[str, list[str]]:
+    """Heading → the commands below it: each of them once."""
+    found = {heading: [name for name in names if name in COMMANDS] for heading, names in GROUPS.items()}
+    listed = {name for names in found.values() for name in names}
+    return found | {OTHERS: [name for name in COMMANDS if name not in listed]}
 
 
 def command(name: str) -> Command:
@@ -71,4 +96,6 @@ def parser_of(name: str) -> Parser:
     examples = module.EXAMPLES or f"examples:\n  tltui {name} /tmp/tracedir\n  tltui {name} /tmp/tracedir 0/1 --json\n"
     parser = Parser(name, help_[0].upper() + help_[1:] + ".", examples)
     module.add_arguments(parser)
+    if parser.takes("--color") and not parser.takes("-o") and name not in ENDLESS:
+        add_output(parser)
     return parser

@@ -6,7 +6,7 @@ import argparse
 
 from tltui.cli.failure import Failure, tell
 from tltui.cli.parser import Parser, add_paths
-from tltui.cli.registry import COMMANDS, command
+from tltui.cli.registry import COMMANDS, command, grouped
 from tltui.inputs.archives.magic import STANDARD_INPUT
 
 EXAMPLES = """\
@@ -32,9 +32,11 @@ What parses as an address is one, and a command's name is a command: files of su
 
 def ui_parser() -> Parser:
     """The parser without a command."""
-    listed = "\n".join(f"  {name:<11} {entry.help}" for name, entry in COMMANDS.items())
+    listed = "\n".join(
+        f"{heading}:\n" + "\n".join(f"  {name:<11} {COMMANDS[name].help}" for name in names) for heading, names in grouped().items()
+    )
     what = "The terminal workbench for torch.compile. PATH is a log or a directory of logs, packed or not; - is standard input."
-    parser = Parser("", what, f"commands (tltui COMMAND --help):\n{listed}\n\n{EXAMPLES}")
+    parser = Parser("", what, f"commands (tltui COMMAND --help)\n\n{listed}\n\n{EXAMPLES}")
     add_paths(parser)
     parser.add_argument("--theme", metavar="NAME", help="auto, dark, light, high-contrast, ansi-dark, ansi-light or mono")
     parser.add_argument("--no-mouse", action="store_true", default=None, help="leave the mouse to the terminal")

@@ -34,7 +34,7 @@ def telling(paths: Sequence[str], waits: bool) -> Iterator[None]:
 
 
 def _limits() -> Limits:
-    """Those of the config file."""
+    """Those of the settings."""
     from tltui.config import read_config
 
     config = read_config(())

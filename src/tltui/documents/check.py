@@ -22,19 +22,16 @@ def check_document(found: Gates, title: str, options: Options, unread: int = 0, 
         page.add((f"FAILED: {over} of {fmt.plural(len(found.limits), 'limit')} exceeded", tokens.ERROR), f" · {said}")
     else:
         page.add(("passed", tokens.OK), f" · {said}")
-    if not found.compiles:
-        page.say("There is no compile here: limits on compiles say nothing here.", style=tokens.WARN)
-    if lacks:
-        page.say(lacks, style=tokens.WARN)
+    for sentence in unsure(found, lacks=lacks):
+        page.say(sentence, style=tokens.WARN)
     if unread:
-        what = f"{fmt.plural(unread, 'file')} could not be read: the numbers are of the others (tltui damage)"
-        page.add((what, tokens.WARN, "@damage"))
+        page.add((_unread(unread), tokens.WARN, "@damage"))
     rows: list[list[Piece]] = []
     for outcome in found.limits:
         mark = page.status(Status.ERROR if outcome.exceeded else Status.OK)
         style = tokens.ERROR if outcome.exceeded else ""
-        value = (_number(outcome, outcome.value), style, outcome.page)
-        rows.append([mark, (outcome.name, tokens.STRONG), value, (_at_most(outcome), tokens.DIM), outcome.title])
+        value = (number(outcome, outcome.value), style, outcome.page)
+        rows.append([mark, (outcome.name, tokens.STRONG), value, (at_most(outcome), tokens.DIM), outcome.title])
     page.table(rows, right=(2,))
     for outcome in found.limits:
         if outcome.exceeded:
@@ -42,7 +39,18 @@ def check_document(found: Gates, title: str, options: Options, unread: int = 0, 
     return page.document(found)
 
 
-def _number(outcome: Outcome, value: float) -> str:
+def unsure(found: Gates, unread: int = 0, lacks: str = "") -> tuple[str, ...]:
+    """Why the outcome may say less than it seems to."""
+    nothing = "There is no compile here: limits on compiles say nothing here." if not found.compiles else ""
+    return tuple(filter(None, (nothing, lacks, _unread(unread) if unread else "")))
+
+
+def _unread(unread: int) -> str:
+    return f"{fmt.plural(unread, 'file')} could not be read: the numbers are of the others (tltui damage)"
+
+
+def number(outcome: Outcome, value: float) -> str:
+    """A value of a limit as pages show it, in its unit."""
     if outcome.seconds:
         return fmt.seconds(value)
     if outcome.share:
@@ -50,13 +58,19 @@ def _number(outcome: Outcome, value: float) -> str:
     return fmt.count(int(value)) if value == int(value) else f"{value:g}"
 
 
-def _at_most(outcome: Outcome) -> str:
-    text = f"at most {_number(outcome, outcome.at_most)}"
-    return text if outcome.baseline is None else f"{text}, before {_number(outcome, outcome.baseline)}"
+def headline(outcome: Outcome) -> str:
+    """What there is of a thing, and how much may be."""
+    return f"{outcome.name}: {number(outcome, outcome.value)}, at most {number(outcome, outcome.at_most)}"
+
+
+def at_most(outcome: Outcome) -> str:
+    """How much may be, and what the baseline has."""
+    text = f"at most {number(outcome, outcome.at_most)}"
+    return text if outcome.baseline is None else f"{text}, before {number(outcome, outcome.baseline)}"
 
 
 def _add_reasons(page: Page, outcome: Outcome) -> None:
-    page.heading(f"{outcome.name}: {_number(outcome, outcome.value)}, at most {_number(outcome, outcome.at_most)}")
+    page.heading(headline(outcome))
     for reason in outcome.reasons[:REASONS_SHOWN]:
         label = reason.ref if reason.ref.startswith("@") else f"[{reason.ref}]"
         pieces: list[Piece] = ["  ", (label, tokens.LINK, reason.ref), "  "]

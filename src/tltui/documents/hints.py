@@ -24,7 +24,7 @@ def key_hint(options: Options, command: str, says: str = "press {}", instead: st
     return (says.format(key), tokens.KEY, f"{DOES}{command}") if key else (instead, tokens.KEY)
 
 
-def link_hint(options: Options, ref: str, instead: str = "") -> Piece:
-    """`enter`, on a line whose first link leads to an address; `instead` where there is no such key."""
+def link_hint(options: Options, ref: str, instead: str = "", page: str = "") -> Piece:
+    """`enter`, on a line whose first link leads to an address; without such a key `instead`, a command that prints `page`."""
     key = key_of(options, FOLLOW)
-    return (key, tokens.KEY, ref) if key else (instead, tokens.KEY)
+    return (key, tokens.KEY, ref) if key else (instead, tokens.KEY, page)

@@ -1,21 +1,40 @@
 """A document → HTML: a fragment, or a file that stands by itself. No script, nothing loaded, whatever a trace holds.
 
-What a file may do is said in its own head (`Content-Security-Policy`): nothing but its own styles. Every text is escaped, no name
-of a trace stands in an attribute as it is, and only links to `http`, `https` and places of the same file are written.
+What a file may do is said in its own head (`Content-Security-Policy`): nothing but its own styles. Every text is sanitised
+once more and escaped, no name of a trace stands in an attribute as it is, and only links to `http`, `https` and places of the same
+file are written. All of it comes in pieces: no more than a line is ever in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
 from html import escape
+from itertools import pairwise
 
-from tltui.text.document import Document, Line
+from tltui import __version__
+from tltui.export.html_style import STYLE
+from tltui.model.ref import split_line
+from tltui.text import tokens
+from tltui.text.document import Document, Line, Link, Section, Span
+from tltui.text.part import Part
+from tltui.text.sanitize import sanitize
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 Target = Callable[[str], str]
 """The target of a link of a document (an address, `line:N`, `file:…`) → where it leads: `#a12` in this file, or `https://…`; '' for
-nowhere."""
+nowhere, and `?why` for text that says so when it is pointed at: what to do to have what is not in the file."""
+GONE = "?"
+PAGE = "page"
+"""The id of the document of a file that holds one."""
+MANY = 2_000
+"""Lines of a long document that a browser lays out together, when they come into sight."""
+CONTENTS = 4
+"""Headings from which on a page has a list of them."""
+_SAFE = re.compile(r"#[A-Za-z][A-Za-z0-9-]*|https?://[^\s\"'<>\\]+")
+_ID = re.compile("[A-Za-z][A-Za-z0-9-]*")
+_STYLES = frozenset(tokens.ALL)
 
 
 def nowhere(target: str) -> str:
@@ -23,34 +42,247 @@ def nowhere(target: str) -> str:
     return ""
 
 
-def fragment(document: Document, name: str = "", target: Target = nowhere, lo: int = 0, hi: int | None = None) -> Iterator[str]:
-    """The lines `lo` to `hi` (exclusive) of a document as a `<section id=name>` with a heading, in pieces. `name`: letters, digits,
-    hyphens."""
+def line_id(name: str, line: int) -> str:
+    """The id of a line (from 1) of the fragment `name`."""
+    return f"{name}-l{line}"
+
+
+def text(raw: str) -> str:
+    """A text of anybody's as it stands in HTML, in an attribute too."""
+    return escape(sanitize(raw))
+
+
+def fragment(
+    document: Document, name: str = "", target: Target = nowhere, lo: int = 0, hi: int | None = None, *,
+    level: int = 2, heading: bool = True, marked: Collection[int] = (),
+) -> Iterator[str]:  # fmt: skip
+    """The lines `lo` to `hi` (exclusive) of a document as a `<section id=name>`, in pieces. `name`: letters, digits, hyphens.
+
+    `heading`: whether the title stands above them, as `<h{level}>`; headings of a page are one level below. Folded sections are
+    `<details>`. Links to lines of the document itself work; lines `marked` (from 1) have an id (`line_id`) besides those. Raises
+    ValueError for another `name`.
+    """
+    if name and not _ID.fullmatch(name):
+        raise ValueError(f"no id: {name!r}")
     while not document.advance():
         pass
-    yield f'<section id="{escape(name)}">' if name else "<section>"
-    yield f"<h2>{escape(document.title)}</h2>\n<pre>"
-    for n in range(lo, len(document) if hi is None else min(hi, len(document))):
-        yield _line(document.line(n), target) + "\n"
-    yield "</pre></section>\n"
+    end = len(document) if hi is None else min(hi, len(document))
+    yield f'<section id="{name}">' if name else "<section>"
+    if heading:
+        yield f"<h{level}>{text(document.title)}</h{level}>"
+    yield "\n"
+    yield from _Body(document, name, target, lo, end, level + 1, marked).pieces()
+    yield "</section>\n"
 
 
-def _line(line: Line, target: Target) -> str:
-    out, done = [], 0
-    for span in sorted(line.spans, key=lambda span: span.start):
-        start = max(span.start, done)
-        if span.end > start:
-            out.append(escape(line.text[done:start]))
-            out.append(f'<span class="{escape(span.style)}">{escape(line.text[start : span.end])}</span>')
-            done = span.end
-    out.append(escape(line.text[done:]))
+class _Body:
+    """The lines of a fragment: boxes of text, cut at headings and folds."""
+
+    def __init__(
+        self, document: Document, name: str, target: Target, lo: int, end: int, level: int, marked: Collection[int]
+    ) -> None:
+        self._document, self._name, self._target = document, name, target
+        self._lo, self._end, self._level = lo, end, min(level, 6)
+        is_page = document.language == ""
+        self._opening = "<pre>" if is_page else "<pre class=code>"
+        self._chunked = end - lo > MANY
+        inside = [own for own in document.sections() if lo <= own.first < own.last < end]
+        self._headings = {own.first for own in headings(document)} if is_page else set()
+        self._folds = {own.first: own.last for own in inside if own.folded}
+        self._ids = {*marked, *self._own_lines(), *(n + 1 for n in self._headings)} if name else set()
+        self._in_box = 0
+        """Lines in the box that is open."""
+        self._blanks = 0
+        """Empty lines that are not written yet: at the end of a box they are its margin."""
+
+    def pieces(self) -> Iterator[str]:
+        """All of it."""
+        open_: list[int] = []
+        for n in range(self._lo, self._end):
+            if n in self._folds:
+                open_.append(self._folds[n])
+                yield self._closed() + "<details><summary>"
+                yield from self._head(n)
+                yield "</summary>\n"
+            elif n in self._headings:
+                yield self._closed()
+                yield from self._head(n)
+                yield "\n"
+            else:
+                yield from self._row(n)
+            while open_ and open_[-1] == n:
+                open_.pop()
+                yield self._closed() + "</details>\n"
+        yield self._closed() + "</details>\n" * len(open_)
+
+    def _head(self, n: int) -> Iterator[str]:
+        """A line that heads a section."""
+        if n in self._headings:
+            id_ = f' id="{line_id(self._name, n + 1)}"' if self._name else ""
+            yield f"<h{self._level}{id_}>{text(self._document.line(n).text)}</h{self._level}>"
+        else:
+            yield from self._line(n, is_head=True)
+
+    def _row(self, n: int) -> Iterator[str]:
+        if not self._document.length(n) and n + 1 not in self._ids:
+            self._blanks += bool(self._in_box)
+            return
+        if not self._in_box:
+            yield self._opening + ("<span class=many>" if self._chunked else "")
+        elif self._chunked and self._in_box // MANY != (self._in_box + self._blanks + 1) // MANY:
+            yield "\n" * self._blanks + "</span><span class=many>"
+            self._in_box += self._blanks
+            self._blanks = 0
+        self._in_box += self._blanks + 1
+        yield "\n" * self._blanks
+        self._blanks = 0
+        yield from self._line(n)
+        yield "\n"
+
+    def _closed(self) -> str:
+        """The end of the box that is open, if one is."""
+        self._blanks = 0
+        if not self._in_box:
+            return ""
+        self._in_box = 0
+        return ("</span>" if self._chunked else "") + "</pre>\n"
+
+    def _line(self, n: int, is_head: bool = False) -> Iterator[str]:
+        """A line, a long one in windows; what heads a fold without its indentation."""
+        named = n + 1 in self._ids
+        if named:
+            yield f'<span id="{line_id(self._name, n + 1)}">'
+        at, length = 0, self._document.length(n)
+        if is_head:
+            start = self._document.line(n).text
+            at = len(start) - len(start.lstrip())
+        while True:
+            line = self._document.line(n, at, length)
+            yield _marked_up(line, self._leads)
+            at += len(line.text)
+            if not line.text or at >= length:
+                break
+        if named:
+            yield "</span>"
+
+    def _leads(self, target: str) -> str:
+        """Where a link leads: what leads to a line of this document stays in it."""
+        number = self._line_of(target)
+        if number is None:
+            return self._target(target)
+        if number in self._ids and self._lo < number <= self._end:
+            return f"#{line_id(self._name, number)}"
+        return "" if target.startswith("line:") else self._target(target)
+
+    def _line_of(self, target: str) -> int | None:
+        """The line (from 1) of the document itself that a target names: `line:12`, or its own address and `@L12`. In lines that
+        were chosen of another document none has the number that it had there."""
+        if isinstance(self._document, Part):
+            return None
+        if target.startswith("line:"):
+            return int(target[5:]) if target[5:].isdecimal() and len(target) < 20 else None
+        ref, line = split_line(target)
+        return line if line is not None and ref == self._document.ref else None
+
+    def _own_lines(self) -> Iterator[int]:
+        """Lines (from 1) that links of the document lead to."""
+        for n in range(self._lo, self._end):
+            for link in self._document.line(n).links:
+                number = self._line_of(link.target)
+                if number is not None and self._lo < number <= self._end:
+                    yield number
+
+
+def headings(document: Document) -> list[Section]:
+    """The sections of a page that tltui wrote whose first line is a heading."""
+    if document.language:
+        return []
+    return [own for own in document.sections() if own.level == 0 and _is_heading(document.line(own.first))]
+
+
+def _is_heading(line: Line) -> bool:
+    return any(span.style == tokens.HEADING and span.start == 0 and span.end >= len(line.text) for span in line.spans)
+
+
+def _marked_up(line: Line, target: Target) -> str:
+    """A line, or the window of one, with its styles and links. Where they begin and end in one another the text is cut there."""
+    whole_text = line.text
+    if not line.spans and not line.links:
+        return text(whole_text)
+    marks: tuple[Span | Link, ...] = (*line.spans, *line.links)
+    ends = {min(max(at - line.first, 0), len(whole_text)) for mark in marks for at in (mark.start, mark.end)}
+    out: list[str] = []
+    before = ""
+    for start, end in pairwise(sorted({0, len(whole_text), *ends})):
+        at = start + line.first
+        style = next((span.style for span in line.spans if span.start <= at < span.end), "")
+        link = next((link for link in line.links if link.start <= at < link.end), None)
+        opening = "" if link is None else _opened(link, target)
+        if opening != before:
+            out.append(_closing(before) + opening)
+            before = opening
+        piece = text(whole_text[start:end])
+        out.append(f"<span class={style}>{piece}</span>" if style in _STYLES else piece)
+    out.append(_closing(before))
     return "".join(out)
 
 
-def whole(title: str, body: Iterable[str]) -> Iterator[str]:
-    """A file of such fragments that stands by itself, in pieces."""
-    yield "<!DOCTYPE html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n"
-    yield f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">\n<title>{escape(title)}</title>\n'
+def _opened(link: Link, target: Target) -> str:
+    leads = target(link.target)
+    if leads.startswith(GONE):
+        return f'<span class=gone title="{text(leads[1:])}">'
+    if not _SAFE.fullmatch(leads) or leads != sanitize(leads):
+        return ""
+    rel = "" if leads.startswith("#") else ' rel="noopener noreferrer"'
+    return f'<a href="{escape(leads)}"{rel}>'
+
+
+def _closing(opening: str) -> str:
+    return "" if not opening else "</a>" if opening.startswith("<a ") else "</span>"
+
+
+def embedded(document: Document, lo: int = 0, hi: int | None = None) -> Iterator[str]:
+    """A document for a page of somebody else's (a notebook): its styles concern nothing else there."""
+    yield f"<div class=tltui><style>{STYLE}</style>\n"
+    yield from fragment(document, lo=lo, hi=hi, level=3)
+    yield "</div>\n"
+
+
+def page(document: Document, lo: int = 0, hi: int | None = None) -> Iterator[str]:
+    """A file that holds one document, in pieces."""
+
+    def body() -> Iterator[str]:
+        while not document.advance():
+            pass
+        yield f'<a class=skip href="#{PAGE}">To the text</a>\n'
+        yield f"<header class=head><span>tltui</span> <h1>{text(document.title)}</h1></header>\n"
+        end = len(document) if hi is None else hi
+        found = [own for own in headings(document) if lo <= own.first < own.last < end]
+        if len(found) >= CONTENTS:
+            yield "<nav aria-label=Contents><ul>"
+            for own in found:
+                yield f'<li><a href="#{line_id(PAGE, own.first + 1)}">{text(own.title)}</a></li>'
+            yield "</ul></nav>\n"
+        yield "<main>\n"
+        target = _to_itself(document)
+        yield from fragment(document, PAGE, target, lo, hi, level=1, heading=False)
+        yield "</main>\n"
+        yield f"<footer>{text(document.ref)} · tltui {text(__version__)}</footer>\n" if document.ref else ""
+
+    return whole(document.title, body())
+
+
+def _to_itself(document: Document) -> Target:
+    """Links of a document that is alone in a file."""
+    return lambda target: f"#{PAGE}" if target == document.ref and target else target if target.startswith("http") else ""
+
+
+def whole(title: str, body: Iterable[str], style: str = "") -> Iterator[str]:
+    """A file of such fragments that stands by itself, in pieces. `style`: what it has of styles besides."""
+    yield "<!DOCTYPE html>\n<html lang=en class=tltui>\n<head>\n<meta charset=utf-8>\n"
+    yield f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">\n'
+    yield '<meta name=viewport content="width=device-width, initial-scale=1">\n<meta name=color-scheme content="light dark">\n'
+    yield f"<meta name=referrer content=no-referrer>\n<title>{text(title)}</title>\n<style>{STYLE}{style}</style>\n"
     yield "</head>\n<body>\n"
     yield from body
     yield "</body>\n</html>\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual import events
 from textual.app import App
 
-KEY = "ctrl+q"
+from tltui.keymap import FLOOR
 
 
 class Floor(App[None]):
@@ -17,7 +17,7 @@ class Floor(App[None]):
 
     async def on_event(self, event: events.Event) -> None:
         """Every event comes through here, keys in turn."""
-        if isinstance(event, events.Key) and event.key == KEY:
+        if isinstance(event, events.Key) and event.key == FLOOR:
             self.leave_for_sure()
         else:
             await super().on_event(event)

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Generic, TypeVar
 
+from tltui.settings import said_by
 from tltui.trace import worker
 from tltui.trace.parts import Part, Scanned
 
@@ -47,9 +48,9 @@ def end_all() -> None:
 
 def how_many() -> int:
     """How many processes may be started: as many as there are processors for us, none where there is one only."""
-    asked = os.environ.get(VARIABLE, "")
-    if asked.isdecimal():
-        return min(int(asked), 64)
+    asked = said_by(os.environ, VARIABLE)
+    if isinstance(asked, int):
+        return min(asked, 64)
     free = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(free, MOST) if free > 1 else 0
 

@@ -1,12 +1,13 @@
 """What a gate of `tltui check` is made of: how something is counted, and what it lists when it is too much.
 
-A gate of a new kind is a `Measure` in a module of its own and a line in `gates.MEASURES`.
+A gate of a new kind is a `Measure` in a module of its own and a line in `measures.MEASURES`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tltui.analyses.problems.problems import Problems, problems
 from tltui.model.nodes import Compile
@@ -14,8 +15,18 @@ from tltui.model.run import Run
 
 REASONS = 50
 
-Found = tuple[str, str, str]
-"""(address, text, what makes it the same in another run)"""
+
+class Found(NamedTuple):
+    """One of the things that a gate counts."""
+
+    ref: str
+    """Where it is, as an address."""
+    text: str
+    key: str
+    """What makes it the same in another run."""
+    file: str | None = None
+    """The user's file that it is about, as torch named it; None where that is not known."""
+    line: int | None = None
 
 
 class Facts:

@@ -48,7 +48,7 @@ def _guards(facts: Facts) -> list[Found]:
     fell = [item for runtime in joined(facts.run) for item in runtime.fallbacks]
     us = sum(item.lookup_us for item in fell)
     said = f"{micros(us / len(fell))} a call, before each of the {len(fell)} calls that fell back" if fell else ""
-    return [(fell[0].ref or "@runtime", said, "fallbacks"), *found] if fell else found
+    return [Found(fell[0].ref or "@runtime", said, "fallbacks"), *found] if fell else found
 
 
 def _wrappers(facts: Facts) -> list[Found]:
@@ -64,7 +64,14 @@ def _wrappers(facts: Facts) -> list[Found]:
 def _dearest(facts: Facts, us: Callable[[CompileTime], float], said: Callable[[CompileTime], str]) -> list[Found]:
     compiles = [own for runtime in joined(facts.run) for own in runtime.compiles if us(own) > 0]
     compiles.sort(key=lambda own: -us(own))
-    return [(own.ref, said(own) + _name(facts, own.ref), _name(facts, own.ref)) for own in compiles[:REASONS]]
+    return [_found(facts, own.ref, said(own) + _name(facts, own.ref)) for own in compiles[:REASONS]]
+
+
+def _found(facts: Facts, ref: str, text: str) -> Found:
+    """What is said of a compile."""
+    compile_ = compile_at(facts.run, ref)
+    _, file, line = compile_.frame.code if compile_ is not None else (None, None, None)
+    return Found(ref or "@runtime", text, _name(facts, ref), file, line)
 
 
 def _percent(part: float, whole: float) -> str:
@@ -84,20 +91,23 @@ def _eager(facts: Facts) -> list[Found]:
                 lead = item.breaks[0].lead if len(item.breaks) == 1 else None
                 at = f" at {lead.file}:{lead.line}" if lead is not None else ""
                 text = f"breaks{at}: {micros(item.eager_us)} eager in {item.ops[0].op}" + (" and others" if item.ops[1:] else "")
-                found.append((item.eager_us, item.ref, text))
+                file, line = (lead.file, lead.line) if lead is not None else (None, None)
+                found.append((item.eager_us, Found(item.ref, text, text.partition(":")[0], file, line)))
         outside = [item for item in runtime.eager if item.inside is None]
         if outside:
             us = sum(item.us for item in outside)
             most = max(outside, key=lambda item: item.us)
-            found.append((us, "@runtime", f"{micros(us)} outside of all compiled code, most of it in {most.op}"))
-    return [(ref, text, text.partition(":")[0]) for _, ref, text in sorted(found, reverse=True)[:REASONS]]
+            text = f"{micros(us)} outside of all compiled code, most of it in {most.op}"
+            found.append((us, Found("@runtime", text, text)))
+    found.sort(key=lambda one: (-one[0], one[1].ref, one[1].text))
+    return [one for _, one in found[:REASONS]]
 
 
 def _fallbacks(facts: Facts) -> Iterator[Found]:
     for runtime in joined(facts.run):
         for item in fallback_times(runtime.fallbacks):
             ops = ", ".join(item.ops[:4]) or "no operator"
-            yield item.ref or "@runtime", f"{item.calls} × {_name(facts, item.ref)}: then ran {ops}", _name(facts, item.ref)
+            yield _found(facts, item.ref, f"{item.calls} × {_name(facts, item.ref)}: then ran {ops}")
 
 
 def _never(facts: Facts) -> Iterator[Found]:
@@ -105,7 +115,7 @@ def _never(facts: Facts) -> Iterator[Found]:
         for ref in runtime.never_called:
             compile_ = compile_at(facts.run, ref)
             took = f", compiled in {compile_.tally.seconds:.2f} s" if compile_ is not None and compile_.tally.seconds else ""
-            yield ref, f"{_name(facts, ref)}{took}", _name(facts, ref)
+            yield _found(facts, ref, f"{_name(facts, ref)}{took}")
 
 
 MEASURES: dict[str, Measure] = {

@@ -17,6 +17,7 @@ from tltui.analyses.torch_version import version_of
 from tltui.documents import format as fmt
 from tltui.documents.hints import key_hint, key_of, link_hint
 from tltui.documents.page import Page
+from tltui.documents.pages.table import BY_NAME
 from tltui.documents.parts.case import held_words
 from tltui.documents.parts.job_failures import add_ends
 from tltui.documents.parts.ranks import add_ranks, told
@@ -250,7 +251,8 @@ def _add_hint(page: Page, hint: Hint, leads: dict[str, str]) -> None:
     if leads.get(hint.walk) == hint.ref and key_of(page.options, hint.walk):
         press = key_hint(page.options, hint.walk)
     else:
-        press = link_hint(page.options, hint.ref, hint.shell)
+        view = hint.shell.removeprefix("tltui ")
+        press = link_hint(page.options, hint.ref, hint.shell, f"@{view}" if view in BY_NAME else "")
     lines = fmt.wrap(hint.what, page.width - 6 - len(link) - len(press[0]))
     for n, line in enumerate(lines):
         tail: list[Piece] = ["  ", press] if n == len(lines) - 1 else []

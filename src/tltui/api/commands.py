@@ -1,0 +1,204 @@
+"""What else a run can be asked, a function for each command that prints."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tltui.analyses.compare.compared import CompareResult, DiffResult
+from tltui.analyses.problems.gates import (
+    DEFAULT,
+    Gates,
+    gates,
+    needing_a_profile,
+    needing_a_trace,
+    parse_limits,
+    why_a_profile,
+    why_a_trace,
+)
+from tltui.analyses.provenance.source_line import SourceLine
+from tltui.analyses.told import untold
+from tltui.api.errors import BadArgument, ProfileError, Unavailable, safe
+from tltui.api.making import answer, one_of, part_of, wide, with_profiles
+from tltui.api.nodes import WIDTH, Node
+from tltui.api.results import CheckResult, Result, kept
+from tltui.api.rows.graphs import DiffRow, diff_rows
+from tltui.api.rows.listed import (
+    CompileRow,
+    DamageRow,
+    FailureRow,
+    HitRow,
+    RecordRow,
+    SourceRow,
+    damage_rows,
+    failure_rows,
+    hit_rows,
+    record_rows,
+    source_rows,
+)
+from tltui.api.rows.trouble import LimitRow, limit_rows
+from tltui.api.runs import Run
+from tltui.documents.build import build
+from tltui.documents.check import check_document
+from tltui.documents.compare.compare import compare_nodes
+from tltui.documents.pages.damage import DamageReport, damage_document
+from tltui.documents.pages.grep import GrepResult, Query, grep_document
+from tltui.documents.pages.log import OutputReport, log_document
+from tltui.documents.pages.records import Records
+from tltui.documents.scope import place_of
+from tltui.documents.shown import extract as extracted
+from tltui.documents.tree.listing import Listing, listing_data, listing_document
+from tltui.inputs.index.elsewhere import Elsewhere
+from tltui.model.run import Run as ModelRun
+from tltui.model.status import Status
+from tltui.text.document import Document, Options
+from tltui.trace.files import Gone
+
+
+def ls(run: Run, *, width: int = WIDTH) -> Result[CompileRow, Listing]:
+    """Ranks, frames and compiles with status and time: a row a compile. `data` has each artifact too.
+
+    >>> import tltui
+    >>> tltui.ls(tltui.demo())
+    <tltui ls: 25 rows; print() shows the page>
+    """
+    part = part_of(run, "")
+    with run._reading() as model:
+        data = listing_data(model)
+        document = listing_document(model, Options(width=wide(width)))
+        rows = tuple(CompileRow.of(own) for own in model.compiles() if own.is_compile)
+        return Result("ls", str(part.ref), document.title, data, rows, kept(document), data)
+
+
+def check(
+    run: Run, limits: str = DEFAULT, *, baseline: Run | None = None, width: int = WIDTH
+) -> CheckResult[LimitRow, Gates]:
+    """Whether a run has no more errors, breaks, recompiles … than allowed: a row a limit. True when none is exceeded.
+
+    `limits`: by commas, as `tltui check --fail-on` takes them: `"error,break"`, `"recompiles=2,compile_time=60"`. `baseline`: a
+    run to compare with: a name without a number allows what that has, `+N` or `+N%` that much more. Raises `BadArgument`,
+    `ProfileError`.
+
+    >>> import tltui
+    >>> bool(tltui.check(tltui.open("tests/traces/torch-2.13/breaks"), "error,break"))
+    False
+    """
+    part_of(run, "")
+    with run._reading() as model:
+        wanted = parse_limits(limits, baseline is not None)
+        measured = needing_a_profile(wanted)
+        if untraced := needing_a_trace(model, wanted):
+            raise BadArgument(safe(why_a_trace(model, untraced)))
+        for own in (run, baseline) if measured else ():
+            _must_have_profiles(own, measured)
+        if baseline is None:
+            found = gates(model, wanted, None)
+        else:
+            with baseline._reading() as other:
+                found = gates(model, wanted, other)
+        lacks = untold(list(model.processes()), "problems")
+        document = check_document(found, model.title, Options(width=wide(width)), len(model.failures), lacks)
+        return CheckResult("check", "", document.title, found, tuple(limit_rows(found)), kept(document), found)
+
+
+def _must_have_profiles(run: Run | None, measured: tuple[str, ...]) -> None:
+    """A limit on run times needs a profile. Raises `ProfileError`."""
+    if run is None:
+        return
+    with_profiles(part_of(run, ""))
+    with run._reading() as model:
+        if why := why_a_profile(model, measured):
+            raise ProfileError(safe(f"{model.title}: {why}"))
+
+
+def diff(
+    run: Run, left: str | Node = "", right: str | Node = "", *, other: Run | None = None, width: int = WIDTH
+) -> Result[DiffRow, DiffResult | CompareResult]:
+    """What two artifacts, compiles, ranks or runs differ in: a row for each change of lines, or for each pair and fact.
+
+    `diff(run, "0/0", "0/1")`; `diff(before, other=after)`, with one address for the same place of both.
+
+    >>> import tltui
+    >>> run = tltui.open("tests/traces/torch-2.13/recompiles")
+    >>> found = tltui.diff(run, "0/0:dynamo_cpp_guards_str", "0/1:dynamo_cpp_guards_str")
+    >>> found.data.same
+    False
+    """
+    first, second = (str(part_of(run, own).ref) for own in (left, right))
+    if other is None and not (first and second):
+        raise BadArgument('diff takes two addresses, diff(run, "0/0", "0/1"), or another run and one address or none')
+    if other is not None and not second:
+        second = first
+    there = other or run
+    with there._reading() as compared:
+
+        def make(model: ModelRun, options: Options) -> Document:
+            return compare_nodes(model, first, model if other is None else compared, second, options)
+
+        return answer("diff", part_of(run, ""), make, diff_rows, width, _folded)
+
+
+def _folded(document: Document) -> set[int]:
+    """Lines below the heads of closed sections: the command does not print them either."""
+    return {line for own in document.sections() if own.folded for line in range(own.first + 1, own.last + 1)}
+
+
+def grep(
+    run: Run, pattern: str, *, artifact: str = "*", status: str = "", rank: int | None = None, frame: int | None = None,
+    context: int = 0, width: int = WIDTH,
+) -> Result[HitRow, GrepResult]:  # fmt: skip
+    """Search every payload, envelope and page: a row a line.
+
+    `pattern`: a regular expression; small letters match capitals too. `artifact`: only artifacts of this name, a glob. `status`,
+    `rank`,
+    `frame`: only such compiles. `context`: lines around each hit, on the page and in `data`. Raises `BadArgument`.
+
+    >>> import tltui
+    >>> tltui.grep(tltui.demo(), "addmm", artifact="inductor_output_code", rank=0)[0].ref
+    '0:0/0:inductor_output_code#1'
+    """
+    one_of("status", status, map(str, Status))
+    query = Query(pattern, artifact, status, rank, frame, max(context, 0))
+    return answer("grep", part_of(run, ""), lambda model, options: grep_document(model, query, options), hit_rows, width)
+
+
+def source(run: Run | Node, place: str, ref: str | Node = "", *, width: int = WIDTH) -> Result[SourceRow, SourceLine]:
+    """What became of a line of source, `"train.py:42"`: nodes, kernels, guards, graph breaks, recompiles. A row each."""
+    part = part_of(run, ref)
+    address = replace(place_of(part.ref), artifact=place, view="source")
+    return answer("source", part, lambda model, options: build(model, address, options), source_rows, width)
+
+
+def records(run: Run | Node, ref: str | Node = "", *, width: int = WIDTH) -> Result[RecordRow, Records]:
+    """Every record in file order, with time, site and size: a row each. Payloads are `run[…].bytes`."""
+    part = part_of(run, ref)
+    return answer("records", part, lambda model, options: build(model, part.ref.at("records"), options), record_rows, width)
+
+
+def log(run: Run | Node, ref: str | Node = "", *, width: int = WIDTH) -> Result[FailureRow, OutputReport]:
+    """What the job printed, where its output was opened (`tltui.open("trace", "job.err")`): every line as the page, a row for each
+    failure that it tells of."""
+    part = part_of(run, ref)
+    return answer("log", part, lambda model, options: log_document(model, part.ref, options), failure_rows, width)
+
+
+def damage(run: Run, *, width: int = WIDTH) -> Result[DamageRow, DamageReport]:
+    """Read every payload, and list what is damaged: a row a place."""
+    part = part_of(run, "")
+    return answer("damage", part, lambda model, options: damage_document(model, options, check=True), damage_rows, width)
+
+
+def extract(run: Run, directory: str, *refs: str | Node, force: bool = False) -> tuple[str, ...]:
+    """Write artifacts to files below a directory; what was written. `refs`: what is written, all of it without one.
+
+    Names of the trace are labels, never paths: nothing is written outside of `directory`. Files that exist are replaced only with
+    `force`. Raises `BadAddress`, `Unavailable`, and FileExistsError or another OSError for what is written.
+    """
+    part = part_of(run, "")
+    wanted = [ref.ref if isinstance(ref, Node) else ref for ref in refs]
+    try:
+        with part.run._reading() as model:
+            return tuple(path for path, _ in extracted(model, wanted, directory, force))
+    except Unavailable as error:
+        if isinstance(error.__cause__, OSError) and not isinstance(error.__cause__, (Gone, Elsewhere)):
+            raise error.__cause__ from None  # of the files that are written
+        raise

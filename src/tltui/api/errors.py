@@ -1,0 +1,80 @@
+"""What the functions of the API raise: one tree, with the sentences that the command line prints.
+
+    TltuiError
+    ├── NothingFound      a path is not there, or nothing below it can be opened
+    ├── BadAddress        no address, or one that leads nowhere or to several places; it names the near ones    (a LookupError)
+    ├── BadArgument       a pattern, a limit, an order, a kind of argument that there is not                     (a ValueError)
+    ├── ProfileError      a profile cannot be read, or none fits the trace
+    ├── Unavailable       bytes are not in their file any more, are on another host, or cannot be read
+    └── Closed            the run was closed
+
+A log that is damaged raises nothing: what is whole of it is there, and `tltui.damage(run)` lists the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tltui.analyses.problems.gates import BadLimit
+from tltui.model import ref as model
+from tltui.sources import discover
+from tltui.sources.profiles import NoProfileThere
+from tltui.text.sanitize import sanitize
+
+
+class TltuiError(Exception):
+    """What any function of the API may raise. Its text is a sentence that can be shown as it is."""
+
+
+class NothingFound(TltuiError):
+    """A path is not there, or there is nothing to open below it: its text says what was looked at, and why it did not do."""
+
+
+class BadAddress(TltuiError, LookupError):
+    """A text that is no address, or one that leads nowhere or to several places. Its text lists the candidates."""
+
+
+class BadArgument(TltuiError, ValueError):
+    """A pattern, a limit, an order or another argument that means nothing. Its text says what is meant."""
+
+
+class ProfileError(TltuiError):
+    """A profile of `torch.profiler` that cannot be read, or profiles of which none fits the trace."""
+
+
+class Unavailable(TltuiError):
+    """Bytes that are not in their file any more, that are on another host, or that cannot be read."""
+
+
+class Closed(TltuiError):
+    """The run was closed: `tltui.open` opens it again."""
+
+
+class TltuiWarning(UserWarning):
+    """Something that was done, and that may not be what was meant. The command line prints it on stderr."""
+
+
+def safe(text: str) -> str:
+    """A sentence without what a terminal would act on: names of files and of the trace are in it."""
+    return "\n".join(map(sanitize, text.split("\n")))
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """What the packages below raise becomes an error of the API."""
+    from tltui.documents.pages.grep import BadPattern
+
+    try:
+        yield
+    except model.BadAddress as bad:
+        raise BadAddress(safe(str(bad))) from None
+    except (BadPattern, BadLimit) as bad:
+        raise BadArgument(safe(str(bad))) from None
+    except discover.NothingFound as nothing:
+        raise NothingFound(safe(str(nothing))) from None
+    except NoProfileThere as none:
+        raise ProfileError(safe(f"profile {none}")) from None
+    except OSError as error:
+        said = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        raise Unavailable(safe(said)) from error

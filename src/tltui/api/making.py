@@ -1,0 +1,88 @@
+"""From a document to a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, TypeVar
+
+from tltui.api.errors import BadArgument
+from tltui.api.nodes import WIDTH, Node, place
+from tltui.api.results import Result, kept
+from tltui.api.runs import Run, read_profiles
+from tltui.documents.pages.table import BY_NAME
+from tltui.documents.scope import scope_of, view_document
+from tltui.model.nodes import Compile
+from tltui.model.ref import Ref
+from tltui.model.run import Run as ModelRun
+from tltui.text.document import Document, Options
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The part of a run that a question is about."""
+
+    run: Run
+    ref: Ref
+
+
+def part_of(run: Run | Node, ref: str | Node) -> Part:
+    """What the first two arguments of a function name. Raises `BadAddress`."""
+    if isinstance(run, Node):
+        if ref:
+            raise BadArgument(f"{run!r} is a part of a run already: give the run, and the address of the part")
+        return Part(Run(run._session), place(run))
+    if not isinstance(run, Run):
+        raise TypeError(f"{run!r} is no run: tltui.open(path) gives one")
+    with run._reading():
+        return Part(run, place(ref))
+
+
+def view(
+    name: str, about: Part, rows: Callable[[Any, str, tuple[Compile, ...]], Iterable[R]], width: int = WIDTH, **laid_out: str
+) -> Result[R, Any]:
+    """The answer of a view. `laid_out`: `sort`, `filter`, `part` of `Options`."""
+    with about.run._reading() as run:
+        document = view_document(run, BY_NAME[name], about.ref, Options(width=wide(width), **laid_out))  # type: ignore[arg-type]
+        page = kept(document)
+        data = document.data()
+        is_whole = isinstance(data, dict) and "schema" in data  # a view with a shape of its own
+        printed = data if is_whole else {"schema": 1, "view": name, "result": data}
+        is_long = getattr(import_module(f"tltui.documents.pages.{name}"), "IS_LONG", False)
+        compiles = scope_of(run, about.ref).compiles
+        found = tuple(rows(data, str(about.ref), compiles))
+        return Result(name, str(about.ref), document.title, data, found, page, printed, not is_long)
+
+
+def answer(
+    name: str, part: Part, make: Callable[[ModelRun, Options], Document], rows: Callable[[Any], Iterable[R]], width: int = WIDTH,
+    hidden: Callable[[Document], set[int]] = lambda _: set(),
+) -> Result[R, Any]:  # fmt: skip
+    """The answer of a command that is no view."""
+    with part.run._reading() as run:
+        document = make(run, Options(width=wide(width)))
+        page = kept(document, hidden)
+        data = document.data()
+        return Result(name, str(part.ref), document.title, data, tuple(rows(data)), page, data)
+
+
+def wide(width: int) -> int:
+    """The width of a page, as the command line takes it from COLUMNS."""
+    return min(max(width, 40), 400)
+
+
+def one_of(what: str, name: str, names: Iterable[str]) -> str:
+    """A name that must be one of some. Raises `BadArgument`."""
+    known = tuple(names)
+    if name and name not in known:
+        raise BadArgument(f"there is no {what} {name!r}. There are: {', '.join(known)}")
+    return name
+
+
+def with_profiles(part: Part) -> None:
+    """Read the profiles that lie beside the logs, or were named."""
+    read_profiles(part.run._session)
+

@@ -1,0 +1,523 @@
+"""Places of a run: ranks, processes, frames, compiles and artifacts.
+
+What they say is read when it is asked for: after `Run.refresh` they say what is known by then.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Generic, NoReturn, TypeVar, overload
+
+from tltui.api.errors import BadAddress, BadArgument
+from tltui.api.html import page_html, table_html
+from tltui.api.results import Plain, record
+from tltui.api.rows.listed import ArtifactRow, CompileRow, FrameRow, ProcessRow, RankRow
+from tltui.api.session import Session
+from tltui.documents.build import build
+from tltui.documents.shown import raw_bytes, shown_data
+from tltui.export import to_json
+from tltui.model import artifacts as model_artifacts
+from tltui.model import nodes as model
+from tltui.model.ref import BadAddress as BadModelAddress
+from tltui.model.ref import Ref, parse_ref
+from tltui.model.run import Node as ModelNode
+from tltui.model.run import Run as ModelRun
+from tltui.model.status import Facts
+from tltui.text.document import Document, Options
+from tltui.trace.grammar import parse_json
+from tltui.trace.log import Check
+
+WIDTH = 100
+"""Columns of a page, as of a command that prints into a file."""
+
+
+class Node(ABC):
+    """A place of a run. `print(node)` prints what `tltui show PATH ADDRESS` does."""
+
+    __slots__ = ("_node", "_session")
+    _kind = "node"
+
+    def __init__(self, session: Session, node: ModelNode) -> None:
+        self._session = session
+        self._node = node
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} belongs to a run that is open, and cannot be pickled: pickle results, or what to_dict() gives")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Node) and self._session is other._session and self._node == other._node
+
+    def __hash__(self) -> int:
+        return hash((id(self._session), self.ref))
+
+    @property
+    def ref(self) -> str:
+        """Its address, as every function takes it, and every command."""
+        return str(self._node.ref)
+
+    @property
+    def title(self) -> str:
+        """What its page is called."""
+        with self._document() as (_, document):
+            return document.title
+
+    @property
+    def text(self) -> str:
+        """Its page, as `tltui show` prints it."""
+        return self._printed()
+
+    @property
+    @abstractmethod
+    def compiles(self) -> Nodes[Compile]:
+        """The compiles in it, in the order of the tree; of an artifact the one that it belongs to."""
+
+    @property
+    @abstractmethod
+    def artifacts(self) -> Nodes[Artifact]:
+        """The artifacts in it, those of records without a compile id too."""
+
+    @abstractmethod
+    def row(self) -> object:
+        """What a table has of it: a frozen dataclass."""
+
+    def to_json(self) -> str:
+        """What `tltui show --json` prints."""
+        with self._document() as (run, document):
+            return to_json(shown_data(run, self._node.ref, document)).decode()
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `to_json` says, as dictionaries and lists."""
+        found: dict[str, Any] = json.loads(self.to_json())
+        return found
+
+    @contextmanager
+    def _document(self) -> Iterator[tuple[ModelRun, Document]]:
+        with self._session.reading() as run:
+            yield run, build(run, self._node.ref, Options(width=WIDTH))
+
+    def _printed(self) -> str:
+        with self._document() as (_, document):
+            while not document.advance():
+                pass
+            return "\n".join(document.text())
+
+    def __str__(self) -> str:
+        return self._printed()
+
+    def __repr__(self) -> str:
+        return f"<tltui {self._kind} {self.ref or 'norank:'}>"
+
+    def _repr_html_(self) -> str:
+        with self._document() as (_, document):
+            return page_html(document)
+
+
+N = TypeVar("N", bound=Node, covariant=True)
+
+
+class Nodes(Sequence[N], Generic[N]):
+    """Places of one kind: a sequence that can be asked by number, by address and, of artifacts, by name."""
+
+    __slots__ = ("_kind", "_nodes")
+
+    def __init__(self, kind: str, nodes: Iterable[N]) -> None:
+        self._kind = kind
+        self._nodes = tuple(nodes)
+
+    @overload
+    def __getitem__(self, index: int | str) -> N: ...
+    @overload
+    def __getitem__(self, index: slice) -> Nodes[N]: ...
+    def __getitem__(self, index: int | str | slice) -> N | Nodes[N]:
+        if isinstance(index, str):
+            return self._called(index)
+        if isinstance(index, slice):
+            return Nodes(self._kind, self._nodes[index])
+        return self._nodes[index]
+
+    def _called(self, name: str) -> N:
+        found = [node for node in self._nodes if name in (node.ref, _name_of(node))]
+        if not found and any(isinstance(node, Rank) for node in self._nodes):
+            found = [node for node in self._nodes if node.ref.rstrip(":") == name.rstrip(":")]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise BadAddress(f"{name} is not clear. It could be: {_listed(node.ref for node in found)}")
+        raise BadAddress(f"there is no {name} here. There are: {_listed(dict.fromkeys(map(_name_of, self._nodes)))}")
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def to_records(self) -> list[dict[str, Plain]]:
+        """A flat dictionary each, all with the same keys, for `polars.DataFrame` or `pandas.DataFrame`."""
+        return [record(node.row()) for node in self._nodes]
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} are places of a run that is open, and cannot be pickled: pickle what to_records() gives")
+
+    def __repr__(self) -> str:
+        return f"<tltui {self._kind}: {len(self._nodes):,}>"
+
+    def _repr_html_(self) -> str:
+        rows = [record(node.row()) for node in self._nodes[:50]]
+        title = f"{len(self._nodes):,} {self._kind}"
+        return table_html(title, list(rows[0]) if rows else [], [list(row.values()) for row in rows], len(self._nodes))
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(dict.fromkeys(map(_name_of, self._nodes)))
+
+
+def _name_of(node: Node) -> str:
+    return node.name if isinstance(node, Artifact) else node.ref
+
+
+def _listed(names: Iterable[str]) -> str:
+    shown = list(names)
+    return (", ".join(shown[:8]) + (f" and {len(shown) - 8} more" if len(shown) > 8 else "")) or "none"
+
+
+class Rank(Node):
+    """All processes of one distributed rank."""
+
+    __slots__ = ()
+    _kind = "rank"
+    _node: model.Rank
+
+    @property
+    def number(self) -> int | None:
+        """Its number, None for the processes of which none is known."""
+        return self._node.number
+
+    @property
+    def processes(self) -> Nodes[Process]:
+        """Its processes, the newest last."""
+        with self._session.reading():
+            return Nodes("processes", [Process(self._session, own) for own in self._node.processes])
+
+    @property
+    def frames(self) -> Nodes[Frame]:
+        """The frames of its processes."""
+        return _frames(self._session, self._node.processes)
+
+    @property
+    def compiles(self) -> Nodes[Compile]:
+        return compiles_of(self._session, lambda _: self._node.processes)
+
+    @property
+    def artifacts(self) -> Nodes[Artifact]:
+        return artifacts_of(self._session, lambda _: self._node.processes)
+
+    def row(self) -> RankRow:
+        with self._session.reading():
+            return RankRow.of(self._node)
+
+
+class Process(Node):
+    """One Python process: a rank, a pid, a log."""
+
+    __slots__ = ()
+    _kind = "process"
+    _node: model.Process
+
+    @property
+    def rank(self) -> int | None:
+        """Its rank, None where none is known."""
+        return self._node.rank
+
+    @property
+    def pid(self) -> int:
+        """Its number on the machine of the job."""
+        return self._node.pid
+
+    @property
+    def path(self) -> str:
+        """Its log."""
+        return self._node.log.path
+
+    @property
+    def torch_version(self) -> str | None:
+        """Which torch it was, as far as the log states it."""
+        return self.row().torch_version
+
+    @property
+    def frames(self) -> Nodes[Frame]:
+        """The frames that it compiled."""
+        return _frames(self._session, [self._node])
+
+    @property
+    def compiles(self) -> Nodes[Compile]:
+        return compiles_of(self._session, lambda _: [self._node])
+
+    @property
+    def artifacts(self) -> Nodes[Artifact]:
+        return artifacts_of(self._session, lambda _: [self._node])
+
+    def row(self) -> ProcessRow:
+        with self._session.reading():
+            return ProcessRow.of(self._node)
+
+
+class Frame(Node):
+    """A Python code object that Dynamo compiles."""
+
+    __slots__ = ()
+    _kind = "frame"
+    _node: model.Frame
+
+    @property
+    def function(self) -> str | None:
+        """What the function is called."""
+        return self._node.code[0]
+
+    @property
+    def file(self) -> str | None:
+        """The file that it stands in."""
+        return self._node.code[1]
+
+    @property
+    def line(self) -> int | None:
+        """Its first line, from 1."""
+        return self._node.code[2]
+
+    @property
+    def process(self) -> Process:
+        """The process that compiled it."""
+        return Process(self._session, self._node.process)
+
+    @property
+    def compiles(self) -> Nodes[Compile]:
+        with self._session.reading():
+            return Nodes("compiles", [Compile(self._session, own) for own in self._node.compiles if own.is_compile])
+
+    @property
+    def artifacts(self) -> Nodes[Artifact]:
+        with self._session.reading():
+            return Nodes("artifacts", _artifacts(self._session, self._node.compiles))
+
+    def row(self) -> FrameRow:
+        with self._session.reading():
+            return FrameRow.of(self._node)
+
+
+class Compile(Node):
+    """`[frame/compile]`: one (re)compilation of a frame, all its attempts together."""
+
+    __slots__ = ()
+    _kind = "compile"
+    _node: model.Compile
+
+    @property
+    def id(self) -> str:
+        """As torch prints it: `[0/1]`."""
+        return self._node.label
+
+    @property
+    def rank(self) -> int | None:
+        """The rank that compiled it, None where none is known."""
+        return self._node.process.rank
+
+    @property
+    def status(self) -> str | None:
+        """`ok`, `error`, `eager`, `break`, `empty`, `running`, `missing`, `seen` (docs/design.md); None for records without an
+        id."""
+        return self.row().status
+
+    @property
+    def function(self) -> str | None:
+        """The function that it compiles."""
+        return self._node.frame.code[0]
+
+    @property
+    def file(self) -> str | None:
+        """The file of the function."""
+        return self._node.frame.code[1]
+
+    @property
+    def line(self) -> int | None:
+        """The first line of the function, from 1."""
+        return self._node.frame.code[2]
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took, forward and backward together, in seconds; None where the log does not tell."""
+        return self._node.duration_s
+
+    @property
+    def is_recompile(self) -> bool:
+        """Whether there was compiled code of the frame, whose guards failed."""
+        with self._session.reading():
+            return self._node.is_recompile
+
+    @property
+    def attempts(self) -> tuple[int, ...]:
+        """Its attempts: a restart of the analysis begins another one."""
+        return tuple(sorted(self._node.attempts))
+
+    @property
+    def facts(self) -> Facts:
+        """What is known of it beside its status."""
+        with self._session.reading():
+            return self._node.all_facts
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Its lowerings: forward, backward, inference, a subgraph."""
+        with self._session.reading():
+            return tuple(unit.name for unit in model_artifacts.units_of(model_artifacts.artifacts_of(self._node)))
+
+    @property
+    def frame(self) -> Frame:
+        """The frame that it compiles."""
+        return Frame(self._session, self._node.frame)
+
+    @property
+    def process(self) -> Process:
+        """The process that compiled it."""
+        return Process(self._session, self._node.process)
+
+    @property
+    def compiles(self) -> Nodes[Compile]:
+        return Nodes("compiles", [self])
+
+    @property
+    def artifacts(self) -> Nodes[Artifact]:
+        with self._session.reading():
+            return Nodes("artifacts", _artifacts(self._session, [self._node]))
+
+    def row(self) -> CompileRow:
+        with self._session.reading():
+            return CompileRow.of(self._node)
+
+
+class Artifact(Node):
+    """A record with a payload: a graph, generated code, guards, a cache's answer … and the metrics."""
+
+    __slots__ = ()
+    _kind = "artifact"
+    _node: model_artifacts.Artifact
+
+    @property
+    def name(self) -> str:
+        """As torch calls it: `inductor_output_code`."""
+        return self._node.name
+
+    @property
+    def unit(self) -> str | None:
+        """The lowering that it belongs to: `forward`; None: it belongs to the compile."""
+        return self.row().unit
+
+    @property
+    def attempt(self) -> int:
+        """The attempt of the compile that wrote it, from 0."""
+        return self._node.attempt
+
+    @property
+    def phase(self) -> str:
+        """The step of the compiler that wrote it: `dynamo`, `inductor` …"""
+        return self._node.kind.phase.key
+
+    @property
+    def language(self) -> str:
+        """What it is written in: `fx`, `output_code`, `cpp`, `json` …; '' for plain text."""
+        return self._node.kind.language
+
+    @property
+    def bytes(self) -> bytes:
+        """The payload as torch wrote it; of metrics the line of the log. Raises `Unavailable`."""
+        with self._session.reading() as run:
+            return b"".join(raw_bytes(run, self._node.ref))
+
+    @property
+    def text(self) -> str:
+        r"""The payload as text: `bytes` as UTF-8, what is none of it as `\xff`. `print(artifact)` shows what a terminal may
+        have."""
+        return self.bytes.decode("utf-8", "backslashreplace")
+
+    def json(self) -> Any:
+        """The payload, parsed; of metrics what they say. Raises `BadArgument` where it is no JSON, and `Unavailable`."""
+        if self._node.is_metrics and self._node.payload is None:
+            with self._session.reading():
+                return self._node.log.event(self._node.record)
+        try:
+            return parse_json(self.bytes)
+        except ValueError as error:
+            raise BadArgument(f"{self.ref} is not JSON: {error}") from None
+
+    @property
+    def md5_ok(self) -> bool | None:
+        """Whether the payload has the md5 that torch declared; None where it declared none."""
+        with self._session.reading():
+            checked = self._node.log.check(self._node.record)
+            return None if checked is None or checked.check is Check.UNDECLARED else checked.check is Check.GOOD
+
+    @property
+    def compile(self) -> Compile:
+        """The compile that it belongs to."""
+        return Compile(self._session, self._node.owner)
+
+    @property
+    def compiles(self) -> Nodes[Compile]:
+        return Nodes("compiles", [self.compile])
+
+    @property
+    def artifacts(self) -> Nodes[Artifact]:
+        return Nodes("artifacts", [self])
+
+    def row(self) -> ArtifactRow:
+        with self._session.reading():
+            return ArtifactRow.of(self._node)
+
+
+Processes = Callable[[ModelRun], Iterable[model.Process]]
+
+
+def compiles_of(session: Session, processes: Processes) -> Nodes[Compile]:
+    """The compiles of processes, in the order of the tree."""
+    with session.reading() as run:
+        return Nodes("compiles", [
+            Compile(session, own)
+            for process in processes(run) for frame in process.frames.values() for own in frame.compiles if own.is_compile
+        ])  # fmt: skip
+
+
+def artifacts_of(session: Session, processes: Processes) -> Nodes[Artifact]:
+    """The artifacts of processes, compile by compile."""
+    with session.reading() as run:
+        return Nodes("artifacts", [
+            artifact for process in processes(run) for artifact in _artifacts(session, process.ordered())
+        ])  # fmt: skip
+
+
+def _artifacts(session: Session, compiles: Iterable[model.Compile]) -> list[Artifact]:
+    return [Artifact(session, own) for compile_ in compiles for own in model_artifacts.artifacts_of(compile_)]
+
+
+def _frames(session: Session, processes: Iterable[model.Process]) -> Nodes[Frame]:
+    with session.reading():
+        return Nodes("frames", [
+            Frame(session, own) for process in processes for own in process.frames.values()
+            if any(compile_.is_compile for compile_ in own.compiles)
+        ])  # fmt: skip
+
+
+KINDS: dict[type, Callable[[Session, Any], Node]] = {
+    model.Rank: Rank, model.Process: Process, model.Frame: Frame, model.Compile: Compile, model_artifacts.Artifact: Artifact,
+}  # fmt: skip
+
+
+def node_at(session: Session, address: str) -> Node:
+    """The place at an address. Raises `BadAddress`."""
+    with session.reading() as run:
+        ref = parse_ref(address)
+        node = run.resolve(ref)
+        if ref.view or node is None:
+            raise BadModelAddress(f"{address!r} is no place of a run: tltui.{ref.view or 'summary'}(run) gives its page")
+        return KINDS[type(node)](session, node)
+
+
+def place(address: str | Node) -> Ref:
+    """The part of a run that an argument names, '' for all of it."""
+    return parse_ref(address.ref if isinstance(address, Node) else address)

@@ -1,0 +1,137 @@
+"""What the functions of the API give: rows, the whole answer behind them, and the page as the command prints it. Nothing of it
+changes, whatever becomes of the run."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar, overload
+
+from tltui.api.html import page_html
+from tltui.export import to_json
+from tltui.text.document import Document, Line, TextDocument
+
+Row = TypeVar("Row", covariant=True)
+Data = TypeVar("Data", covariant=True)
+Plain = str | int | float | bool | None
+"""What stands in a cell of a record."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result(Sequence[Row], Generic[Row, Data]):
+    """The answer to a question: a sequence of its rows, frozen, and good to be pickled.
+
+    A row is a frozen dataclass (`tltui.api.rows`; its fields are the columns of docs/api-columns.md). `print(result)` prints what
+    the command prints, a notebook shows it with its colours.
+    """
+
+    name: str
+    """The view or command: `problems`."""
+    ref: str
+    """The address of the part of the run that it is about, '' for all of it."""
+    title: str
+    """What the page is called."""
+    data: Data
+    """All of the answer, as the analysis gives it. `to_dict()` has the same as plain dictionaries and lists."""
+    rows: tuple[Row, ...]
+    """The rows of `to_records()`, with attributes."""
+    _page: TextDocument
+    _json: object = field(default=None)
+    _is_indented: bool = True
+
+    @property
+    def text(self) -> str:
+        """The page, as the command prints it."""
+        return "\n".join(self._page.text())
+
+    def to_records(self) -> list[dict[str, Plain]]:
+        """The rows as flat dictionaries, all with the same keys, for `polars.DataFrame` or `pandas.DataFrame`."""
+        return [record(row) for row in self.rows]
+
+    def to_json(self) -> str:
+        """What the command prints with `--json` (docs/json.md)."""
+        return to_json(self._json, self._is_indented).decode()
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `to_json` says, as dictionaries and lists."""
+        found: dict[str, Any] = json.loads(self.to_json())
+        return found
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Row, ...]: ...
+    def __getitem__(self, index: int | slice) -> Row | tuple[Row, ...]:
+        return self.rows[index]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        about = f" of {self.ref}" if self.ref else ""
+        return f"<tltui {self.name}{about}: {len(self.rows):,} row{'s' * (len(self.rows) != 1)}; print() shows the page>"
+
+    def _repr_html_(self) -> str:
+        return page_html(self._page)
+
+
+class CheckResult(Result[Row, Data]):
+    """The limits, one a row. It is true when none is exceeded: `assert tltui.check(run, "error,break")`."""
+
+    def __bool__(self) -> bool:
+        return bool(getattr(self.data, "passed"))  # noqa: B009 - the type of `data` is open here
+
+    @property
+    def passed(self) -> bool:
+        """Whether no limit is exceeded."""
+        return bool(self)
+
+    def __repr__(self) -> str:
+        exceeded = sum(bool(getattr(row, "exceeded", False)) for row in self.rows)
+        said = "passed" if self else f"{exceeded} of {len(self.rows)} limits exceeded"
+        return f"<tltui check: {said}; print() shows the page>"
+
+
+def record(row: object) -> dict[str, Plain]:
+    """A row as a flat dictionary."""
+    return {own.name: _plain(getattr(row, own.name)) for own in dataclasses.fields(row)}  # type: ignore[arg-type]
+
+
+def _plain(value: object) -> Plain:
+    if isinstance(value, enum.Enum):
+        value = value.value
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    raise TypeError(f"{value!r} does not fit into a cell")
+
+
+def kept(document: Document, hidden: Callable[[Document], set[int]] = lambda _: set()) -> TextDocument:
+    """All lines of a page, made and kept: the same page whatever becomes of the run. `hidden`: lines that are not printed."""
+    while not document.advance():
+        pass
+    left_out = hidden(document)
+    lines = [_whole(document, n) for n in range(len(document)) if n not in left_out]
+    return TextDocument(document.ref, document.title, lines=lines)
+
+
+def _whole(document: Document, n: int) -> Line:
+    """A line with all of its columns; long ones come in windows."""
+    line, length = document.line(n), document.length(n)
+    text, spans, links = line.text, list(line.spans), list(line.links)
+    while len(text) < length and line.text:
+        line = document.line(n, len(text), length)
+        text += line.text
+        spans += [span for span in line.spans if span not in spans]
+        links += [link for link in line.links if link not in links]
+    return Line(text, tuple(spans), tuple(links))
+
+
+def rows_of(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """All rows."""
+    return tuple(rows)

@@ -1,0 +1,326 @@
+"""Rows of places, and of what lists and searches give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tltui.analyses.provenance.source_line import SourceLine
+from tltui.analyses.torch_version import torch_version
+from tltui.documents.pages.damage import DamageReport
+from tltui.documents.pages.grep import GrepResult
+from tltui.documents.pages.log import OutputReport
+from tltui.documents.pages.records import Records
+from tltui.model import nodes as model
+from tltui.model.artifacts import Artifact, artifacts_of, units_of
+
+
+@dataclass(frozen=True, slots=True)
+class RankRow:
+    """One rank."""
+
+    ref: str
+    """Its address."""
+    rank: int | None
+    """Its number; none: no record and no name tells one."""
+    processes: int
+    """Its processes."""
+    compiles: int
+    """Compiles of all its processes."""
+    seconds: float
+    """What they took together, in seconds."""
+
+    @classmethod
+    def of(cls, rank: model.Rank) -> RankRow:
+        """The row of a rank."""
+        tally = rank.tally
+        return cls(str(rank.ref), rank.number, len(rank.processes), tally.compiles, tally.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessRow:
+    """One process."""
+
+    ref: str
+    """Its address."""
+    rank: int | None
+    """Its rank; none where none is known."""
+    pid: int
+    """Its number on the machine of the job."""
+    path: str
+    """Its log."""
+    torch_version: str | None
+    """Which torch it was, as far as the log states it."""
+    compiles: int
+    """Its compiles."""
+    seconds: float
+    """What they took together, in seconds."""
+
+    @classmethod
+    def of(cls, process: model.Process) -> ProcessRow:
+        """The row of a process."""
+        tally = process.tally
+        version = torch_version(process)
+        return cls(str(process.ref), process.rank, process.pid, process.log.path, version, tally.compiles, tally.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class FrameRow:
+    """One frame."""
+
+    ref: str
+    """Its address."""
+    rank: int | None
+    """The rank that compiled it."""
+    function: str | None
+    """The function."""
+    file: str | None
+    """The file that it stands in."""
+    line: int | None
+    """Its first line, from 1."""
+    compiles: int
+    """Its compiles."""
+    recompiles: int
+    """How many of them are recompiles."""
+    seconds: float
+    """What they took together, in seconds."""
+
+    @classmethod
+    def of(cls, frame: model.Frame) -> FrameRow:
+        """The row of a frame."""
+        tally = frame.tally
+        return cls(str(frame.ref), frame.process.rank, *frame.code, tally.compiles, tally.recompiles, tally.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class CompileRow:
+    """One compile."""
+
+    ref: str
+    """Its address."""
+    rank: int | None
+    """The rank that compiled it."""
+    status: str | None
+    """`ok`, `error`, `eager`, `break`, `empty`, `running`, `missing`, `seen` (docs/design.md)."""
+    function: str | None
+    """The function."""
+    file: str | None
+    """The file of the function."""
+    line: int | None
+    """The first line of the function, from 1."""
+    seconds: float | None
+    """Forward and backward compile, in seconds; none where the log does not tell."""
+    start_s: float | None
+    """When it began, in seconds since 1970 (UTC)."""
+    is_recompile: bool
+    """Whether guards of earlier compiled code of the frame failed."""
+    breaks: int
+    """Graph breaks."""
+    attempts: int
+    """Attempts: each restart of the analysis is one more."""
+    graph_ops: int | None
+    """Operations of the graph that Dynamo captured."""
+    guards: int | None
+    """Guards, as the metrics count them."""
+    fail_type: str | None
+    """The exception that it failed with."""
+    fail_reason: str | None
+    """What the exception said."""
+
+    @classmethod
+    def of(cls, compile_: model.Compile) -> CompileRow:
+        """The row of a compile."""
+        facts, start = compile_.all_facts, compile_.start_us
+        return cls(
+            str(compile_.ref), compile_.process.rank, str(compile_.status) if compile_.status else None, *compile_.frame.code,
+            compile_.duration_s, None if start is None else start / 1e6, compile_.is_recompile, facts.breaks, facts.attempts,
+            facts.graph_op_count, facts.guard_count, facts.fail_type, facts.fail_reason,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactRow:
+    """One artifact."""
+
+    ref: str
+    """Its address."""
+    compile: str
+    """The address of its compile."""
+    name: str
+    """As torch calls it."""
+    title: str
+    """What its kind is called."""
+    phase: str
+    """The step of the compiler that wrote it."""
+    unit: str | None
+    """The lowering that it belongs to; none: it belongs to the compile."""
+    attempt: int
+    """The attempt that wrote it, from 0."""
+    language: str
+    """What it is written in; empty for plain text."""
+    stored_bytes: int
+    """Bytes in the log; 0 for metrics."""
+    md5: str | None
+    """As torch declared it."""
+
+    @classmethod
+    def of(cls, own: Artifact) -> ArtifactRow:
+        """The row of an artifact."""
+        unit = None
+        if own.unit is not None:
+            unit = next((unit.name for unit in units_of(artifacts_of(own.owner)) if unit.number == own.unit), None)
+        return cls(
+            str(own.ref), str(own.owner.ref), own.name, own.kind.title, own.kind.phase.key, unit, own.attempt, own.kind.language,
+            own.log.columns.size[own.record], own.log.md5(own.record),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRow:
+    """One record of a log."""
+
+    record: int
+    """Its number in its log, from 0."""
+    file: str
+    """The log."""
+    offset: int
+    """Where it begins, in bytes."""
+    time: str | None
+    """When it was written, as the log has it."""
+    pid: int
+    """The process that wrote it."""
+    id: str
+    """The compile id, as torch prints it."""
+    attempt: int | None
+    """The attempt."""
+    event: str
+    """The kind of record."""
+    name: str
+    """Its name, of artifacts."""
+    site: str | None
+    """The line of torch that wrote it."""
+    envelope_bytes: int
+    """Bytes of its first line."""
+    payload_bytes: int
+    """Bytes of its payload."""
+
+
+def record_rows(data: Records) -> Iterator[RecordRow]:
+    """A row each."""
+    for own in data["records"]:
+        yield RecordRow(own.record, own.file, own.offset, own.time, own.pid, own.id, own.attempt, own.event, own.name, own.site,
+                        own.envelope_bytes, own.payload_bytes)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class HitRow:
+    """One line that matches."""
+
+    ref: str
+    """Where it is: an artifact, a record or a page."""
+    name: str
+    """What that is called."""
+    line: int
+    """The line there, from 1."""
+    column: int
+    """Where the match begins, in characters."""
+    length: int
+    """Characters of the match."""
+    text: str
+    """The line."""
+
+
+def hit_rows(data: GrepResult) -> Iterator[HitRow]:
+    """A row each."""
+    for own in data.hits:
+        yield HitRow(own.ref, own.name, own.line, own.column, own.length, own.text)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """One thing that was born of a line of source."""
+
+    compile: str
+    """The address of the compile."""
+    function: str
+    """The function that it compiles."""
+    unit: str
+    """The lowering; empty where it is of the compile."""
+    kind: str
+    """What it is: a node, a kernel, a guard, a graph break …"""
+    text: str
+    """What it says."""
+    detail: str
+    """More of it."""
+    ref: str
+    """Where it stands."""
+
+
+def source_rows(data: SourceLine) -> Iterator[SourceRow]:
+    """A row each."""
+    for own in data.compiles:
+        for trail in own.trails:
+            yield SourceRow(own.ref, own.function, trail.unit, trail.kind, trail.text, trail.detail, trail.ref)
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRow:
+    """One failure that the output of the job tells of."""
+
+    sentence: str
+    """What happened, in a sentence."""
+    rank: int | None
+    """The rank."""
+    pid: int | None
+    """The process."""
+    exit: str
+    """How it ended."""
+    is_first: bool
+    """Whether it was the first one."""
+    is_consequence: bool
+    """Whether the process was ended since another one had failed."""
+    compile: str
+    """The address of the compile that it is probably about; empty for none."""
+    function: str | None
+    """The function in which it happened."""
+    file: str | None
+    """The file."""
+    line: int | None
+    """The line, from 1."""
+    log: str
+    """The file that says it."""
+    offset: int
+    """Where in it, in bytes."""
+
+
+def failure_rows(data: OutputReport) -> Iterator[FailureRow]:
+    """A row each."""
+    for own in data.failures:
+        yield FailureRow(own.sentence, own.rank, own.pid, own.exit, own.is_first, own.is_consequence, own.compile, own.function,
+                         own.file, own.line, own.log, own.offset)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class DamageRow:
+    """One damaged place of a log."""
+
+    file: str
+    """The log."""
+    offset: int
+    """Where it begins, in bytes."""
+    record: int | None
+    """The number of the record, from 0; none where it is no record."""
+    name: str
+    """What the record is."""
+    reason: str
+    """What is wrong."""
+    ref: str
+    """The address of the record, or of what it belongs to."""
+
+
+def damage_rows(data: DamageReport) -> Iterator[DamageRow]:
+    """A row each."""
+    for own in data.damaged:
+        yield DamageRow(own.file, own.offset, own.record, own.name, own.reason, own.ref)
+
+

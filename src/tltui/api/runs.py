@@ -1,0 +1,260 @@
+"""A run: what `tltui.open` gives."""
+
+from __future__ import annotations
+
+import errno
+import os
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import NoReturn
+
+from tltui.api.errors import BadAddress, BadArgument, NothingFound, ProfileError, TltuiWarning, safe, translated
+from tltui.api.html import page_html
+from tltui.api.nodes import Artifact, Compile, Frame, Node, Nodes, Process, Rank, artifacts_of, compiles_of, node_at
+from tltui.api.session import Session
+from tltui.documents.build import build
+from tltui.documents.format import plural
+from tltui.inputs.archives.magic import STANDARD_INPUT
+from tltui.inputs.archives.settings import SETTINGS, Limits
+from tltui.model.ref import parse_ref
+from tltui.model.run import Run as ModelRun
+from tltui.sources.discover import Discovery
+from tltui.sources.profiles import named
+from tltui.text.document import Options
+
+PathLike = str | os.PathLike[str]
+DEMO = Path(__file__).parent.parent / "demo"
+KEYS = 2_000
+"""Addresses that a notebook is told when it completes `run["`."""
+
+
+class Run:
+    """One job's files, as `tltui.open` has read them.
+
+    `run["0/1"]` is the place at an address: `3:` a rank, `0/` a frame, `0/1` a compile, `0/1:inductor_output_code` an artifact.
+    The functions of `tltui` (`tltui.problems(run)` …) answer questions about it. It can be used by several threads: they take
+    turns. A run is closed by `close()`, or at the end of a `with` block; results stay good.
+    """
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @property
+    def title(self) -> str:
+        """The name of what was opened."""
+        with self._session.reading() as run:
+            return run.title
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The logs that are read."""
+        with self._session.reading() as run:
+            return tuple(model.log.path for model in run.models)
+
+    @property
+    def skipped(self) -> tuple[tuple[str, str], ...]:
+        """Files that were not opened, and why; logs that could not be read to their end."""
+        with self._session.reading() as run:
+            return (*((own.path, own.reason) for own in run.found.skipped), *run.failures.items())
+
+    @property
+    def goes_on(self) -> str:
+        """Why more may come, in a few words; '' when it is known that nothing will. `refresh()` reads what has come."""
+        with self._session.reading() as run:
+            return run.goes_on
+
+    @property
+    def ranks(self) -> Nodes[Rank]:
+        """The ranks in the order of their numbers; the processes without one last."""
+        with self._session.reading() as run:
+            return Nodes("ranks", [Rank(self._session, own) for own in run.ranks])
+
+    @property
+    def processes(self) -> Nodes[Process]:
+        """The processes, rank by rank, the newest last."""
+        with self._session.reading() as run:
+            return Nodes("processes", [Process(self._session, own) for own in run.processes()])
+
+    @property
+    def frames(self) -> Nodes[Frame]:
+        """The frames that were compiled, rank by rank."""
+        with self._session.reading():
+            return Nodes("frames", [frame for rank in self.ranks for frame in rank.frames])
+
+    @property
+    def compiles(self) -> Nodes[Compile]:
+        """The compiles, in the order of the tree. Records without a compile id are no compile: `run["none"]` has them."""
+        return compiles_of(self._session, ModelRun.processes)
+
+    @property
+    def artifacts(self) -> Nodes[Artifact]:
+        """All artifacts, compile by compile."""
+        return artifacts_of(self._session, ModelRun.processes)
+
+    def __getitem__(self, address: str) -> Node:
+        """The place at an address. Raises `BadAddress`, which names near ones. `run.compile(…)`, `run.artifact(…)` and
+        `run.rank(…)` tell a type checker which kind it is."""
+        if not isinstance(address, str):
+            raise TypeError(f'an address is a string, "0/1" or "3:", not {address!r}')
+        node = node_at(self._session, address)
+        with self._session.reading() as run:
+            if note := run.other_epochs(parse_ref(address)):
+                warnings.warn(TltuiWarning(safe(note)), stacklevel=2)
+        return node
+
+    def compile(self, address: str) -> Compile:
+        """The compile at an address. Raises `BadAddress`."""
+        node = self[address]
+        return node if isinstance(node, Compile) else _other_kind(address, node, "a compile")
+
+    def artifact(self, address: str) -> Artifact:
+        """The artifact at an address: `0/1:inductor_output_code`. Raises `BadAddress`."""
+        node = self[address]
+        return node if isinstance(node, Artifact) else _other_kind(address, node, "an artifact")
+
+    def rank(self, number: int | None) -> Rank:
+        """The rank of a number; None for the processes without one. Raises `BadAddress`."""
+        address = "norank:" if number is None else f"{number}:"
+        node = self[address]
+        return node if isinstance(node, Rank) else _other_kind(address, node, "a rank")
+
+    def __contains__(self, address: object) -> bool:
+        try:
+            return isinstance(address, str) and node_at(self._session, address) is not None
+        except BadAddress:
+            return False
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError("a run has several things to go through: run.ranks, run.frames, run.compiles, run.artifacts")
+
+    def refresh(self) -> bool:
+        """Read what the job has written since; whether that was anything. What `run` gives from now on has it, results that are
+        there already stay what they are."""
+        return self._session.look()
+
+    def close(self) -> None:
+        """Let go of what was read. Results stay good; the run and its places raise `Closed`."""
+        self._session.close()
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    @contextmanager
+    def _reading(self) -> Iterator[ModelRun]:
+        with self._session.reading() as run:
+            yield run
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a run is open, and cannot be pickled: pickle results, and open the path again elsewhere")
+
+    def __str__(self) -> str:
+        with self._session.reading() as run:
+            document = build(run, "", Options())
+            while not document.advance():
+                pass
+            return "\n".join(document.text())
+
+    def __repr__(self) -> str:
+        if self._session.is_closed:
+            return "<tltui run, closed>"
+        with self._session.reading() as run:
+            ranks, processes = sum(rank.number is not None for rank in run.ranks), sum(1 for _ in run.processes())
+            who = plural(ranks, "rank") if ranks else plural(processes, "process", "processes")
+            return f"<tltui run {safe(run.title)}: {who}, {plural(run.tally.compiles, 'compile')}>"
+
+    def _repr_html_(self) -> str:
+        with self._session.reading() as run:
+            return page_html(build(run, "", Options()))
+
+    def _ipython_key_completions_(self) -> list[str]:
+        with self._session.reading() as run:
+            found = [str(rank.ref) for rank in run.ranks]
+            for compile_ in run.compiles():
+                found.append(str(compile_.ref))
+                if len(found) >= KEYS:
+                    break
+            return found
+
+
+def _other_kind(address: str, node: Node, wanted: str) -> NoReturn:
+    more = f"; its artifacts: {', '.join(dict.fromkeys(own.name for own in node.artifacts))}" if wanted == "an artifact" else ""
+    raise BadAddress(f"{address} is not {wanted}, but {node!r}{more}")
+
+
+def open(*paths: PathLike, profiles: PathLike | Iterable[PathLike] = (), latest: bool = False) -> Run:  # noqa: A001
+    """Open traces, TORCH_LOGS text, `torch_compile_debug`, archives, saved indexes, or directories of them, as one run.
+
+    `paths`: as the command line takes them; without one that of the variable TORCH_TRACE. `profiles`: what `torch.profiler`
+    exported of the run, files or directories. `latest`: only the newest run in a directory.
+
+    All that is written by now is read; nothing is written anywhere. Raises `NothingFound`, `ProfileError`.
+
+    >>> import tltui
+    >>> run = tltui.open("tests/traces/torch-2.13/recompiles")
+    >>> run
+    <tltui run recompiles: 1 process, 5 compiles>
+    """
+    given = [os.fspath(path) for path in paths] or [path for path in (os.environ.get("TORCH_TRACE", ""),) if path]
+    if not given:
+        raise NothingFound("no path given, and TORCH_TRACE is not set. tltui.demo() opens a trace that comes with tltui")
+    _must_be_there(given)
+    SETTINGS.limits = _limits
+    named_profiles = [profiles] if isinstance(profiles, (str, os.PathLike)) else profiles
+    with translated():
+        found = Discovery(given, latest, (), named([os.fspath(path) for path in named_profiles])).look()
+    session = Session(ModelRun(replace(found, is_over=True) if given == [str(DEMO)] else found))
+    session.read()
+    if named_profiles:
+        read_profiles(session)
+    return Run(session)
+
+
+def demo() -> Run:
+    """Open the trace that comes with tltui: two ranks, with recompiles, graph breaks and an error.
+
+    >>> import tltui
+    >>> len(tltui.demo().ranks)
+    2
+    """
+    return open(DEMO)
+
+
+def read_profiles(session: Session) -> None:
+    """Read the profiles that were named, or that lie beside the logs. Raises `ProfileError`."""
+    with session.reading() as run:
+        run.profiles.read()
+        for file in run.profiles.files:
+            if file.fault and file.found.is_named:
+                raise ProfileError(safe(f"profile {file.found.name}: {file.fault}"))
+            if file.fault:
+                warnings.warn(TltuiWarning(safe(f"{file.found.name}: {file.fault}")), stacklevel=3)
+
+
+def _must_be_there(paths: Iterable[str]) -> None:
+    for path in paths:
+        if path == STANDARD_INPUT:
+            raise BadArgument("- is standard input, which only the command line reads: keep it in a file, and open that")
+        try:
+            os.stat(os.path.expanduser(path))
+        except PermissionError:
+            continue  # what is below may be readable, and else it is said why not
+        except (OSError, ValueError) as error:
+            reason = (error.strerror if isinstance(error, OSError) else None) or os.strerror(errno.ENOENT)
+            raise NothingFound(safe(f"{path}: {reason}")) from None
+
+
+def _limits() -> Limits:
+    """How much may be unpacked, by the config file."""
+    from tltui.config import read_config
+
+    config = read_config(())
+    return Limits(config.unpack_member_mib << 20, config.unpack_total_mib << 20, config.unpack_members)

@@ -1,0 +1,65 @@
+"""A run that is open: its model, what reads it, and who may use it now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tltui.api.errors import Closed, translated
+from tltui.model.follow import Follower
+from tltui.model.run import Run, settle
+
+PIECE = 8 << 20
+"""Bytes that are read at a time."""
+
+
+class Session:
+    """One run that is open. Any thread may use it; one at a time does (`Run.reading`)."""
+
+    def __init__(self, run: Run) -> None:
+        self._run: Run | None = run
+        self._lock = run.reading
+        self._follower = Follower(run, run.found.discovery)
+
+    @contextmanager
+    def reading(self) -> Iterator[Run]:
+        """The model, for as long as the block runs. Raises `Closed`, and what the block raises as errors of the API."""
+        with self._lock:
+            if self._run is None:
+                raise Closed("this run was closed: tltui.open(path) opens it again")
+            with translated():
+                yield self._run
+
+    def read(self) -> None:
+        """Read what is written by now and was not there before."""
+        with self.reading() as run:
+            for event in self._follower.read(PIECE):
+                run.take(event)
+            settle(run)
+
+    def look(self) -> bool:
+        """`read`, and find out which logs have ended since; whether anything is otherwise than before."""
+        with self.reading() as run:
+            before = _state(run)
+            self.read()
+            for event in self._follower.look():
+                run.take(event)
+            settle(run)
+            return _state(run) != before
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed."""
+        return self._run is None
+
+    def close(self) -> None:
+        """Let go of what was read."""
+        with self._lock:
+            self._run = None
+            self._follower.stop()
+
+
+def _state(run: Run) -> tuple[object, ...]:
+    """What of a run changes when its files do."""
+    ended = [model.log.ended for model in run.models]
+    return run.scanned, ended, len(run.lost), dict(run.unreadable), dict(run.failures), [own.found for own in run.profiles.files]

@@ -1,0 +1,246 @@
+"""`tltui config`: each setting, its value, and where that was said."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from tltui.cli.failure import Failure
+from tltui.cli.parser import Parser, add_json
+from tltui.cli.printing import as_json, as_text, layout
+from tltui.settings import BY_VARIABLE, OF_FILE, PREFIX, SETTINGS, Setting, checked, said_by
+from tltui.text import tokens
+
+if TYPE_CHECKING:
+    from tltui.config import Config
+    from tltui.documents.page import Page
+    from tltui.text.document import Document, Options
+
+EXAMPLES = """\
+An option goes before a variable, a variable before the config file, the file before the default. KEY is a setting (theme), a
+variable (TLTUI_WORKERS) or a command of the key map (app.leave). --theme, --no-mouse and --ascii show what holds with them.
+
+examples:
+  tltui config
+  tltui config theme
+  tltui config --keys
+  tltui config --json
+"""
+Source = Literal["default", "file", "variable", "option"]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingRow:
+    """A setting, and what it is now."""
+
+    name: str
+    """In the config file; `""` for what only a variable says."""
+    variable: str
+    option: str
+    """`""` where there is none."""
+    value: str | bool | int | dict[str, tuple[str, ...]] | None
+    """null: it is found out when it is needed. Of `keys`: command → keys, of those that are not the defaults."""
+    default: str | bool | int | None
+    source: Source
+    place: str
+    """FILE:LINE, `$VARIABLE` or the option; `""` for a default."""
+    help: str
+    internal: bool
+    """Whether tltui sets it itself, for what it starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """A command of the terminal UI, and its keys."""
+
+    command: str
+    where: str
+    """Where it works."""
+    keys: tuple[str, ...]
+    default: tuple[str, ...]
+    source: Source
+    place: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Where tltui looks for its files, and keeps them. They need not be there."""
+
+    config: str
+    has_config: bool
+    cache: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigReport:
+    """What holds now."""
+
+    schema: int
+    paths: Paths
+    settings: tuple[SettingRow, ...]
+    keys: tuple[KeyRow, ...]
+    problems: tuple[str, ...]
+    """What is wrong in the file, in variables and in the key map, a sentence each."""
+
+
+def add_arguments(parser: Parser) -> None:
+    """What is asked for, and the options that a start of the UI may have."""
+    parser.add_argument("key", nargs="?", metavar="KEY", help="only this setting, variable or command of the key map")
+    parser.add_argument("--keys", action="store_true", help="the whole key map as it is now")
+    parser.add_argument("--theme", metavar="NAME", help="as if tltui were started with it")
+    parser.add_argument("--no-mouse", action="store_true", default=None, help="the same")
+    parser.add_argument("--ascii", action="store_true", default=None, help="the same; this page is in ASCII then, too")
+    parser.add_argument("--color", action="store_true", help="colours even when the output is not a terminal")
+    add_json(parser)
+    parser.set_defaults(paths=[], profile=[], demo=False, all=False)
+
+
+def run(options: argparse.Namespace) -> Iterator[bytes]:
+    """The page, or its result."""
+    given = {"theme": options.theme, "mouse": False if options.no_mouse else None, "ascii": options.ascii}
+    found = report({name: value for name, value in given.items() if value is not None}, os.environ)
+    options.ascii = next(row.value for row in found.settings if row.name == "ascii")
+    if options.key:
+        found = _only(found, options.key)
+    if options.json:
+        yield from as_json(found)
+    else:
+        yield from as_text(_document(found, layout(options), options.keys, options.key or ""), options)
+
+
+def report(given: Mapping[str, object], environment: Mapping[str, str]) -> ConfigReport:
+    """What holds with these options (setting → value) in this environment. Raises `Failure`."""
+    from tltui.commands import BY_ID
+    from tltui.config import cache_path, config_path, read_config, state_path
+    from tltui.keymap import keymap_problems
+
+    for name, value in given.items():
+        try:
+            checked(OF_FILE[name], value)
+        except ValueError as bad:
+            raise Failure(f"{OF_FILE[name].option} {bad}") from None
+    path = config_path()
+    config = read_config(BY_ID, path)
+    rows = tuple(_row(setting, config, given, environment) for setting in SETTINGS)
+    problems = (*config.problems, *keymap_problems(config.keys), *_unknown(environment))
+    paths = Paths(str(path), path.is_file(), str(cache_path()), str(state_path()))
+    return ConfigReport(1, paths, rows, tuple(_keys(config)), problems)
+
+
+def _row(setting: Setting, config: Config, given: Mapping[str, object], environment: Mapping[str, str]) -> SettingRow:
+    place, value = "", setting.default
+    if setting.name in given:
+        value, place = given[setting.name], setting.option  # type: ignore[assignment]
+    elif setting.name == "keys":
+        value, place = config.keys, ", ".join(dict.fromkeys(config.places[name] for name in config.keys))  # type: ignore[assignment]
+    elif setting.name:
+        value, place = getattr(config, setting.name), config.places.get(setting.name, "")
+    elif (said := said_by(environment, setting.variable)) is not None:
+        value, place = said, f"${setting.variable}"  # type: ignore[assignment]
+    return SettingRow(
+        setting.name, setting.variable, setting.option, value, setting.default, _source(place), place, setting.help,
+        setting.is_internal,
+    )  # fmt: skip
+
+
+def _source(place: str) -> Source:
+    if not place:
+        return "default"
+    return "option" if place.startswith("--") else "variable" if place.startswith("$") else "file"
+
+
+def _keys(config: Config) -> Iterator[KeyRow]:
+    from tltui.commands import COMMANDS
+
+    for command in COMMANDS:
+        place = config.places.get(command.id, "")
+        keys = config.keys.get(command.id, command.keys)
+        yield KeyRow(command.id, command.where.value, keys, command.keys, _source(place), place, command.title)
+
+
+def _unknown(environment: Mapping[str, str]) -> Iterator[str]:
+    """Variables that look like ours and are not: somebody mistyped one."""
+    from difflib import get_close_matches
+
+    for name in sorted(environment):
+        if name.startswith(PREFIX) and name not in BY_VARIABLE:
+            near = get_close_matches(name, BY_VARIABLE, 1)
+            yield f"{name}: no such variable{f'; perhaps {near[0]}' if near else ''}"
+
+
+def _only(found: ConfigReport, key: str) -> ConfigReport:
+    """What is told of one thing. Raises `Failure`."""
+    from dataclasses import replace
+    from difflib import get_close_matches
+
+    settings = tuple(row for row in found.settings if key in (row.name, row.variable))
+    keys = tuple(row for row in found.keys if row.command == key)
+    if not (settings or keys):
+        names = [*OF_FILE, *BY_VARIABLE, *(row.command for row in found.keys)]
+        near = get_close_matches(key, names, 1)
+        raise Failure(f"{key}: no such setting, variable or command of the key map{f'; perhaps {near[0]}' if near else ''}")
+    called = {key, *(name for row in settings for name in (row.name, row.variable) if name)}
+    problems = tuple(said for said in found.problems if any(f"{name}:" in said for name in called))
+    return replace(found, settings=settings, keys=keys, problems=problems)
+
+
+def _document(found: ConfigReport, options: Options, all_keys: bool, key: str) -> Document:
+    from tltui.documents.page import Page
+
+    page = Page("@config", "settings", options)
+    if not key and not all_keys:
+        page.heading("Files")
+        page.labelled("config", found.paths.config + ("" if found.paths.has_config else "  (not there: defaults hold)"))
+        page.labelled("cache", found.paths.cache)
+        page.labelled("state", found.paths.state)
+    if found.settings and not all_keys:
+        _say_settings(page, "Settings", [row for row in found.settings if row.name])
+        _say_settings(page, "Variables alone", [row for row in found.settings if not row.name and (key or not row.internal)])
+        if os.environ.get("NO_COLOR") and any(row.name == "theme" and row.source != "option" for row in found.settings):
+            page.say("NO_COLOR is set: the theme is mono, unless --theme is given.", "  ", tokens.WARN)
+    keys = [row for row in found.keys if key or all_keys or row.source != "default"]
+    if keys:
+        page.heading("Keys" if key or all_keys else "Keys that you set")
+        _say_keys(page, keys)
+    if found.problems:
+        page.heading("Problems")
+        for problem in found.problems:
+            page.say(problem, "  ", tokens.WARN, "    ")
+    return page.document()
+
+
+def _say_settings(page: Page, heading: str, rows: list[SettingRow]) -> None:
+    """Value and place of each, and below it what it means."""
+    if not rows:
+        return
+    page.heading(heading)
+    for row in rows:
+        place = (row.place or "default") + ("; set by tltui itself" if row.internal else "")
+        names = f"${row.variable}" + (f", {row.option}" if row.option else "")
+        page.row([(f"{row.name or row.variable} = ", tokens.LABEL), _shown(row), f"   ({place})"])
+        page.say(row.help + (f"; {names}" if row.name else ""), "      ", tokens.DIM)
+
+
+def _shown(row: SettingRow) -> str:
+    """The value as the file would have it."""
+    if row.name == "keys":
+        return f"{len(row.value)} commands" if isinstance(row.value, dict) and row.value else "the defaults"
+    if row.value is None:
+        return "found out"
+    return str(row.value).lower() if isinstance(row.value, bool) else str(row.value)
+
+
+def _say_keys(page: Page, rows: list[KeyRow]) -> None:
+    where = ""
+    for row in rows:
+        if row.where != where:
+            where = row.where
+            page.add("  ", (where, tokens.LABEL))
+        keys = " ".join(row.keys) or "(no key)"
+        before = f"   ({row.place}; by default {' '.join(row.default) or 'none'})" if row.source != "default" else ""
+        page.row([(f"{row.command:<28}", ""), (keys, tokens.KEYWORD), f"  {row.title}", (before, tokens.DIM)], "    ")

@@ -1,0 +1,284 @@
+"""A plugin for pytest that says of a test what torch.compile did in it. It is loaded by `-p tltui.pytest` only.
+
+    def test_model(torch_compiles):
+        ...
+        torch_compiles.assert_no_recompiles()
+
+    @pytest.mark.torch_compile(recompiles=1, breaks=0, errors=0)
+    def test_other_model():
+        ...
+
+A test that has the fixture or the marker is recorded: a log of its own, from before its fixtures are set up to the end of the test
+(`testing/recording.py`); all others are left alone, unless `--tltui-limits` is given. This module imports neither torch nor what
+reads traces before a test needs them. docs/ci.md has more.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import warnings
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tltui.analyses.problems.gates import Limit
+    from tltui.model.run import Run
+    from tltui.testing.recording import Recording
+
+FIXTURE, MARKER = "torch_compiles", "torch_compile"
+GROUP = "tltui (torch.compile)"
+
+
+class TorchCompileError(AssertionError):
+    """Torch compiled something otherwise than the test wants. Its text has the reasons."""
+
+
+class NothingCompiled(pytest.PytestWarning):
+    """A test limits what torch does when it compiles, and nothing was compiled in it."""
+
+
+@dataclass
+class TorchCompiles:
+    """What torch compiled in a test, so far: the fixture `torch_compiles`."""
+
+    directory: Path | None
+    """Where the logs of the test are; None where torch is not there."""
+    test: str
+    limits: Sequence[Limit] = ()
+    """Those of the marker and the command line: checked at the end of the test."""
+    own: bool = True
+    """Whether the test asked for it by itself, by the fixture or a marker."""
+    kept: bool = False
+    """Whether the logs stay when the test passes."""
+    recording: Recording | None = field(default=None, repr=False)
+
+    @property
+    def compiles(self) -> int:
+        """How often torch compiled something, recompiles and what failed included."""
+        run = self.run()
+        return sum(compile_.is_compile for compile_ in run.compiles()) if run is not None else 0
+
+    def run(self) -> Run | None:
+        """The trace of the test as tltui reads it; None where torch has written none."""
+        from tltui.testing.verdict import run_in
+
+        return run_in(str(self.directory)) if self.directory is not None else None
+
+    def count(self, name: str) -> float:
+        """How much there is of a thing that `tltui check` can limit: `count("recompiles")`."""
+        from tltui.testing.limits import limits_from
+        from tltui.testing.verdict import checked
+
+        run = self.run()
+        return checked(run, limits_from(f"{name}=0")).limits[0].value if run is not None else 0.0
+
+    def assert_limits(self, limits: str) -> None:
+        """Fail when a limit is exceeded: `assert_limits("error,eager,break=1,recompiles=2")`, as in `tltui check --fail-on`."""
+        __tracebackhide__ = True
+        from tltui.testing.limits import limits_from
+
+        if why := self._why(limits_from(limits)):
+            raise TorchCompileError(why)
+
+    def assert_no_recompiles(self) -> None:
+        """Fail when a function was compiled again."""
+        __tracebackhide__ = True
+        self.assert_limits("recompiles=0")
+
+    def assert_no_breaks(self) -> None:
+        """Fail when there was a graph break."""
+        __tracebackhide__ = True
+        self.assert_limits("break=0")
+
+    def assert_no_errors(self) -> None:
+        """Fail when a compile failed, or torch gave a function up and ran it in eager mode."""
+        __tracebackhide__ = True
+        self.assert_limits("error=0,eager=0")
+
+    def _why(self, limits: Sequence[Limit]) -> str:
+        """Why the limits do not hold, '' where they do."""
+        from tltui.testing.verdict import checked, verdict
+
+        run = self.run()
+        if run is None:
+            if self.own:
+                warnings.warn(NothingCompiled(f"torch compiled nothing in {self.test}: its limits say nothing"), stacklevel=3)
+            return ""
+        return verdict(run, checked(run, limits), self.test, str(self.directory))
+
+    def end(self) -> str:
+        """Write no more; why that has not told all, else ''."""
+        from tltui.testing.recording import Unrecordable
+
+        recording, self.recording = self.recording, None
+        try:
+            if recording is not None:
+                recording.end()
+        except Unrecordable as error:
+            return f"tltui: {error}"
+        return ""
+
+    def exceeded(self) -> str:
+        """Why the test fails by the limits of its marker and the command line, '' where it does not."""
+        return self._why(self.limits) if self.limits else ""
+
+
+ASKED = pytest.StashKey["tuple[tuple[Limit, ...], bool]"]()
+"""The limits of a test, and whether it asked to be recorded by itself."""
+OURS = pytest.StashKey[TorchCompiles]()
+EVERYWHERE = pytest.StashKey["tuple[Limit, ...]"]()
+"""The limits of the command line."""
+WHY_NOT = pytest.StashKey[str]()
+"""Why torch cannot be imported, '' where it can."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options."""
+    group = parser.getgroup("tltui", GROUP)
+    group.addoption("--tltui-limits", metavar="LIMITS", default="",
+                    help="limits for every test, as in tltui check --fail-on (error,eager,break,recompiles=1): torch is imported, "
+                         "and each test recorded; a marker torch_compile of a test comes before them")  # fmt: skip
+    group.addoption("--tltui-keep", metavar="DIR", default="",
+                    help="keep the trace of every recorded test in a directory of its own in DIR, to look at with tltui DIR/TEST "
+                         "(else those of tests that fail are kept, where pytest keeps tmp_path)")  # fmt: skip
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Read the options. Raises `pytest.UsageError`."""
+    config.addinivalue_line(
+        "markers",
+        "torch_compile(*limits, recompiles=N, breaks=N, errors=N, …): record what torch.compile does in the test, and fail when "
+        "there is more than N; names as in tltui check --fail-on; without any, none of errors, breaks and recompiles (tltui)",
+    )
+    config.stash[EVERYWHERE] = ()
+    if text := config.getoption("--tltui-limits"):
+        from tltui.analyses.problems.gates import BadLimit
+        from tltui.testing.limits import limits_from
+
+        try:
+            config.stash[EVERYWHERE] = limits_from(str(text))
+        except BadLimit as bad:
+            raise pytest.UsageError(f"--tltui-limits: {bad}") from None
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """What is recorded, and how."""
+    what = "every test" if config.stash[EVERYWHERE] else f"tests with the fixture {FIXTURE} or the marker {MARKER}"
+    keep = config.getoption("--tltui-keep")
+    where = f"traces are kept in {keep}" if keep else "traces of those that fail are kept"
+    return f"tltui: records {what}, by a handler of its own: torch's logging stays as TORCH_TRACE set it up; {where}"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Find the tests that are recorded: the fixture comes first in them, so that what other fixtures compile is recorded too."""
+    everywhere = config.stash[EVERYWHERE]
+    for item in items:
+        names = getattr(item, "fixturenames", None)
+        own = names is not None and (FIXTURE in names or item.get_closest_marker(MARKER) is not None)
+        if names is not None and (own or everywhere):
+            item.stash[ASKED] = (everywhere, own)
+            item.fixturenames = [FIXTURE, *(name for name in names if name != FIXTURE)]  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def torch_compiles(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TorchCompiles]:
+    """What torch compiles in this test, recorded from here on: assert_no_recompiles(), assert_no_breaks(), assert_no_errors(), …"""
+    item = request.node
+    everywhere, own = item.stash.get(ASKED, ((), True))
+    ours = TorchCompiles(None, item.nodeid, _limits(item, everywhere), own)
+    why = _why_not(item.config)
+    if why and own:
+        pytest.skip(f"torch cannot be imported: {why}")
+    if not why:
+        keep = str(item.config.getoption("--tltui-keep"))
+        ours.directory, ours.kept = _directory(keep, item.nodeid, tmp_path_factory), bool(keep)
+        ours.recording = _begun(ours.directory)
+    item.stash[OURS] = ours
+    yield ours
+    ours.end()  # where the test was skipped, or another fixture failed
+    if ours.directory is not None and (not ours.kept or not os.listdir(ours.directory)):
+        shutil.rmtree(ours.directory, ignore_errors=True)
+
+
+def _limits(item: pytest.Item, everywhere: Sequence[Limit]) -> Sequence[Limit]:
+    """Those of the command line, of the class and of the test: the nearest counts."""
+    markers = list(item.iter_markers(MARKER))
+    if not markers:
+        return everywhere
+    from tltui.analyses.problems.gates import BadLimit
+    from tltui.testing.limits import marked, merged
+
+    try:
+        return merged(everywhere, *(marked(marker.args, marker.kwargs) for marker in reversed(markers)))
+    except BadLimit as bad:
+        pytest.fail(f"the marker {MARKER}: {bad}", pytrace=False)
+
+
+def _why_not(config: pytest.Config) -> str:
+    """Why torch cannot be imported; asked once."""
+    if WHY_NOT not in config.stash:
+        try:
+            import_module("torch")
+            config.stash[WHY_NOT] = ""
+        except Exception as error:  # an import of torch fails in many ways
+            config.stash[WHY_NOT] = str(error) or type(error).__name__
+    return config.stash[WHY_NOT]
+
+
+def _directory(keep: str, test: str, factory: pytest.TempPathFactory) -> Path:
+    """A new directory for the logs of a test."""
+    from tltui.text.filename import safe_name
+
+    name = safe_name(test)
+    if not keep:
+        return factory.mktemp(f"tltui-{name}"[:60])
+    number = 1
+    while True:
+        path = Path(keep).absolute() / (name if number == 1 else f"{name}-{number}")
+        try:
+            path.mkdir(parents=True)
+            return path
+        except FileExistsError:
+            number += 1
+
+
+def _begun(directory: Path) -> Recording:
+    """A recording that has begun."""
+    from tltui.testing.recording import Recording, Unrecordable
+
+    try:
+        recording = Recording(str(directory))
+    except Unrecordable as error:
+        pytest.fail(f"tltui: {error}", pytrace=False)
+    recording.begin()
+    return recording
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """At the end of a test its limits are checked. Where the test fails by itself they are told besides."""
+    if (ours := item.stash.get(OURS, None)) is not None and ours.recording is not None:
+        ours.recording.mute()
+    try:
+        result = yield
+    except pytest.skip.Exception:
+        raise
+    except BaseException as error:
+        if ours is not None:
+            ours.kept = True
+            if (why := ours.end() or ours.exceeded()) and not isinstance(error, TorchCompileError):
+                item.add_report_section("call", "tltui", why)
+        raise
+    if ours is None:  # it may have asked for the fixture by `request.getfixturevalue`
+        ours = item.stash.get(OURS, None)
+    if ours is not None and (why := ours.end() or ours.exceeded()):
+        ours.kept = True
+        pytest.fail(why, pytrace=False)
+    return result

@@ -1,0 +1,141 @@
+"""The one table of settings: what the config file may hold, and the variables `TLTUI_*`.
+
+What reads a setting, `tltui config`, its messages and the table in docs/settings.md are made from it. A setting of the file has a
+variable, too; what is said at one place only has no name in the file. An option goes before a variable, a variable before the file,
+the file before the default.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+THEMES = ("auto", "dark", "light", "high-contrast", "ansi-dark", "ansi-light", "mono")
+PREFIX = "TLTUI_"
+UNPACKED = (1, 1 << 30)
+MOST_TEXT = 60
+"""Characters of what is wrong that are told."""
+_CALLED = {str: "a text", bool: "true or false", int: "a whole number", dict: "a table, [keys]"}
+_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A line of the table."""
+
+    name: str
+    """What the config file calls it, '' for what only a variable says."""
+    variable: str
+    kind: type
+    """`str`, `bool`, `int`, or `dict`: the keys of commands."""
+    default: str | bool | int | None
+    """None: it is found out (as the help says)."""
+    help: str
+    option: str = ""
+    """The option that says the same for one call."""
+    choices: tuple[str, ...] = ()
+    of: tuple[int, int] = (0, 0)
+    """Of numbers: the least and the largest."""
+    is_internal: bool = False
+    """Whether tltui sets it for processes that it starts itself; nobody else should."""
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("theme", "TLTUI_THEME", str, "auto", f"colours: {', '.join(THEMES)}", "--theme", THEMES),
+    Setting("mouse", "TLTUI_MOUSE", bool, True, "false leaves the mouse to the terminal", "--no-mouse"),
+    Setting("ascii", "TLTUI_ASCII", bool, None, "draw with ASCII only; by default where the output is not UTF-8", "--ascii"),
+    Setting("unpack_member_mib", "TLTUI_UNPACK_MEMBER_MIB", int, 4096, "MiB that one packed file may unpack to", of=UNPACKED),
+    Setting("unpack_total_mib", "TLTUI_UNPACK_TOTAL_MIB", int, 8192, "MiB that all of them may unpack to", of=UNPACKED),
+    Setting("unpack_members", "TLTUI_UNPACK_MEMBERS", int, 20_000, "members of an archive that are looked at", of=UNPACKED),
+    Setting("keys", "TLTUI_KEYS", dict, None, "keys of commands; as a variable: app.leave=Q app.next_error=e,f8"),
+    Setting("", "TLTUI_CONFIG", str, None, "the config file, in place of the usual one"),
+    Setting("", "TLTUI_WORKERS", int, None, "processes that read large logs; by default one a processor, up to 8", of=(0, 1 << 20)),
+    Setting("", "TLTUI_HOST", str, None, "what this host is called in saved indexes; by default its own name"),
+    Setting("", "TLTUI_DEBUG", bool, False, "1 prints where a fault of tltui happened"),
+    Setting("", "TLTUI_RECORD_STEPS", str, None, "steps to record: tltui run --record-steps sets it", is_internal=True),
+    Setting("", "TLTUI_RECORD_DIRECTORY", str, None, "where the recording goes: as above", is_internal=True),
+)  # fmt: skip
+OF_FILE = {setting.name: setting for setting in SETTINGS if setting.name}
+BY_VARIABLE = {setting.variable: setting for setting in SETTINGS}
+
+
+class BadValueError(ValueError):
+    """A value that a setting cannot have. Its text says why."""
+
+
+def checked(setting: Setting, value: object) -> object:
+    """A value of the file, if it is one. Raises `BadValueError`."""
+    if not isinstance(value, setting.kind) or (setting.kind is int and isinstance(value, bool)):
+        raise BadValueError(f"must be {_CALLED[setting.kind]}, not {short(value)}")
+    if setting.choices and value not in setting.choices:
+        raise BadValueError(f"must be one of {', '.join(setting.choices)}, not {short(value)}")
+    if isinstance(value, int) and not isinstance(value, bool) and not setting.of[0] <= value <= setting.of[1]:
+        raise BadValueError(f"must be a whole number from {setting.of[0]} to {setting.of[1]}, not {short(value)}")
+    return value
+
+
+def parsed(setting: Setting, text: str) -> object:
+    """What a variable says. Raises `BadValueError`."""
+    if setting.kind is bool:
+        if text.lower() in _YES + _NO:
+            return text.lower() in _YES
+        raise BadValueError(f"must be 1 or 0, not {short(text)}")
+    if setting.kind is int:
+        if not re.fullmatch(r"\d{1,10}", text, re.ASCII):
+            raise BadValueError(f"must be a whole number from {setting.of[0]} to {setting.of[1]}, not {short(text)}")
+        return checked(setting, int(text))
+    if setting.kind is dict:
+        return _keys(text)
+    return checked(setting, text)
+
+
+def _keys(text: str) -> dict[str, list[str]]:
+    """`app.leave=Q app.next_error=e,f8`; a comma as a key is written `comma`."""
+    found: dict[str, list[str]] = {}
+    for word in text.split():
+        name, equals, keys = word.partition("=")
+        if not equals or not name:
+            raise BadValueError(f"must be like app.leave=Q app.next_error=e,f8, and {short(word)} is not")
+        found[name] = keys.split(",") if keys else []
+    return found
+
+
+def said_by(environment: Mapping[str, str], name: str) -> object:
+    """What the variable `name` says; None where it is not set, empty or wrong (`problems_of` says so)."""
+    text = environment.get(name, "")
+    try:
+        return parsed(BY_VARIABLE[name], text) if text else None
+    except BadValueError:
+        return None
+
+
+def problems_of(environment: Mapping[str, str]) -> list[str]:
+    """What is wrong in the variables that there are, one sentence each."""
+    found = []
+    for name, setting in BY_VARIABLE.items():
+        try:
+            if text := environment.get(name, ""):
+                parsed(setting, text)
+        except BadValueError as bad:
+            found.append(f"{name}: {bad}; ignored")
+    return found
+
+
+def short(value: object) -> str:
+    """A value as it is told."""
+    try:
+        return repr(value)[:MOST_TEXT]
+    except (RecursionError, ValueError):  # an integer of thousands of digits has no text
+        return "what is nested too deeply"
+
+
+def settings_table() -> str:
+    """The table of docs/settings.md, as markdown."""
+    lines = ["| in the file | variable | option | default | |", "| --- | --- | --- | --- | --- |"]
+    for setting in SETTINGS:
+        default = "" if setting.default is None else f"`{str(setting.default).lower()}`"
+        name, option = (f"`{text}`" if text else "" for text in (setting.name, setting.option))
+        internal = " (internal: tltui sets it for what it starts, and changes it without notice)" if setting.is_internal else ""
+        lines.append(f"| {name} | `{setting.variable}` | {option} | {default} | {setting.help}{internal} |")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,128 @@
+"""The log of one test: a handler of its own beside that of `TORCH_TRACE`.
+
+Torch writes its trace by a handler of the logger `torch.__trace`, which it makes once, when it is imported, from `TORCH_TRACE`.
+Nothing of that is changed here: while a test runs the logger has one handler more, as torch's own tests do it
+(`torch/_dynamo/test_case.py`), and it does not matter who imported torch first. What torch writes once per process (the table of
+strings, its version) each log gets at its head. From torch 2.4 to 2.13 all that is relied upon is the name of the logger, the
+formatter of traces and the table of strings; where one of them is gone `Unrecordable` says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import sys
+import tempfile
+from importlib import import_module
+from typing import Any, TextIO
+
+VARIABLES = ("TORCH_TRACE", "TORCH_DTRACE")
+PREFIX = "dedicated_log_torch_trace_"
+
+
+class Unrecordable(Exception):
+    """A torch that cannot be recorded. Its text says why, and what to do instead."""
+
+
+class Recording(logging.Handler):
+    """Writes what torch tells of its compiles into a directory, from `begin` to `end`; so do processes that the test starts."""
+
+    def __init__(self, directory: str) -> None:
+        super().__init__(logging.DEBUG)
+        torch = import_module("torch")
+        self._version = str(getattr(torch, "__version__", ""))
+        try:
+            internal = import_module("torch._logging._internal")
+            structured = import_module("torch._logging.structured")
+            self._logger: logging.Logger = internal.trace_log
+            self._strings: dict[str, int] = structured.INTERN_TABLE
+            self._writer = str(structured.__file__)
+            self.setFormatter(internal.TorchLogsFormatter(trace=True))
+        except (ImportError, AttributeError, TypeError) as error:
+            raise Unrecordable(
+                f"torch {self._version} does not log as torch 2.4 to 2.13 do ({error}): its tests cannot be recorded. "
+                "Run them by `tltui run -- pytest`, or with TORCH_TRACE set, and check the trace by `tltui check`"
+            ) from None
+        self._distributed = torch.distributed
+        self._directory = directory
+        self._stream: TextIO | None = None
+        self._pid = 0
+        self._set: str | None = None
+        """The variable that this has set."""
+        self.records = 0
+        """Records of torch's that were written by this process."""
+
+    def begin(self) -> None:
+        """As in a new process: nothing is compiled, so that the test compiles all that it calls. Then write."""
+        dynamo = sys.modules.get("torch._dynamo")
+        if dynamo is not None:
+            dynamo.reset()
+        if not any(map(os.environ.get, VARIABLES)):
+            self._set = VARIABLES[0]
+            os.environ[self._set] = self._directory
+        # in front: torch's own goes at its first record where there is no TORCH_TRACE, and logging then leaves out the next one
+        self._logger.handlers = [self, *self._logger.handlers]
+        self.mute()
+
+    def mute(self) -> None:
+        """Keep pytest from showing each record: since 9.2 it listens to those that do not propagate, anew in each phase."""
+        self._logger.handlers = [own for own in self._logger.handlers if type(own).__module__ != "_pytest.logging"]
+
+    def end(self) -> None:
+        """Write no more. Raises `Unrecordable` when torch compiled something and did not tell."""
+        self._logger.handlers = [handler for handler in self._logger.handlers if handler is not self]
+        if self._set and os.environ.get(self._set) == self._directory:
+            del os.environ[self._set]
+        self._close()
+        self.close()
+        convert = sys.modules.get("torch._dynamo.convert_frame")
+        compiled = sum(getattr(convert, "FRAME_COMPILE_COUNTER", {}).values())
+        if compiled and not self.records:
+            why = "its logger torch.__trace is disabled" if self._logger.disabled else "something else has changed its logging"
+            raise Unrecordable(f"torch compiled {compiled} times and logged nothing of it: {why}")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record of torch's."""
+        try:
+            if self._stream is None or self._pid != os.getpid():
+                self._open()
+            self._write(record)
+            self.records += 1
+        except Exception:
+            self.handleError(record)
+
+    def _open(self) -> None:
+        """Begin a log; in a process that was forked one of its own. What is written is flushed, and so not written twice."""
+        group = self._distributed
+        rank = f"rank_{group.get_rank()}_" if group.is_available() and group.is_initialized() else ""
+        os.makedirs(self._directory, exist_ok=True)
+        descriptor, _ = tempfile.mkstemp(".log", PREFIX + rank, self._directory)
+        self._stream = os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace")
+        self._pid = os.getpid()
+        for string, number in list(self._strings.items()):
+            self._write(self._made({"str": [string, number]}, None))
+        version = json.dumps({"pytorch_version": self._version}, indent=0)
+        digest = hashlib.md5(version.encode(), usedforsecurity=False).hexdigest()
+        artifact = {"name": "torch_version", "encoding": "json"}
+        self._write(self._made({"artifact": artifact, "has_payload": digest}, version))
+
+    def _made(self, metadata: dict[str, Any], payload: str | None) -> logging.LogRecord:
+        """A record as torch makes them."""
+        extra = {"metadata": metadata, "payload": payload}
+        return self._logger.makeRecord(self._logger.name, logging.DEBUG, self._writer, 0, "", (), None, extra=extra)
+
+    def _write(self, record: logging.LogRecord) -> None:
+        if self._stream is not None:
+            self._stream.write(self.format(record) + "\n")
+            self._stream.flush()
+
+    def _close(self) -> None:
+        self.acquire()
+        try:
+            if self._stream is not None:
+                self._stream.close()
+                self._stream = None
+        finally:
+            self.release()

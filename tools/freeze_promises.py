@@ -8,7 +8,11 @@ promised before (`--break` does it all the same, for a new major version). `test
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import importlib
+import inspect
 import json
+import pkgutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,9 +49,30 @@ def key_commands() -> list[str]:
     return [command.id for command in COMMANDS]
 
 
+def python() -> dict[str, Any]:
+    """Public name → what a class has: its methods, properties and fields; of a function its parameters. Rows are those of
+    `to_records()`."""
+    import tltui
+    import tltui.api.rows as rows
+
+    found: dict[str, Any] = {name: _public(getattr(tltui, name)) for name in tltui.__all__}
+    for module in pkgutil.iter_modules(rows.__path__, f"{rows.__name__}."):
+        for name, own in vars(importlib.import_module(module.name)).items():
+            if dataclasses.is_dataclass(own) and name.endswith("Row"):
+                found[name] = [field.name for field in dataclasses.fields(own)]
+    return found
+
+
+def _public(own: Any) -> list[str]:
+    if isinstance(own, type):
+        fields = [field.name for field in dataclasses.fields(own)] if dataclasses.is_dataclass(own) else []
+        return sorted({name for name in (*fields, *dir(own)) if not name.startswith("_")} - set(dir(Exception)))
+    return list(inspect.signature(own).parameters) if callable(own) else []
+
+
 def tables() -> dict[str, Any]:
     """File → names that stay."""
-    return {"commands.json": commands(), "settings.json": settings(), "key_commands.json": key_commands()}
+    return {"commands.json": commands(), "settings.json": settings(), "key_commands.json": key_commands(), "python.json": python()}
 
 
 def schemas(directory: Path = SCHEMAS) -> dict[str, Any]:

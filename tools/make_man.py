@@ -67,6 +67,7 @@ def page() -> str:
     from tltui import __version__
     from tltui.cli.registry import COMMANDS, parser_of
     from tltui.cli.ui import EXAMPLES, ui_parser
+    from tltui.settings import SETTINGS
 
     whole = ui_parser()
     common = {action.option_strings[-1] for action in whole._actions if action.option_strings}
@@ -85,7 +86,8 @@ def page() -> str:
         lines += listed(parser, common)
         lines += block(str(parser.epilog))
     lines += [".SH EXAMPLES", *block(EXAMPLES.removeprefix("examples:\n"))]
-    for title, rows in (("EXIT STATUS", EXITS), ("FILES", FILES)):
+    variables = [(own.variable, f"{own.help[0].upper()}{own.help[1:]}.") for own in SETTINGS if not own.is_internal]
+    for title, rows in (("EXIT STATUS", EXITS), ("ENVIRONMENT", variables), ("FILES", FILES)):
         lines += [f".SH {title}", *(line for what, why in rows for line in (".TP", f"\\fB{text(what)}\\fR", text(why)))]
     return "\n".join(lines) + "\n"
 

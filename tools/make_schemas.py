@@ -17,6 +17,7 @@ import sys
 import types
 import typing
 from collections.abc import Collection, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,7 @@ def _one_line(text: str) -> str:
 
 
 def results() -> dict[str, Any]:
-    """View → the type of its result, several as a union."""
+    """View → the type of its result, several as a union. A page may say its own, `RESULT`."""
     from tltui.analyses.caches.report import CachesReport
     from tltui.analyses.compare.passes import Passes
     from tltui.analyses.exports import Exports
@@ -176,12 +177,12 @@ def documents() -> dict[str, Any]:
 def made() -> dict[str, str]:
     """Name of a file → its text."""
     from tltui.analyses.provenance.result import ProvenanceJson
-    from tltui.documents.pages.table import VIEWS
+    from tltui.documents.pages.table import VIEWS as views
 
     found, all_results = {}, results()
-    for view in VIEWS:
+    for view in views:
         schemas = Schemas()
-        kind = all_results[view.name]
+        kind = all_results.get(view.name) or import_module(f"tltui.documents.pages.{view.name}").RESULT
         root = _record({"schema": {"const": 1}, "view": {"const": view.name}, "result": {"$ref": "#/$defs/result"}})
         if view.name == "provenance":  # of one compile it has a shape of its own
             root, kind = {"anyOf": [root, schemas.of(ProvenanceJson)]}, kind | ProvenanceJson
@@ -193,7 +194,7 @@ def made() -> dict[str, str]:
         schemas = Schemas()
         root = schemas.of(kind)
         if name == "show":
-            root = {"anyOf": [root, *_shown_pages(schemas, list(all_results))]}
+            root = {"anyOf": [root, *_shown_pages(schemas, list(dict.fromkeys([*all_results, *(view.name for view in views)])))]}
         found[name] = _file(name, "", root, schemas)
     return {f"{name}.json": text for name, text in found.items()}
 

@@ -43,9 +43,8 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     result = result_of(document)  # what is folded is known of a whole page
     if options.json:
         yield from as_json(result)
-        return
-    hidden = {line for s in document.sections() if s.folded for line in range(s.first + 1, s.last + 1)}
-    yield from (line for n, line in enumerate(as_text(document, options, whole=True)) if n not in hidden)
+    else:
+        yield from as_text(document, options, whole=True, folded=True)
 
 
 def _names(options: argparse.Namespace) -> list[str]:

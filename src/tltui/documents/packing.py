@@ -203,6 +203,8 @@ class Case:
             elif isinstance(model.log, TextLog):
                 name = f"text/{number:04}.txt"
                 yield _Entry(name, model.form, lambda log=model.log: self._redacted_text(log, redactor), model)  # type: ignore[misc]
+            elif model.form != TRACE:
+                self._left_out["inputs of a form that cannot be redacted"] += 1
         if self.run.found.outputs:
             self._left_out["files with what the job printed"] += len(self.run.found.outputs)
 

@@ -39,3 +39,6 @@ class Form:
     scanner: Callable[[FileBytes], StepScanner]
     log: Callable[[str, FileBytes, int], Log]
     """The name that is shown, the source, and which of the files of that name it is → its records."""
+    begins: Callable[[bytes], bool] | None = None
+    """The beginning of a file → whether it is of this form, asked of files that are neither a trace nor anything packed. None for
+    the forms that take more than that to be known (`tltui.sources.discover`)."""

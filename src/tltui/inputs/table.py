@@ -1,4 +1,7 @@
-"""The forms of input that are read in place. Add one: a package beside this module, and a line here."""
+"""The forms of input that are read in place, the one that tells most first.
+
+Add one: a package beside this module, and a line here.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,11 @@ FORMS: dict[str, Form] = {
         Form(DEBUG_DIR, "torch_compile_debug", DirectoryBytes, DebugScanner, DebugLog),
     )
 }  # fmt: skip
+
+
+def form_of(head: bytes) -> str:
+    """The form of a file that says by its beginning which it is; '' for none."""
+    return next((form.name for form in FORMS.values() if form.begins is not None and form.begins(head)), "")
 
 
 def source_of(form: str, path: str, index: str = "", number: int = 0) -> FileBytes:

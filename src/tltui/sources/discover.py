@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from tltui.inputs.archives.magic import INSIDE, STANDARD_INPUT
 from tltui.inputs.debug_dir.layout import Layout, layout_of
-from tltui.inputs.table import DEBUG_DIR, TEXT, TRACE
+from tltui.inputs.table import DEBUG_DIR, TEXT, TRACE, form_of
 from tltui.inputs.text.recognise import may_become, recognise
 from tltui.inputs.tlparse.report import RAW_LOG, RAW_ROWS, Report, report_in
 from tltui.sources.crowd import Crowd
@@ -413,10 +413,11 @@ def _look(path: str, top: str, status: os.stat_result, is_named: bool = True) ->
         reason = not_a_log(head, path)
         if reason in (OTHER, PACKED) and (profile := profile_at(path)) is not None:
             return profile
-        text = recognise(FileBytes(path), path, is_named, status.st_mtime) if reason == OTHER else None
+        form = form_of(head) if reason == OTHER else "" if reason else TRACE
+        text = recognise(FileBytes(path), path, is_named, status.st_mtime) if reason == OTHER and not form else None
     except OSError as error:
         return Skipped(path, error.strerror or str(error))
-    if reason and (text is None or not text.certainty):
+    if not form and (text is None or not text.certainty):
         return Skipped(path, text.reason or reason if text else reason)
     if text is not None:
         clock = text.clock
@@ -426,7 +427,7 @@ def _look(path: str, top: str, status: os.stat_result, is_named: bool = True) ->
     started = status.st_mtime if clock is None else min(clock, status.st_mtime)
     parts = os.path.relpath(path, top).split(os.sep) if top else [os.path.basename(path)]
     rank, launch = labels(parts)
-    return FoundLog(path, status.st_size, rank, launch, started, status.st_mtime, clock, TRACE if text is None else TEXT)
+    return FoundLog(path, status.st_size, rank, launch, started, status.st_mtime, clock, form or TEXT)
 
 
 def _debug_directory(path: str, units: Layout, status: os.stat_result) -> FoundLog:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from tltui.inputs.debug_dir.log import DebugLog
+from tltui.inputs.table import FORMS
 from tltui.model.joining.merge import Home, Merged, merge
 from tltui.model.joining.same import Evidence, compare, homes_of
 from tltui.model.log_model import LogModel
@@ -16,7 +17,7 @@ from tltui.model.ref import CompileId
 
 REST = 2.0
 """Seconds between two times that the processes of a run that goes on are put together."""
-ORDER = ("trace", "text", "debug_dir")
+ORDER = tuple(FORMS)
 """The forms of input, the one that tells most first."""
 
 Member = tuple[LogModel, Process]

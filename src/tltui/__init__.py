@@ -3,11 +3,11 @@
 >>> import tltui
 >>> run = tltui.open("tests/traces/torch-2.13/recompiles")   # a trace directory, a log, an archive; several; profiles=…
 >>> run
-<tltui run recompiles: 1 rank, 13 compiles>
+<tltui run recompiles: 1 process, 5 compiles>
 >>> run["0/1"].status
 'ok'
 >>> tltui.recompiles(run)                                    # print() shows the page, .to_records() is for polars or pandas
-<tltui recompiles: 9 rows; print() shows the page>
+<tltui recompiles: 10 rows; print() shows the page>
 
 `tltui.open` opens traces, `Run` says what is in one, and each question that the program answers is a function: `summary`,
 `problems`, `recompiles`, `stacks`, `guards`, `shapes`, `caches`, `timing`, `runtime`, `ranks`, `matrix`, `stragglers`, `where`,

@@ -14,10 +14,12 @@ def completed(text: str) -> str:
 
 
 def test_each_form_and_where_one_wrote_before() -> None:
-    assert [path for path, _ in proposals("0_1.txt", [])] == ["0_1.txt", "0_1.ansi", "0_1.md"]
+    assert [path for path, _ in proposals("0_1.txt", [])] == ["0_1.txt", "0_1.html", "0_1.md", "0_1.json", "0_1.ansi"]
     before = ["/a/x.txt", "y.txt", "/b/z.txt", "/a/w.md"]
-    assert [path for path, _ in proposals("0_1.txt", before)][3:] == ["/a/0_1.txt", "/b/0_1.txt"]
-    assert [path for path, _ in proposals("l_r.patch", ["/a/x.txt"])] == ["l_r.patch", "l_r.ansi", "l_r.md", "/a/l_r.patch"]
+    assert [path for path, _ in proposals("0_1.txt", before)][5:] == ["/a/0_1.txt", "/b/0_1.txt"]
+    of_a_patch = [path for path, _ in proposals("l_r.patch", ["/a/x.txt"])]
+    assert of_a_patch == ["l_r.patch", "l_r.html", "l_r.md", "l_r.json", "l_r.ansi", "/a/l_r.patch"]
+    assert [path for path, _ in proposals("0_1.json", [])].count("0_1.json") == 1, "a text that is JSON has that name already"
 
 
 def test_tab_completes_as_far_as_there_is_no_choice(tmp_path: Path) -> None:
@@ -56,4 +58,4 @@ def test_where_tab_leaves_a_choice_it_is_listed(tmp_path: Path) -> None:
 def test_the_list_is_as_high_as_what_it_proposes() -> None:
     for before in ([], ["/a/x.txt", "/b/z.txt"]):
         question = TargetQuestion("write to", print, "0_1.txt", before)
-        assert question.rows == len(question.listed("")) == 3 + len(before)
+        assert question.rows == len(question.listed("")) == 5 + len(before)

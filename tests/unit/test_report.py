@@ -118,7 +118,7 @@ def test_each_artifact_is_in_the_file_or_counted_as_left_out() -> None:
     there = contents_of(run)
     assert sum(there.kinds.values()) == sum(len(artifacts_of(own)) for own in there.equal.compiles)
     rows = {m[1]: (int(m[2]), int(m[3])) for m in re.finditer(r"^ *(\S+) +(\d+) of (\d+)$", left, re.M)}
-    names = re.findall(r"<details class=rep-artifact><summary>([^<#]*?)(?: #\d+)?(?: <|</)", text)
+    names = re.findall(r"<details class=rep-artifact><summary>([^<#·]*?)(?: [#·][^<]*)?(?: <|</)", text)
     here = Counter(re.sub(r".*(?=_(ORIGINAL|MODIFIED)_BYTECODE)", "*", name) for name in names)
     for name, count in there.kinds.items():
         assert here[name] == count or rows[name] == (here[name], count)

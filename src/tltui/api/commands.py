@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from tltui.analyses.compare.compared import CompareResult, DiffResult
@@ -18,7 +17,7 @@ from tltui.analyses.problems.gates import (
 )
 from tltui.analyses.provenance.source_line import SourceLine
 from tltui.analyses.told import untold
-from tltui.api.errors import BadArgument, ProfileError, safe
+from tltui.api.errors import BadArgument, ProfileError, Unavailable, safe
 from tltui.api.making import answer, one_of, part_of, wide, with_profiles
 from tltui.api.nodes import WIDTH, Node
 from tltui.api.results import CheckResult, Result, kept
@@ -48,9 +47,11 @@ from tltui.documents.pages.records import Records
 from tltui.documents.scope import place_of
 from tltui.documents.shown import extract as extracted
 from tltui.documents.tree.listing import Listing, listing_data, listing_document
+from tltui.inputs.index.elsewhere import Elsewhere
 from tltui.model.run import Run as ModelRun
 from tltui.model.status import Status
 from tltui.text.document import Document, Options
+from tltui.trace.files import Gone
 
 
 def ls(run: Run, *, width: int = WIDTH) -> Result[CompileRow, Listing]:
@@ -58,7 +59,7 @@ def ls(run: Run, *, width: int = WIDTH) -> Result[CompileRow, Listing]:
 
     >>> import tltui
     >>> tltui.ls(tltui.demo())
-    <tltui ls: 10 rows; print() shows the page>
+    <tltui ls: 25 rows; print() shows the page>
     """
     part = part_of(run, "")
     with run._reading() as model:
@@ -153,6 +154,7 @@ def grep(
 
     >>> import tltui
     >>> tltui.grep(tltui.demo(), "addmm", artifact="inductor_output_code", rank=0)[0].ref
+    '0:0/0:inductor_output_code#1'
     """
     one_of("status", status, map(str, Status))
     query = Query(pattern, artifact, status, rank, frame, max(context, 0))
@@ -189,14 +191,14 @@ def extract(run: Run, directory: str, *refs: str | Node, force: bool = False) ->
     """Write artifacts to files below a directory; what was written. `refs`: what is written, all of it without one.
 
     Names of the trace are labels, never paths: nothing is written outside of `directory`. Files that exist are replaced only with
-    `force`. Raises `BadAddress`, FileExistsError and OSError.
+    `force`. Raises `BadAddress`, `Unavailable`, and FileExistsError or another OSError for what is written.
     """
     part = part_of(run, "")
     wanted = [ref.ref if isinstance(ref, Node) else ref for ref in refs]
-    with part.run._reading() as model:
-        return tuple(_written(model, wanted, directory, force))
-
-
-def _written(model: ModelRun, refs: list[str], directory: str, force: bool) -> Iterator[str]:
-    for path, _ in extracted(model, refs, directory, force):
-        yield path
+    try:
+        with part.run._reading() as model:
+            return tuple(path for path, _ in extracted(model, wanted, directory, force))
+    except Unavailable as error:
+        if isinstance(error.__cause__, OSError) and not isinstance(error.__cause__, (Gone, Elsewhere)):
+            raise error.__cause__ from None  # of the files that are written
+        raise

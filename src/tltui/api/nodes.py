@@ -437,7 +437,10 @@ class Artifact(Node):
         return self.bytes.decode("utf-8", "backslashreplace")
 
     def json(self) -> Any:
-        """The payload, parsed. Raises `BadArgument` where it is no JSON."""
+        """The payload, parsed; of metrics what they say. Raises `BadArgument` where it is no JSON, and `Unavailable`."""
+        if self._node.is_metrics and self._node.payload is None:
+            with self._session.reading():
+                return self._node.log.event(self._node.record)
         try:
             return parse_json(self.bytes)
         except ValueError as error:

@@ -17,6 +17,7 @@ from tltui.api.html import page_html
 from tltui.api.nodes import Artifact, Compile, Frame, Node, Nodes, Process, Rank, artifacts_of, compiles_of, node_at
 from tltui.api.session import Session
 from tltui.documents.build import build
+from tltui.documents.format import plural
 from tltui.inputs.archives.magic import STANDARD_INPUT
 from tltui.inputs.archives.settings import SETTINGS, Limits
 from tltui.model.ref import parse_ref
@@ -166,8 +167,9 @@ class Run:
         if self._session.is_closed:
             return "<tltui run, closed>"
         with self._session.reading() as run:
-            tally, ranks = run.tally, len(run.ranks)
-            return f"<tltui run {safe(run.title)}: {ranks:,} rank{'s' * (ranks != 1)}, {tally.compiles:,} compiles>"
+            ranks, processes = sum(rank.number is not None for rank in run.ranks), sum(1 for _ in run.processes())
+            who = plural(ranks, "rank") if ranks else plural(processes, "process", "processes")
+            return f"<tltui run {safe(run.title)}: {who}, {plural(run.tally.compiles, 'compile')}>"
 
     def _repr_html_(self) -> str:
         with self._session.reading() as run:
@@ -199,7 +201,7 @@ def open(*paths: PathLike, profiles: PathLike | Iterable[PathLike] = (), latest:
     >>> import tltui
     >>> run = tltui.open("tests/traces/torch-2.13/recompiles")
     >>> run
-    <tltui run recompiles: 1 rank, 13 compiles>
+    <tltui run recompiles: 1 process, 5 compiles>
     """
     given = [os.fspath(path) for path in paths] or [path for path in (os.environ.get("TORCH_TRACE", ""),) if path]
     if not given:

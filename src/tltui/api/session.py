@@ -30,24 +30,22 @@ class Session:
             with translated():
                 yield self._run
 
-    def read(self) -> bool:
-        """Read what is written by now and was not there before; whether that was anything."""
+    def read(self) -> None:
+        """Read what is written by now and was not there before."""
         with self.reading() as run:
-            before = run.version
             for event in self._follower.read(PIECE):
                 run.take(event)
             settle(run)
-            return run.version != before
 
     def look(self) -> bool:
-        """`read`, and find out which logs have ended since."""
+        """`read`, and find out which logs have ended since; whether anything is otherwise than before."""
         with self.reading() as run:
-            has_news = self.read()
-            before = run.version
+            before = _state(run)
+            self.read()
             for event in self._follower.look():
                 run.take(event)
             settle(run)
-            return has_news or run.version != before
+            return _state(run) != before
 
     @property
     def is_closed(self) -> bool:
@@ -59,3 +57,9 @@ class Session:
         with self._lock:
             self._run = None
             self._follower.stop()
+
+
+def _state(run: Run) -> tuple[object, ...]:
+    """What of a run changes when its files do."""
+    ended = [model.log.ended for model in run.models]
+    return run.scanned, ended, len(run.lost), dict(run.unreadable), dict(run.failures), [own.found for own in run.profiles.files]

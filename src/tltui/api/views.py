@@ -6,6 +6,8 @@ Each takes a run (or a place of one) and the address of the part that is meant, 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tltui.analyses.caches.report import CachesReport
 from tltui.analyses.compare.passes import Passes
 from tltui.analyses.exports import Exports
@@ -24,8 +26,8 @@ from tltui.analyses.summary import Summary
 from tltui.analyses.timing.results import Timing
 from tltui.analyses.vllm import Vllm
 from tltui.api.errors import ProfileError, safe
-from tltui.api.making import one_of, part_of, view, with_profiles
-from tltui.api.nodes import WIDTH, Node
+from tltui.api.making import Part, one_of, part_of, view, with_profiles
+from tltui.api.nodes import WIDTH, Node, place
 from tltui.api.results import Result
 from tltui.api.rows.compiled import (
     CacheRow,
@@ -83,7 +85,7 @@ def summary(run: Run | Node, ref: str | Node = "", *, width: int = WIDTH) -> Res
     >>> import tltui
     >>> run = tltui.open("tests/traces/torch-2.13/recompiles")
     >>> [(row.compiles, row.recompiles, row.breaks) for row in tltui.summary(run)]
-    [(13, 9, 0)]
+    [(5, 4, 0)]
     """
     return view("summary", part_of(run, ref), summary_rows, width)
 
@@ -94,6 +96,8 @@ def problems(run: Run | Node, ref: str | Node = "", *, width: int = WIDTH) -> Re
     >>> import tltui
     >>> for problem in tltui.problems(tltui.open("tests/traces/torch-2.13/breaks")):
     ...     print(problem.kind, problem.count, problem.first, problem.headline)
+    break 2 2/0 Call to `torch._dynamo.graph_break()`
+    break 1 0/0 Failed to trace builtin operator
     """
     return view("problems", part_of(run, ref), lambda data, *_: problem_rows(data), width)
 
@@ -105,6 +109,7 @@ def recompiles(run: Run | Node, ref: str | Node = "", *, width: int = WIDTH) -> 
     >>> import tltui
     >>> found = tltui.recompiles(tltui.open("tests/traces/torch-2.13/recompiles"))
     >>> [(row.ref, row.cause, row.source, row.expected, row.actual) for row in found[:2]]
+    [('0/1', 'tensor size', 'x', '3', '5'), ('0/2', 'int value', 'n', '2', '1')]
     """
     return view("recompiles", part_of(run, ref), lambda data, *_: recompile_rows(data), width)
 
@@ -150,7 +155,8 @@ def runtime(
     """Where run time goes, by profiles of `torch.profiler`: a row a kernel, in microseconds. `data` has shares, eager code, guards.
 
     Profiles are those that `tltui.open` was given, or that lie beside the logs; without any there is no row, and the page says
-    how to record one. `sort`: the order of the page's tables: time, mean, calls, name, code. Raises `ProfileError` where none
+    how to record one. From then on `layers` and `ls` of this run tell measured times too. `sort`: the order of the page's tables:
+    time, mean, calls, name, code. Raises `ProfileError` where none
     fits the trace.
     """
     sort = one_of("order", sort, BY_NAME["runtime"].sorts)
@@ -203,10 +209,19 @@ def layers(
 ) -> Result[LayerRow, tuple[CompileLayers, ...]]:
     """Which kernels, nodes and lines belong to which layer of the model, and what they move and take. A row a layer.
 
+    Of several compiles the page only says how many layers each has, and the rows of all of them take a while where they are many.
+
     `layer`: only this one: `layers.3.attn`, `layers.*.attn`, or an end of it. `merge`: iterations as one, `layers.*`.
     """
     sort = BY_NAME["layers"].sorts[1] if merge else ""
-    return view("layers", part_of(run, ref), lambda data, *_: layer_rows(data), width, filter=layer, sort=sort)
+    part = part_of(run, ref)
+    with part.run._reading():
+        found = view("layers", part, lambda data, *_: layer_rows(data), width, filter=layer, sort=sort)
+        if found.rows:
+            return found
+        # the page of several compiles only names those that have layers
+        each = [view("layers", Part(part.run, place(own.ref)), lambda data, *_: layer_rows(data), sort=sort) for own in found.data]
+        return replace(found, rows=tuple(row for own in each for row in own.rows))
 
 
 def fusion(run: Run | Node, ref: str | Node = "", *, width: int = WIDTH) -> Result[FusionRow, FusionReport]:

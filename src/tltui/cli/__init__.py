@@ -79,7 +79,7 @@ def _run(arguments: list[str]) -> int:
 
     # not before: `--help` and `--version` end above
     from tltui.cli.loading import take
-    from tltui.cli.printing import write
+    from tltui.cli.printing import deliver, settle
     from tltui.model.ref import BadAddress
 
     take(options)
@@ -87,9 +87,10 @@ def _run(arguments: list[str]) -> int:
         from tltui.cli.ui import open_ui
 
         return open_ui(options)
+    settle(options)
     _heed_settings(options)
     try:
-        write(command(name).run(options))
+        deliver(command(name).run(options), options)
     except BadAddress as bad:
         raise Failure(f"{bad}{options.hint}") from None
     return int(getattr(options, "exit_code", 0))

@@ -40,11 +40,11 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
         yield from (line + b"\n" for line in patch_of(found, names[0], other, names[1]))
         return
     document = compare_nodes(found, names[0], other, names[1], layout(options))
+    result = result_of(document)  # what is folded is known of a whole page
     if options.json:
-        yield from as_json(result_of(document))
-        return
-    hidden = {line for s in document.sections() if s.folded for line in range(s.first + 1, s.last + 1)}
-    yield from (line for n, line in enumerate(as_text(document, options, whole=True)) if n not in hidden)
+        yield from as_json(result)
+    else:
+        yield from as_text(document, options, whole=True, folded=True)
 
 
 def _names(options: argparse.Namespace) -> list[str]:

@@ -51,6 +51,10 @@ class Parser(argparse.ArgumentParser):
         options.words = [*options.words, *arguments[at + (not options.words) :]]
         return options
 
+    def takes(self, option: str) -> bool:
+        """Whether it has an option of this name."""
+        return any(option in action.option_strings for action in self._actions)
+
     def error(self, message: str) -> NoReturn:
         """Say what is wrong and how the command is used."""
         self.print_usage(sys.stderr)
@@ -92,7 +96,18 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 def add_markdown(parser: argparse.ArgumentParser) -> None:
     """The page to paste."""
-    parser.add_argument("--markdown", action="store_true", help="print markdown, to paste into an issue")
+    parser.add_argument("--markdown", action="store_true",
+                        help="print markdown to paste into an issue: folded, as much as it takes")  # fmt: skip
+
+
+def add_output(parser: Parser) -> None:
+    """Where a command that prints may write to instead. One whose `-o` means something else has one already."""
+    formats = ".txt .ansi .md .html .json"
+    parser.add_argument("-o", dest="to", metavar="FILE", help=f"write into FILE, in the format of its suffix: {formats}; - prints")
+    if not parser.takes("--markdown"):
+        add_markdown(parser)
+    if not parser.takes("--force"):
+        add_force(parser, "replace FILE if it exists")
 
 
 def add_force(parser: argparse.ArgumentParser, help_: str = "replace files that exist") -> None:

@@ -1,4 +1,4 @@
-"""Documents and results → bytes, as they suit what they are printed on."""
+"""Documents and results → bytes, as they suit what they are printed on or the file that they are written into."""
 
 from __future__ import annotations
 
@@ -6,10 +6,19 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tltui.cli.failure import Failure, tell
 
 if TYPE_CHECKING:
     from tltui.text.document import Document, Options
+
+
+BYTES = "bytes"
+"""The format of what is written as it comes."""
+RAW = ("show", "diff")
+"""Commands whose --raw prints bytes, and no document."""
 
 
 def layout(options: argparse.Namespace) -> Options:
@@ -18,13 +27,58 @@ def layout(options: argparse.Namespace) -> Options:
 
     sort, filtered = str(getattr(options, "sort", "")), str(getattr(options, "filter", ""))
     one, raw = str(getattr(options, "part", "")), bool(getattr(options, "raw", False))
-    return Options(width=_width(), sort=sort, filter=filtered, part=one, raw=raw, ascii=_ascii(options))
+    return Options(width=_width(_is_file(options)), sort=sort, filter=filtered, part=one, raw=raw, ascii=_ascii(options))
 
 
-def _width() -> int:
+def settle(options: argparse.Namespace) -> None:
+    """Settle where to and in which format: what `-o`, --json, --markdown, --raw mean together. Raises `Failure`."""
+    has_json, has_markdown = getattr(options, "json", False), getattr(options, "markdown", False)
+    if has_json and has_markdown:
+        raise Failure("--json and --markdown are two formats: one of them is meant")
+    path = getattr(options, "to", None)
+    if path in (None, "-"):
+        options.to = None
+        return
+    if getattr(options, "perfetto", None):
+        raise Failure("--perfetto FILE is where to already: leave -o out")
+    options.style = _style_of_file(options, path)
+    if options.style == "json":
+        options.json = True
+    for flag, style, given in (("json", "json", has_json), ("markdown", "markdown", has_markdown)):
+        if given and options.style not in (style, BYTES):
+            raise Failure(f"--{flag} does not go into {path}: its suffix says {options.style}. One of them is meant")
+
+
+def _style_of_file(options: argparse.Namespace, path: str) -> str:
+    """The format of a file that a command writes."""
+    from tltui.export import SUFFIXES
+
+    suffix = os.path.splitext(path)[1].lower()
+    style = SUFFIXES.get(suffix, "")
+    wanted = getattr(options, "format", None)  # of check
+    if wanted in ("junit", "github"):
+        return BYTES
+    if options.command in RAW and options.raw and not (options.json and style == "json"):
+        if style in ("markdown", "html"):
+            raise Failure(f"{path}: --raw writes the bytes as they are, which is no {style}. Call it otherwise, or leave --raw out")
+        return BYTES
+    if not style:
+        known = ", ".join(SUFFIXES)
+        xml = "; XML is --format junit" if hasattr(options, "format") and suffix == ".xml" else ""
+        raise Failure(f"{path}: the suffix says in which format it is written, and {suffix or 'none'} is none of {known}{xml}")
+    if wanted and wanted != style:
+        raise Failure(f"--format {wanted} does not go into {path}: its suffix says {style}. One of them is meant")
+    if getattr(options, "check", False) and style != "json":
+        raise Failure(f"--check prints JSON: call the file NAME.json, not {path}")
+    return style
+
+
+def _width(is_file: bool) -> int:
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and len(columns) < 10 and int(columns) > 0:
         return min(max(int(columns), 40), 400)
+    if is_file:
+        return 100
     try:
         return min(max(os.get_terminal_size(sys.stdout.fileno()).columns, 40), 200)
     except (OSError, ValueError):
@@ -34,15 +88,24 @@ def _width() -> int:
 def _ascii(options: argparse.Namespace) -> bool:
     if options.ascii is not None:
         return bool(options.ascii)
-    return (sys.stdout.encoding or "").lower().replace("-", "") not in ("utf8", "utf16", "utf32")
+    return not _is_file(options) and (sys.stdout.encoding or "").lower().replace("-", "") not in ("utf8", "utf16", "utf32")
+
+
+def _is_file(options: argparse.Namespace) -> bool:
+    """Whether a file is written instead of printing."""
+    return bool(getattr(options, "to", None))
 
 
 def _style(options: argparse.Namespace) -> str:
-    """Colours on a terminal or when asked for."""
+    """The format: of a file what its suffix says, else colours on a terminal or when asked for."""
     if getattr(options, "markdown", False):
         return "markdown"
+    if _is_file(options) and options.style != "text":
+        return str(options.style)
     if options.color:
         return "ansi"
+    if _is_file(options):
+        return "text"
     return "ansi" if sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb" else "text"
 
 
@@ -54,14 +117,48 @@ def write(chunks: Iterable[bytes]) -> None:
     out.flush()
 
 
-def as_text(document: Document, options: argparse.Namespace, whole: bool = False) -> Iterator[bytes]:
-    """The lines of a document. On a terminal torch's own frames are a line with their number, unless all of them are wanted."""
+def deliver(chunks: Iterable[bytes], options: argparse.Namespace) -> None:
+    """Print, or with `-o` write into the file, which appears whole or not at all."""
+    if not _is_file(options):
+        write(chunks)
+        return
+    from tltui.text.atomic import replacing
+
+    size = 0
+    with replacing(Path(options.to).expanduser(), force=options.force) as file:
+        for chunk in chunks:
+            size += file.write(chunk)
+    tell(f"wrote {options.to}  {size:,} bytes")
+
+
+def as_text(document: Document, options: argparse.Namespace, whole: bool = False, folded: bool = False) -> Iterator[bytes]:
+    """A document in the format that is wanted. On a terminal torch's own frames are a line with their number, unless all of them
+    are wanted (`whole`). `folded`: text has of a folded section its head only."""
+    from tltui.export import pieces_of
+
+    to_file, style = _is_file(options), _style(options)
+    encoding = "utf-8" if to_file else sys.stdout.encoding or "utf-8"
+    if style in ("text", "ansi"):
+        pieces: Iterable[str] = _lines(document, options, style, whole, folded)
+    elif getattr(options, "markdown", False):
+        from tltui.export.markdown import LIMIT, markdown
+
+        pieces = (line + "\n" for line in markdown(document, limit=LIMIT))
+    else:
+        pieces = pieces_of(document, style)
+    for piece in pieces:
+        yield piece.encode(encoding, "backslashreplace")
+
+
+def _lines(document: Document, options: argparse.Namespace, style: str, whole: bool, folded: bool) -> Iterator[str]:
+    """The lines of a document as text."""
     from tltui.export import brief_lines, lines_of
 
-    encoding, style = sys.stdout.encoding or "utf-8", _style(options)
-    brief = sys.stdout.isatty() and style != "markdown" and not (whole or options.all)
-    for line in brief_lines(document, style) if brief else lines_of(document, style):
-        yield (line + "\n").encode(encoding, "backslashreplace")
+    brief = sys.stdout.isatty() and not _is_file(options) and not (whole or options.all)
+    hidden = {n for own in document.sections() if own.folded for n in range(own.first + 1, own.last + 1)} if folded else ()
+    for n, line in enumerate(brief_lines(document, style) if brief else lines_of(document, style)):
+        if n not in hidden:
+            yield line + "\n"
 
 
 def as_json(value: object, indent: bool = True) -> Iterator[bytes]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol, cast
 
-from tltui.cli.parser import Parser
+from tltui.cli.parser import Parser, add_output
 from tltui.documents.pages.table import VIEWS
 
 
@@ -38,6 +38,8 @@ class Entry:
 
 OWN = ("timing", "where", "runtime", "layers")
 """Views whose command can do more than show them."""
+ENDLESS = ("tail",)
+"""Commands that print as long as the job runs: a file that appears whole would not appear."""
 COMMANDS: dict[str, Entry] = {
     "run": Entry("run a job so that it leaves a trace, then print its summary", "run"),
     **{view.name: Entry(view.help, view.name if view.name in OWN else "view") for view in VIEWS},
@@ -94,4 +96,6 @@ def parser_of(name: str) -> Parser:
     examples = module.EXAMPLES or f"examples:\n  tltui {name} /tmp/tracedir\n  tltui {name} /tmp/tracedir 0/1 --json\n"
     parser = Parser(name, help_[0].upper() + help_[1:] + ".", examples)
     module.add_arguments(parser)
+    if parser.takes("--color") and not parser.takes("-o") and name not in ENDLESS:
+        add_output(parser)
     return parser

@@ -6,13 +6,19 @@ import argparse
 import os
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from tltui.cli.failure import Failure
-from tltui.cli.loading import load
+from tltui.cli.loading import load, load_other
 from tltui.cli.parser import Parser, add_force, add_paths
 from tltui.cli.printing import layout, message
+
+if TYPE_CHECKING:
+    from tltui.model.run import Run
 
 EXAMPLES = """\
 The file has what is worth most of what fits: summary, problems, every page that says something, all compiles, and code, graphs
@@ -21,6 +27,7 @@ and guards of those that matter. It says what was left out, and how to get it. I
 examples:
   tltui report /tmp/tracedir -o report.html
   tltui report /tmp/tracedir -o report.html --max-size 20M
+  tltui report /tmp/tracedir -o report.html --redact
 """
 WIDTH = 100
 """Columns of the pages in the file."""
@@ -35,6 +42,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the file to write: .html")
     parser.add_argument("--max-size", metavar="SIZE", type=size, default=size(DEFAULT),
                         help=f"the largest it may become, as 800k, 5M, 1G (default: {DEFAULT})")  # fmt: skip
+    parser.add_argument("--redact", action="store_true",
+                        help="replace all that is not torch's own first: names, paths, source lines, strings, hosts")  # fmt: skip
     add_force(parser, "replace FILE if it exists")
     parser.set_defaults(reads_profiles=True)
 
@@ -45,6 +54,17 @@ def size(text: str) -> int:
     if match is None:
         raise argparse.ArgumentTypeError(f"{text} is no size: write it as 800k, 5M or 1G")
     return int(float(match[1]) * _UNITS[match[2].lower()])
+
+
+@contextmanager
+def _redacted(run: Run) -> Iterator[Run]:
+    """The same run without what is not torch's own, from logs that are there for as long."""
+    from tltui.documents.bundle import Bundle, known_secrets
+
+    with TemporaryDirectory(prefix="tltui-") as directory:
+        copy = f"{directory}/redacted/"
+        Bundle(run, (), True, known_secrets()).write(copy)
+        yield load_other([copy], False)
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
@@ -58,10 +78,13 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
         raise Failure(f"{options.output}: a report is an HTML file, FILE.html")
     if os.path.lexists(target) and not options.force:
         raise Failure(f"{options.output} exists; --force replaces it")
-    found = load(options)
+    found, path = load(options), " ".join(options.paths)
     try:
-        book = Book(found, options.max_size, " ".join(options.paths), replace(layout(options), width=WIDTH))
-        with replacing(target, force=options.force) as file:
+        with ExitStack() as stack:
+            if options.redact:
+                found, path = stack.enter_context(_redacted(found)), "a redacted copy of it"
+            book = Book(found, options.max_size, path, replace(layout(options), width=WIDTH))
+            file = stack.enter_context(replacing(target, force=options.force))
             told = book.write(file)
     except TooSmall as small:
         raise Failure(f"--max-size: {small}") from None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tltui.cli import view
 from tltui.cli.loading import load
-from tltui.cli.parser import Parser, add_force
+from tltui.cli.parser import Parser
 from tltui.cli.printing import message
 
 EXAMPLES = """\
@@ -24,7 +24,6 @@ def add_arguments(parser: Parser) -> None:
     """Those of the view, and the file."""
     view.add_arguments(parser)
     parser.add_argument("--perfetto", metavar="FILE", help="write the events as JSON for ui.perfetto.dev instead")
-    add_force(parser, "with --perfetto: replace FILE if it exists")
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:

@@ -315,7 +315,7 @@ class Book:
         for section in self._below:
             groups.setdefault(section.candidate.owner, []).append(section)
         for sections in groups.values():
-            sections.sort(key=lambda own: bool(own.candidate.name))
+            sections.sort(key=lambda own: own.candidate.place)
         return sorted(groups.items(), key=lambda group: self._there.order[group[0]])
 
     def _compiles(self) -> Iterator[str]:
@@ -357,7 +357,7 @@ class Book:
         candidate = section.candidate
         if marked is None:
             marked = self._lines.get(candidate.ref, ())
-        before, behind = self._frame_of(section)
+        before, behind = self._frame_of(section, document)
         yield before
         wanted = [line for line in marked if line <= section.lines]
         yield from fragment(document, section.id, target, 0, section.lines, level=2, heading=False, marked=wanted)
@@ -366,14 +366,15 @@ class Book:
             yield f"<code>{_shown(way_to(candidate.ref) or 'tltui ls PATH')}</code></p>\n"
         yield behind
 
-    def _frame_of(self, section: Section) -> tuple[str, str]:
+    def _frame_of(self, section: Section, document: Document) -> tuple[str, str]:
         """What stands around a section: a page has its name above it, a long one and what is about a compile can be opened."""
         candidate = section.candidate
         if candidate.owner:
             if not candidate.name:
                 return "", ""
             size = f" <span class=rep-count>{size_of(candidate.bytes)}</span>" if candidate.bytes else ""
-            return f"<details class=rep-artifact><summary>{_shown(candidate.name)}{size}</summary>\n", "</details>\n"
+            name = document.title.partition("] ")[2] if candidate.kind else candidate.name  # it says of which unit it is
+            return f"<details class=rep-artifact><summary>{_shown(name or candidate.name)}{size}</summary>\n", "</details>\n"
         if candidate.ref.startswith("@diff"):
             return f"<details class=rep-compile><summary>{_shown(candidate.name)}</summary>\n", "</details>\n"
         says = f"<span class=dim>{_shown(self._help.get(candidate.ref, ''))}</span>"

@@ -25,6 +25,7 @@ STYLE = """
 .tltui .rep-compile[open]>summary{background:var(--bar);padding:.25em .5em;margin:0 -.5em .8em}
 .tltui .rep-compile[open]>:not(summary){padding-left:0}
 .tltui .rep-artifact{margin:.15em 0 .15em 1ch}
+.tltui section{scroll-margin-top:4em}
 .tltui .rep-cut{color:var(--tok-break)}
 .tltui .gone,.tltui .gone>.link{color:inherit}
 .tltui .gone{text-decoration-color:var(--dim)}

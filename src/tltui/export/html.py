@@ -17,6 +17,7 @@ from tltui.export.html_style import STYLE
 from tltui.model.ref import split_line
 from tltui.text import tokens
 from tltui.text.document import Document, Line, Link, Section, Span
+from tltui.text.part import Part
 from tltui.text.sanitize import sanitize
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -166,18 +167,28 @@ class _Body:
 
     def _leads(self, target: str) -> str:
         """Where a link leads: what leads to a line of this document stays in it."""
-        number = _line_of(self._document, target)
+        number = self._line_of(target)
         if number is None:
             return self._target(target)
         if number in self._ids and self._lo < number <= self._end:
             return f"#{line_id(self._name, number)}"
-        return self._target(target) if not target.startswith("line:") else ""
+        return "" if target.startswith("line:") else self._target(target)
+
+    def _line_of(self, target: str) -> int | None:
+        """The line (from 1) of the document itself that a target names: `line:12`, or its own address and `@L12`. In lines that
+        were chosen of another document none has the number that it had there."""
+        if isinstance(self._document, Part):
+            return None
+        if target.startswith("line:"):
+            return int(target[5:]) if target[5:].isdecimal() and len(target) < 20 else None
+        ref, line = split_line(target)
+        return line if line is not None and ref == self._document.ref else None
 
     def _own_lines(self) -> Iterator[int]:
         """Lines (from 1) that links of the document lead to."""
         for n in range(self._lo, self._end):
             for link in self._document.line(n).links:
-                number = _line_of(self._document, link.target)
+                number = self._line_of(link.target)
                 if number is not None and self._lo < number <= self._end:
                     yield number
 
@@ -191,14 +202,6 @@ def headings(document: Document) -> list[Section]:
 
 def _is_heading(line: Line) -> bool:
     return any(span.style == tokens.HEADING and span.start == 0 and span.end >= len(line.text) for span in line.spans)
-
-
-def _line_of(document: Document, target: str) -> int | None:
-    """The line (from 1) of the document itself that a target names: `line:12`, or its own address and `@L12`."""
-    if target.startswith("line:"):
-        return int(target[5:]) if target[5:].isdecimal() and len(target) < 20 else None
-    ref, line = split_line(target)
-    return line if line is not None and ref == document.ref else None
 
 
 def _marked_up(line: Line, target: Target) -> str:
@@ -258,7 +261,7 @@ def page(document: Document, lo: int = 0, hi: int | None = None) -> Iterator[str
         if len(found) >= CONTENTS:
             yield "<nav aria-label=Contents><ul>"
             for own in found:
-                yield f'<li><a href="#{line_id(PAGE, own.first + 1)}">{text(own.title)}</a>'
+                yield f'<li><a href="#{line_id(PAGE, own.first + 1)}">{text(own.title)}</a></li>'
             yield "</ul></nav>\n"
         yield "<main>\n"
         target = _to_itself(document)

@@ -48,6 +48,7 @@ font-size:clamp(11px,calc((100vw - 2.5rem)/61),14px)}}
 .tltui h1{{font-size:1.35em}}
 .tltui h2,.tltui h3,.tltui h4,.tltui h5,.tltui h6{{font-size:1.1em;color:var(--tok-heading)}}
 .tltui pre{{margin:0 0 .9em;font:inherit;overflow-x:auto;direction:ltr;tab-size:4}}
+@media(max-width:44rem){{.tltui pre:not(.code){{white-space:pre-wrap;overflow-wrap:anywhere}}}}
 .tltui pre.code{{padding:.7em .9em;border:1px solid var(--rule);border-radius:6px}}
 .tltui pre span,.tltui pre a{{unicode-bidi:isolate}}
 .tltui .many{{display:block;width:max-content;min-width:100%;content-visibility:auto;contain-intrinsic-size:auto 100% auto 2000lh}}

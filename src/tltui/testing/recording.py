@@ -67,7 +67,7 @@ class Recording(logging.Handler):
         self.mute()
 
     def mute(self) -> None:
-        """Keep pytest from showing each record: from 9.2 on it listens to loggers that do not propagate, in each phase of a test anew."""
+        """Keep pytest from showing each record: since 9.2 it listens to those that do not propagate, anew in each phase."""
         self._logger.handlers = [own for own in self._logger.handlers if type(own).__module__ != "_pytest.logging"]
 
     def end(self) -> None:

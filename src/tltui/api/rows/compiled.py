@@ -176,10 +176,11 @@ def shape_rows(data: ShapesReport) -> Iterator[ShapeRow]:
     """A row each."""
     for compile_ in data.compiles:
         for own in compile_.symbols:
-            user = own.fixed.user if own.fixed is not None else None
+            fixed = own.fixed
+            user = fixed.user if fixed is not None else None
             yield ShapeRow(compile_.ref, compile_.function, own.name, own.source, own.tensor, own.dim, own.hint, own.range,
-                           own.unbacked, own.fixed.value if own.fixed is not None else None,
-                           user.file if user is not None else None, user.line if user is not None else None, len(own.guards))  # fmt: skip
+                           own.unbacked, fixed.value if fixed is not None else None, user.file if user is not None else None,
+                           user.line if user is not None else None, len(own.guards))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

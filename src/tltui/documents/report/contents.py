@@ -52,6 +52,8 @@ class Candidate:
     """What it is called below its owner; '' for the overview of the owner."""
     kind: str = ""
     """Of an artifact what it is counted as."""
+    place: int = 0
+    """Among what is about its owner: the overview first, then pages, then artifacts in the order in which they were written."""
     bytes: int = 0
     """Stored bytes, as far as they are known before it is built."""
 
@@ -139,19 +141,19 @@ def _of_compile(compile_: Compile, worth: float, alone: bool) -> Iterator[Candid
     ref = str(compile_.ref)
     yield Candidate(ref, worth, ref)
     artifacts = artifacts_of(compile_)
-    for artifact in artifacts:
+    for place, artifact in enumerate(artifacts, 1 + len(PAGES)):
         size = artifact.log.columns.size[artifact.record]
         if is_here(artifact):
             own = worth * worth_of_artifact(artifact, size)
-            yield Candidate(str(artifact.ref), own, ref, _name(artifact), _kind(artifact), size)
+            yield Candidate(str(artifact.ref), own, ref, _name(artifact), _kind(artifact), place, size)
     if alone:  # the pages about the run are about it
         return
     has = {"provenance": any(artifact.name == OUTPUT_CODE for artifact in artifacts), "timing": compile_.tally.seconds > 0}
     has["layers"] = has["provenance"]
     has["guards"] = any(artifact.kind.language == "guards" for artifact in artifacts)
-    for name, share in PAGES.items():
+    for place, (name, share) in enumerate(PAGES.items(), 1):
         if has[name]:
-            yield Candidate(str(compile_.ref.at(name)), worth * share, ref, name)
+            yield Candidate(str(compile_.ref.at(name)), worth * share, ref, name, place=place)
 
 
 def _name(artifact: Artifact) -> str:

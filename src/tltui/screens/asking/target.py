@@ -10,7 +10,7 @@ from typing import ClassVar
 from tltui.screens.asking.question import Question, Row
 from tltui.text import tokens
 
-FORMS = {".ansi": "with colours", ".md": "markdown"}
+FORMS = {".html": "a page for a browser", ".md": "markdown", ".json": "the result", ".ansi": "with colours"}
 """Suffixes that make of a document something else than its text."""
 DIRECTORIES = 3
 """Directories written to before that are proposed."""
@@ -49,8 +49,8 @@ class TargetQuestion(Question):
 
 def proposals(name: str, before: Sequence[str]) -> list[tuple[str, str]]:
     """Paths to write to, each with what is said of it."""
-    stem, _ = os.path.splitext(name)
-    found = [(name, "text"), *((stem + form, said) for form, said in FORMS.items())]
+    stem, suffix = os.path.splitext(name)
+    found = [(name, "text"), *((stem + form, said) for form, said in FORMS.items() if form != suffix)]
     directories = dict.fromkeys(os.path.dirname(path) for path in reversed(before))
     own = os.path.dirname(name)
     for directory in [directory for directory in directories if directory not in ("", own)][:DIRECTORIES]:

@@ -1,0 +1,55 @@
+"""The lines of docs/api.md, made by tools/make_api.py: mypy reads them as a user's program."""
+
+import tltui
+run = tltui.demo()                      # the trace that comes with tltui; yours: tltui.open("/tmp/tracedir")
+run
+run.ranks
+run.goes_on                             # '': it is known that no more will come
+[(rank.ref, len(rank.compiles)) for rank in run.ranks]
+compile_ = run.compile("0:4/1")          # run["0:4/1"] is the same; this way a type checker knows what it is
+compile_.status, compile_.function, compile_.line, compile_.is_recompile
+compile_.artifacts
+code = run.artifact("0:0/0:inductor_output_code#1")
+code.unit, code.language, len(code.bytes), code.md5_ok
+code.text.splitlines()[0]
+"0:99/0" in run
+found = tltui.problems(run)
+found
+found[0].kind, found[0].headline, found[0].function, found[0].first
+[(row.kind, row.count) for row in found if row.kind == "break"]
+found.data.breaks[0].found.explanation[:60]     # all of the answer, as the analysis has it
+print(tltui.check(run, "error,recompiles=10"))
+row = tltui.summary(run)[0]
+row.compiles, row.errors, row.breaks, row.recompiles, round(row.seconds, 1)
+why = tltui.recompiles(run)
+why[0].ref, why[0].cause, why[0].source, why[0].expected, why[0].actual
+print(why.data.frames[0].variations[0].advice)
+seconds: dict[str, float] = {}
+for part in tltui.timing(run):
+    seconds[part.phase] = seconds.get(part.phase, 0.0) + part.seconds
+[phase for phase in sorted(seconds, key=lambda phase: -seconds[phase])][:3]
+[(side.function, side.ranks, side.said) for side in tltui.ranks(run)[:2]]
+len(tltui.stragglers(run)), tltui.where(run)[0].state
+mlp = tltui.open("tests/traces/profiler/mlp")
+kernel = tltui.provenance(mlp, "0/0")[0]
+kernel.kernel, kernel.lines
+[(layer.layer, layer.kernels) for layer in tltui.layers(mlp, "0/0")[:3]]
+slowest = max(tltui.runtime(mlp), key=lambda row: row.us)
+slowest.kernel, slowest.calls, slowest.lines
+[(row.name, row.left, row.right) for row in tltui.diff(run, "0:4/0", "0:4/1") if row.what == "guard"][:1]
+hits = tltui.grep(run, "addmm", artifact="inductor_output_code", rank=0)
+hits[0].ref, hits[0].line
+[(row.kind, row.text) for row in tltui.source(mlp, "mlp.py:24")[:2]]
+[(row.name, row.reason) for row in tltui.absent(run) if not row.routine][:1]
+len(tltui.damage(run))
+if not tltui.check(run, "error,break"):
+    print("no")
+try:
+    run["0:4/99"]
+except tltui.BadAddress as error:
+    print(error)
+try:
+    tltui.open("/no/such/directory")
+except tltui.NothingFound as error:
+    print(error)
+run.close(); mlp.close()

@@ -13,7 +13,7 @@ from html import escape
 from itertools import pairwise
 
 from tltui import __version__
-from tltui.export.html_style import STYLE
+from tltui.export.html_style import DEEPEST, STYLE
 from tltui.model.ref import split_line
 from tltui.text import tokens
 from tltui.text.document import Document, Line, Link, Section, Span
@@ -30,6 +30,8 @@ PAGE = "page"
 """The id of the document of a file that holds one."""
 MANY = 2_000
 """Lines of a long document that a browser lays out together, when they come into sight."""
+NARROW = 50
+"""Cells that a line of a page has on the narrowest screen; what is longer wraps there, indented as it begins."""
 CONTENTS = 4
 """Headings from which on a page has a list of them."""
 _SAFE = re.compile(r"#[A-Za-z][A-Za-z0-9-]*|https?://[^\s\"'<>\\]+")
@@ -83,11 +85,11 @@ class _Body:
     ) -> None:
         self._document, self._name, self._target = document, name, target
         self._lo, self._end, self._level = lo, end, min(level, 6)
-        is_page = document.language == ""
-        self._opening = "<pre>" if is_page else "<pre class=code>"
+        self._is_page = document.language == ""
+        self._opening = "<pre>" if self._is_page else "<pre class=code>"
         self._chunked = end - lo > MANY
         inside = [own for own in document.sections() if lo <= own.first < own.last < end]
-        self._headings = {own.first for own in headings(document)} if is_page else set()
+        self._headings = {own.first for own in headings(document)} if self._is_page else set()
         self._folds = {own.first: own.last for own in inside if own.folded}
         self._ids = {*marked, *self._own_lines(), *(n + 1 for n in self._headings)} if name else set()
         self._in_box = 0
@@ -136,8 +138,14 @@ class _Body:
         self._in_box += self._blanks + 1
         yield "\n" * self._blanks
         self._blanks = 0
+        if not self._is_page or self._document.length(n) <= NARROW:
+            yield from self._line(n)
+            yield "\n"
+            return
+        start = self._document.line(n).text
+        yield f'<span class="wraps in{min((len(start) - len(start.lstrip())) // 2, DEEPEST)}">'
         yield from self._line(n)
-        yield "\n"
+        yield "\n</span>"  # as a block it ends without a line of its own
 
     def _closed(self) -> str:
         """The end of the box that is open, if one is."""

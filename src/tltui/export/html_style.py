@@ -8,6 +8,8 @@ from __future__ import annotations
 from tltui.text import tokens
 from tltui.text.palette import COLOURS, TRUE
 
+DEEPEST = 8
+"""Indentation, in steps of two cells, that a line of a page may have and be told apart from less when it wraps."""
 _NAMES = ("page", "ink", "dim", "accent", "bar", "rule", "match", "cursor-away",
           *(name for name in COLOURS if name.startswith(("tok-", "phase-"))))  # fmt: skip
 _LOOKS: dict[str, str] = {
@@ -33,6 +35,10 @@ def _variables(theme: str) -> str:
     return "".join(f"--{name}:{COLOURS[name][column]};" for name in _NAMES)
 
 
+def _indents() -> str:
+    return "".join(f".tltui .in{level}{{--in:{2 * level + 2}ch}}" for level in range(DEEPEST + 1)) + "\n"
+
+
 def _tokens() -> str:
     return "".join(f".tltui .{name}{{{look}}}\n" for name, look in _LOOKS.items())
 
@@ -48,8 +54,9 @@ font-size:clamp(11px,calc((100vw - 2.5rem)/61),14px)}}
 .tltui h1{{font-size:1.35em}}
 .tltui h2,.tltui h3,.tltui h4,.tltui h5,.tltui h6{{font-size:1.1em;color:var(--tok-heading)}}
 .tltui pre{{margin:0 0 .9em;font:inherit;overflow-x:auto;direction:ltr;tab-size:4}}
-@media(max-width:44rem){{.tltui pre:not(.code){{white-space:pre-wrap;overflow-wrap:anywhere}}}}
-.tltui pre.code{{padding:.7em .9em;border:1px solid var(--rule);border-radius:6px}}
+@media(max-width:44rem){{.tltui pre:not(.code){{white-space:pre-wrap;overflow-wrap:anywhere}}
+.tltui .wraps{{display:block;padding-left:var(--in);text-indent:calc(-1*var(--in))}}}}
+{_indents()}.tltui pre.code{{padding:.7em .9em;border:1px solid var(--rule);border-radius:6px}}
 .tltui pre span,.tltui pre a{{unicode-bidi:isolate}}
 .tltui .many{{display:block;width:max-content;min-width:100%;content-visibility:auto;contain-intrinsic-size:auto 100% auto 2000lh}}
 .tltui summary{{cursor:pointer;white-space:pre-wrap;overflow-wrap:anywhere;padding:.15em 0}}

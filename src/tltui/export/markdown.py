@@ -21,7 +21,7 @@ LONG = 40
 """Lines from which on a section, or a text without sections, is folded."""
 _RESERVED = 300
 """Characters for what is said of what is left out, and for the ends of what is open."""
-_ADDRESS = re.compile(r"\[[0-9a-z:/!~+.-]*\] (?=\S)")
+_ADDRESS = re.compile(r"\[[0-9a-z:/!~+._-]*\] (?=\S)")
 """What most titles begin with. A link of markdown has no blank behind its bracket."""
 _HARMLESS = re.compile(r"[A-Za-z0-9 ,.;:()/·…-]*")
 _MEANS_MORE = re.compile(r"\b(?:[0-9a-f]{7,40}|gh-\d+)\b|://|www\.|^\s*$", re.IGNORECASE)
@@ -31,7 +31,7 @@ _LANGUAGES = {"fx": "python", "output_code": "python", "python": "python", "cpp"
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Lines in a fence of their own, folded where there is a `summary`."""
+    """Lines in a fence of their own, folded where there is a `summary`, which the line before them makes."""
 
     first: int
     end: int
@@ -74,15 +74,16 @@ def _blocks(document: Document, lo: int, end: int) -> Iterator[_Block]:
         yield _Block(lo, end, f"{end - lo:,} lines")
         return
     at = lo
-    for fold in (*folds, _Block(end, end)):
-        texts = [bool(line) for line in document.text(at, fold.first)] if at < fold.first else []
+    for fold in (*folds, None):
+        stop = end if fold is None else fold.first - 1
+        texts = [bool(line) for line in document.text(at, stop)]
         if True in texts:
-            yield _Block(at + texts.index(True), fold.first - texts[::-1].index(True))
-        elif at == lo and not folds:
-            yield _Block(at, at)
-        if fold.summary:
+            yield _Block(at + texts.index(True), stop - texts[::-1].index(True))
+        elif not folds:
+            yield _Block(lo, lo)
+        if fold is not None:
             yield fold
-        at = fold.end
+            at = fold.end
 
 
 def _folds(document: Document, lo: int, end: int) -> Iterator[_Block]:

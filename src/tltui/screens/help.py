@@ -65,6 +65,7 @@ def help_document(ascii_only: bool, config: Config, width: int = 80) -> TextDocu
         _explain(page, [(example, tokens.LABEL)], meaning, EXAMPLE)
     page.heading("Settings")
     page.say(str(config_path()), "  ")
+    page.say("Each is a variable, too (TLTUI_THEME). tltui config lists what holds, and where that is said.", "  ")
     page.add(('    theme = "auto"', tokens.DIM))
     page.say("auto, dark, light, high-contrast, ansi-dark, ansi-light, mono", "    # ", tokens.DIM)
     for line in ("mouse = true", "ascii = false", "[keys]", '"app.next_error" = ["e", "f8"]'):

@@ -1,0 +1,121 @@
+"""`-o FILE`: every command that prints writes files too, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from made_logs import TRACES, Log
+
+from tltui.cli import COMMANDS, main
+from tltui.cli.registry import parser_of
+
+BREAKS = str(TRACES / "torch-2.13" / "breaks")
+OWN = {"extract", "case", "index", "repro", "bundle", "run", "report"}
+"""Commands whose `-o` means something else."""
+NONE = {"tail", "completions", "guide"}
+"""Commands without one: what goes on, and what opens no run."""
+CODE = "0/0:dynamo_output_graph"
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("TORCH_TRACE", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.chdir(tmp_path)
+
+
+def test_each_command_has_it_or_says_what_else_it_means() -> None:
+    for name in COMMANDS:
+        parser = parser_of(name)
+        to = any(action.dest == "to" for action in parser._actions)
+        assert to == (name not in OWN | NONE), name
+        assert parser.takes("-o") == (name not in NONE), name
+        assert not to or (parser.takes("--force") and parser.takes("--markdown") and parser.takes("--json")), name
+
+
+@pytest.mark.parametrize("words", [("problems",), ("ls",), ("show", CODE), ("diff", "0/0", "1/0"), ("grep", "x"), ("damage",)])
+def test_each_format(words: tuple[str, ...], capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    command, *rest = words
+    arguments = [command, *rest[:1], BREAKS, *rest[1:]]
+    assert main(arguments) == 0
+    printed = capfdbinary.readouterr().out
+    for suffix in ("txt", "ansi", "md", "html", "json"):
+        assert main([*arguments, "-o", f"a.{suffix}"]) == 0
+        out, said = capfdbinary.readouterr()
+        assert out == b"" and said == f"wrote a.{suffix}  {Path(f'a.{suffix}').stat().st_size:,} bytes\n".encode()
+    assert Path("a.txt").read_bytes() == printed
+    assert Path("a.md").read_text().startswith("## ") and Path("a.html").read_text().startswith("<!DOCTYPE html>")
+    assert main([*arguments, "--json"]) == 0
+    assert capfdbinary.readouterr().out == Path("a.json").read_bytes() and json.loads(Path("a.json").read_bytes())
+    assert main([*arguments, "-o", "-"]) == 0 and capfdbinary.readouterr().out == printed
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("ls", "-o", "a"), "the suffix says in which format it is written, and none is none of .txt"),
+        (("ls", "-o", "a.docx"), ".docx is none of .txt, .ansi, .md, .html"),
+        (("check", "-o", "a.xml"), "XML is --format junit"),
+        (("check", "--format", "json", "-o", "a.md"), "--format json does not go into a.md: its suffix says markdown"),
+        (("ls", "--json", "-o", "a.txt"), "--json does not go into a.txt: its suffix says text"),
+        (("ls", "--markdown", "-o", "a.html"), "--markdown does not go into a.html"),
+        (("ls", "--markdown", "--json"), "--json and --markdown are two formats"),
+        (("ls", "--check", "-o", "a.txt"), "--check prints JSON: call the file NAME.json"),
+        (("show", CODE, "--raw", "-o", "a.html"), "--raw writes the bytes as they are, which is no html"),
+        (("timing", "--perfetto", "p.json", "-o", "a.md"), "--perfetto FILE is where to already"),
+        (("ls", "-o", "nowhere/a.txt"), "No such file or directory"),
+        (("show", "9/9", "-o", "a.txt"), "9/9"),
+        (("grep", "(", "-o", "a.txt"), "("),
+    ],
+)
+def test_what_does_not_go_is_said_and_nothing_is_left(
+    words: tuple[str, ...], said: str, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    command, *rest = words
+    assert main([command, *(rest[:1] if command == "grep" else []), BREAKS, *(rest[1:] if command == "grep" else rest)]) == 2
+    out, error = capfd.readouterr()
+    assert said in error and out == ""
+    assert not list(tmp_path.iterdir())
+
+
+def test_files_are_replaced_with_force_only(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("a.md").write_text("mine")
+    assert main(["ls", BREAKS, "-o", "a.md"]) == 2
+    assert Path("a.md").read_text() == "mine" and "--force replaces it" in capfd.readouterr().err
+    assert main(["ls", BREAKS, "-o", "a.md", "--force"]) == 0 and Path("a.md").read_text() != "mine"
+
+
+def test_bytes_go_into_a_file_of_any_name() -> None:
+    assert main(["show", BREAKS, CODE, "--raw", "-o", "graph.py"]) == 0
+    assert main(["check", BREAKS, "--format", "junit", "-o", "r.xml"]) == 0
+    assert "class GraphModule" in Path("graph.py").read_text() and Path("r.xml").read_text().startswith("<?xml")
+
+
+def test_markdown_for_an_issue_is_cut_and_a_file_is_not(tmp_path: Path) -> None:
+    log = Log(tmp_path / "x.log").start()
+    log.add("inductor_output_code", {}, "x = 1  # a line of some length\n" * 9_000).metrics().open()
+    words = ["show", "x.log", "0/0:inductor_output_code"]
+    assert main([*words, "-o", "whole.md"]) == 0 and main([*words, "--markdown", "-o", "issue.md"]) == 0
+    assert Path("whole.md").stat().st_size > 65_536 >= len(Path("issue.md").read_text().replace("\n", "\r\n"))
+    assert "left out" in Path("issue.md").read_text() and "left out" not in Path("whole.md").read_text()
+
+
+def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
+    target = tmp_path / "a.html"
+    target.write_text("old")
+
+    def small() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, 4_096))
+
+    command = [sys.executable, "-m", "tltui", "problems", BREAKS, "-o", str(target), "--force"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, preexec_fn=small, check=False)
+    assert done.returncode == 2 and "a.html: File too large" in done.stderr
+    assert target.read_text() == "old" and list(tmp_path.iterdir()) == [target]

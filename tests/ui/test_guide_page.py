@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from opened import BREAKS, Driver, opened
+from opened import BREAKS, TRACES, Driver, opened
+
+from tltui.widgets.document_view import DocumentView
 
 
 async def to_link(driver: Driver, target: str) -> None:
@@ -33,3 +35,19 @@ async def test_help_leads_to_the_guide_and_its_words() -> None:
         await driver.shown("@glossary::graph-break")
         await driver.pilot.press("backspace")
         await driver.shown("@guide::graph-breaks")
+
+
+async def test_in_provenance_mode_the_guide_opens_where_help_is() -> None:
+    async with opened(TRACES / "torch-2.13" / "train") as driver:
+        driver.browser.go("0/0")
+        await driver.shown("0/0")
+        await driver.pilot.press("p")
+        await driver.until(lambda: driver.app.screen is not driver.browser)
+        await driver.pilot.press("question_mark")
+        view = driver.app.screen.query_one("#help", DocumentView)
+        await driver.until(lambda: view.document.ref == "@help")
+        line = next(n for n in range(len(view.document)) if any(link.target == "@guide" for link in view.document.line(n).links))
+        await driver.pilot.press("g", *["j"] * line, "enter")
+        await driver.until(lambda: view.document.ref == "@guide")
+        await driver.pilot.press("escape")
+        await driver.until(lambda: not driver.app.screen.is_helping)

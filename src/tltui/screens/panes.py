@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import ClassVar, TypeVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.dom import DOMNode
@@ -16,7 +17,7 @@ from tltui.commands import Command, Where
 from tltui.screens.surroundings import Surroundings
 from tltui.screens.workbench import Workbench
 from tltui.text import tokens
-from tltui.text.document import Document, Piece, error_document
+from tltui.text.document import Document, Options, Piece, error_document
 from tltui.widgets.bars import RunBar, StatusBar
 from tltui.widgets.divider import STEP, widen
 from tltui.widgets.document_view import DocumentView
@@ -147,6 +148,19 @@ class PanesScreen(Workbench[T]):
         view.show(help_document(self.ascii_only, self.config, width))
         self.add_class("-help")
         view.focus()
+
+    @on(DocumentView.Followed)
+    def _followed_in_help(self, message: DocumentView.Followed) -> None:
+        """Pages of the guide are shown where help is; esc leads from all of them back to the panes."""
+        if not self.is_helping:
+            return
+        from tltui.documents.manual.pages import manual_document
+
+        view = self.query_one("#help", DocumentView)
+        width = max(self.size.width - view.gutter_width - 1, 40)
+        page = manual_document(message.target, Options(width=width, ascii=self.ascii_only))
+        if page is not None:
+            view.show(page)
 
     def _leave_help(self) -> None:
         self.remove_class("-help")

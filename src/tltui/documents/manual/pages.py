@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from tltui.documents.manual.rendering import render
 from tltui.documents.manual.texts import CHAPTERS, entries, found, symptom_of, text_of, title_of
 from tltui.documents.page import Page
-from tltui.model.ref import BadAddress
+from tltui.model.ref import BadAddress, parse_ref
 from tltui.text import tokens
 from tltui.text.document import Options, TextDocument
 
@@ -45,6 +45,14 @@ def glossary_document(term: str, options: Options) -> TextDocument:
     page.blank()
     page.add(("all words", tokens.LINK, "@glossary"), "  ", ("guide", tokens.LINK, "@guide"))
     return page.document()
+
+
+def manual_document(target: str, options: Options) -> TextDocument | None:
+    """The page that a link of help leads to; None for one that is no page of the guide. Raises `BadAddress`."""
+    ref = parse_ref(target)
+    if ref.view not in ("guide", "glossary"):
+        return None
+    return (guide_document if ref.view == "guide" else glossary_document)(ref.artifact or "", options)
 
 
 def _contents(options: Options) -> TextDocument:

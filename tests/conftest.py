@@ -8,9 +8,14 @@ import tempfile
 
 import real
 
+from tltui.settings import SETTINGS
+
 real.age()
 STATE = tempfile.TemporaryDirectory(prefix="tltui-state-")
 """What a test leaves behind (the width of a pane, marks) is not for the one who runs it."""
 os.environ["XDG_STATE_HOME"] = STATE.name
+os.environ["XDG_CONFIG_HOME"] = os.path.join(STATE.name, "config")
+for own in SETTINGS:  # nor does what somebody likes change what a test sees
+    os.environ.pop(own.variable, None)
 
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # what the tests start hears it, also under nohup

@@ -7,10 +7,10 @@ In a chapter (`docs/guide/*.md`) stands, before a block of a command and its out
     $ tltui recompiles trace
     ```
 
-The command is run in an empty directory that has the trace of `tests/traces` under the name behind `as` (several: `A as a, B as
-b`; `demo` is the one that comes with tltui), in `WIDTH` columns, and what it prints stands below it. With `lines` (from 1) the others
-are left out, with `…` in their place: nothing else of an output is ever changed. `exit 1` demands that exit code (default 0).
-`first COMMAND` is run before, and not shown; `gone trace` then takes an input away.
+The command is run in an empty directory that has the trace of `tests/traces` under the name behind `as` (several: `A as a,
+B as b`; `demo` is the one that comes with tltui), in `WIDTH` columns, and what it prints stands below it. With `lines` (from 1)
+others are left out, with `…` in their place: nothing else of an output is ever changed. `exit 1` demands that exit code (default
+0). `first COMMAND` is run before, and not shown; `gone trace` then takes an input away.
 """
 
 from __future__ import annotations

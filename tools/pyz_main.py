@@ -33,7 +33,7 @@ def main(archive):
             except OSError as error:
                 reasons.append("  %s: %s\n" % (top, error.strerror or error))  # noqa: UP031
     if directory is None:
-        sys.stderr.write("tltui: tltui.pyz has to unpack itself (15 MB), and there is no place for it:\n" + "".join(reasons))
+        sys.stderr.write("tltui: tltui.pyz has to unpack itself (19 MB), and there is no place for it:\n" + "".join(reasons))
         sys.stderr.write("Set TMPDIR or XDG_CACHE_HOME to a directory that you can write to.\n")
         return 2
     sys.path[:] = [directory] + [place for place in sys.path if place != archive]
@@ -72,7 +72,7 @@ def unpacked(file, top, digest, is_temporary):
     try:
         file.extractall(new)
         if os.path.isdir(directory):
-            os.rename(directory, os.path.join(new, ".gaps"))
+            os.rename(directory, new + ".gaps")
         try:
             os.rename(new, directory)
         except OSError:
@@ -80,6 +80,7 @@ def unpacked(file, top, digest, is_temporary):
                 raise
     finally:
         shutil.rmtree(new, ignore_errors=True)
+        shutil.rmtree(new + ".gaps", ignore_errors=True)
     for other in os.listdir(top):
         path = os.path.join(top, other)
         if other != digest and os.lstat(path).st_mtime < time.time() - MONTH:

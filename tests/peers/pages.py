@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from real import LOGS, TRACES
 
-__all__ = ["BINARY", "LOGS", "TRACES", "label", "page", "pages_of"]
+__all__ = ["BINARY", "LOGS", "TRACES", "label", "names_of", "page", "pages_of"]
 BINARY = shutil.which("tlparse", path=str(Path(sys.executable).parent)) or shutil.which("tlparse")
 TEMPORARY: dict[str, pytest.TempPathFactory] = {}
 
@@ -35,6 +35,12 @@ def pages_of(path: Path, pattern: str, factory: pytest.TempPathFactory) -> list[
     """(directory, text) of the pages of compiles whose file names match."""
     page(path, "", factory) if BINARY is None else TEMPORARY.setdefault("factory", factory)
     return [(file.parent.name, file.read_text(encoding="utf-8")) for file in sorted(_report(path).glob(f"*/{pattern}"))]
+
+
+def names_of(path: Path, factory: pytest.TempPathFactory) -> list[str]:
+    """The names of all files in the directories of compiles."""
+    pages_of(path, "index.html", factory)
+    return [file.name for file in sorted(_report(path).glob("*/*")) if file.parent.name != "payloads"]
 
 
 @cache

@@ -15,6 +15,8 @@ from made_logs import Log
 from real import DEMO, TRACES, demo, fresh, trace
 
 from tltui.cli import main
+from tltui.cli.printing import result_of
+from tltui.documents.build import build
 from tltui.documents.report.contents import contents_of
 from tltui.documents.report.equal import equal_compiles
 from tltui.documents.report.ids import Ids
@@ -197,6 +199,17 @@ def test_a_log_that_was_cut_off(tmp_path: Path) -> None:
         is_sound(report(fresh(tmp_path / "cut.log"))[0])
 
 
+def test_a_redacted_report_has_nothing_of_the_user(tmp_path: Path) -> None:
+    target = tmp_path / "report.html"
+    source = str(TRACES / "torch-2.13" / "errors")
+    assert main(["report", source, "-o", str(target), "--redact"]) == 0
+    text = target.read_text()
+    is_sound(text)
+    assert "errors.py" not in text and "/home/user" not in text and "Unsupported" in text
+    assert main(["report", str(TRACES / "torch-2.13" / "errors"), "-o", str(target), "--force"]) == 0
+    assert "errors.py" in target.read_text()
+
+
 def test_ids_and_ways() -> None:
     ids = Ids()
     names = [ids.of(ref) for ref in ("0/1", "0-1", "0/1", "@problems", "@1", "é", "x" * 200, "x" * 201)]
@@ -214,6 +227,9 @@ def test_what_says_something() -> None:
     assert not says_something("vllm", {"calls": [], "schema": 2, "why": "there is none"})
     assert says_something("vllm", {"calls": [1]})
     assert not says_something("ranks", None)
+    pages = {page.name: result_of(build(trace("torch-2.13/errors"), page.ref, Options())) for page in contents_of(demo()).pages}
+    assert not any(says_something(name, pages[name]) for name in ("ranks", "matrix", "stragglers", "recompiles", "vllm", "exports"))
+    assert all(says_something(name, pages[name]) for name in ("summary", "problems", "stacks", "timing", "metrics", "absent"))
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

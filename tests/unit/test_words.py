@@ -31,7 +31,8 @@ EXPLAINED = (
     "compile", "frame", "attempt", "restart", "unit", "graph break", "eager mode", "recompile", "recompile limit", "guard",
     "symbol",
     "provenance", "epoch", "own time", "your line", "proven", "run", "launch", "rank", "process", "artifact", "record", "address",
-    "own device", "diverge",
+    "own device", "diverge", "region", "lookup", "specialization", "recompile reason", "node mapping", "derived, `≈`", "layer",
+    "static cost", "form of input", "case", "profile", "output", "index", "kind of ranks", "late, slow, wait", "open", "version",
 )  # fmt: skip
 """Words of ours and of torch's that pages use without saying what they mean."""
 
@@ -82,7 +83,8 @@ def test_the_search_for_words_finds_some() -> None:
 def entries(heading: str) -> set[str]:
     text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
     part = text.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
-    return {match[1] for match in re.finditer(r"^\| ([^|]+?) \|", part, re.MULTILINE)} - {"---", "word", "name", "status"}
+    words = re.finditer(r'^\| (?:<a id="[\w.-]+"></a>)?([^|]+?) \|', part, re.MULTILINE)
+    return {match[1] for match in words} - {"---", "word", "name", "status"}
 
 
 def test_every_word_of_ours_is_explained() -> None:

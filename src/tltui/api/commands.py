@@ -134,12 +134,7 @@ def diff(
         def make(model: ModelRun, options: Options) -> Document:
             return compare_nodes(model, first, model if other is None else compared, second, options)
 
-        return answer("diff", part_of(run, ""), make, diff_rows, width, _folded)
-
-
-def _folded(document: Document) -> set[int]:
-    """Lines below the heads of closed sections: the command does not print them either."""
-    return {line for own in document.sections() if own.folded for line in range(own.first + 1, own.last + 1)}
+        return answer("diff", part_of(run, ""), make, diff_rows, width, is_folded=True)
 
 
 def grep(

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from tltui.api.errors import BadArgument
 from tltui.api.nodes import WIDTH, Node, place
-from tltui.api.results import Result, kept
+from tltui.api.results import Result, folded, kept
 from tltui.api.runs import Run, read_profiles
 from tltui.documents.pages.table import BY_NAME
 from tltui.documents.scope import scope_of, view_document
@@ -59,14 +59,15 @@ def view(
 
 def answer(
     name: str, part: Part, make: Callable[[ModelRun, Options], Document], rows: Callable[[Any], Iterable[R]], width: int = WIDTH,
-    hidden: Callable[[Document], set[int]] = lambda _: set(),
+    is_folded: bool = False,
 ) -> Result[R, Any]:  # fmt: skip
-    """The answer of a command that is no view."""
+    """The answer of a command that is no view. `is_folded`: what is folded at first is not printed."""
     with part.run._reading() as run:
         document = make(run, Options(width=wide(width)))
-        page = kept(document, hidden)
+        page = kept(document)
         data = document.data()
-        return Result(name, str(part.ref), document.title, data, tuple(rows(data)), page, data)
+        hidden = folded(page) if is_folded else frozenset()
+        return Result(name, str(part.ref), document.title, data, tuple(rows(data)), page, data, _hidden=hidden)
 
 
 def wide(width: int) -> int:

@@ -6,8 +6,8 @@ from __future__ import annotations
 import dataclasses
 import enum
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
 
 from tltui.api.html import page_html
@@ -39,13 +39,15 @@ class Result(Sequence[Row], Generic[Row, Data]):
     rows: tuple[Row, ...]
     """The rows of `to_records()`, with attributes."""
     _page: TextDocument
-    _json: object = field(default=None)
+    _json: object = None
     _is_indented: bool = True
+    _hidden: frozenset[int] = frozenset()
+    """Lines that are not printed."""
 
     @property
     def text(self) -> str:
         """The page, as the command prints it."""
-        return "\n".join(self._page.text())
+        return "\n".join(line for n, line in enumerate(self._page.text()) if n not in self._hidden)
 
     def to_records(self) -> list[dict[str, Plain]]:
         """The rows as flat dictionaries, all with the same keys, for `polars.DataFrame` or `pandas.DataFrame`."""
@@ -111,13 +113,17 @@ def _plain(value: object) -> Plain:
     raise TypeError(f"{value!r} does not fit into a cell")
 
 
-def kept(document: Document, hidden: Callable[[Document], set[int]] = lambda _: set()) -> TextDocument:
-    """All lines of a page, made and kept: the same page whatever becomes of the run. `hidden`: lines that are not printed."""
+def kept(document: Document) -> TextDocument:
+    """All lines of a page, made and kept: the same page whatever becomes of the run."""
     while not document.advance():
         pass
-    left_out = hidden(document)
-    lines = [_whole(document, n) for n in range(len(document)) if n not in left_out]
-    return TextDocument(document.ref, document.title, lines=lines)
+    lines = [_whole(document, n) for n in range(len(document))]
+    return TextDocument(document.ref, document.title, document.language, lines=lines, section_list=list(document.sections()))
+
+
+def folded(page: Document) -> frozenset[int]:
+    """Lines below the heads of closed sections."""
+    return frozenset(line for own in page.sections() if own.folded for line in range(own.first + 1, own.last + 1))
 
 
 def _whole(document: Document, n: int) -> Line:
@@ -131,7 +137,3 @@ def _whole(document: Document, n: int) -> Line:
         links += [link for link in line.links if link not in links]
     return Line(text, tuple(spans), tuple(links))
 
-
-def rows_of(rows: Iterable[Row]) -> tuple[Row, ...]:
-    """All rows."""
-    return tuple(rows)

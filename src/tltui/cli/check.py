@@ -35,7 +35,7 @@ examples:
   tltui check /tmp/tracedir --fail-on error,eager,break,recompiles=2,cache_miss,compile_time=60
   tltui check /tmp/tracedir --profile profile.json --fail-on guard_overhead=5%,eager_share=20%
   tltui check new --baseline old --fail-on error,break,recompiles=+1,compile_time=+10%
-  tltui check /tmp/tracedir --fail-on error,break --format junit > results.xml
+  tltui check /tmp/tracedir --fail-on error,break --format junit -o results.xml
   tltui check /tmp/tracedir --fail-on error,break --format github
 """
 

@@ -9,7 +9,7 @@ from tltui.cli.parser import Parser
 
 SHELLS = ("bash", "zsh", "fish")
 EXAMPLES = """\
-where it goes (new shells have it then):
+examples (new shells have it then):
   tltui completions bash > ~/.local/share/bash-completion/completions/tltui     with the package bash-completion
   tltui completions bash >> ~/.bashrc                                           without it
   tltui completions zsh > ~/.zfunc/_tltui       with fpath=(~/.zfunc $fpath) before compinit in ~/.zshrc

@@ -59,6 +59,8 @@ COMMANDS: dict[str, Entry] = {
     "repro": Entry("write the graph of a compile as a script that runs", "repro"),
     "report": Entry("write the whole run into one HTML file, for somebody without tltui", "report"),
     "bundle": Entry("write a small log of some compiles to share, on request redacted", "bundle"),
+    "guide": Entry("print the guide: what to look at when it is slow, recompiles, breaks, differs or hangs", "guide"),
+    "glossary": Entry("print what a word on a page means, or all words", "guide"),
     "config": Entry("list settings, variables and keys: what holds, and where that is said", "config"),
     "completions": Entry("print what bash, zsh or fish needs to complete commands, options and paths", "completions"),
 }

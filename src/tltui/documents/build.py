@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tltui.documents.artifact import artifact_document, record_document
 from tltui.documents.compare.compare import compare_document
+from tltui.documents.manual.pages import glossary_document, guide_document
 from tltui.documents.output import output_document
 from tltui.documents.overview.attempt import attempt_document
 from tltui.documents.overview.compile import compile_document
@@ -102,6 +103,8 @@ PLACES: dict[str, Callable[[Run, Ref, Options], Document]] = {
     "run": lambda run, ref, options: run_document(run, options),
     "damage": lambda run, ref, options: damage_document(run, options),
     "pages": lambda run, ref, options: pages_document(run, options),
+    "guide": lambda run, ref, options: guide_document(ref.artifact or "", options),
+    "glossary": lambda run, ref, options: glossary_document(ref.artifact or "", options),
     "diff": compare_document,
     "grep": _grep,
     "source": source_document,

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from html import escape
+from dataclasses import dataclass, replace
 from typing import IO
 
 from tltui import __version__
@@ -24,13 +23,14 @@ from tltui.documents.report.listing import REF as LISTING
 from tltui.documents.report.listing import compiles_document
 from tltui.documents.report.says import says_something
 from tltui.documents.report.ways import way_to
+from tltui.export.book_section import Section, first_sentence, headed, length_of
 from tltui.export.book_style import STYLE
 from tltui.export.html import GONE, fragment, line_id, whole
+from tltui.export.html import text as shown
 from tltui.model.nodes import Compile, Frame, Rank
 from tltui.model.ref import split_line
 from tltui.model.run import Run
 from tltui.model.status import TABLE, colour, glyph
-from tltui.text import tokens
 from tltui.text.document import Document, Options
 from tltui.text.sanitize import sanitize
 
@@ -65,22 +65,6 @@ class TooSmall(ValueError):
     """The size that was asked for holds no report."""
 
 
-@dataclass(slots=True)
-class Section:
-    """A candidate that was chosen."""
-
-    candidate: Candidate
-    id: str
-    lines: int
-    """Lines that are in the file."""
-    of: int
-    """Lines that there are."""
-    bytes: int
-    """What it takes at most."""
-    document: Document | None = field(default=None, repr=False)
-    """Of a page about the run: making it again takes long."""
-
-
 @dataclass(frozen=True, slots=True)
 class Told:
     """What was written."""
@@ -107,7 +91,7 @@ class Book:
         self._silent: list[tuple[str, str]] = []
         self._missing: list[tuple[str, str]] = []
         self._there: Contents = contents_of(run)
-        self._left = limit - RESERVED - _length(whole("", [], STYLE))
+        self._left = limit - RESERVED - length_of(whole("", [], STYLE))
         self._pages: list[Section] = []
         self._below: list[Section] = []
         self._help = {page.ref: page.help for page in pages(run)} | {LISTING: "every compile, equal ones of several ranks once"}
@@ -127,13 +111,13 @@ class Book:
             while not document.advance():
                 pass
             if not says_something(candidate.name, document.data()):
-                self._silent.append((candidate.name, _first_sentence(document)))
+                self._silent.append((candidate.name, first_sentence(document)))
                 continue
             share = FIRST if candidate.name in ("summary", "problems") else PAGE
             room -= self._choose_page(candidate, document, min(int(self._limit * share), room))
             if candidate.name == "problems":
-                shown = int(self._limit * LIST) // ROW
-                listed = compiles_document(self._run, self._there.equal, self._there.worth, shown, self._options)
+                most = int(self._limit * LIST) // ROW
+                listed = compiles_document(self._run, self._there.equal, self._there.worth, most, self._options)
                 room -= self._choose_page(Candidate(LISTING, 1.0, name="compiles"), listed, int(self._limit * LIST))
 
     def _choose_page(self, candidate: Candidate, document: Document, room: int) -> int:
@@ -141,7 +125,8 @@ class Book:
         if found is None:
             self._missing.append((candidate.name, way_to(candidate.ref)))
             return 0
-        self._pages.append(replace_document(found, document))
+        found.document = document
+        self._pages.append(found)
         self._left -= found.bytes
         return found.bytes
 
@@ -151,23 +136,24 @@ class Book:
             document = self._built(Candidate(ref, 1.0))
             found = self._measured(Candidate(ref, 1.0, name=document.title), document, min(int(self._limit * PAGE), self._left))
             if found is not None:
-                self._compared.append(replace_document(found, document))
+                found.document = document
+                self._compared.append(found)
                 self._left -= found.bytes
 
     def _choose_below(self) -> None:
-        shown: set[str] = set()
+        kept: set[str] = set()
         misses = 0
         for candidate in self._there.below:
             if misses > MISSES or self._left < SMALL:
                 return
-            if candidate.name and candidate.owner not in shown:
+            if candidate.name and candidate.owner not in kept:
                 continue
             found = self._measured(candidate, self._built(candidate), min(int(self._limit * ARTIFACT), self._left))
             if found is None:
                 misses += 1
                 continue
             misses = 0
-            shown.add(candidate.owner)
+            kept.add(candidate.owner)
             self._below.append(found)
             self._left -= found.bytes
 
@@ -202,7 +188,7 @@ class Book:
             return way or ("#" + "x" * 60 if to else "")
 
         parts = (self._section(section, document, target, ()), self._entry(section))
-        return sum(map(_length, parts)) + 100
+        return sum(map(length_of, parts)) + 100
 
     # writing
 
@@ -249,7 +235,7 @@ class Book:
             yield from self._section(section, section.document or self._built(section.candidate), self._target)
         yield from self._compiles()
         if self._compared:
-            yield _headed("comparisons", "what the pages above compare")
+            yield headed("comparisons", "what the pages above compare")
         for section in self._compared:
             yield from self._section(section, section.document or self._built(section.candidate), self._target)
         left = Section(Candidate(LEFT, 1.0, name="what is not in this file"), self._ids.of(LEFT), 0, 0, 0)
@@ -260,14 +246,14 @@ class Book:
 
     def _head(self) -> Iterator[str]:
         tally = self._run.tally
-        yield f"<header class=rep-head>\n<h1>{_shown(self._run.title)}</h1>\n<p>"
+        yield f"<header class=rep-head>\n<h1>{shown(self._run.title)}</h1>\n<p>"
         marks = [
-            f'<span class="{_shown(row.colour)}">{row.glyph} {count:,} {_shown(row.words)}</span>'
+            f'<span class="{shown(row.colour)}">{row.glyph} {count:,} {shown(row.words)}</span>'
             for row in TABLE.values()
             if (count := getattr(tally, row.field))
         ]
         yield f"{plural(tally.compiles, 'compile')} of torch.compile in {seconds(tally.seconds)}: {', '.join(marks)}</p>\n"
-        yield f'<p class="dim">Written by tltui {_shown(__version__)} from {_shown(self._path)}. '
+        yield f'<p class="dim">Written by tltui {shown(__version__)} from {shown(self._path)}. '
         yield "The file stands by itself: no script, nothing is loaded. Text with dots below it leads to what is not in it, "
         yield f'and says which command prints that. <a href="#{self._ids.of(LEFT)}">What is not in this file</a></p>\n</header>\n'
 
@@ -279,8 +265,8 @@ class Book:
         groups = self._grouped()
         if groups:
             frames = self._others()
-            shown = sum(owner not in frames for owner, _ in groups)
-            yield f"<h2>Compiles <span class=rep-count>{shown:,} of {len(self._there.worth):,}</span></h2>\n<ul>\n"
+            here = sum(owner not in frames for owner, _ in groups)
+            yield f"<h2>Compiles <span class=rep-count>{here:,} of {len(self._there.worth):,}</span></h2>\n<ul>\n"
             for _, sections in groups:
                 yield from self._entry(sections[0])
             yield "</ul>\n"
@@ -296,10 +282,10 @@ class Book:
         candidate = section.candidate
         if not candidate.owner:
             count = self._count_of(candidate.name)
-            yield f'<li><a href="#{section.id}">{_shown(candidate.name)}</a>{count}\n'
+            yield f'<li><a href="#{section.id}">{shown(candidate.name)}</a>{count}\n'
         elif not candidate.name:
             mark, title = self._mark(candidate.owner)
-            yield f'<li><a href="#{section.id}">{mark}{_shown(title)}</a>\n'
+            yield f'<li><a href="#{section.id}">{mark}{shown(title)}</a>\n'
 
     def _count_of(self, page: str) -> str:
         tally = self._run.tally
@@ -323,10 +309,10 @@ class Book:
         if not groups:
             return
         opened = [owner for owner in self._there.worth if self._there.worth[owner] >= OPEN_WORTH][:OPEN]
-        yield _headed("sections of compiles", "what became of each, with its code, graphs and guards")
+        yield headed("sections of compiles", "what became of each, with its code, graphs and guards")
         for owner, sections in groups:
             mark, title = self._mark(owner)
-            yield f"<details class=rep-compile{' open' if owner in opened else ''}><summary>{mark}{_shown(title)}"
+            yield f"<details class=rep-compile{' open' if owner in opened else ''}><summary>{mark}{shown(title)}"
             yield f"{self._about(owner)}</summary>\n"
             for section in sections:
                 yield from self._section(section, self._built(section.candidate), self._target)
@@ -336,7 +322,7 @@ class Book:
         node = self._run.resolve(owner)
         title = self._there.titles.get(owner, owner)
         if isinstance(node, Compile):
-            return f'<span class="{_shown(colour(node.status))}">{glyph(node.status)}</span> ', title
+            return f'<span class="{shown(colour(node.status))}">{glyph(node.status)}</span> ', title
         return ("<span class=recompile>↻</span> " if isinstance(node, Frame) else ""), title
 
     def _about(self, owner: str) -> str:
@@ -349,7 +335,7 @@ class Book:
         others = len(self._there.equal.refs.get(owner, ())) - 1
         if others > 0:
             said.append(f"the same on {plural(others, 'more rank')}")
-        return f" <span class=rep-count>{_shown(' · '.join(said))}</span>" if said else ""
+        return f" <span class=rep-count>{shown(' · '.join(said))}</span>" if said else ""
 
     def _section(
         self, section: Section, document: Document, target: Callable[[str], str], marked: Iterable[int] | None = None
@@ -363,7 +349,7 @@ class Book:
         yield from fragment(document, section.id, target, 0, section.lines, level=2, heading=False, marked=wanted)
         if section.lines < section.of:
             yield f"<p class=rep-cut>{section.of - section.lines:,} more lines of {section.of:,} are not in this file: "
-            yield f"<code>{_shown(way_to(candidate.ref) or 'tltui ls PATH')}</code></p>\n"
+            yield f"<code>{shown(way_to(candidate.ref) or 'tltui ls PATH')}</code></p>\n"
         yield behind
 
     def _frame_of(self, section: Section, document: Document) -> tuple[str, str]:
@@ -374,11 +360,11 @@ class Book:
                 return "", ""
             size = f" <span class=rep-count>{size_of(candidate.bytes)}</span>" if candidate.bytes else ""
             name = document.title.partition("] ")[2] if candidate.kind else candidate.name  # it says of which unit it is
-            return f"<details class=rep-artifact><summary>{_shown(name or candidate.name)}{size}</summary>\n", "</details>\n"
+            return f"<details class=rep-artifact><summary>{shown(name or candidate.name)}{size}</summary>\n", "</details>\n"
         if candidate.ref.startswith("@diff"):
-            return f"<details class=rep-compile><summary>{_shown(candidate.name)}</summary>\n", "</details>\n"
-        says = f"<span class=dim>{_shown(self._help.get(candidate.ref, ''))}</span>"
-        name = f"<h2>{_shown(candidate.name)}</h2>"
+            return f"<details class=rep-compile><summary>{shown(candidate.name)}</summary>\n", "</details>\n"
+        says = f"<span class=dim>{shown(self._help.get(candidate.ref, ''))}</span>"
+        name = f"<h2>{shown(candidate.name)}</h2>"
         if section.of > FOLDED and candidate.name not in UNFOLDED:
             return f"<details class=rep-page><summary>{name} {says}</summary>\n", "</details>\n"
         return f"<div class=rep-page>{name}\n<p>{says}</p>\n", "</div>\n"
@@ -416,31 +402,3 @@ class Book:
             self._kinds(),
             cut, self._silent, self._missing,
         )  # fmt: skip
-
-
-def replace_document(section: Section, document: Document) -> Section:
-    """The section with the document that it shows."""
-    section.document = document
-    return section
-
-
-def _first_sentence(document: Document) -> str:
-    """What a page says that has nothing to tell: its first line below the title."""
-    lines = [line for line in document.text(0, 8) if line.strip()]
-    has_title = len(lines) > 1 and any(span.style == tokens.TITLE for span in document.line(0).spans)
-    return lines[has_title] if lines else ""
-
-
-def _headed(name: str, says: str) -> str:
-    """What stands above sections that belong together."""
-    return f"<div class=rep-page><h2>{name}</h2>\n<p><span class=dim>{says}</span></p></div>\n"
-
-
-def _shown(text: str) -> str:
-    """A text from outside, as it may stand in the file."""
-    return escape(sanitize(text))
-
-
-def _length(pieces: Iterable[str]) -> int:
-    return sum(len(piece.encode("utf-8", "backslashreplace")) for piece in pieces)
-

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tltui.commands import Where, of, shown
 from tltui.config import Config, config_path
 from tltui.documents.format import wrap
+from tltui.documents.manual.texts import CHAPTERS, title_of
 from tltui.documents.page import Page
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, glyph
 from tltui.text import tokens
@@ -19,6 +20,10 @@ KEYS, EXAMPLE, MARK = 20, 30, 14
 def help_document(ascii_only: bool, config: Config, width: int = 80) -> TextDocument:
     """Marks, keys, addresses, where settings go, in lines of at most `width` columns."""
     page = Page("@help", "help  (esc closes, / searches)", Options(width=width, ascii=ascii_only))
+    page.heading("Guide")
+    page.say("What to look at when it is slow, recompiles, breaks, differs or hangs; enter follows a link:", "  ")
+    page.joined([("all chapters", tokens.LINK, "@guide"), *((title_of(name), tokens.LINK, f"@guide::{name}") for name in CHAPTERS),
+                 ("glossary: what a word on a page means", tokens.LINK, "@glossary")], "  ")  # fmt: skip
     page.heading("Marks in the tree")
     for status, row in TABLE.items():
         _explain(page, [(glyph(status, ascii_only), row.colour), f"  {status}"], row.meaning, MARK, tokens.DIM)
@@ -60,6 +65,7 @@ def help_document(ascii_only: bool, config: Config, width: int = 80) -> TextDocu
         _explain(page, [(example, tokens.LABEL)], meaning, EXAMPLE)
     page.heading("Settings")
     page.say(str(config_path()), "  ")
+    page.say("Each is a variable, too (TLTUI_THEME). tltui config lists what holds, and where that is said.", "  ")
     page.add(('    theme = "auto"', tokens.DIM))
     page.say("auto, dark, light, high-contrast, ansi-dark, ansi-light, mono", "    # ", tokens.DIM)
     for line in ("mouse = true", "ascii = false", "[keys]", '"app.next_error" = ["e", "f8"]'):

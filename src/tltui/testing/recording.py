@@ -81,7 +81,7 @@ class Recording(logging.Handler):
         compiled = sum(getattr(convert, "FRAME_COMPILE_COUNTER", {}).values())
         if compiled and not self.records:
             why = "its logger torch.__trace is disabled" if self._logger.disabled else "something else has changed its logging"
-            raise Unrecordable(f"torch compiled {compiled} times and logged nothing of it: {why}")
+            raise Unrecordable(f"torch compiled {compiled} time{'s' * (compiled != 1)} and logged nothing of it: {why}")
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record of torch's."""

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from tltui.documents.format import clip_middle
 from tltui.documents.pages.listed import pages
 from tltui.documents.report.equal import Equal, equal_compiles
 from tltui.documents.report.worth import worth_of_artifact, worth_of_compiles
@@ -19,6 +20,7 @@ from tltui.model.nodes import Compile, Frame
 from tltui.model.ref import NO_ID, BadAddress, Ref, at_line, parse_ref, split_line
 from tltui.model.run import Run
 from tltui.text.resume_names import short
+from tltui.text.sanitize import sanitize
 from tltui.trace.files import Gone
 
 FIRST = ("summary", "problems")
@@ -26,6 +28,8 @@ NEVER = frozenset(("records", "output", "log"))
 """Pages that say again what is in the trace, or what the job printed."""
 PAGES = {"guards": 0.5, "provenance": 0.45, "timing": 0.4, "layers": 0.2}
 """Pages about a compile that are candidates, and what they are worth of what it is."""
+NAME = 60
+"""Cells of the name of a function in titles."""
 NO_COMPILE = 0.25
 """What records without a compile are worth: an export writes nothing else."""
 RANK, RANKS = 0.5, 16
@@ -118,7 +122,7 @@ def _title(node: Compile | Frame) -> str:
     name = (node.frame if isinstance(node, Compile) else node).code[0]
     if isinstance(node, Compile) and not node.is_compile and node.id == NO_ID:
         name = "records without a compile id"
-    return f"{called(node)} {short(name or '')}".rstrip()
+    return f"{called(node)} {clip_middle(sanitize(short(name or '')), NAME)}".rstrip()
 
 
 def _rank_of(compile_: Compile, order: dict[str, int], titles: dict[str, str]) -> Iterator[Candidate]:

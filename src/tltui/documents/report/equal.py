@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tltui.analyses.ranks.course import steps_in
 from tltui.analyses.ranks.courses import course_of
 from tltui.model.nodes import Compile, Frame, Process
+from tltui.model.ref import NO_ID
 from tltui.model.run import Run
 
 
@@ -29,7 +30,7 @@ def equal_compiles(run: Run) -> Equal:
     is read for it."""
     processes = list(run.processes())
     if len(processes) < 2:
-        return Equal(tuple(run.compiles()), {}, {})
+        return Equal(tuple(own for process in processes for own in _kept(process, {})), {}, {})
     firsts: dict[Hashable, Compile] = {}
     members: dict[str, list[str]] = {}
     standing: dict[str, str] = {}
@@ -53,7 +54,8 @@ def equal_compiles(run: Run) -> Equal:
 
 
 def _kept(process: Process, standing: dict[str, str]) -> list[Compile]:
-    """What of a process nothing stands for; nothing where all of its compiles are equal to others."""
+    """What of a process nothing stands for, records without an id last; nothing where all of its compiles are equal to others."""
     own = [compile_ for frame in process.frames.values() for compile_ in frame.compiles]
+    own.sort(key=lambda compile_: compile_.id == NO_ID)
     left = [compile_ for compile_ in own if str(compile_.ref) not in standing]
     return left if any(compile_.is_compile for compile_ in left) or not any(compile_.is_compile for compile_ in own) else []

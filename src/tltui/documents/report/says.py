@@ -12,7 +12,9 @@ _DEEP = 3
 
 def says_something(name: str, result: object) -> bool:
     """Whether the page `name` tells anything of the run: whether any collection in its result has a member. Sentences that say why
-    there is nothing are none."""
+    there is nothing are none; a matrix takes two ranks."""
+    if name == "matrix" and getattr(result, "ranks", 0) < 2:
+        return False
     return name in ALWAYS or _has_any(result, _DEEP)
 
 

@@ -1,0 +1,95 @@
+"""Where the texts of the guide are, in which order, and which words the glossary explains.
+
+They are written once, in `docs/`. A wheel has a copy of them in `tltui/help` (`pyproject.toml`); where the code runs out of a clone
+they are read from there.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+CHAPTERS = (
+    "first-trace", "recompiles", "graph-breaks", "compile-time", "ranks", "hangs", "logs", "kernels", "run-time", "ci", "sharing",
+    "clusters", "tlparse",
+)  # fmt: skip
+"""Names of the chapters, in the order in which they are listed: the file `docs/guide/NAME.md`, the page `@guide::NAME`."""
+_ENTRY = re.compile(r'^\| <a id="(?P<name>[\w.-]+)"></a>(?P<word>[^|]+?) \|', re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A word that the glossary explains."""
+
+    name: str
+    """Of its anchor, and in its address: `graph-break`."""
+    word: str
+    heading: str
+    cells: tuple[str, ...]
+    """Its row, as markdown, without the word."""
+    columns: tuple[str, ...]
+    """What stands above the cells."""
+
+
+@cache
+def text_of(name: str) -> str:
+    """The markdown of a chapter (`guide/recompiles`), or of `glossary`. Raises OSError."""
+    folder, _, file = f"{name}.md".rpartition("/")
+    shipped = files("tltui").joinpath("help")
+    if shipped.is_dir():  # also in a zip
+        return (shipped.joinpath(folder) if folder else shipped).joinpath(file).read_text(encoding="utf-8")
+    return Path(__file__).parents[4].joinpath("docs", folder, file).read_text("utf-8")
+
+
+def title_of(chapter: str) -> str:
+    """`My model recompiles`."""
+    return text_of(f"guide/{chapter}").partition("\n")[0].removeprefix("# ")
+
+
+def symptom_of(chapter: str) -> str:
+    """What somebody says who needs the chapter: its quote."""
+    quoted = re.search(r"(?:^> .*\n)+", text_of(f"guide/{chapter}"), re.MULTILINE)
+    return " ".join(line[2:] for line in quoted[0].splitlines()) if quoted else ""
+
+
+@cache
+def entries() -> dict[str, Entry]:
+    """All words, by their names, in the order of the page."""
+    found: dict[str, Entry] = {}
+    for part in text_of("glossary").split("\n## ")[1:]:
+        heading, _, body = part.partition("\n")
+        rows = [line for line in body.splitlines() if line.startswith("| ")]
+        for row in rows[2:]:
+            match = _ENTRY.match(row)
+            if match:
+                cells, columns = _cells(row), _cells(rows[0])
+                found[match["name"]] = Entry(match["name"], match["word"], heading, cells[1:], columns[1:])
+    return found
+
+
+def _cells(row: str) -> tuple[str, ...]:
+    return tuple(cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", row.strip().strip("|")))
+
+
+def _slug(heading: str) -> str:
+    """The anchor that a heading has."""
+    return re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-")
+
+
+def found(term: str) -> list[Entry]:
+    """The entries that a word can mean: of that name or word, else those that begin with it, else those that have it in them;
+    of the anchor of a heading all below it."""
+    if below := [entry for entry in entries().values() if _slug(entry.heading) == term]:
+        return below
+    wanted = " ".join(term.lower().replace("-", " ").replace("_", " ").split())
+    said = {entry: {entry.word.lower(), entry.name.replace("-", " ").replace("_", " ").lower()} for entry in entries().values()}
+    if not wanted:
+        return []
+    return (
+        [entry for entry, words in said.items() if wanted in words or (wanted.endswith("s") and wanted[:-1] in words)]
+        or [entry for entry, words in said.items() if any(word.startswith(wanted) for word in words)]
+        or [entry for entry, words in said.items() if any(wanted in word for word in words)]
+    )

@@ -168,7 +168,7 @@ async def test_where_to_write_can_be_chosen(tmp_path: Path, monkeypatch: pytest.
     async with opened(BREAKS) as driver:
         await shown(driver, "0/0:dynamo_output_graph")
         await driver.press("x", "down", "down")
-        assert driver.prompt.text.endswith(".ansi")
+        assert driver.prompt.text.endswith(".html")
         name = driver.prompt.text
         await driver.press("enter")
         await driver.until((tmp_path / name).exists)

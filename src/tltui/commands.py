@@ -1,6 +1,6 @@
 """The one registry of commands.
 
-Bindings, footer, palette, help and the README's key table are made from it, so that they cannot drift apart. A
+Bindings, footer, palette, help and the tables of docs/keys.md are made from it, so that they cannot drift apart. A
 command names a method `action_<action>` of the widget or screen it belongs to.
 """
 
@@ -263,7 +263,7 @@ def meet(one: Where, other: Where) -> bool:
 
 
 def key_table(keys: dict[str, tuple[str, ...]] | None = None) -> str:
-    """The table of the README, as markdown. `keys` replaces the defaults."""
+    """The tables of docs/keys.md, as markdown. `keys` replaces the defaults."""
     lines = []
     for where in Where:
         lines += [f"**{where.value}**", "", "| key | does |", "| --- | --- |"]

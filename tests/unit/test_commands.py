@@ -1,4 +1,4 @@
-"""One registry: the README's table, the bindings and the methods must agree with it."""
+"""One registry: the table of docs/keys.md, the bindings and the methods must agree with it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ ROOT = Path(__file__).parents[2]
 TAKEN = {"ctrl+a", "ctrl+b", "ctrl+s", "ctrl+q", "ctrl+i", "ctrl+m", "ctrl+left_square_bracket"}
 
 
-def test_the_readme_has_todays_keys() -> None:
+def test_the_table_of_keys_is_todays() -> None:
     spec = importlib.util.spec_from_file_location("readme_keys", ROOT / "tools" / "readme_keys.py")
     assert spec and spec.loader
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
-    text = (ROOT / "README.md").read_text("utf-8")
+    text = (ROOT / "docs" / "keys.md").read_text("utf-8")
     assert "go to the next compile that failed" in text.lower()
     assert tool.with_keys(text) == text, "run: python tools/readme_keys.py"
 

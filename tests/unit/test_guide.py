@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import io
+import re
+import shlex
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from real import ROOT
+
+from tltui.cli.registry import COMMANDS, parser_of
+from tltui.cli.ui import ui_parser
 
 GUIDE = ROOT / "docs" / "guide"
 
@@ -38,3 +47,124 @@ def test_a_chapter_that_drifted_is_found(tmp_path: Path) -> None:
         made.with_output(stale.replace("ls --demo", "ls nowhere"))
     with pytest.raises(made.Stale, match="are wanted"):
         made.with_output(stale.replace("lines 1 3", "lines 1-999"))
+
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def slug(heading: str) -> str:
+    """The anchor that GitHub makes of a heading."""
+    return re.sub(r"[^\w\- ]", "", re.sub(r"[`*]", "", heading)).strip().lower().replace(" ", "-")
+
+
+def anchors(path: Path) -> set[str]:
+    text = re.sub(r"^```.*?^```", "", path.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return {slug(match[1]) for match in re.finditer(r"^#+ (.+)$", text, re.MULTILINE)} | set(re.findall(r'<a id="([\w.-]+)"', text))
+
+
+def broken(path: Path) -> list[str]:
+    """The links of a page that lead nowhere."""
+    text = re.sub(r"^```.*?^```", "", path.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    found = []
+    for href in re.findall(r"(?<!`)\]\(([^)\s]+)\)", text):
+        file, _, anchor = href.partition("#")
+        if "://" in href:
+            continue
+        target = (path.parent / file).resolve() if file else path
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            found.append(href)
+    return found
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_link_leads_somewhere(path: Path) -> None:
+    assert not broken(path)
+
+
+def test_a_link_to_nowhere_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "a.md"
+    page.write_text("# Two words\n\n[a](#two-words) [b](b.md) [c](#three) [d](https://example.org/x)\n")
+    assert broken(page) == ["b.md", "#three"]
+
+
+def commands(path: Path) -> Iterator[list[str]]:
+    """Every command line of tltui that a page shows: in blocks of code, and between backquotes. Those of CONTRIBUTING.md, with the
+    command that it adds, are tried in test_contributing."""
+    text = path.read_text("utf-8")
+    blocks = re.findall(r"^```(?:sh|console)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    lines = [line.removeprefix("$ ") for block in blocks for line in block.splitlines() if re.match(r"(\$ )?tltui\b", line)]
+    outside = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    lines += re.findall(r"(?<!`)`(tltui [^`\n]+)`(?!`)", outside)
+    for line in lines:
+        lexer = shlex.shlex(re.split(r" #|  +\S+ on each node", line)[0], posix=True, punctuation_chars=True)
+        lexer.whitespace_split = True
+        words: list[str] = []
+        for word in lexer:
+            if set(word) <= set("|&;<>()"):
+                break
+            words.append(word)
+        yield words[1:]
+
+
+def refused(words: list[str]) -> str:
+    """Why argparse does not take a command line, '' where it does."""
+    said = io.StringIO()
+    parser = parser_of(words[0]) if words and words[0] in COMMANDS else ui_parser()
+    try:
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+            parser.read(words[1:] if words and words[0] in COMMANDS else words)
+    except SystemExit as ended:
+        return said.getvalue() if ended.code else ""
+    return ""
+
+
+@pytest.mark.parametrize("path", [page for page in PAGES if page.name != "CONTRIBUTING.md"], ids=lambda path: path.stem)
+def test_every_command_line_parses(path: Path) -> None:
+    wrong = {" ".join(words): why for words in commands(path) if (why := refused(words))}
+    assert not wrong
+
+
+def test_commands_are_found_and_wrong_ones_refused() -> None:
+    assert sum(1 for path in PAGES for _ in commands(path)) > 150
+    assert refused(["ls", "--no-such-option"]) and refused(["check", "trace", "--format", "nothing"])
+    assert not refused(["ls", "trace", "0/1", "--json"])
+
+
+def test_the_readme_is_short_and_its_pictures_small() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert len(text.splitlines()) <= 130
+    pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", text)
+    assert len(pictures) == 3
+    assert all((ROOT / name).stat().st_size < 150_000 for name in pictures)
+
+
+def test_each_flag_of_tlparse_is_answered() -> None:
+    tlparse = Path(sys.executable).with_name("tlparse")
+    if not tlparse.exists():
+        pytest.skip("tlparse is not installed")
+    said = subprocess.run([tlparse, "--help"], capture_output=True, text=True, check=True).stdout
+    flags = re.findall(r"^ +(?:(-\w), )?(?:    )?(--[\w-]+)?", said, re.MULTILINE)
+    text = (GUIDE / "tlparse.md").read_text("utf-8")
+    named = [flag for pair in flags for flag in pair if flag]
+    assert len(named) > 12
+    assert [flag for flag in named if f"`{flag}" not in text] == []
+
+
+def test_each_page_of_tlparse_is_answered(tmp_path: Path) -> None:
+    tlparse = Path(sys.executable).with_name("tlparse")
+    if not tlparse.exists():
+        pytest.skip("tlparse is not installed")
+    text = (GUIDE / "tlparse.md").read_text("utf-8")
+    trace = ROOT / "tests" / "traces" / "torch-2.13"
+    seen: set[str] = set()
+    for number, (options, path) in enumerate((
+        ([], next((trace / "recompiles").glob("*.log"))), (["-i"], next((trace / "train").glob("*.log"))),
+        (["--all-ranks-html"], trace / "ddp"), (["-e"], next((trace / "draft_export").glob("*.log"))),
+    )):  # fmt: skip
+        out = tmp_path / str(number)
+        subprocess.run([tlparse, *options, path, "-o", out, "--no-browser"], capture_output=True, check=False)
+        seen |= {re.sub(r"provenance_tracking_.*", "provenance_tracking_", own.name) for own in out.iterdir()}
+        seen |= {own.name for own in out.glob("rank_*/*") if own.name[0] != "-"}
+    pages = {name for name in seen if not re.match(r"rank_|-_\d", name)}
+    assert len(pages) > 7
+    assert [name for name in sorted(pages) if name not in text] == []

@@ -26,6 +26,7 @@ STYLE = """
 .tltui .rep-compile[open]>:not(summary){padding-left:0}
 .tltui .rep-artifact{margin:.15em 0 .15em 1ch}
 .tltui section{scroll-margin-top:4em}
+.tltui .rep-page section{scroll-margin-top:7em}
 .tltui .rep-cut{color:var(--tok-break)}
 .tltui .gone,.tltui .gone>.link{color:inherit}
 .tltui .gone{text-decoration-color:var(--dim)}

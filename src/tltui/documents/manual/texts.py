@@ -85,11 +85,12 @@ def found(term: str) -> list[Entry]:
     if below := [entry for entry in entries().values() if _slug(entry.heading) == term]:
         return below
     wanted = " ".join(term.lower().replace("-", " ").replace("_", " ").split())
-    said = {entry: {entry.word.lower(), entry.name.replace("-", " ").replace("_", " ").lower()} for entry in entries().values()}
     if not wanted:
         return []
+    said = {entry: entry.word.lower().replace("_", " ") for entry in entries().values()}
+    plain = wanted[:-1] if wanted.endswith("s") else wanted
     return (
-        [entry for entry, words in said.items() if wanted in words or (wanted.endswith("s") and wanted[:-1] in words)]
-        or [entry for entry, words in said.items() if any(word.startswith(wanted) for word in words)]
-        or [entry for entry, words in said.items() if any(wanted in word for word in words)]
+        [entry for entry, word in said.items() if {wanted, plain} & {*word.split(", "), entry.name.replace("-", " ")}]
+        or [entry for entry, word in said.items() if word.startswith(wanted)]
+        or [entry for entry, word in said.items() if wanted in word]
     )

@@ -32,7 +32,8 @@ def compiles_document(run: Run, equal: Equal, worth: Mapping[str, float], shown:
     alike = sum(len(own) - 1 for own in equal.refs.values())
     page.add((plural(len(ordered) + alike, "compile"), tokens.STRONG))
     if alike:
-        page.say(f"{plural(alike, 'compile')} of other ranks are equal to one here, and not listed again.", "", tokens.DIM)
+        are = "is" if alike == 1 else "are"
+        page.say(f"{plural(alike, 'compile')} of other ranks {are} equal to one here, and not listed again.", "", tokens.DIM)
     if left:
         page.say(f"Those that are worth a look first; {plural(left, 'more compile')}: tltui ls PATH", "", tokens.DIM)
     several = len(list(run.processes())) > 1

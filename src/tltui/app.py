@@ -126,12 +126,12 @@ class TltuiApp(Surviving, TypeAhead, Floor, Frames):
             return True
 
     def leave_for_sure(self) -> None:
-        """ctrl+q: as any key that leaves. Where that asks about a job, pressed again leaves it running."""
+        """ctrl+q: leave, from help too. Where that asks about a job, pressed again leaves it running."""
         if not self.browser.is_mounted or self.browser.attending.is_asking:
             self.exit()
             return
         try:
-            self.browser.action_leave()
+            self.browser.attending.leave()
         except Exception as error:
             self.report(error)
             self.exit()

@@ -220,7 +220,8 @@ async def test_the_mouse_beside_a_question_ends_it_without_losing_the_click() ->
         assert not driver.prompt.is_open
 
 
-async def test_the_key_that_always_quits_does_so_while_something_is_asked() -> None:
+@pytest.mark.parametrize("before", ["o", "question_mark"])
+async def test_the_key_that_always_quits_does_so_while_something_is_asked_and_in_help(before: str) -> None:
     async with opened(BREAKS) as driver:
-        await driver.press("o", "ctrl+q")
+        await driver.press(before, "ctrl+q")
         await driver.until(lambda: not driver.app.is_running)

@@ -10,15 +10,21 @@ import sys
 from pathlib import Path
 
 import pytest
-from made_logs import TRACES, Log
+from made_logs import TRACES, Log, trace
 
 from tltui.cli import COMMANDS, main
 from tltui.cli.registry import parser_of
+from tltui.documents.build import build
+from tltui.export import write
+from tltui.export.html import page as html_page
+from tltui.text.bytes_document import BytesDocument
+from tltui.text.document import Options
+from tltui.text.payload import Payload
 
 BREAKS = str(TRACES / "torch-2.13" / "breaks")
 OWN = {"extract", "case", "index", "repro", "bundle", "run", "report"}
 """Commands whose `-o` means something else."""
-NONE = {"tail", "completions", "guide"}
+NONE = {"tail", "completions"}
 """Commands without one: what goes on, and what opens no run."""
 CODE = "0/0:dynamo_output_graph"
 
@@ -37,7 +43,8 @@ def test_each_command_has_it_or_says_what_else_it_means() -> None:
         to = any(action.dest == "to" for action in parser._actions)
         assert to == (name not in OWN | NONE), name
         assert parser.takes("-o") == (name not in NONE), name
-        assert not to or (parser.takes("--force") and parser.takes("--markdown") and parser.takes("--json")), name
+        assert not to or (parser.takes("--force") and parser.takes("--markdown")), name
+    assert main(["guide", "-o", "a.json"]) == 2 and not Path("a.json").exists(), "it has no result"
 
 
 @pytest.mark.parametrize("words", [("problems",), ("ls",), ("show", CODE), ("diff", "0/0", "1/0"), ("grep", "x"), ("damage",)])
@@ -119,3 +126,22 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, env=environment, preexec_fn=small, check=False)
     assert done.returncode == 2 and "a.html: File too large" in done.stderr
     assert target.read_text() == "old" and list(tmp_path.iterdir()) == [target]
+
+
+def test_x_writes_the_same_files() -> None:
+    """What the UI calls: a page has its result as JSON, a part of one and an artifact their text; JSON of torch's is as it is."""
+    run = trace("torch-2.13/breaks")
+    page = build(run, "@problems", Options())
+    write(page, "p.json")
+    write(page, "part.json", lo=0, hi=2)
+    write(page, "p.html")
+    shown, part = json.loads(Path("p.json").read_text()), json.loads(Path("part.json").read_text())
+    assert list(shown) == ["schema", "ref", "title", "result"] and shown["result"]
+    assert part["text"] == "\n".join(page.text(0, 2)) and "result" not in part
+    assert Path("p.html").read_text() == "".join(html_page(page))
+    code = build(run, CODE, Options())
+    write(code, "c.json")
+    assert json.loads(Path("c.json").read_text())["text"] == "\n".join(code.text())
+    own = BytesDocument(Payload.of(b'{"a": 1}'), "json")
+    write(own, "own.json")
+    assert Path("own.json").read_text() == '{"a": 1}\n'

@@ -66,6 +66,8 @@ def _style_of_file(options: argparse.Namespace, path: str) -> str:
         known = ", ".join(SUFFIXES)
         xml = "; XML is --format junit" if hasattr(options, "format") and suffix == ".xml" else ""
         raise Failure(f"{path}: the suffix says in which format it is written, and {suffix or 'none'} is none of {known}{xml}")
+    if style == "json" and not hasattr(options, "json"):
+        raise Failure(f"{path}: this command has no JSON")
     if wanted and wanted != style:
         raise Failure(f"--format {wanted} does not go into {path}: its suffix says {style}. One of them is meant")
     if getattr(options, "check", False) and style != "json":

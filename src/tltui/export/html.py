@@ -16,6 +16,7 @@ from tltui import __version__
 from tltui.export.html_style import DEEPEST, STYLE
 from tltui.model.ref import split_line
 from tltui.text import tokens
+from tltui.text.bytes_document import BytesDocument
 from tltui.text.document import Document, Line, Link, Section, Span
 from tltui.text.part import Part
 from tltui.text.sanitize import sanitize
@@ -193,7 +194,9 @@ class _Body:
         return line if line is not None and ref == self._document.ref else None
 
     def _own_lines(self) -> Iterator[int]:
-        """Lines (from 1) that links of the document lead to."""
+        """Lines (from 1) that links of the document lead to. Those of a payload lead to files only: it is not read for them."""
+        if isinstance(self._document, BytesDocument):
+            return
         for n in range(self._lo, self._end):
             for link in self._document.line(n).links:
                 number = self._line_of(link.target)

@@ -3,7 +3,7 @@
 Torch writes its trace by a handler of the logger `torch.__trace`, which it makes once, when it is imported, from `TORCH_TRACE`.
 Nothing of that is changed here: while a test runs the logger has one handler more, as torch's own tests do it
 (`torch/_dynamo/test_case.py`), and it does not matter who imported torch first. What torch writes once per process (the table of
-strings, its version) each log gets at its head. From torch 2.4 to 2.13 all that is relied upon is the name of the logger, the
+strings, its version) each log gets at its head. All that is relied upon (read in torch 2.13) is the name of the logger, the
 formatter of traces and the table of strings; where one of them is gone `Unrecordable` says so.
 """
 
@@ -42,7 +42,7 @@ class Recording(logging.Handler):
             self.setFormatter(internal.TorchLogsFormatter(trace=True))
         except (ImportError, AttributeError, TypeError) as error:
             raise Unrecordable(
-                f"torch {self._version} does not log as torch 2.4 to 2.13 do ({error}): its tests cannot be recorded. "
+                f"torch {self._version} does not log as torch 2.13 does ({error}): its tests cannot be recorded. "
                 "Run them by `tltui run -- pytest`, or with TORCH_TRACE set, and check the trace by `tltui check`"
             ) from None
         self._distributed = torch.distributed

@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
         whole._remove_action(paths)
     else:
         paths.complete = {**shtab.FILE, "bash": "_tltui_first_file"}  # type: ignore[attr-defined]
-    script = shtab.complete(whole, options.shell, preamble={"bash": BASH, "zsh": ZSH})
+    script = shtab.complete(whole, options.shell, preamble={"bash": BASH, "zsh": ZSH}.get(options.shell, ""))
     for old, new in ZSH_CHANGES if options.shell == "zsh" else ():
         script = script.replace(old, new)
     yield script.encode() + b"\n"

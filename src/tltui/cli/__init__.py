@@ -105,7 +105,7 @@ def _heed_settings(options: argparse.Namespace) -> None:
     if any(name.startswith(PREFIX) for name in os.environ):
         for problem in problems_of(os.environ):
             tell(f"tltui: {problem}")
-    if options.ascii is None:
+    if getattr(options, "ascii", False) is None:
         from tltui.config import read_config
 
         options.ascii = read_config(()).ascii or None  # else as the encoding of the output demands

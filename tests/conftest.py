@@ -18,4 +18,6 @@ os.environ["XDG_CONFIG_HOME"] = os.path.join(STATE.name, "config")
 for own in SETTINGS:  # nor does what somebody likes change what a test sees
     os.environ.pop(own.variable, None)
 
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # what the tests start hears it, also under nohup
+for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(number) == signal.SIG_IGN:  # what the tests start hears it, also under nohup and in the background of a shell
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)

@@ -19,5 +19,5 @@ for own in SETTINGS:  # nor does what somebody likes change what a test sees
     os.environ.pop(own.variable, None)
 
 for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
-    if signal.getsignal(number) == signal.SIG_IGN:  # what the tests start hears it, also under nohup and in the background of a shell
+    if signal.getsignal(number) == signal.SIG_IGN:  # what the tests start hears it, also in the background of a shell
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def interpreters() -> dict[str, str]:
     """`3.12` → its path."""
-    places = [*os.environ.get("PATH", "").split(os.pathsep), *map(str, Path.home().glob(".pyenv/versions/3.*/bin"))]
+    places = [*os.environ.get("PATH", "").split(os.pathsep), *map(str, (Path.home() / ".pyenv").glob("versions/3.*/bin"))]
     found: dict[str, str] = {}
     for minor in range(10, 20):
         for path in (f"{place}/python3.{minor}" for place in places):

@@ -25,7 +25,7 @@ BARE = ("-S", "-I")
 
 def interpreters() -> list[str]:
     """Each Python from 3.10 on that is here, one of a version."""
-    places = [*os.environ.get("PATH", "").split(os.pathsep), *map(str, Path.home().glob(".pyenv/versions/3.*/bin"))]
+    places = [*os.environ.get("PATH", "").split(os.pathsep), *map(str, (Path.home() / ".pyenv").glob("versions/3.*/bin"))]
     found: dict[str, str] = {}
     for path in [sys.executable, *(f"{place}/python3.{minor}" for minor in range(10, 20) for place in places)]:
         if os.access(path, os.X_OK):
@@ -107,7 +107,8 @@ def test_many_start_at_once(tmp_path: Path) -> None:
 
 
 def test_an_old_python_says_what_is_wrong(tmp_path: Path) -> None:
-    old = [path for path in Path.home().glob(".pyenv/versions/*/bin/python") if re.search(r"/versions/(2|3\.\d\.)", str(path))]
+    there = (Path.home() / ".pyenv").glob("versions/*/bin/python")
+    old = [path for path in there if re.search(r"/versions/(2|3\.\d\.)", str(path))]
     if not old:
         pytest.skip("no Python before 3.10 is here")
     for path in old:

@@ -27,7 +27,7 @@ from tltui.documents.pages.table import VIEWS
 
 FUSION = "inputs/fusion"
 MLP = TRACES / "profiler" / "mlp"
-OWN = ("run", "tail", "show", "case", "index", "repro", "bundle", "report", "config", "completions")
+OWN = ("run", "tail", "show", "case", "index", "repro", "bundle", "report", "config", "completions", "guide", "glossary")
 """Commands that start, follow or write something, or are about tltui itself; `show` is `print(run[…])`."""
 
 

@@ -28,7 +28,7 @@ LOG = next(MLP.glob("*.log"))
 
 
 def tltui(*words: str | Path, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
-    own = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "100"}
+    own = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "200"}
     own.pop("TORCH_TRACE", None)
     words = tuple(map(str, words))
     return subprocess.run([sys.executable, "-m", "tltui", *words], capture_output=True, env=own, input=stdin, check=False)

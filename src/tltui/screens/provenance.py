@@ -40,6 +40,9 @@ from tltui.widgets.document_view import DocumentView
 from tltui.widgets.elsewhere import Elsewhere
 from tltui.widgets.provenance_view import Heat, ProvenanceView
 
+LAYOUTS = 10
+"""Refreshes of the screen after which panes that have come have their heights; one on a screen too small for it never has."""
+
 
 class ProvenanceScreen(PanesOfUnit):
     """The mode, for one compile."""
@@ -117,8 +120,15 @@ class ProvenanceScreen(PanesOfUnit):
         self._start_line = None
         self._arrange(first)
         if spot is None:
-            self.call_after_refresh(self._came_to, first, moves=True)  # panes that have just come into sight have no height yet
+            self._come_to_when_laid_out(first)
         self._say_unit()
+
+    def _come_to_when_laid_out(self, pane: int, tries: int = LAYOUTS) -> None:
+        """What is in sight is known once panes that have just come have their heights."""
+        if tries and not all(self.view(own).is_laid_out for own in self._chosen):
+            self.call_after_refresh(self._come_to_when_laid_out, pane, tries - 1)
+        else:
+            self._came_to(pane, moves=True)
 
     def _nothing(self) -> Document:
         said = Builder(f"@provenance:{self.compile_.ref}", "provenance")

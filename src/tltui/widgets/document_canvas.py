@@ -198,6 +198,11 @@ class DocumentCanvas(DrawnDocument, Sideways, inherit_bindings=False):
             self._is_following = False
         return self.scroll_offset != before
 
+    @property
+    def is_laid_out(self) -> bool:
+        """Whether the document stands in rows of the size that the widget has."""
+        return self._offset_wanted is None and self.size.height > 0 and self.size == self._drawn_size
+
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Take the cursor along when the wheel or the scrollbar moves the page."""
         super().watch_scroll_y(old_value, new_value)

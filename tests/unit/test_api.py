@@ -33,7 +33,7 @@ OWN = ("run", "tail", "show", "case", "index", "repro", "bundle", "report", "con
 
 @pytest.fixture(scope="module")
 def demo() -> Iterator[tltui.Run]:
-    with tltui.demo() as run:
+    with tltui.open(DEMO) as run:
         yield run
 
 
@@ -276,7 +276,7 @@ def test_what_is_not_in_the_file_any_more_is_no_other_text(tmp_path: Path) -> No
 
 
 def test_a_run_that_was_closed_says_so_and_its_results_stay() -> None:
-    with tltui.demo() as run:
+    with tltui.open(DEMO) as run:
         found, one = tltui.problems(run), run["0:4/1"]
         text = found.text
     assert repr(run) == "<tltui run, closed>" and found.text == text and found._repr_html_()

@@ -81,7 +81,7 @@ def tltui(capsysbinary: pytest.CaptureFixture[bytes]) -> Command:
 
 def run_apart(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """In a process of its own, with a cleared environment."""
-    clean = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCES, "COLUMNS": "100", "HOME": "/nonexistent", **(env or {})}
+    clean = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCES, "COLUMNS": "100", "HOME": "/dev/null", **(env or {})}
     command = [sys.executable, "-m", "tltui", *arguments]
     quiet = subprocess.DEVNULL
     return subprocess.run(command, capture_output=True, text=True, timeout=60, env=clean, stdin=quiet, check=False)
@@ -431,11 +431,11 @@ def test_a_full_disk_leaves_no_part_of_a_file(command: str, tmp_path: Path) -> N
         (["show", TRAIN, "0/0", "0/1"], ["one address at a time"]),
         (["show", TRAIN, "9:"], ["there is no rank 9", "norank:"]),
         (["records", TRAIN, "0/7"], ["there is no 0/7"]),
-        (["ls", "/nonexistent/trace"], ["/nonexistent/trace: No such file or directory"]),
+        (["ls", "/nowhere/trace"], ["/nowhere/trace: No such file or directory"]),
         (["ls", str(TRACES / "scripts")], ["no trace, TORCH_LOGS text, debug directory or tlparse output found"]),
         (["ls", "--nonsense"], ["unrecognized arguments: --nonsense"]),
         (["extract", TRAIN], ["required: -o"]),
-        (["/nonexistent/trace"], ["/nonexistent/trace: No such file or directory"]),
+        (["/nowhere/trace"], ["/nowhere/trace: No such file or directory"]),
     ],
     ids=lambda value: " ".join(os.path.basename(text) for text in value) if isinstance(value, list) else None,
 )

@@ -112,7 +112,7 @@ def test_a_word_is_found_as_it_is_typed() -> None:
 def test_the_commands_print_them() -> None:
     def said(*words: str) -> str:
         return subprocess.run([sys.executable, "-m", "tltui", *words], capture_output=True, text=True, check=True, env={
-            "PYTHONPATH": str(ROOT / "src"), "COLUMNS": "80", "PYTHONIOENCODING": "utf-8", "HOME": "/nonexistent",
+            "PYTHONPATH": str(ROOT / "src"), "COLUMNS": "80", "PYTHONIOENCODING": "utf-8", "HOME": "/dev/null",
         }).stdout  # fmt: skip
 
     assert said("guide", "hangs").startswith("It hangs\n")

@@ -163,7 +163,7 @@ def test_an_address_is_told_from_a_path() -> None:
 
 def code_of(*arguments: str, sources: Path = ROOT / "src") -> int:
     """In a process of its own."""
-    clean = {"PATH": os.environ["PATH"], "PYTHONPATH": str(sources), "HOME": "/nonexistent"}
+    clean = {"PATH": os.environ["PATH"], "PYTHONPATH": str(sources), "HOME": "/dev/null"}
     done = subprocess.run([sys.executable, "-m", "tltui", *arguments], capture_output=True, timeout=60, env=clean, check=False,
                           stdin=subprocess.DEVNULL)  # fmt: skip
     assert b"Traceback" not in done.stderr

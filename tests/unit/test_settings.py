@@ -22,7 +22,7 @@ from tltui.settings import BY_VARIABLE, OF_FILE, SETTINGS, settings_table
 
 def tltui(*arguments: str, code: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
     """In a process of its own."""
-    clean = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "src"), "COLUMNS": "160", "HOME": "/nonexistent", **environment}
+    clean = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "src"), "COLUMNS": "160", "HOME": "/dev/null", **environment}
     command = [sys.executable, "-m", "tltui", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=clean, check=False)
     assert done.returncode == code and "Traceback" not in done.stderr, done.stderr
@@ -153,5 +153,5 @@ def test_the_table_of_the_ways_out_is_true() -> None:
 
 
 def test_settings_of_the_file_are_those_of_the_config() -> None:
-    config = read_config((), Path("/nonexistent"), {})
+    config = read_config((), Path("/nowhere"), {})
     assert all(getattr(config, name) == (setting.default if name != "keys" else {}) for name, setting in OF_FILE.items())

@@ -44,7 +44,7 @@ class Tail:
     """`tltui tail` in a process of its own. Tests wait for its text, never for time."""
 
     def __init__(self, *arguments: str) -> None:
-        env = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCES, "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"}
+        env = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCES, "HOME": "/dev/null", "LC_ALL": "C.UTF-8"}
         command = [sys.executable, "-m", "tltui", "tail", *arguments]
         self.process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, text=True
@@ -246,7 +246,7 @@ def test_limits_are_checked_at_the_end(tail: Command) -> None:
     (("-n", "some"), "'some' is neither a number of lines nor all"), (("-n", "-1"), ""),
     (("--until-idle", "soon"), "'soon' is not a number of seconds"), (("--until-idle", "nan"), "is not a number"),
     (("--until-idle=-1",), "is not a number"), (("--fail-on", "nonsense"), "there is no 'nonsense'"),
-    (("--baseline", OUTCOMES), "--fail-on names them"), (("--fail-on", "error", "--baseline", "/nonexistent"), "/nonexistent"),
+    (("--baseline", OUTCOMES), "--fail-on names them"), (("--fail-on", "error", "--baseline", "/nowhere/trace"), "/nowhere/trace"),
 ])  # fmt: skip
 def test_bad_usage(arguments: tuple[str, ...], said: str, tail: Command) -> None:
     code, lines, err = tail(OUTCOMES, *arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from tltui.analyses.provenance.flow.values import Values
+from tltui.analyses.provenance.flow.values import Value, Values
 from tltui.analyses.provenance.flow.wrapper import FUSED, Version, Walked
 
 SCATTERS = frozenset((
@@ -65,11 +65,27 @@ class Identified:
         own = self.values.nodes[self.values.root(node)]
         if own.op == "cat" and len(version.parts) == len(own.operands):
             self.joined.add(own.name)
-            for part, operand in zip(version.parts, own.operands, strict=True):
+            for place, (part, operand) in enumerate(zip(version.parts, own.operands, strict=True)):
                 self.name(part, operand)
-                if self.values.is_view(operand) or self.values.nodes[operand].kind == "placeholder" or self.is_extern(operand):
+                if self.is_copied(own, place):
                     part.part_of = own.name
         return True
+
+    def is_copied(self, cat: Value, place: int) -> bool:
+        """Whether a `cat` has a piece copied into its memory; the others are computed where they belong, each in one place
+        (`ConcatKernel.realize_into` of torch/_inductor/ir.py)."""
+        values, operand = self.values, cat.operands[place]
+        if values.is_view(operand) or values.nodes[operand].kind == "placeholder" or self.is_extern(operand):
+            return True
+        earlier = (user for user in values.users.get(operand, ()) if values.order[user] < values.order[cat.name])
+        return operand in cat.operands[:place] or any(values.nodes[user].op == "cat" for user in earlier)
+
+    def only_joins(self, cat: Value) -> bool:
+        """Whether nothing computes a `cat`: each piece is written where it belongs. On a CPU that is so of every one, elsewhere
+        a kernel may compute it (`cat` of torch/_inductor/lowering.py)."""
+        if cat.op != "cat" or not cat.type.endswith("cpu"):
+            return False
+        return not any(self.is_copied(cat, place) for place in range(len(cat.operands)))
 
 
 def buffer_node(values: Values, version: Version) -> str:

@@ -77,6 +77,8 @@ class Lowering:
         if traceless(self.values, name):
             carried = set()
         for operand in node.operands:
+            if node.op == "as_strided":  # shows memory, not a value
+                self.store(operand)
             if operand in self.realized:
                 leaves.add(operand)
                 continue

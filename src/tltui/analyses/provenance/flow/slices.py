@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tltui.analyses.provenance.flow.between import lowered
 from tltui.analyses.provenance.flow.known import SCATTERS, Identified, buffer_node, copied_for, standing_for
-from tltui.analyses.provenance.flow.lowering import Lowering, traceless
+from tltui.analyses.provenance.flow.lowering import FIXED, Lowering, traceless
 from tltui.analyses.provenance.flow.values import Values
 from tltui.analyses.provenance.flow.wrapper import FUSED, Step, in_place
 
@@ -42,9 +42,10 @@ class _Slicer:
                 lost |= name not in read
                 continue
             if values.is_view(name) and values.root(name) in read and name not in wanted:
-                nodes |= self.lowered.carried.get(name, frozenset((name,)))
+                if name not in self.lowered.kept:  # one that has to be in memory carries nothing
+                    nodes |= self.lowered.carried.get(name, frozenset((name,)))
                 continue
-            if name not in self.found.joined:
+            if name not in self.found.joined and not (user and self.found.only_joins(node)):
                 nodes.add(name)
             operands = node.operands[1:] if node.op in SCATTERS or node.op == "copy_" else node.operands
             todo += [(operand, name) for operand in operands]
@@ -57,8 +58,12 @@ class _Slicer:
         return {name for name in nodes if not traceless(values, name) or (name in wanted and self.is_given(name))}
 
     def is_given(self, name: str) -> bool:
-        """Whether an item is handed out as it is: then it is brought into the order that is expected, which counts as its own."""
+        """Whether an item is handed out as it is: then it is brought into the order that is expected, which counts as its own.
+        Of one that is 1 long in its first dimension every order may be the expected one."""
         values = self.values
+        shape = values.nodes[name].shape
+        if shape is None or shape.sizes[:1] == ("1",):
+            return False
         return name in values.outputs and not any(values.is_view(user) for user in values.users.get(name, ()))
 
     def copied(self, name: str, reader: str) -> frozenset[str]:
@@ -66,8 +71,10 @@ class _Slicer:
         values = self.values
         if name in self.lowered.kept:
             return self.lowered.carried[name]
-        if values.nodes[name].kind == "placeholder" and (len(values.users.get(name, ())) > 1 or name in values.outputs):
-            return frozenset((name,))
+        users = values.users.get(name, ())
+        if values.nodes[name].kind == "placeholder" and (len(users) > 1 or name in values.outputs):
+            fixed = any(values.nodes[user].op in FIXED for user in users)
+            return frozenset((name,)) if fixed else self.lowered.carried.get(reader, frozenset())
         return self.lowered.carried.get(reader, frozenset())
 
     def starts(self, step: Step, read: set[str]) -> tuple[set[str], list[str]]:

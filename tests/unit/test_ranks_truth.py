@@ -174,6 +174,19 @@ def test_the_first_difference_in_time_comes_first(tmp_path: Path) -> None:
     assert found.agree == "0, 1, 4, 5, 7" and found.agreeing == 5
 
 
+def test_the_order_in_which_graphs_ran_follows_from_what_all_of_its_ranks_have(tmp_path: Path) -> None:
+    """Not from a break that one of them happens to have too."""
+    truth = ranked(tmp_path / "job", "--ranks", 16, "--compiles", 4, "--detail", "tiny", "--seed", 21,
+                   "--plant", "reordered:ranks=12-15,compile=1", "--plant", "graph_break:ranks=10-11+13,compile=3")  # fmt: skip
+    run = opened_at(tmp_path / "job")
+    assert wrong(run, truth) == []
+    found = differences_of(run)
+    assert found is not None
+    assert [(one.facets, one.sides[1].ranks) for one in found.divergences] == [
+        (("order", "executed"), "12–15"), (("breaks",), "10, 11, 13"),
+    ]  # fmt: skip
+
+
 def test_problems_name_the_first_difference(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     ranked(tmp_path, "--ranks", 4, "--compiles", 3, "--detail", "tiny", "--plant", "other_graph:ranks=2,compile=1",
            "--plant", "missing_compile:ranks=1,compile=2")  # fmt: skip

@@ -378,7 +378,8 @@ def _without_following(facts: list[Fact]) -> list[Fact]:
     def follows(fact: Fact) -> bool:
         if fact.facet == EXECUTED:
             earlier = [own for own in present if own.outliers & fact.outliers]
-            for own in earlier:
+            whole = [own for own in earlier if own.outliers >= fact.outliers]  # else each of them explains some of the ranks
+            for own in whole or earlier:
                 own.also.append(EXECUTED)
             return fact.outliers <= frozenset(rank for own in earlier for rank in own.outliers)
         name = fact.code[0]

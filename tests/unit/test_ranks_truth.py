@@ -162,6 +162,18 @@ def test_a_killed_rank_is_told_with_what_was_open(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_rank_that_ended_in_a_compile_is_told_of_what_it_had_traced(tmp_path: Path) -> None:
+    """The other graph is why it did not end, or at least nobody has to open it to know."""
+    ranked(tmp_path, "--ranks", 6, "--compiles", 4, "--detail", "tiny", "--seed", 3, "--plant", "killed:ranks=3,compile=1",
+           "--plant", "other_graph:ranks=3,compile=1", "--plant", "other_graph:ranks=5,compile=1")  # fmt: skip
+    found = differences_of(opened_at(tmp_path))
+    assert found is not None
+    assert [(one.facets, [(side.ranks, side.said) for side in one.sides]) for one in found.divergences] == [
+        (("unfinished",), [("0–2, 4, 5", "finished"), ("3", "not finished, in inductor_compile ▸ fx_codegen_and_compile")]),
+        (("graph", "code"), [("0–2, 4", ""), ("3, 5", "gelu instead of relu at test2.py:55")]),
+    ]  # fmt: skip
+
+
 def test_the_first_difference_in_time_comes_first(tmp_path: Path) -> None:
     plants = ["--plant", "guards:ranks=3,compile=5", "--plant", "other_graph:ranks=6,compile=1", "--plant", "config:ranks=2"]
     ranked(tmp_path / "job", "--ranks", 8, "--compiles", 8, "--detail", "tiny", "--seed", 1, *plants)

@@ -199,6 +199,22 @@ def test_the_order_in_which_graphs_ran_follows_from_what_all_of_its_ranks_have(t
     ]  # fmt: skip
 
 
+def test_the_first_screen_names_who_kept_the_others_waiting(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And of what did not finish the rank that is gone, not the one that was started again."""
+    monkeypatch.setenv("COLUMNS", "120")
+    ranked(tmp_path, "--ranks", 8, "--compiles", 4, "--detail", "tiny", "--seed", 5, "--plant", "restarted:ranks=1,compile=2",
+           "--plant", "killed:ranks=6,compile=3", "--plant", "late_start:ranks=4,compile=2,seconds=40",
+           "--plant", "slow_phase:ranks=2,compile=1,seconds=9")  # fmt: skip
+    assert cli.main(["summary", str(tmp_path)]) == 0
+    lines = capfd.readouterr()[0].splitlines()
+    hints = [line.strip() for line in lines[lines.index("Start here") + 1 :][:4]]
+    assert hints[0].startswith("[6:3/0]  2 compiles did not finish, among them block3; ")
+    assert hints[2].startswith("[4:2/0]  rank 4 began block2 40.0 s after the others; 7 ranks waited, 4 min 39 s in all; 1 more")
+    assert f"{hints[2]} {hints[3]}".endswith("late or slow  tltui stragglers")
+
+
 def test_problems_name_the_first_difference(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     ranked(tmp_path, "--ranks", 4, "--compiles", 3, "--detail", "tiny", "--plant", "other_graph:ranks=2,compile=1",
            "--plant", "missing_compile:ranks=1,compile=2")  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
@@ -98,6 +99,30 @@ def test_a_payload_that_is_elsewhere_is_said_to_be_there_with_the_way_to_it(tmp_
     assert any(f"ssh -- {HOST} 'tltui show {graph.log.path} " in line and f":{graph.name}" in line for line in lines)
     here = reopened(tmp_path / "x.tlx", job)
     assert texts_of(build(here, str(graph.ref), OPTIONS)) == texts_of(build(opened(job), str(graph.ref), OPTIONS))
+
+
+@pytest.mark.parametrize("view", ["provenance", "layers"])
+def test_a_page_of_several_compiles_shows_what_is_here_and_names_the_rest(
+    view: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = TRACES / "torch-2.13" / "mesh"
+    saved = index([job], tmp_path / "x.tlx")
+    whole = texts_of(build(opened(job), f"@{view}", OPTIONS))
+    assert texts_of(build(reopened(saved, job), f"@{view}", OPTIONS)) == whole
+    away = texts_of(build(reopened(saved), f"@{view}", OPTIONS))
+    assert any(line.startswith("Not in the index (") for line in away)
+    assert any(line.strip().startswith(f"ssh -- {HOST} 'tltui {view} {job}/") for line in away)
+    one = sorted(job.glob("*.log"))[0]
+    half = texts_of(build(reopened(saved, one), f"@{view}", OPTIONS))
+    told = [line for line in whole if line.startswith("[0:")]
+    assert (told or view == "layers") and [line for line in half if line.startswith("[0:")] == told
+    assert not any(one.name in line for line in half) and any(line.startswith("Not in the index (") for line in half)
+    assert main([view, str(saved), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)["result"]
+    missing = (
+        result["elsewhere"] if view == "provenance" else [own for own in result if "payload is on" in own["units"][0]["why"]]
+    )
+    assert f"({len(missing)} compiles)" in next(line for line in away if line.startswith("Not in the index"))
 
 
 def test_what_an_index_keeps_is_extracted_though_other_payloads_are_elsewhere(

@@ -8,6 +8,7 @@ import random
 import re
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,12 @@ from tltui.analyses.ranks.indexed import told
 from tltui.analyses.ranks.lanes import lanes_of
 from tltui.cli import main
 from tltui.documents.build import build
-from tltui.documents.indexing import log_part
+from tltui.documents.indexing import log_part, settled
 from tltui.documents.pages.table import VIEWS
 from tltui.documents.tree.listing import listing_data, listing_document
 from tltui.export import to_json
 from tltui.inputs.index.elsewhere import Elsewhere
-from tltui.inputs.index.reader import IndexFile
+from tltui.inputs.index.reader import STREAM, IndexFile
 from tltui.model.artifacts import artifacts_of
 from tltui.model.run import Run
 from tltui.sources.discover import NothingFound, discover
@@ -205,6 +206,36 @@ def test_what_has_grown_is_read_on(part: float, tmp_path: Path) -> None:
     assert without_name(pages(run), "before.tlx") == without_name(pages(reopened(log.parent)), "qjobq")
     after, fresh = index([before, log.parent], tmp_path / "after.tlx"), index([log.parent], tmp_path / "fresh.tlx")
     assert after.read_bytes() == fresh.read_bytes()
+
+
+def test_what_did_not_change_is_copied_and_comes_out_the_same(tmp_path: Path) -> None:
+    """From the index, not from the log: a mark in the old index is found in the new one."""
+    job = tmp_path / "job"
+    shutil.copytree(TRACES / "torch-2.13" / "mesh", job)
+    old, fresh_one = index([job], tmp_path / "old.tlx"), index([job], tmp_path / "fresh.tlx")
+    assert index([old, job], tmp_path / "again.tlx").read_bytes() == fresh_one.read_bytes()
+    assert index([old, job], tmp_path / "other.tlx", host="node3").read_bytes() == index(
+        [job], tmp_path / "there.tlx", host="node3"
+    ).read_bytes(), "who reads it says on which host it is"
+    assert index([old, job], tmp_path / "lean.tlx", lean=True).read_bytes() == index(
+        [job], tmp_path / "thin.tlx", lean=True
+    ).read_bytes()
+    first = sorted(job.glob("*.log"))[0]
+    [known] = settled([log for log in discover([str(old), str(job)]).logs if log.path == str(first)])
+    [marked] = [log for log in IndexFile(str(old)).logs if log.path == str(first)]
+    data = bytearray(old.read_bytes())
+    data[marked.sections[STREAM].offset + 5] ^= 1
+    (tmp_path / "damaged.tlx").write_bytes(data)
+    damaged = replace(known, index=str(tmp_path / "damaged.tlx"))
+    whole = log_part(known)
+    assert log_part(damaged) == whole == log_part(replace(known, index="", number=0)), "what is damaged is read from the log"
+    changed, other = first.stat().st_mtime_ns, bytearray(first.read_bytes())
+    other[len(other) // 2] ^= 1
+    first.write_bytes(other)
+    os.utime(first, ns=(changed, changed))
+    assert log_part(known) == whole, "a log of that size and time was not read"
+    os.utime(first, ns=(changed, changed + 1))
+    assert log_part(known) != whole
 
 
 def test_a_log_that_was_written_anew_is_read_anew(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from typing import Any
 from platformdirs import user_cache_path, user_config_path, user_state_path
 
 from tltui.settings import MOST_TEXT, OF_FILE, THEMES, BadValueError, checked, problems_of, said_by, short
+from tltui.text.sanitize import sanitize
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -188,7 +189,7 @@ class _Reading:
         problems: list[str] = []
 
         def wrong(name: str, why: str) -> None:
-            problems.append(f"{variable}: {name[:MOST_TEXT]}: {why}; ignored")
+            problems.append(f"{variable}: {sanitize(name[:MOST_TEXT])}: {why}; ignored")
 
         self._take_keys(keys, lambda _: f"${variable}", wrong)
         if len(problems) > MOST_PROBLEMS:

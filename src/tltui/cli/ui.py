@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import os
+from collections.abc import Sequence
+from difflib import get_close_matches
 
 from tltui.cli.failure import Failure, tell
 from tltui.cli.parser import Parser, add_paths
@@ -25,7 +29,9 @@ examples:
   tltui damage /tmp/tracedir                          what is broken in the logs
   tltui extract /tmp/tracedir -o out 0/1              payloads as files
 
-addresses: [RANK[.PROCESS]:]FRAME/COMPILE[_ATTEMPT][:ARTIFACT[#N]], for example 0/1, 3:0/1_1, none:torch_version
+Nearly every command that prints takes -o FILE (.txt, .md, .html, .json), --markdown (for an issue) and --json (for programs).
+
+addresses: [RANK[.PROCESS]:]FRAME/COMPILE[~EPOCH][_ATTEMPT][:ARTIFACT[#N]], for example 0/1, 3:0/1_1, none:torch_version
 What parses as an address is one, and a command's name is a command: files of such names are written ./0/1 and ./ls.
 """
 
@@ -44,6 +50,17 @@ def ui_parser() -> Parser:
     parser.add_argument("--verbose", action="store_true",
                         help="with --version: also those of what it runs on, and where its files are")  # fmt: skip
     return parser
+
+
+def commands_in(paths: Sequence[str]) -> None:
+    """Raises `Failure` for what is no file, and a command that does not stand in front or was mistyped."""
+    for n, word in enumerate(paths):
+        if os.path.lexists(word):
+            continue
+        if word in COMMANDS:
+            raise Failure(f"{word} is a command, and stands in front: tltui {word} PATH")
+        if n == 0 and (near := get_close_matches(word, COMMANDS, 1, 0.8)):
+            raise Failure(f"{word}: {os.strerror(errno.ENOENT)}; perhaps the command {near[0]}")
 
 
 def open_ui(options: argparse.Namespace) -> int:

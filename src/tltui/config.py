@@ -53,6 +53,10 @@ _NAMED = {
     "space", "slash", "backslash", "at", "minus", "plus", "underscore",
 }  # fmt: skip
 """Keys that are no characters, and characters that Textual calls otherwise than Unicode."""
+_OTHERWISE = {
+    "solidus": "slash", "reverse_solidus": "backslash", "commercial_at": "at", "hyphen_minus": "minus", "plus_sign": "plus",
+    "low_line": "underscore",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +212,7 @@ class _Reading:
             elif strange := [key for key in listed if not is_key(key)]:
                 wrong(name, f"{short(strange[0])} is no key (keys are written like j, J, f8, ctrl+t, pagedown, question_mark)")
             else:
-                self._keys[name] = tuple("comma" if key == "," else key for key in listed)
+                self._keys[name] = tuple(map(named, listed))
                 self._places[name] = place(name)
 
 
@@ -233,6 +237,15 @@ def is_key(name: str) -> bool:
     if len(key) == 1:
         return key.isprintable() and not key.isspace()
     return key in _NAMED or re.fullmatch(r"f([1-9]|1\d|2[0-4])", key) is not None or _is_character(key)
+
+
+def named(key: str) -> str:
+    """A key as the key map has it, so that who takes it from whom is seen: `?` → `question_mark`, `ctrl+]` alike."""
+    before, plus, own = ("", "", key) if len(key) == 1 else key.rpartition("+")
+    if len(own) != 1 or own.isalnum():
+        return key
+    name = unicodedata.name(own, own).lower().replace(" ", "_").replace("-", "_")
+    return before + plus + _OTHERWISE.get(name, name)
 
 
 def _is_character(name: str) -> bool:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import os
 from collections.abc import Sequence
-from difflib import get_close_matches
 
 from tltui.cli.failure import Failure, tell
 from tltui.cli.parser import Parser, add_paths
@@ -53,14 +51,10 @@ def ui_parser() -> Parser:
 
 
 def commands_in(paths: Sequence[str]) -> None:
-    """Raises `Failure` for what is no file, and a command that does not stand in front or was mistyped."""
-    for n, word in enumerate(paths):
-        if os.path.lexists(word):
-            continue
-        if word in COMMANDS:
+    """Raise `Failure` for what is no file, and a command that does not stand in front."""
+    for word in paths:
+        if word in COMMANDS and not os.path.lexists(word):
             raise Failure(f"{word} is a command, and stands in front: tltui {word} PATH")
-        if n == 0 and (near := get_close_matches(word, COMMANDS, 1, 0.8)):
-            raise Failure(f"{word}: {os.strerror(errno.ENOENT)}; perhaps the command {near[0]}")
 
 
 def open_ui(options: argparse.Namespace) -> int:

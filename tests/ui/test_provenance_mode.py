@@ -122,6 +122,9 @@ async def test_it_begins_in_the_line_that_was_under_the_cursor() -> None:
         assert screen.pane == PY and code.current_line() == len(view.document) - 81
         assert 5 < code.current_line() - code.scroll_offset.y < code.size.height, "what stands above is in sight"
         assert f"{len(view.document) - 80}/" in screen_lines(driver.app)[-1]
+        await driver.press("shift+tab")
+        post = screen.view(POST)
+        assert screen.pane == POST and f"{post.current_line() + 1}/{len(post.document)}" in screen_lines(driver.app)[-1]
 
 
 async def test_from_the_top_of_an_artifact_it_goes_to_the_first_line_that_is_mapped() -> None:

@@ -67,7 +67,8 @@ def test_each_format(words: tuple[str, ...], capfdbinary: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("ls", "-o", "a"), "the suffix says in which format it is written, and none is none of .txt"),
+        (("ls", "-o", "a"), "the suffix says in which format it is written, and this name has none: one of .txt, .ansi, .md"),
+        (("ls", "-o", "."), ".: is a directory: name the file too, one that ends in .txt"),
         (("ls", "-o", "a.docx"), ".docx is none of .txt, .ansi, .md, .html"),
         (("check", "-o", "a.xml"), "XML is --format junit"),
         (("check", "--format", "json", "-o", "a.md"), "--format json does not go into a.md: its suffix says markdown"),

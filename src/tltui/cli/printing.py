@@ -65,7 +65,10 @@ def _style_of_file(options: argparse.Namespace, path: str) -> str:
     if not style:
         known = ", ".join(SUFFIXES)
         xml = "; XML is --format junit" if hasattr(options, "format") and suffix == ".xml" else ""
-        raise Failure(f"{path}: the suffix says in which format it is written, and {suffix or 'none'} is none of {known}{xml}")
+        if os.path.isdir(os.path.expanduser(path)) or path.endswith("/"):
+            raise Failure(f"{path}: is a directory: name the file too, one that ends in {known}")
+        has = f"{suffix} is none of {known}{xml}" if suffix else f"this name has none: one of {known}"
+        raise Failure(f"{path}: the suffix says in which format it is written, and {has}")
     if style == "json" and not hasattr(options, "json"):
         raise Failure(f"{path}: this command has no JSON")
     if wanted and wanted != style:

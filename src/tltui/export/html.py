@@ -25,7 +25,8 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 Target = Callable[[str], str]
 """The target of a link of a document (an address, `line:N`, `file:…`) → where it leads: `#a12` in this file, or `https://…`; '' for
-nowhere, and `?why` for text that says so when it is pointed at: what to do to have what is not in the file."""
+nowhere, and `?why` for text that says so when it is pointed at: what to do to have what is not in the file. `#a12?why` is a
+link that leads to something that stands for what it names, and says so."""
 GONE = "?"
 PAGE = "page"
 """The id of the document of a file that holds one."""
@@ -242,10 +243,15 @@ def _opened(link: Link, target: Target) -> str:
     leads = target(link.target)
     if leads.startswith(GONE):
         return f'<span class=gone title="{text(leads[1:])}">'
+    if leads.startswith("#"):
+        leads, _, why = leads.partition(GONE)
+    else:
+        why = ""
     if not _SAFE.fullmatch(leads) or leads != sanitize(leads):
         return ""
     rel = "" if leads.startswith("#") else ' rel="noopener noreferrer"'
-    return f'<a href="{escape(leads)}"{rel}>'
+    stands = f' class=stands title="{text(why)}"' if why else ""
+    return f'<a href="{escape(leads)}"{rel}{stands}>'
 
 
 def _closing(opening: str) -> str:

@@ -76,8 +76,9 @@ def _wanted(found: Layers, name: str, number: int | None) -> str | None:
     known = named(found)
     if name:
         if not chosen(known, name):
-            said = ", ".join(near(known, name)) or "none like it"
-            raise BadAddress(f"[{found.ref}] has no layer {sanitize(name)!r}. It has: {sanitize(said)}")
+            alike = sanitize(", ".join(near(known, name)))
+            said = f". It has: {alike}" if alike else ", and none like it"
+            raise BadAddress(f"[{found.ref}] has no layer {sanitize(name)!r}{said}")
         return name
     if number is None:
         return None

@@ -285,6 +285,39 @@ def test_a_run_that_was_closed_says_so_and_its_results_stay() -> None:
     run.close()
 
 
+def test_a_notebook_may_show_again_what_is_closed() -> None:
+    run = tltui.demo()
+    shown = [run, run["0:4/1"], run.compiles, run.artifact("0:0/0:inductor_output_code#1")]
+    run.close()
+    assert [own._repr_html_() for own in shown] == [None] * 4  # type: ignore[attr-defined]
+    assert [str(own) for own in shown] == [repr(own) for own in shown] and run._ipython_key_completions_() == []
+
+
+def test_two_runs_are_compared_from_both_sides_at_once() -> None:
+    left, right = tltui.demo(), tltui.open("tests/traces/torch-2.13/recompiles")
+    acts = [
+        lambda: tltui.diff(left, other=right),
+        lambda: tltui.diff(right, other=left),
+        lambda: tltui.check(left, "error", baseline=right),
+        lambda: tltui.check(right, "error", baseline=left),
+    ]
+    threads = [threading.Thread(target=lambda act=act: [act() for _ in range(12)], daemon=True) for act in acts]  # type: ignore[misc]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+def test_limits_may_be_a_list_and_paths_may_not(demo: tltui.Run) -> None:
+    limits = ["error=2", "break=99"]
+    assert tltui.check(demo, limits).text == tltui.check(demo, ",".join(limits)).text and tltui.check(demo, limits)
+    for path in (["a", "b"], b"a", 3):
+        with pytest.raises(TypeError, match=r"several are tltui\.open\(\*paths\)"):
+            tltui.open(path)  # type: ignore[arg-type]
+    assert failing(lambda: demo.rank(None)).startswith("BadAddress: there is no process without a rank.")
+
+
 def test_threads_take_turns(demo: tltui.Run) -> None:
     wanted = {name: found.text for name, found in every(demo)}
     got: list[dict[str, str]] = []

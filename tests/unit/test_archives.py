@@ -178,6 +178,19 @@ def test_zst_without_zstd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert reason(ARCHIVES / f"{NAME}.zst") == NO_ZSTD
 
 
+def test_a_python_built_without_bz2_and_lzma(tmp_path: Path) -> None:
+    """As pyenv builds it where their headers are missing: all but such files opens, and those say why not."""
+    without = "import sys\nsys.modules.update(dict.fromkeys(['bz2', '_bz2', 'lzma', '_lzma']))\n"
+    (tmp_path / "sitecustomize.py").write_text(without)
+    paths = os.pathsep.join((str(tmp_path), *filter(None, sys.path)))
+    files = [str(ARCHIVES / f"{NAME}.{packing}") for packing in ("gz", "xz", "bz2")]
+    env = {**os.environ, "PYTHONPATH": paths}
+    ran = subprocess.run([sys.executable, "-m", "tltui", "ls", *files], env=env, capture_output=True, text=True, check=False)
+    assert ran.stdout.count("[0/0]") == 1, ran.stderr
+    assert "without the module lzma: unpack it with unxz first" in ran.stdout
+    assert "without the module bz2: unpack it with bunzip2 first" in ran.stdout
+
+
 # in a directory
 
 

@@ -100,6 +100,9 @@ def test_bad_patterns_and_nothing_found() -> None:
     run = trace("torch-2.13/breaks")
     with pytest.raises(BadPattern, match="no regular expression"):
         grep_document(run, Query("a("), Options())
+    with pytest.raises(BadPattern, match="an empty pattern"):
+        grep_document(run, Query(""), Options())
+    assert list(build(run, "@grep", Options()).text()) == ["an empty pattern searches for nothing"]
     document = grep_document(run, Query("zzz nothing"), Options())
     while not document.advance():
         pass

@@ -59,6 +59,7 @@ def test_each_format(words: tuple[str, ...], capfdbinary: pytest.CaptureFixture[
         assert out == b"" and said == f"wrote a.{suffix}  {Path(f'a.{suffix}').stat().st_size:,} bytes\n".encode()
     assert Path("a.txt").read_bytes() == printed
     assert Path("a.md").read_text().startswith("## ") and Path("a.html").read_text().startswith("<!DOCTYPE html>")
+    assert any(f"of {word} · tltui" in Path("a.html").read_text() for word in arguments)
     assert main([*arguments, "--json"]) == 0
     assert capfdbinary.readouterr().out == Path("a.json").read_bytes() and json.loads(Path("a.json").read_bytes())
     assert main([*arguments, "-o", "-"]) == 0 and capfdbinary.readouterr().out == printed
@@ -67,7 +68,8 @@ def test_each_format(words: tuple[str, ...], capfdbinary: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("ls", "-o", "a"), "the suffix says in which format it is written, and none is none of .txt"),
+        (("ls", "-o", "a"), "the suffix says in which format it is written, and this name has none: one of .txt, .ansi, .md"),
+        (("ls", "-o", "."), ".: is a directory: name the file too, one that ends in .txt"),
         (("ls", "-o", "a.docx"), ".docx is none of .txt, .ansi, .md, .html"),
         (("check", "-o", "a.xml"), "XML is --format junit"),
         (("check", "--format", "json", "-o", "a.md"), "--format json does not go into a.md: its suffix says markdown"),

@@ -162,6 +162,30 @@ def test_a_killed_rank_is_told_with_what_was_open(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_rank_that_ended_in_a_compile_is_told_of_what_it_had_traced(tmp_path: Path) -> None:
+    """The other graph is why it did not end, or at least nobody has to open it to know."""
+    ranked(tmp_path, "--ranks", 6, "--compiles", 4, "--detail", "tiny", "--seed", 3, "--plant", "killed:ranks=3,compile=1",
+           "--plant", "other_graph:ranks=3,compile=1", "--plant", "other_graph:ranks=5,compile=1")  # fmt: skip
+    found = differences_of(opened_at(tmp_path))
+    assert found is not None
+    assert [(one.facets, [(side.ranks, side.said) for side in one.sides]) for one in found.divergences] == [
+        (("unfinished",), [("0–2, 4, 5", "finished"), ("3", "not finished, in inductor_compile ▸ fx_codegen_and_compile")]),
+        (("graph", "code"), [("0–2, 4", ""), ("3, 5", "gelu instead of relu at test2.py:55")]),
+    ]  # fmt: skip
+
+
+def test_a_function_that_one_rank_lacks_and_another_compiles_more_often(tmp_path: Path) -> None:
+    truth = ranked(tmp_path, "--ranks", 8, "--compiles", 4, "--detail", "tiny", "--seed", 32,
+                   "--plant", "extra_recompile:ranks=5,compile=1", "--plant", "missing_compile:ranks=3,compile=1")  # fmt: skip
+    run = opened_at(tmp_path)
+    assert wrong(run, truth) == []
+    found = differences_of(run)
+    assert found is not None
+    assert [(one.facets[0], one.sides[0].ranks, one.sides[1].ranks) for one in found.divergences] == [
+        ("missing", "0–2, 4–7", "3"), ("count", "0–2, 4, 6, 7", "5"),
+    ]  # fmt: skip
+
+
 def test_the_first_difference_in_time_comes_first(tmp_path: Path) -> None:
     plants = ["--plant", "guards:ranks=3,compile=5", "--plant", "other_graph:ranks=6,compile=1", "--plant", "config:ranks=2"]
     ranked(tmp_path / "job", "--ranks", 8, "--compiles", 8, "--detail", "tiny", "--seed", 1, *plants)
@@ -172,6 +196,35 @@ def test_the_first_difference_in_time_comes_first(tmp_path: Path) -> None:
         ("guards", "5/0", "3", "NO_HASATTR: hasattr(L['fn'], '_dynamo_marked_static') == False"),
     ]  # fmt: skip
     assert found.agree == "0, 1, 4, 5, 7" and found.agreeing == 5
+
+
+def test_the_order_in_which_graphs_ran_follows_from_what_all_of_its_ranks_have(tmp_path: Path) -> None:
+    """Not from a break that one of them happens to have too."""
+    truth = ranked(tmp_path / "job", "--ranks", 16, "--compiles", 4, "--detail", "tiny", "--seed", 21,
+                   "--plant", "reordered:ranks=12-15,compile=1", "--plant", "graph_break:ranks=10-11+13,compile=3")  # fmt: skip
+    run = opened_at(tmp_path / "job")
+    assert wrong(run, truth) == []
+    found = differences_of(run)
+    assert found is not None
+    assert [(one.facets, one.sides[1].ranks) for one in found.divergences] == [
+        (("order", "executed"), "12–15"), (("breaks",), "10, 11, 13"),
+    ]  # fmt: skip
+
+
+def test_the_first_screen_names_who_kept_the_others_waiting(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And of what did not finish the rank that is gone, not the one that was started again."""
+    monkeypatch.setenv("COLUMNS", "120")
+    ranked(tmp_path, "--ranks", 8, "--compiles", 4, "--detail", "tiny", "--seed", 5, "--plant", "restarted:ranks=1,compile=2",
+           "--plant", "killed:ranks=6,compile=3", "--plant", "late_start:ranks=4,compile=2,seconds=40",
+           "--plant", "slow_phase:ranks=2,compile=1,seconds=9")  # fmt: skip
+    assert cli.main(["summary", str(tmp_path)]) == 0
+    lines = capfd.readouterr()[0].splitlines()
+    hints = [line.strip() for line in lines[lines.index("Start here") + 1 :][:4]]
+    assert hints[0].startswith("[6:3/0]  2 compiles did not finish, among them block3; ")
+    assert hints[2].startswith("[4:2/0]  rank 4 began block2 40.0 s after the others; 7 ranks waited, 4 min 39 s in all; 1 more")
+    assert f"{hints[2]} {hints[3]}".endswith("late or slow  tltui stragglers")
 
 
 def test_problems_name_the_first_difference(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ from functools import cache
 from html.parser import HTMLParser
 from io import BytesIO
 from pathlib import Path
+from tempfile import gettempdir
 
 import pytest
 from made_logs import Log
@@ -153,7 +154,15 @@ def test_equal_compiles_of_ranks_stand_once() -> None:
     assert equal.standing
     text, told = report(run)
     is_sound(text)
-    assert "more rank" in text
+    assert "the same on ranks 0, 1" in text
+    # a link that names another rank than it leads to says so; one to the rank that is here does not
+    said = html.unescape(text)
+    says = "[0:4/0] stands here for [1:4/0]: its graphs, guards and code are the same"
+    assert f'<a href="#at-0-4-0" class=stands title="{says}">' in said
+    assert '<a href="#at-0-4-0">' in said and "stands here for [0:4/0]" not in said
+    assert "A link underlined twice leads to a compile of another rank" in said
+    assert 'title="tltui timing PATH 1:4/0"' in said
+    assert "underlined twice" not in report(trace("torch-2.13/errors"))[0]
     listed = "\n".join(compiles_document(run, equal, worth_of_compiles(equal.compiles), 100, Options(width=100)).text())
     for ref, others in equal.refs.items():
         assert others[0] == ref and len(others) > 1
@@ -206,6 +215,7 @@ def test_a_redacted_report_has_nothing_of_the_user(tmp_path: Path) -> None:
     text = target.read_text()
     is_sound(text)
     assert "errors.py" not in text and "/home/user" not in text and "Unsupported" in text
+    assert gettempdir() not in text and source not in text and "a redacted copy of the trace" in text
     assert main(["report", str(TRACES / "torch-2.13" / "errors"), "-o", str(target), "--force"]) == 0
     assert "errors.py" in target.read_text()
 
@@ -218,6 +228,7 @@ def test_ids_and_ways() -> None:
     assert way_to("0/1:a b") == "" or "PATH" in way_to("0/1:a b")
     assert way_to("@guards:0/1") == "tltui guards PATH 0/1"
     assert way_to("@record:0:#3") == "tltui show PATH '@record:0:#3'"
+    assert way_to("@layers:0/0#2") == "tltui show PATH '@layers:0/0#2'"
     assert way_to("file:/a b.py:3") == "/a b.py:3"
     assert way_to("key:app.quit") == way_to("line:3") == ""
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +23,12 @@ from tltui.analyses.ranks.indexed import told
 from tltui.analyses.ranks.lanes import lanes_of
 from tltui.cli import main
 from tltui.documents.build import build
-from tltui.documents.indexing import log_part
+from tltui.documents.indexing import log_part, settled
 from tltui.documents.pages.table import VIEWS
 from tltui.documents.tree.listing import listing_data, listing_document
 from tltui.export import to_json
 from tltui.inputs.index.elsewhere import Elsewhere
-from tltui.inputs.index.reader import IndexFile
+from tltui.inputs.index.reader import STREAM, IndexFile
 from tltui.model.artifacts import artifacts_of
 from tltui.model.run import Run
 from tltui.sources.discover import NothingFound, discover
@@ -100,6 +102,30 @@ def test_a_payload_that_is_elsewhere_is_said_to_be_there_with_the_way_to_it(tmp_
     assert texts_of(build(here, str(graph.ref), OPTIONS)) == texts_of(build(opened(job), str(graph.ref), OPTIONS))
 
 
+@pytest.mark.parametrize("view", ["provenance", "layers"])
+def test_a_page_of_several_compiles_shows_what_is_here_and_names_the_rest(
+    view: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = TRACES / "torch-2.13" / "mesh"
+    saved = index([job], tmp_path / "x.tlx")
+    whole = texts_of(build(opened(job), f"@{view}", OPTIONS))
+    assert texts_of(build(reopened(saved, job), f"@{view}", OPTIONS)) == whole
+    away = texts_of(build(reopened(saved), f"@{view}", OPTIONS))
+    assert any(line.startswith("Not in the index (") for line in away)
+    assert any(line.strip().startswith(f"ssh -- {HOST} 'tltui {view} {job}/") for line in away)
+    one = sorted(job.glob("*.log"))[0]
+    half = texts_of(build(reopened(saved, one), f"@{view}", OPTIONS))
+    told = [line for line in whole if line.startswith("[0:")]
+    assert (told or view == "layers") and [line for line in half if line.startswith("[0:")] == told
+    assert not any(one.name in line for line in half) and any(line.startswith("Not in the index (") for line in half)
+    assert main([view, str(saved), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)["result"]
+    missing = (
+        result["elsewhere"] if view == "provenance" else [own for own in result if "payload is on" in own["units"][0]["why"]]
+    )
+    assert f"({len(missing)} compiles)" in next(line for line in away if line.startswith("Not in the index"))
+
+
 def test_what_an_index_keeps_is_extracted_though_other_payloads_are_elsewhere(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -128,8 +154,12 @@ def test_every_command_opens_it(tmp_path: Path, capsys: pytest.CaptureFixture[st
             assert texts[0] == texts[1], command
     assert main(["bundle", str(saved), "-o", str(tmp_path / "b.log")]) == 2
     assert "only an index of it is here" in capsys.readouterr().err
-    assert main(["case", str(saved), "-o", str(tmp_path / "c.zip")]) == 0
+    assert main(["case", str(saved), "-o", str(tmp_path / "c.zip")]) == 2
+    assert "only an index of these logs is: give their directory too" in capsys.readouterr().err
+    assert not (tmp_path / "c.zip").exists()
+    assert main(["case", str(saved), "--preview"]) == 0
     assert "only in an index" in capsys.readouterr().out
+    assert main(["case", str(saved), str(job), "-o", str(tmp_path / "c.zip")]) == 0
 
 
 def test_several_are_one_run_and_nothing_is_opened_twice(tmp_path: Path) -> None:
@@ -180,6 +210,36 @@ def test_what_has_grown_is_read_on(part: float, tmp_path: Path) -> None:
     assert without_name(pages(run), "before.tlx") == without_name(pages(reopened(log.parent)), "qjobq")
     after, fresh = index([before, log.parent], tmp_path / "after.tlx"), index([log.parent], tmp_path / "fresh.tlx")
     assert after.read_bytes() == fresh.read_bytes()
+
+
+def test_what_did_not_change_is_copied_and_comes_out_the_same(tmp_path: Path) -> None:
+    """From the index, not from the log: a mark in the old index is found in the new one."""
+    job = tmp_path / "job"
+    shutil.copytree(TRACES / "torch-2.13" / "mesh", job)
+    old, fresh_one = index([job], tmp_path / "old.tlx"), index([job], tmp_path / "fresh.tlx")
+    assert index([old, job], tmp_path / "again.tlx").read_bytes() == fresh_one.read_bytes()
+    assert index([old, job], tmp_path / "other.tlx", host="node3").read_bytes() == index(
+        [job], tmp_path / "there.tlx", host="node3"
+    ).read_bytes(), "who reads it says on which host it is"
+    assert index([old, job], tmp_path / "lean.tlx", lean=True).read_bytes() == index(
+        [job], tmp_path / "thin.tlx", lean=True
+    ).read_bytes()
+    first = sorted(job.glob("*.log"))[0]
+    [known] = settled([log for log in discover([str(old), str(job)]).logs if log.path == str(first)])
+    [marked] = [log for log in IndexFile(str(old)).logs if log.path == str(first)]
+    data = bytearray(old.read_bytes())
+    data[marked.sections[STREAM].offset + 5] ^= 1
+    (tmp_path / "damaged.tlx").write_bytes(data)
+    damaged = replace(known, index=str(tmp_path / "damaged.tlx"))
+    whole = log_part(known)
+    assert log_part(damaged) == whole == log_part(replace(known, index="", number=0)), "what is damaged is read from the log"
+    changed, other = first.stat().st_mtime_ns, bytearray(first.read_bytes())
+    other[len(other) // 2] ^= 1
+    first.write_bytes(other)
+    os.utime(first, ns=(changed, changed))
+    assert log_part(known) == whole, "a log of that size and time was not read"
+    os.utime(first, ns=(changed, changed + 1))
+    assert log_part(known) != whole
 
 
 def test_a_log_that_was_written_anew_is_read_anew(tmp_path: Path) -> None:
@@ -269,7 +329,7 @@ def test_of_a_redacted_one_nothing_is_left_of_what_is_the_users(tmp_path: Path, 
 
     saved = tmp_path / "red.tlx"
     assert main(["index", str(TRACES / "planted"), "--redact", "-o", str(saved)]) == 0
-    everything = re.sub(r"[0-9a-f]{15,}", "", all_of(saved).decode("utf-8", "replace").lower())
+    everything = re.sub(r"[0-9a-f]{15,}|[0-9]{6,}", "", all_of(saved).decode("utf-8", "replace").lower())
     host = socket.gethostname().lower()
     for word in ("zq", "/work", "planted", "ctc6br28", f'"host": "{host}"', *WORDS):
         assert word.lower() not in everything, word

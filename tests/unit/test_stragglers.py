@@ -313,6 +313,14 @@ def test_a_rank_that_was_started_again_alone_has_no_other_clock() -> None:
     assert [clock.ranks for clock in found.clocks] == ["4"] and found.late == ()
 
 
+def test_a_rank_that_was_started_again_alone_cannot_have_begun_before_the_others() -> None:
+    lanes = lanes_with(together(6, 4, lambda rank, n: -100.0 if rank == 4 else 0.0), [[2.0] * 4] * 6)
+    again = [replace(lane, older=(Older(7, "4.1", ""),)) if lane.rank == 4 else lane for lane in lanes]
+    assert [(clock.ranks, clock.seconds) for clock in pace_of(again).clocks] == [("4", -100.0)]
+    others = [lane if lane.rank == 4 else replace(lane, older=(Older(7, "4.1", ""),)) for lane in lanes]
+    assert pace_of(others).clocks == (), "the others were started again, and so began later"
+
+
 def test_a_clock_that_goes_wrong() -> None:
     """An hour and more of compiles; a clock that gains 4 s an hour."""
     found = pace_of(lanes_with(

@@ -6,7 +6,7 @@ Counts come from what the scan keeps. Payloads are read for a bounded number of 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -183,7 +183,7 @@ class Summary:
     cached_in_part: int
     """Those of them of which it had one part and not another: the forward, not the backward."""
     unfinished: tuple[Unfinished, ...]
-    """The newest of each process first; at most `UNFINISHED_READ`."""
+    """The newest of each process; those of processes that were started again last. At most `UNFINISHED_READ`."""
     cudagraph_skips: tuple[Count, ...]
     """Why there is no CUDA graph; the most frequent first."""
     versions: tuple[str, ...]
@@ -220,7 +220,7 @@ def summarise(processes: Iterable[Process], ahead: Mapping[int, Offset] | None =
         _most_recompiled(real),
         _caches(compiles),
         *_cached(real),
-        _unfinished(real),
+        _unfinished(real, _replaced(everything)),
         counts(Counter(r for c in real if (r := c.facts.cudagraph_skip_reason)).most_common(5)),
         versions_of(everything),
         forgotten(everything),
@@ -348,13 +348,25 @@ def _cached(compiles: list[Compile]) -> tuple[int, int]:
     return len(found), sum(bool(had["fx_graph_cache_miss"] or had["fx_graph_cache_bypass"]) for had in found)
 
 
-def _unfinished(compiles: list[Compile]) -> tuple[Unfinished, ...]:
+def _replaced(processes: Sequence[Process]) -> set[int]:
+    """Processes after which another one of their rank began: what they left is an older story."""
+    found: set[int] = set()
+    newest: dict[int, int] = {}
+    for process in processes:
+        if process.rank is not None and process.parent is None and process.is_traced:
+            if process.rank in newest:
+                found.add(newest[process.rank])
+            newest[process.rank] = id(process)
+    return found
+
+
+def _unfinished(compiles: list[Compile], replaced: set[int]) -> tuple[Unfinished, ...]:
     newest: dict[int, list[Compile]] = defaultdict(list)
     for compile_ in compiles:
         if compile_.tally.missing:
             newest[id(compile_.process)].append(compile_)
     found = []
-    for members in list(newest.values())[:UNFINISHED_READ]:
+    for members in sorted(newest.values(), key=lambda own: id(own[0].process) in replaced)[:UNFINISHED_READ]:
         last = max(members, key=lambda c: c.records[-1] if c.records else 0)
         found.append(Unfinished(str(last.ref), code_of(last), doing(last)))
     return tuple(found)

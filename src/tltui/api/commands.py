@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from tltui.analyses.compare.compared import CompareResult, DiffResult
@@ -36,7 +37,7 @@ from tltui.api.rows.listed import (
     source_rows,
 )
 from tltui.api.rows.trouble import LimitRow, limit_rows
-from tltui.api.runs import Run
+from tltui.api.runs import Run, reading_both
 from tltui.documents.build import build
 from tltui.documents.check import check_document
 from tltui.documents.compare.compare import compare_nodes
@@ -70,12 +71,12 @@ def ls(run: Run, *, width: int = WIDTH) -> Result[CompileRow, Listing]:
 
 
 def check(
-    run: Run, limits: str = DEFAULT, *, baseline: Run | None = None, width: int = WIDTH
+    run: Run, limits: str | Iterable[str] = DEFAULT, *, baseline: Run | None = None, width: int = WIDTH
 ) -> CheckResult[LimitRow, Gates]:
     """Whether a run has no more errors, breaks, recompiles … than allowed: a row a limit. True when none is exceeded.
 
-    `limits`: by commas, as `tltui check --fail-on` takes them: `"error,break"`, `"recompiles=2,compile_time=60"`. `baseline`: a
-    run to compare with: a name without a number allows what that has, `+N` or `+N%` that much more. Raises `BadArgument`,
+    `limits`: as `tltui check --fail-on` takes them: `"error,break"`, `["recompiles=2", "compile_time=60"]`. `baseline`: a run to
+    compare with: a name without a number allows what that has, `+N` or `+N%` that much more. Raises `BadArgument`,
     `ProfileError`.
 
     >>> import tltui
@@ -83,18 +84,14 @@ def check(
     False
     """
     part_of(run, "")
-    with run._reading() as model:
-        wanted = parse_limits(limits, baseline is not None)
+    with reading_both(run, baseline or run) as (model, other):
+        wanted = parse_limits(limits if isinstance(limits, str) else ",".join(limits), baseline is not None)
         measured = needing_a_profile(wanted)
         if untraced := needing_a_trace(model, wanted):
             raise BadArgument(safe(why_a_trace(model, untraced)))
         for own in (run, baseline) if measured else ():
             _must_have_profiles(own, measured)
-        if baseline is None:
-            found = gates(model, wanted, None)
-        else:
-            with baseline._reading() as other:
-                found = gates(model, wanted, other)
+        found = gates(model, wanted, other if baseline else None)
         lacks = untold(list(model.processes()), "problems")
         document = check_document(found, model.title, Options(width=wide(width)), len(model.failures), lacks)
         return CheckResult("check", "", document.title, found, tuple(limit_rows(found)), kept(document), found)
@@ -129,7 +126,7 @@ def diff(
     if other is not None and not second:
         second = first
     there = other or run
-    with there._reading() as compared:
+    with reading_both(run, there) as (_, compared):
 
         def make(model: ModelRun, options: Options) -> Document:
             return compare_nodes(model, first, model if other is None else compared, second, options)

@@ -105,12 +105,14 @@ class Node(ABC):
             return "\n".join(document.text())
 
     def __str__(self) -> str:
-        return self._printed()
+        return repr(self) if self._session.is_closed else self._printed()
 
     def __repr__(self) -> str:
         return f"<tltui {self._kind} {self.ref or 'norank:'}>"
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
+        if self._session.is_closed:
+            return None  # a notebook shows `repr` then
         with self._document() as (_, document):
             return page_html(document)
 
@@ -152,7 +154,7 @@ class Nodes(Sequence[N], Generic[N]):
         return len(self._nodes)
 
     def to_records(self) -> list[dict[str, Plain]]:
-        """A flat dictionary each, all with the same keys, for `polars.DataFrame` or `pandas.DataFrame`."""
+        """A flat dictionary each, all with the same keys, as those of a result: `Result.to_records`."""
         return [record(node.row()) for node in self._nodes]
 
     def __reduce__(self) -> NoReturn:
@@ -161,7 +163,9 @@ class Nodes(Sequence[N], Generic[N]):
     def __repr__(self) -> str:
         return f"<tltui {self._kind}: {len(self._nodes):,}>"
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
+        if any(node._session.is_closed for node in self._nodes[:1]):
+            return None
         rows = [record(node.row()) for node in self._nodes[:50]]
         title = f"{len(self._nodes):,} {self._kind}"
         return table_html(title, list(rows[0]) if rows else [], [list(row.values()) for row in rows], len(self._nodes))

@@ -50,7 +50,8 @@ class Result(Sequence[Row], Generic[Row, Data]):
         return "\n".join(line for n, line in enumerate(self._page.text()) if n not in self._hidden)
 
     def to_records(self) -> list[dict[str, Plain]]:
-        """The rows as flat dictionaries, all with the same keys, for `polars.DataFrame` or `pandas.DataFrame`."""
+        """The rows as flat dictionaries, all with the same keys, for `pandas.DataFrame(…)` or
+        `polars.DataFrame(…, infer_schema_length=None)`: polars looks at 100 rows only, where a column may have nothing yet."""
         return [record(row) for row in self.rows]
 
     def to_json(self) -> str:

@@ -157,6 +157,8 @@ class Run:
         raise TypeError("a run is open, and cannot be pickled: pickle results, and open the path again elsewhere")
 
     def __str__(self) -> str:
+        if self._session.is_closed:
+            return repr(self)
         with self._session.reading() as run:
             document = build(run, "", Options())
             while not document.advance():
@@ -171,11 +173,15 @@ class Run:
             who = plural(ranks, "rank") if ranks else plural(processes, "process", "processes")
             return f"<tltui run {safe(run.title)}: {who}, {plural(run.tally.compiles, 'compile')}>"
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
+        if self._session.is_closed:
+            return None  # a notebook shows `repr` then
         with self._session.reading() as run:
             return page_html(build(run, "", Options()))
 
     def _ipython_key_completions_(self) -> list[str]:
+        if self._session.is_closed:
+            return []
         with self._session.reading() as run:
             found = [str(rank.ref) for rank in run.ranks]
             for compile_ in run.compiles():
@@ -183,6 +189,14 @@ class Run:
                 if len(found) >= KEYS:
                     break
             return found
+
+
+@contextmanager
+def reading_both(run: Run, other: Run) -> Iterator[tuple[ModelRun, ModelRun]]:
+    """Two runs at once, always in the same order: two threads that compare them either way round don't wait for each other."""
+    first, second = sorted((run, other), key=lambda own: id(own._session))
+    with first._reading(), second._reading(), run._reading() as model, other._reading() as compared:
+        yield model, compared
 
 
 def _other_kind(address: str, node: Node, wanted: str) -> NoReturn:
@@ -203,6 +217,8 @@ def open(*paths: PathLike, profiles: PathLike | Iterable[PathLike] = (), latest:
     >>> run
     <tltui run recompiles: 1 process, 5 compiles>
     """
+    if strange := [path for path in paths if not isinstance(path, (str, os.PathLike))]:
+        raise TypeError(f"a path is a text or a Path, not {strange[0]!r}; several are tltui.open(*paths)")
     given = [os.fspath(path) for path in paths] or [path for path in (os.environ.get("TORCH_TRACE", ""),) if path]
     if not given:
         raise NothingFound("no path given, and TORCH_TRACE is not set. tltui.demo() opens a trace that comes with tltui")

@@ -65,8 +65,9 @@ def _run(arguments: list[str]) -> int:
         name, *rest = arguments
         parser = parser_of(name)
     else:
-        from tltui.cli.ui import ui_parser
+        from tltui.cli.ui import commands_in, ui_parser
 
+        _no_slip(arguments)
         name, rest, parser = "", arguments, ui_parser()
     options = parser.read(rest)
     if sys.stdout is None:
@@ -76,6 +77,8 @@ def _run(arguments: list[str]) -> int:
 
         sys.stdout.buffer.writelines(version.run(options))
         return 0
+    if not name:
+        commands_in(options.paths)
 
     # not before: `--help` and `--version` end above
     from tltui.cli.loading import take
@@ -94,6 +97,16 @@ def _run(arguments: list[str]) -> int:
     except BadAddress as bad:
         raise Failure(f"{bad}{options.hint}") from None
     return int(getattr(options, "exit_code", 0))
+
+
+def _no_slip(arguments: list[str]) -> None:
+    """Raise `Failure` where the first word is no file but nearly a command: what is wrong with the rest is not worth telling."""
+    word = arguments[0] if arguments else ""
+    if word.isalpha() and not os.path.lexists(word):
+        from difflib import get_close_matches
+
+        if near := get_close_matches(word, COMMANDS, 2, 0.7):
+            raise Failure(f"{word} is no command and no file. Did you mean tltui {' or tltui '.join(near)}?")
 
 
 def _heed_settings(options: argparse.Namespace) -> None:

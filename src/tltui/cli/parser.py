@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 from typing import NoReturn
 
-from tltui.cli.failure import safe
+from tltui.cli.failure import tell
 
 RECORD_HELP = """\
 tltui reads what torch.compile wrote into a directory. To record one, run your job by
@@ -57,8 +58,10 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong and how the command is used."""
-        self.print_usage(sys.stderr)
-        self.exit(2, f"{self.prog}: {safe(message)}\n")
+        with suppress(OSError):  # nobody listens: Python 3.10 raises it
+            self.print_usage(sys.stderr)
+        tell(f"{self.prog}: {message}")
+        self.exit(2)
 
 
 def add_paths(parser: argparse.ArgumentParser) -> None:

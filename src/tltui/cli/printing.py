@@ -65,7 +65,10 @@ def _style_of_file(options: argparse.Namespace, path: str) -> str:
     if not style:
         known = ", ".join(SUFFIXES)
         xml = "; XML is --format junit" if hasattr(options, "format") and suffix == ".xml" else ""
-        raise Failure(f"{path}: the suffix says in which format it is written, and {suffix or 'none'} is none of {known}{xml}")
+        if os.path.isdir(os.path.expanduser(path)) or path.endswith("/"):
+            raise Failure(f"{path}: is a directory: name the file too, one that ends in {known}")
+        has = f"{suffix} is none of {known}{xml}" if suffix else f"this name has none: one of {known}"
+        raise Failure(f"{path}: the suffix says in which format it is written, and {has}")
     if style == "json" and not hasattr(options, "json"):
         raise Failure(f"{path}: this command has no JSON")
     if wanted and wanted != style:
@@ -147,7 +150,7 @@ def as_text(document: Document, options: argparse.Namespace, whole: bool = False
 
         pieces = (line + "\n" for line in markdown(document, limit=LIMIT))
     else:
-        pieces = pieces_of(document, style)
+        pieces = pieces_of(document, style, of=" ".join(options.paths))
     for piece in pieces:
         yield piece.encode(encoding, "backslashreplace")
 

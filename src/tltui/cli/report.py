@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tltui.cli.failure import Failure
-from tltui.cli.loading import load, load_other
+from tltui.cli.loading import load, look
 from tltui.cli.parser import Parser, add_force, add_paths
 from tltui.cli.printing import layout, message
 
@@ -58,13 +58,16 @@ def size(text: str) -> int:
 
 @contextmanager
 def _redacted(run: Run) -> Iterator[Run]:
-    """The same run without what is not torch's own, from logs that are there for as long."""
+    """The same run without what is not torch's own, from logs that are there for as long. Where they lie is nobody's business."""
     from tltui.documents.bundle import Bundle, known_secrets
+    from tltui.model.follow import open_run
 
     with TemporaryDirectory(prefix="tltui-") as directory:
         copy = f"{directory}/redacted/"
         Bundle(run, (), True, known_secrets()).write(copy)
-        yield load_other([copy], False)
+        found = look([copy], False)
+        logs = tuple(replace(log, label=os.path.relpath(log.name, directory)) for log in found.logs)
+        yield open_run(replace(found, logs=logs))
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
@@ -82,7 +85,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     try:
         with ExitStack() as stack:
             if options.redact:
-                found, path = stack.enter_context(_redacted(found)), "a redacted copy of it"
+                found, path = stack.enter_context(_redacted(found)), ""
             book = Book(found, options.max_size, path, replace(layout(options), width=WIDTH))
             file = stack.enter_context(replacing(target, force=options.force))
             told = book.write(file)

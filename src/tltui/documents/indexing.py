@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tltui import __version__
 from tltui.analyses.hang.open_work import last_record
 from tltui.analyses.ranks.course import Times, steps_in
 from tltui.analyses.ranks.courses import course_of
@@ -89,8 +90,8 @@ def log_part(found: FoundLog, lean: bool = False, key: bytes = b"") -> bytes:
     """What an index says of a log, as an index of its own. `lean`: without the texts that pages show. With a `key` (`new_key`, the
     same for all logs of an index) it is redacted: what the log would be after `tltui bundle --redact`.
 
-    Where an index knows the beginning of the log (`FoundLog.index`) only what has come since is read; one that is not here is
-    copied from the index. Raises OSError.
+    Where an index knows the beginning of the log (`FoundLog.index`) only what has come since is read; what it says is copied where
+    nothing has, and where the log is not here. Raises OSError.
     """
     if found.form != TRACE:
         raise OSError(None, NO_TRACE)
@@ -98,7 +99,32 @@ def log_part(found: FoundLog, lean: bool = False, key: bytes = b"") -> bytes:
         if key and not opened(found.index).logs[found.number].is_redacted:
             raise OSError(None, "it is only in an index that is not redacted: give the directory of the log")
         return writer.one_log(opened(found.index), found.number)
-    return _redacted_part(found, lean, key) if key else _part(found, lean)
+    if key:
+        return _redacted_part(found, lean, key)
+    return _unchanged_part(found, lean) or _part(found, lean)
+
+
+def _unchanged_part(found: FoundLog, lean: bool) -> bytes:
+    """What the index says that knows the log, where this tltui wrote it of the very same file; else b''. The same bytes come out as
+    if the log were read. Raises OSError."""
+    if not found.index:
+        return b""
+    status = os.stat(found.path)
+    try:
+        index = opened(found.index)
+        own = index.logs[found.number]
+        said = own.path, own.size, own.changed, own.ended, own.rank, own.launch, own.started, own.clock, own.fault, own.is_lean
+        here = (
+            _name(found), status.st_size, status.st_mtime_ns, found.is_final, found.rank, found.launch, found.started, found.clock,
+            found.fault, lean,
+        )  # fmt: skip
+        if own.is_redacted or index.written_by != __version__ or said != here:
+            return b""
+        part = writer.one_log(index, own.number, {"host": ""})
+        writer.check(part)
+    except BadIndex:
+        return b""
+    return part
 
 
 def _part(found: FoundLog, lean: bool, is_redacted: bool = False) -> bytes:
@@ -167,7 +193,7 @@ def _pieces(found: FoundLog, source: FileBytes, model: LogModel, saved: Saved, l
     sections[EXTENTS], stream = pack_extents(kept.extents), kept.stream
     own = writer.Writer()
     yield own.begin()
-    facts = {**_facts(found, source, saved), "redacted": is_redacted}
+    facts = {**_facts(found, source, saved), "redacted": is_redacted, "lean": lean}
     yield from own.log(facts, sections, stream, pool, map(_process, model.processes))
     yield from own.end()
 

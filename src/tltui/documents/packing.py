@@ -32,6 +32,7 @@ from tltui.inputs.text.log import TextLog
 from tltui.model.artifacts import artifact_name
 from tltui.model.kinds import kind_of
 from tltui.model.log_model import LogModel
+from tltui.model.ref import BadAddress
 from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.atomic import replacing
@@ -104,12 +105,15 @@ class Case:
     _redactor: Redactor | None = None
 
     def write(self, output: str, force: bool = False) -> CaseResult:
-        """Write the archive: it appears whole, readable for its owner only. Raises OSError, FileExistsError unless `force`."""
+        """Write the archive: it appears whole, readable for its owner only. Raises OSError, FileExistsError unless `force`,
+        BadAddress where nothing would be in it but the list of what is left out."""
         target = Path(output)
         if not target.parent.is_dir():
             raise FileNotFoundError(2, "there is no such directory", str(target.parent))
         with replacing(target, force=force, private=True) as out, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
             result = self._pack(archive)
+            if self._left_out[ONLY_INDEXED] and not result.files:
+                raise BadAddress("a case is made of what is here, and only an index of these logs is: give their directory too")
         return result
 
     def result(self) -> CaseResult:

@@ -15,7 +15,8 @@ from tltui import __version__
 from tltui.documents.build import build
 from tltui.documents.format import plural, seconds, size_of
 from tltui.documents.pages.listed import pages
-from tltui.documents.report.contents import Candidate, Contents, contents_of, standing_for
+from tltui.documents.parts.on_ranks import said_ranks
+from tltui.documents.report.contents import Candidate, Contents, contents_of, standing_for, stood_for
 from tltui.documents.report.ids import Ids
 from tltui.documents.report.left import REF as LEFT
 from tltui.documents.report.left import Cut, Left, left_document
@@ -79,7 +80,8 @@ class Told:
 
 
 class Book:
-    """A report of a run, of at most `limit` bytes. `path`: what was opened, as a reader knows it. Raises `TooSmall`."""
+    """A report of a run, of at most `limit` bytes. `path`: what was opened, as a reader knows it, '' where it is nobody's
+    business. Raises `TooSmall`."""
 
     def __init__(self, run: Run, limit: int, path: str, options: Options) -> None:
         if limit < LEAST:
@@ -185,7 +187,7 @@ class Book:
                 self._asked[ref] = None
             if line is not None:
                 self._lines.setdefault(ref, set()).add(line)
-            return way or ("#" + "x" * 60 if to else "")
+            return way or (f"#{'x' * 60}{self._stands(to)}" if to else "")
 
         parts = (self._section(section, document, target, ()), self._entry(section))
         return sum(map(length_of, parts)) + 100
@@ -253,9 +255,12 @@ class Book:
             if (count := getattr(tally, row.field))
         ]
         yield f"{plural(tally.compiles, 'compile')} of torch.compile in {seconds(tally.seconds)}: {', '.join(marks)}</p>\n"
-        yield f'<p class="dim">Written by tltui {shown(__version__)} from {shown(self._path)}. '
+        yield f'<p class="dim">Written by tltui {shown(__version__)} from {shown(self._path or "a redacted copy of the trace")}. '
         yield "The file stands by itself: no script, nothing is loaded. Text with dots below it leads to what is not in it, "
-        yield f'and says which command prints that. <a href="#{self._ids.of(LEFT)}">What is not in this file</a></p>\n</header>\n'
+        yield "and says which command prints that. "
+        if self._there.equal.standing:
+            yield "A link underlined twice leads to a compile of another rank with the same graphs, guards and code. "
+        yield f'<a href="#{self._ids.of(LEFT)}">What is not in this file</a></p>\n</header>\n'
 
     def _contents(self) -> Iterator[str]:
         yield '<nav class=rep-nav><details open><summary>Contents</summary>\n<ul>\n'
@@ -266,7 +271,8 @@ class Book:
         if groups:
             frames = self._others()
             here = sum(owner not in frames for owner, _ in groups)
-            yield f"<h2>Compiles <span class=rep-count>{here:,} of {len(self._there.worth):,}</span></h2>\n<ul>\n"
+            different = " different" if self._there.equal.standing else ""
+            yield f"<h2>Compiles <span class=rep-count>{here:,} of {len(self._there.worth):,}{different}</span></h2>\n<ul>\n"
             for _, sections in groups:
                 yield from self._entry(sections[0])
             yield "</ul>\n"
@@ -332,9 +338,8 @@ class Book:
         said = [seconds(node.tally.seconds)] if node.tally.seconds else []
         if not isinstance(node, Compile):
             said.insert(0, plural(node.tally.compiles, "compile"))
-        others = len(self._there.equal.refs.get(owner, ())) - 1
-        if others > 0:
-            said.append(f"the same on {plural(others, 'more rank')}")
+        if len(same := self._there.equal.refs.get(owner, ())) > 1:
+            said.append(f"the same on {said_ranks(same)}")
         return f" <span class=rep-count>{shown(' · '.join(said))}</span>" if said else ""
 
     def _section(
@@ -376,8 +381,13 @@ class Book:
         if section is None:
             return self._way(to)
         if line is not None and line <= section.lines:
-            return f"#{line_id(section.id, line)}"
-        return f"#{section.id}"
+            return f"#{line_id(section.id, line)}{self._stands(to)}"
+        return f"#{section.id}{self._stands(to)}"
+
+    def _stands(self, to: str) -> str:
+        """What a link to something of one rank says that leads to its equal on another."""
+        said = stood_for(self._there.standing, to)
+        return f"{GONE}{said}" if said else ""
 
     @staticmethod
     def _way(to: str) -> str:

@@ -25,7 +25,8 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 Target = Callable[[str], str]
 """The target of a link of a document (an address, `line:N`, `file:…`) → where it leads: `#a12` in this file, or `https://…`; '' for
-nowhere, and `?why` for text that says so when it is pointed at: what to do to have what is not in the file."""
+nowhere, and `?why` for text that says so when it is pointed at: what to do to have what is not in the file. `#a12?why` is a
+link that leads to something that stands for what it names, and says so."""
 GONE = "?"
 PAGE = "page"
 """The id of the document of a file that holds one."""
@@ -233,6 +234,8 @@ def _marked_up(line: Line, target: Target) -> str:
             out.append(_closing(before) + opening)
             before = opening
         piece = text(whole_text[start:end])
+        if style == tokens.LINK and link is not None and not opening:
+            style = ""  # what looks like a link is one
         out.append(f"<span class={style}>{piece}</span>" if style in _STYLES else piece)
     out.append(_closing(before))
     return "".join(out)
@@ -242,10 +245,15 @@ def _opened(link: Link, target: Target) -> str:
     leads = target(link.target)
     if leads.startswith(GONE):
         return f'<span class=gone title="{text(leads[1:])}">'
+    if leads.startswith("#"):
+        leads, _, why = leads.partition(GONE)
+    else:
+        why = ""
     if not _SAFE.fullmatch(leads) or leads != sanitize(leads):
         return ""
     rel = "" if leads.startswith("#") else ' rel="noopener noreferrer"'
-    return f'<a href="{escape(leads)}"{rel}>'
+    stands = f' class=stands title="{text(why)}"' if why else ""
+    return f'<a href="{escape(leads)}"{rel}{stands}>'
 
 
 def _closing(opening: str) -> str:
@@ -259,8 +267,8 @@ def embedded(document: Document, lo: int = 0, hi: int | None = None) -> Iterator
     yield "</div>\n"
 
 
-def page(document: Document, lo: int = 0, hi: int | None = None) -> Iterator[str]:
-    """A file that holds one document, in pieces."""
+def page(document: Document, lo: int = 0, hi: int | None = None, of: str = "") -> Iterator[str]:
+    """A file that holds one document, in pieces. `of`: what was opened, which its foot names; '' for nothing."""
 
     def body() -> Iterator[str]:
         while not document.advance():
@@ -278,7 +286,8 @@ def page(document: Document, lo: int = 0, hi: int | None = None) -> Iterator[str
         target = _to_itself(document)
         yield from fragment(document, PAGE, target, lo, hi, level=1, heading=False)
         yield "</main>\n"
-        yield f"<footer>{text(document.ref)} · tltui {text(__version__)}</footer>\n" if document.ref else ""
+        if said := [text(own) for own in (document.ref, f"of {of}" if of else "") if own]:
+            yield f"<footer>{' '.join(said)} · tltui {text(__version__)}</footer>\n"
 
     return whole(document.title, body())
 

@@ -67,6 +67,7 @@ font-size:clamp(11px,calc((100vw - 2.5rem)/61),14px)}}
 .tltui details[open]>:not(summary){{margin-left:0;padding-left:.5em}}
 .tltui details[open]>pre.code{{padding-left:.9em}}
 .tltui a{{color:var(--tok-link);text-decoration:underline;text-underline-offset:.15em}}
+.tltui a.stands{{text-decoration-style:double}}
 .tltui a:hover{{text-decoration-thickness:2px}}
 .tltui :focus-visible{{outline:2px solid var(--accent);outline-offset:2px;border-radius:2px}}
 .tltui .gone{{text-decoration:underline dotted;text-underline-offset:.15em;cursor:help}}

@@ -311,7 +311,8 @@ class Run:
             raise BadAddress(f"rank {number} has not been read: rank {self.crowd.like(number)[0]} did the same")
         if rank is None:
             there_are = _listed(str(own.ref) for own in self.ranks)
-            raise BadAddress(f"there is no {Rank(number, []).title}. There are: {there_are}")
+            what = "process without a rank" if number is None else f"rank {number}"
+            raise BadAddress(f"there is no {what}. There are: {there_are}")
         if ref.process is None:
             return rank
         if not 1 <= ref.process <= len(rank.processes):

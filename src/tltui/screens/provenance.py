@@ -152,7 +152,6 @@ class ProvenanceScreen(PanesOfUnit):
             self.view(pane).renew_title()
         elif self.view(pane).has_focus:
             self._came_to(pane, moves=is_new)  # a pane that only got another size leads nobody
-            self.say_place(moved)
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """Another pane has the focus: what its line corresponds to lights up, and nothing moves."""
@@ -167,6 +166,7 @@ class ProvenanceScreen(PanesOfUnit):
         self._follow(pane, line, moves)
         self.view(pane).renew_title()
         self._say_line(pane, line)
+        self.say_place(self.view(pane).whereabouts())
         if self.is_single and self._panes is not None:
             self.query_one(Elsewhere).say(self._panes.elsewhere(pane, line, self.size.width))
 

@@ -247,20 +247,23 @@ class DocumentView(RenewingCanvas):
     def tell(self, text: str) -> None:
         self.post_message(self.Told(self, text))
 
-    def _moved(self) -> None:
-        if not self.is_mounted:
-            return
+    def whereabouts(self) -> Moved:
+        """Where one is."""
         top = self.scroll_offset.y
         first, last = self._row_at(top).line, self._row_at(min(top + self.size.height, len(self._rows)) - 1).line
         selected = self.selected_lines()
-        moved = self.Moved(
+        return self.Moved(
             self, self._cursor_line, self._caret_column, len(self._document), first, last, self.hits,
             selected[1] - selected[0] if selected else 0, self._document.complete, self.scroll_offset.x,
         )  # fmt: skip
+
+    def _moved(self) -> None:
+        if not self.is_mounted:
+            return
         if self.on_position is None:
-            self.post_message(moved)
+            self.post_message(self.whereabouts())
         else:
-            self.on_position(moved)
+            self.on_position(self.whereabouts())
 
     # movement
 

@@ -130,9 +130,10 @@ class Columns:
             shared = [(n, self.usual[key]) for n, step in enumerate(steps) if (key := (step.code, step.number)) in self.usual]
             compared = chosen(shared)
             for lane in own:
-                if len(lane.older) != usual_starts:  # who was started again, and not with the others, began all of it later
-                    continue
+                again = len(lane.older) - usual_starts
                 begin = lane.times.begin
                 known = [(begin[n], usual) for n, usual in compared if begin[n] == begin[n]]
+                if again < 0 or (again and any(at >= usual for at, usual in known)):
+                    continue  # who was started again, and not with the others, began all of it later: its clock can only be behind
                 rows.append((lane.rank, [(at - usual) / 1e6 for at, usual in known], [at for at, _ in known]))
         return off(rows)

@@ -232,7 +232,8 @@ def _folded(facts: Sequence[Fact]) -> list[tuple[Fact, tuple[str, ...]]]:
     """Of each compile and partition of ranks the most telling fact, with the facets that follow from it."""
     groups: dict[Hashable, list[Fact]] = defaultdict(list)
     for fact in facts:
-        groups[fact.code, fact.number, fact.facet if fact.facet in WIDE else "", fact.partition].append(fact)
+        apart = fact.facet if fact.facet in (*WIDE, UNFINISHED) else ""  # what was traced is no consequence of the end
+        groups[fact.code, fact.number, apart, fact.partition].append(fact)
     found = []
     for own in groups.values():
         own.sort(key=lambda fact: NAMES.index(fact.facet))

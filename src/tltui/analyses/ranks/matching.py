@@ -29,6 +29,8 @@ NAMES = (
 CHAIN = tuple(name for name in NAMES if name in FACETS and name not in WIDE)
 GROWING = frozenset((COLLECTIVES, CODE, CACHE, ESTIMATES))
 """What backward compiles still add to: of logs that go on only as many lines are compared as each has."""
+EARLY = frozenset((INPUTS, GRAPH))
+"""What Dynamo logs when it is done with tracing: known of a compile that never ended, and often why it did not."""
 NOTHING = {BREAKS: "no break", FAILED: "no failure", DEVICES: "all on its own device", COLLECTIVES: "no collectives",
            CACHE: "no answer logged"}  # fmt: skip
 """What is said of ranks that have nothing of a facet."""
@@ -184,9 +186,11 @@ def _counts(code: Code, classes: Sequence[Class], behind: set[int]) -> list[Fact
     late = {own for own, count in counts.items() if count < most and not own.ended}
     behind.update(lane.rank for own in late for lane in own.lanes)
     values: dict[Class, Hashable] = {c: n for c, n in counts.items() if c not in late and not (c.stopped and n < most)}
+    found = []
     if 0 in values.values():
-        return _parted(code, 0, MISSING, {c: bool(n) for c, n in values.items()}, lambda n, _: "compiled" if n else "not compiled")
-    return _parted(code, 0, COUNT, values, lambda n, _: "1 compile" if n == 1 else f"{n} compiles")
+        found = _parted(code, 0, MISSING, {c: bool(n) for c, n in values.items()}, lambda n, _: "compiled" if n else "not compiled")
+    compiled = {own: count for own, count in values.items() if count}
+    return found + _parted(code, 0, COUNT, compiled, lambda n, _: "1 compile" if n == 1 else f"{n} compiles")
 
 
 def _compiles(code: Code, classes: Sequence[Class]) -> list[Fact]:
@@ -211,12 +215,13 @@ def _compared(
     done = {own: place for own, place in members.items() if own.is_over(place)}
     over = {own: own.is_over(place) for own, place in members.items() if own.ended or own in done}
     yield from _parted(*key, UNFINISHED, over, _said_end)
-    if len({own.step(place).facets for own, place in done.items()}) < 2:
+    traced = {own: place for own, place in members.items() if over.get(own) is False and own.step(place).of(GRAPH)}
+    if len({own.step(place).facets for own, place in (done | traced).items()}) < 2:
         return
     for facet in WIDE:
         told = {own: digest for own, place in done.items() if (digest := own.step(place).of(facet))}
         yield from _with_lines(key, facet, done, told)
-    yield from _chain(key, done, shifted & done.keys(), known)
+    yield from _chain(key, done, traced, shifted & (done | traced).keys(), known)
 
 
 def _said_end(end: Hashable, own: Class) -> str:
@@ -225,28 +230,33 @@ def _said_end(end: Hashable, own: Class) -> str:
     return f"not finished, in {trail(own.first.inside)}" if own.first.inside else "not finished"
 
 
-def _chain(key: Key, done: Mapping[Class, int], shifted: set[Class], known: Sequence[tuple[Class, int]]) -> list[Fact]:
-    """Facet by facet. What differs only between ranks of which a difference was told already follows from that."""
+def _chain(
+    key: Key, done: dict[Class, int], traced: dict[Class, int], shifted: set[Class], known: Sequence[tuple[Class, int]]
+) -> list[Fact]:
+    """Facet by facet. What differs only between ranks of which a difference was told already follows from that. `traced`: compiles
+    that did not end, but of which `EARLY` facets are known; in the others they pass for what is usual."""
     facts: list[Fact] = []
-    told: dict[Class, tuple[Hashable, ...]] = dict.fromkeys(done, ())
+    places = done | traced
+    told: dict[Class, tuple[Hashable, ...]] = dict.fromkeys(places, ())
     goes_on = not all(own.ended for own in done)
     for facet in CHAIN:
-        values = _values(done, facet, goes_on)
+        values = _values(places if facet in EARLY else done, facet, goes_on)
         if shifted and len(set(values.values())) > 1:
             usual = {own.step(place).of(facet) for own, place in known}
-            values = {own: v for own, v in values.items() if own not in shifted or own.step(done[own]).of(facet) not in usual}
+            values = {own: v for own, v in values.items() if own not in shifted or own.step(places[own]).of(facet) not in usual}
         if len(set(values.values())) < 2:
             continue
         groups: dict[Hashable, dict[Class, Hashable]] = defaultdict(dict)
         for own, value in values.items():
             groups[told[own]][own] = value
-        fresh = [fact for group in groups.values() for fact in _with_lines(key, facet, done, group)]
+        fresh = [fact for group in groups.values() for fact in _with_lines(key, facet, places, group)]
         for fact in facts:
             if len({_usual({own: values[own] for own in classes if own in values}) for _, classes in fact.parts}) > 1:
                 fact.also.append(facet)
         facts += fresh
-        for own in done:
-            told[own] += (values.get(own),)
+        common = _usual(values)
+        for own in places:
+            told[own] += (values.get(own, None if own in done or facet in EARLY else common),)
     return facts
 
 
@@ -378,7 +388,8 @@ def _without_following(facts: list[Fact]) -> list[Fact]:
     def follows(fact: Fact) -> bool:
         if fact.facet == EXECUTED:
             earlier = [own for own in present if own.outliers & fact.outliers]
-            for own in earlier:
+            whole = [own for own in earlier if own.outliers >= fact.outliers]  # else each of them explains some of the ranks
+            for own in whole or earlier:
                 own.also.append(EXECUTED)
             return fact.outliers <= frozenset(rank for own in earlier for rank in own.outliers)
         name = fact.code[0]

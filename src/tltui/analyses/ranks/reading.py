@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeVar, cast
+from typing import TypeVar, cast
 
 from tltui.analyses.compare.graph_keys import GraphText, graph_text
 from tltui.analyses.compare.node_changes import ADDED, REMOVED, RETARGETED, RETYPED, NodeChange, node_changes
 from tltui.analyses.compare.own_device import owns_of
-from tltui.analyses.hang.clocks import Clock, Offset, clocks
+from tltui.analyses.hang.clocks import clocks
 from tltui.analyses.parts import reader_of
 from tltui.analyses.ranks.columns import Columns
 from tltui.analyses.ranks.course import Lane
@@ -17,6 +17,9 @@ from tltui.analyses.ranks.differing import Differing, Divergence, Function, diff
 from tltui.analyses.ranks.hosts import with_hosts
 from tltui.analyses.ranks.lanes import read_lanes
 from tltui.analyses.ranks.matching import GRAPH
+from tltui.analyses.ranks.pace import Pace
+from tltui.analyses.ranks.pacing import pace_of
+from tltui.analyses.ranks.times import PhasesOf
 from tltui.analyses.records import addresses, named
 from tltui.inputs.index.elsewhere import Elsewhere
 from tltui.model.nodes import Compile
@@ -31,6 +34,8 @@ GRAPHS_READ = 24
 """Differences of graphs of which the nodes are compared."""
 LIMIT = 2 << 20
 """Stored bytes of a graph up to which that is done."""
+PACED = 1_000_000
+"""Compiles of all ranks together up to which who was late or slow is found out by the way: 0.5 s of CPU."""
 GRAPH_NAME = "dynamo_output_graph"
 ARTIFACTS = {
     GRAPH: GRAPH_NAME, "guards": "dynamo_cpp_guards_str", "code": "inductor_output_code", "inputs": GRAPH_NAME,
@@ -51,23 +56,19 @@ def read_differences(run: Run) -> Generator[None, None, Differing | None]:
     return (yield from read_between(run, lanes))
 
 
-def differences_and_clocks(run: Run) -> tuple[Differing | None, Clocks]:
-    """In what the ranks of a run differ, and whose clock is off."""
+def differences_and_pace(run: Run) -> tuple[Differing | None, Pace]:
+    """In what the ranks of a run differ, and how they kept pace; of many that is only whose clock is off."""
     lanes = _result(_read_several(run))
     if len(lanes) < 2:
-        return None, Clocks({}, ())
+        return None, Pace(len(lanes), (), (), (), (), ())
+    found = _result(read_between(run, lanes))
+    lanes = with_hosts(run, lanes)
+    if sum(len(lane.course.steps) for lane in lanes) <= PACED:
+        return found, pace_of(lanes, PhasesOf(run))
     offsets = Columns(lanes).offsets
-    hosts = {lane.rank: lane.host for lane in with_hosts(run, lanes)} if offsets else {}
-    return _result(read_between(run, lanes)), Clocks(offsets, clocks(offsets, hosts if len(set(hosts.values())) > 1 else {}))
-
-
-class Clocks(NamedTuple):
-    """Clocks that are off."""
-
-    offsets: Mapping[int, Offset]
-    """Rank → how far its clock is ahead."""
-    told: tuple[Clock, ...]
-    """Those of one node together."""
+    hosts = {lane.rank: lane.host for lane in lanes}
+    told = clocks(offsets, hosts if len(set(hosts.values())) > 1 else {})
+    return found, Pace(len(lanes), told, (), (), (), (), offsets)
 
 
 def _read_several(run: Run) -> Generator[None, None, Sequence[Lane]]:

@@ -10,7 +10,8 @@ from tltui.analyses.case import holdings, is_plain
 from tltui.analyses.hang.clocks import Clock
 from tltui.analyses.job_failures.of_run import own_failures, told_first
 from tltui.analyses.problems.failures import INTERRUPTED
-from tltui.analyses.ranks.reading import differences_and_clocks
+from tltui.analyses.ranks.pace import Pace
+from tltui.analyses.ranks.reading import differences_and_pace
 from tltui.analyses.summary import Summary, summarise
 from tltui.analyses.told import untold
 from tltui.analyses.torch_version import version_of
@@ -22,7 +23,7 @@ from tltui.documents.parts.case import held_words
 from tltui.documents.parts.job_failures import add_ends
 from tltui.documents.parts.ranks import add_ranks, told
 from tltui.documents.parts.runtime_costs import worth_knowing
-from tltui.documents.parts.stragglers import clock_said
+from tltui.documents.parts.stragglers import clock_said, worst
 from tltui.documents.parts.summary import (
     add_breaks,
     add_caches,
@@ -52,11 +53,11 @@ CLOCKS_NAMED = 2
 
 def run_document(run: Run, options: Options) -> TextDocument:
     """The overview of everything that was opened."""
-    diverging, clocks = differences_and_clocks(run)
-    summary = replace(summarise(run.processes(), clocks.offsets), diverging=diverging)
+    diverging, pace = differences_and_pace(run)
+    summary = replace(summarise(run.processes(), pace.offsets), diverging=diverging)
     page = Page("", run.title, options)
     page.add((fmt.clip_middle(run.title, page.width), tokens.TITLE))
-    _head(page, run, summary, clocks.told)
+    _head(page, run, summary, pace.clocks)
     page.untold = untold(list(run.processes()), "summary")
     page.say_untold()
     if run.is_sought:
@@ -77,7 +78,7 @@ def run_document(run: Run, options: Options) -> TextDocument:
         _no_compiles(page, run)
     printed = told_first(run)
     add_ends(page, printed)
-    _start(page, run, summary, bool(own_failures(printed)))
+    _start(page, run, summary, pace, bool(own_failures(printed)))
     add_ranks(page, run, summary.diverging)
     add_errors(page, summary)
     add_eager(page, summary)
@@ -221,10 +222,11 @@ WHERE = "app.view_where"
 RUNTIME = "app.view_runtime"
 
 
-def _start(page: Page, run: Run, summary: Summary, has_failed: bool) -> None:
+def _start(page: Page, run: Run, summary: Summary, pace: Pace, has_failed: bool) -> None:
     """One to four things to look at, each for a fact, the worst first."""
     told = [Hint("@problems", "what the output says of how the job ended", "tltui problems")] if has_failed else []
-    wrong = told + _failed(summary) + _stuck(run, summary) + _parted(run, summary) + _measured(run) + _slowed(summary)
+    wrong = told + _failed(summary) + _stuck(run, summary) + _parted(run, summary) + _waited_for(pace) + _measured(run)
+    wrong += _slowed(summary)
     hints = wrong + _dearest(summary, is_alone=not wrong)
     if not wrong:
         hints = hints or _first(run, summary)
@@ -294,7 +296,8 @@ def _stuck(run: Run, summary: Summary) -> list[Hint]:
     last = summary.unfinished[0]
     count = summary.tally.missing
     name = last.code.shown or "a frame"
-    what = f"{fmt.plural(count, 'compile')} did not finish" + (f": {name}" if count == 1 else f", the last is {name}")
+    which = f", {'among them' if len(summary.unfinished) > 1 else 'the last is'} {name}"
+    what = f"{fmt.plural(count, 'compile')} did not finish" + (f": {name}" if count == 1 else which)
     if last.doing is not None:
         what += f"; it stood {standing(last.doing)}"
     return [Hint(last.ref, what, "tltui where")]
@@ -303,6 +306,11 @@ def _stuck(run: Run, summary: Summary) -> list[Hint]:
 def _parted(run: Run, summary: Summary) -> list[Hint]:
     found = summary.diverging
     return [Hint(*told(run, found), "tltui ranks")] if found is not None and found.count else []
+
+
+def _waited_for(pace: Pace) -> list[Hint]:
+    found = worst(pace)
+    return [Hint(*found, "tltui stragglers")] if found is not None else []
 
 
 def _measured(run: Run) -> list[Hint]:

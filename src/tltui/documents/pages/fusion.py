@@ -13,8 +13,10 @@ from tltui.analyses.fusion.result import CompileFusion, FusionSums, UnitFusion, 
 from tltui.analyses.torch_version import version_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.documents.parts.elsewhere import Away, add_elsewhere
 from tltui.documents.parts.fusion import add_unit, calls_said, reasons_said
 from tltui.documents.scope import Scope
+from tltui.inputs.index.elsewhere import Elsewhere
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
 from tltui.text import tokens
@@ -39,6 +41,8 @@ class FusionReport:
     ref: str
     sums: FusionSums
     compiles: tuple[CompileFusion, ...]
+    elsewhere: tuple[str, ...] = ()
+    """Compiles of which the texts are not in the index, and their logs not here."""
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
@@ -47,14 +51,25 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     def fill(page: Page) -> Generator[None, None, FusionReport]:
         page.add((f"Fusion{scope.title}", tokens.TITLE))
         found: list[CompileFusion] = []
-        for number, compile_ in enumerate(_asked(scope)):
+        away: list[Away] = []
+        asked = _asked(scope)
+        for number, compile_ in enumerate(asked):
             if number % AT_ONCE == 0 or found:
                 yield
-            own = fusion_of_compile(compile_, version_of(compile_.process))
+            try:
+                own = fusion_of_compile(compile_, version_of(compile_.process))
+            except Elsewhere as error:
+                if len(asked) == 1:
+                    raise
+                away.append((str(compile_.ref), error))
+                continue
             if own.units:
                 found.append(own)
-        report = FusionReport(1, str(scope.ref), sums_of(tuple(unit for own in found for unit in own.units)), tuple(found))
-        yield from _page(page, scope, report)
+        sums = sums_of(tuple(unit for own in found for unit in own.units))
+        report = FusionReport(1, str(scope.ref), sums, tuple(found), tuple(ref for ref, _ in away))
+        if found or not away:
+            yield from _page(page, scope, report)
+        add_elsewhere(page, away, "fusion")
         return report
 
     return GrowingDocument(scope.page("fusion"), f"fusion{scope.title}", options, fill, Page)

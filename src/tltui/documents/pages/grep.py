@@ -371,9 +371,11 @@ def grep_document(run: Run, query: Query, options: Options) -> Document:
 
 
 def unsearched_document(pattern: str, bad: BadPattern, options: Options) -> Document:
-    """What is said in place of hits where the pattern is no regular expression."""
+    """What is said in place of hits where the pattern is empty, or no regular expression."""
     page = Page(str(Ref(view="grep", artifact=pattern)), f"search: {pattern}", options)
     page.say(str(bad), style=tokens.WARN)
+    if not pattern:
+        return page.document()
     page.add()
     literal = re.escape(pattern).replace("\\ ", " ")
     page.say("Characters such as ( [ { * + ? | . have a meaning of their own in it; a backslash before one takes that away.")

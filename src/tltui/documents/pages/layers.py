@@ -19,8 +19,10 @@ from tltui.analyses.runtime.costs import Costs, costs_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.alike import add_alike
+from tltui.documents.parts.elsewhere import Away, add_elsewhere
 from tltui.documents.parts.layers import Row, add_kernels, add_sites, add_tree
 from tltui.documents.scope import Scope
+from tltui.inputs.index.elsewhere import Elsewhere
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress
 from tltui.model.run import Run
@@ -74,8 +76,9 @@ def _wanted(found: Layers, name: str, number: int | None) -> str | None:
     known = named(found)
     if name:
         if not chosen(known, name):
-            said = ", ".join(near(known, name)) or "none like it"
-            raise BadAddress(f"[{found.ref}] has no layer {sanitize(name)!r}. It has: {sanitize(said)}")
+            alike = sanitize(", ".join(near(known, name)))
+            said = f". It has: {alike}" if alike else ", and none like it"
+            raise BadAddress(f"[{found.ref}] has no layer {sanitize(name)!r}{said}")
         return name
     if number is None:
         return None
@@ -103,10 +106,16 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, tuple[CompileLayers
     """A line for each compile that has layers; of very many compiles those that have the same together."""
     done = []
     kinds: dict[tuple[UnitLayers, ...] | bytes, list[str]] = {}
+    away: list[Away] = []
     for n, compile_ in enumerate(scope.compiles):
         if n % AT_ONCE == 0:
             yield
-        found = layers_of(compile_)
+        try:
+            found = layers_of(compile_)
+        except Elsewhere as error:
+            away.append((str(compile_.ref), error))
+            done.append(CompileLayers(str(compile_.ref), "", (UnitCosts("", str(error.strerror), 0, (), (), ()),)))
+            continue
         if not any(unit.layers for unit in found.units):
             continue
         same = kinds.setdefault(content_of(compile_) or found.units, [])
@@ -121,6 +130,7 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, tuple[CompileLayers
     if len(scope.compiles) > LISTED:
         several = [refs for refs in kinds.values() if len(refs) > 1]
         yield from add_alike(page, "The same layers", several, lambda ref: f"@layers:{ref}")
+    add_elsewhere(page, away, "layers")
     return tuple(done)
 
 

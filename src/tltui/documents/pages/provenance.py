@@ -22,8 +22,10 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.alike import add_alike
 from tltui.documents.parts.coverage import LEGEND, SAID, counts_of, coverage_text, marked, unknown_text
+from tltui.documents.parts.elsewhere import Away, add_elsewhere
 from tltui.documents.parts.layers import static_text
 from tltui.documents.scope import Scope
+from tltui.inputs.index.elsewhere import Elsewhere
 from tltui.model.ref import BadAddress, at_line
 from tltui.model.run import Run
 from tltui.model.versions.settings import Way, provenance_way
@@ -64,6 +66,9 @@ class Coverages:
     schema: int
     ref: str
     units: tuple[UnitCoverage, ...]
+    elsewhere: tuple[str, ...] = ()
+    """Compiles of which the texts are not in the index, and their logs not here."""
+
 
 Files = Mapping[str, Sequence[SpyreFile]]
 """Kernel → its files of torch-spyre."""
@@ -306,10 +311,16 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, Coverages]:
     """A line for each unit of each compile; of very many compiles those that have the same lines together."""
     units: list[UnitCoverage] = []
     kinds: dict[tuple[Covered, ...], list[str]] = {}
+    away: list[Away] = []
     for number, compile_ in enumerate(scope.compiles):
         if number % AT_ONCE == 0:
             yield
-        found, ref = covered_by(compile_), str(compile_.ref)
+        ref = str(compile_.ref)
+        try:
+            found = covered_by(compile_)
+        except Elsewhere as error:
+            away.append((ref, error))
+            continue
         if not found:
             continue
         own = [UnitCoverage(ref, c.unit, c.source, c.recorded, c.coverage) for c in found]
@@ -319,7 +330,7 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, Coverages]:
         if len(same) == 1 or len(scope.compiles) <= LISTED:
             for unit in own:
                 _unit_line(page, unit)
-    if not units:
+    if not units and not away:
         page.say(page.so_far(NOTHING), "", tokens.DIM)
     elif not all(unit.recorded for unit in units):
         page.blank()
@@ -328,7 +339,8 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, Coverages]:
     if len(scope.compiles) > LISTED:
         several = [refs for refs in kinds.values() if len(refs) > 1]
         yield from add_alike(page, "The same coverage", several, lambda ref: f"@provenance:{ref}")
-    return Coverages(1, str(scope.ref), tuple(units))
+    add_elsewhere(page, away, "provenance")
+    return Coverages(1, str(scope.ref), tuple(units), tuple(ref for ref, _ in away))
 
 
 def _unit_line(page: Page, unit: UnitCoverage) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tltui.analyses.hang.clocks import Clock
 from tltui.analyses.ranks.pace import Key, Late, Pace, Slow, Spread, Wait
@@ -68,6 +68,22 @@ def answer(pace: Pace, rank: int | None = None) -> str:
     waited = sum(wait.rank_seconds for wait in pace.waits)
     more = f" Others waited {fmt.seconds(waited)}, all of them added up." if waited else ""
     return "; ".join(told).replace("rank", "Rank", 1) + "." + more
+
+
+def worst(pace: Pace) -> tuple[str, str] | None:
+    """Where to look, and who kept the others waiting most, or would have; None where nobody was late or slow."""
+    late = max(pace.late, key=lambda one: one.seconds, default=None)
+    slow = pace.slow[0] if pace.slow else None
+    one = late if slow is None or (late is not None and late.seconds >= slow.seconds - slow.typical_s) else slow
+    if one is None:
+        return None
+    only_it = replace(pace, late=(one,), slow=()) if isinstance(one, Late) else replace(pace, late=(), slow=(one,))
+    (said,) = _told(only_it)
+    wait = pace.wait_for(one.key, one.ranks)
+    if wait is not None:
+        said += f"; {fmt.plural(wait.waited, 'rank')} waited, {fmt.seconds(wait.rank_seconds)} in all"
+    rest = len(pace.late) + len(pace.slow) - 1
+    return one.ref, said + (f"; {fmt.count(rest)} more late or slow" if rest else "")
 
 
 def _told(pace: Pace) -> list[str]:

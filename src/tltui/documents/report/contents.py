@@ -36,6 +36,10 @@ RANK, RANKS = 0.5, 16
 """What the page of a rank is worth, and how many of them are candidates."""
 LADDER = 0.95
 """What the page of a frame is worth of its best compile."""
+OF_ONE_RANK = frozenset(("record", "records", "log", "timing", "metrics", "caches", "runtime", "stragglers", "damage", "passes"))
+"""Pages that differ between ranks whose graphs, guards and code are the same: no other rank's page stands for one of them."""
+METRICS = "compilation_metrics"
+"""How names of artifacts end of which that is true too."""
 LOOKED_AT = 3000
 """Compiles whose artifacts are candidates: more do not fit into any file that people send around."""
 
@@ -187,6 +191,21 @@ def _kind(artifact: Artifact) -> str:
     return f"*{match[0]}" if (match := _OF_FUNCTION.search(artifact.name)) else artifact.name
 
 
+def stood_for(standing: Mapping[str, str], ref: str) -> str:
+    """What a reader of a link has to know that leads to the equal of another rank; '' where it leads to what it names."""
+    found = standing_for(standing, ref)
+    if found == ref:
+        return ""
+    named, stands = parse_ref(split_line(ref)[0]), parse_ref(split_line(found)[0])
+    if (named.rank, named.process) == (stands.rank, stands.process):
+        return ""
+    return f"[{_place(stands)}] stands here for [{_place(named)}]: its graphs, guards and code are the same"
+
+
+def _place(ref: Ref) -> str:
+    return str(replace(ref, view="", artifact=None, n=None))
+
+
 def standing_for(standing: Mapping[str, str], ref: str) -> str:
     """The address of what tells of `ref`: of a compile that is equal to one of another rank the same place in that one."""
     if ref in standing:
@@ -199,7 +218,7 @@ def standing_for(standing: Mapping[str, str], ref: str) -> str:
     except BadAddress:
         return ref
     stood = standing.get(str(replace(own, attempt=None, artifact=None, n=None, view="")))
-    if stood is None or own.view == "record":
+    if stood is None or own.view in OF_ONE_RANK or (own.artifact or "").endswith(METRICS):
         return ref
     found = replace(parse_ref(stood), attempt=own.attempt, artifact=own.artifact, n=own.n, view=own.view)
     return str(found) if line is None else at_line(found, line)

@@ -48,7 +48,8 @@ def left_document(left: Left, path: str, options: Options) -> TextDocument:
     page.say("What tells most is in this file: what failed, graph breaks, recompiles and slow compiles, with the code that they "
              "lead to. All else is in the trace, and tltui prints it:")  # fmt: skip
     page.add("  ", ("pip install tltui", tokens.STRONG))
-    page.say(f"PATH in the commands here is the trace: {path}", "  ", tokens.DIM)
+    page.say(f"PATH in the commands here is the trace: {path}" if path else "PATH in the commands here is the trace, before it was "
+             "redacted.", "  ", tokens.DIM)  # fmt: skip
     if left.missing:
         page.heading("Pages that did not fit")
         page.table([[(name, tokens.VALUE), (way, tokens.DIM)] for name, way in left.missing])

@@ -23,7 +23,7 @@ def way_to(target: str) -> str:
         parsed = parse_ref(ref)
     except BadAddress:
         return ""
-    if parsed.view in BY_NAME or parsed.view in COMMANDS:
-        about = ref.partition(":")[2]
+    about = ref.partition(":")[2]
+    if parsed.n is None and (parsed.view in BY_NAME or parsed.view in COMMANDS):
         return f"tltui {parsed.view} PATH{' ' + quoted(about) if about else ''}"
     return f"tltui show PATH{' ' + quoted(ref) if ref else ''}"

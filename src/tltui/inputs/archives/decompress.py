@@ -5,8 +5,6 @@ A stream that is broken or cut off gives what came out of it, and says in `fault
 
 from __future__ import annotations
 
-import bz2
-import lzma
 import shutil
 import subprocess
 import sys
@@ -27,6 +25,7 @@ RAW = -15
 ZSTD_MEMORY = 128
 """MiB: what `zstd` takes without being told otherwise."""
 NO_ZSTD = "zstd-compressed: unpack it with unzstd first"
+NO_MODULE = "{}-compressed, and this Python was built without the module {}: unpack it with {} first"
 CUT_OFF = "the compressed data ends before its end: it was cut off"
 BROKEN = "the compressed data is broken"
 MORE_BEHIND = "something else stands behind the compressed data"
@@ -138,7 +137,7 @@ class Unpacked:
                     return b""
             try:
                 found = self._step(size)
-            except (lzma.LZMAError, OSError, EOFError, ValueError, zlib.error) as error:
+            except _errors() as error:
                 self._end(_why(error, self._first))
                 return b""
             if found:
@@ -208,9 +207,9 @@ def unpacked(packing: str, file: Stream, path: str) -> Stream:
     if packing == GZIP:
         return Unpacked(file, Deflated)
     if packing == XZ:
-        return Unpacked(file, lambda: lzma.LZMADecompressor(memlimit=MEMORY))
+        return Unpacked(file, _xz_decompressor())
     if packing == BZIP2:
-        return Unpacked(file, bz2.BZ2Decompressor)
+        return Unpacked(file, _bzip2_decompressor())
     assert packing == ZSTD
     if (make := zstd_decompressor()) is not None:
         return Unpacked(file, make)
@@ -218,6 +217,34 @@ def unpacked(packing: str, file: Stream, path: str) -> Stream:
     if program is None or not path:
         raise CannotUnpack(NO_ZSTD)
     return _Program(program, path)
+
+
+def _xz_decompressor() -> Callable[[], Any]:
+    """Of the module that a Python lacks where the headers of liblzma did when it was built. Raises `CannotUnpack`."""
+    try:
+        from lzma import LZMADecompressor
+    except ImportError:
+        raise CannotUnpack(NO_MODULE.format("xz", "lzma", "unxz")) from None
+    return lambda: LZMADecompressor(memlimit=MEMORY)
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    """What decompressors raise at data that is broken."""
+    common = (OSError, EOFError, ValueError, zlib.error)
+    try:
+        from lzma import LZMAError
+    except ImportError:
+        return common
+    return (*common, LZMAError)
+
+
+def _bzip2_decompressor() -> Callable[[], Any]:
+    """As that of xz: of the headers of libbz2. Raises `CannotUnpack`."""
+    try:
+        from bz2 import BZ2Decompressor
+    except ImportError:
+        raise CannotUnpack(NO_MODULE.format("bzip2", "bz2", "bunzip2")) from None
+    return BZ2Decompressor
 
 
 def zstd_decompressor() -> Callable[[], Any] | None:

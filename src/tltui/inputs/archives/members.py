@@ -96,7 +96,8 @@ def _tar(file: ForwardFile, most: int, faults: list[str]) -> Iterator[Entry]:
     count = 0
     try:
         with tarfile.open(fileobj=file, mode="r:", format=tarfile.PAX_FORMAT, errorlevel=0, errors="surrogateescape") as archive:
-            while True:
+            has_any = archive.__dict__["firstmember"] is not None  # else Python 3.10 looks for the next one before its beginning
+            while has_any:
                 file.allow()
                 info = archive.next()
                 if info is None:

@@ -23,8 +23,9 @@ class Elsewhere(OSError):
         self.path = path
         self._is_named = is_named
 
-    def command(self, ref: str = "") -> str:
-        """What one would type to see it; '' where the index says something for a host or a path that is no plain name.
+    def command(self, ref: str = "", view: str = "show") -> str:
+        """What one would type to see it, or the page that needs it (`view`); '' where the index says something for a host or a path
+        that is no plain name.
 
         Host and path come from the index, which anybody may have written: a host is letters, digits, dots and dashes, a path is
         absolute, and both stand behind `--`, quoted for the shell here and once more for the one there.
@@ -33,7 +34,7 @@ class Elsewhere(OSError):
             return ""
         if sanitize(self.path) != self.path:
             return ""
-        there = " ".join(("tltui", "show", *map(quoted, (self.path, *([ref] if ref else ())))))
+        there = " ".join(("tltui", view, *map(quoted, (self.path, *([ref] if ref else ())))))
         return f"ssh -- {quoted(self.host)} {quoted(there)}"
 
     def __str__(self) -> str:

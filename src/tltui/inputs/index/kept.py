@@ -11,7 +11,7 @@ import hashlib
 import zlib
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from operator import add
@@ -194,7 +194,7 @@ class Places:
         self._firsts = [0, *accumulate(extents.length)]
         offsets = accumulate(extents.stored, initial=0)
         table = zip(offsets, extents.stored, extents.length, extents.crc, strict=False)
-        self._blocks = [block_of(stream, offset, stored, length, crc) for offset, stored, length, crc in table]
+        self.blocks: Sequence[Chunk] = [block_of(stream, offset, stored, length, crc) for offset, stored, length, crc in table]
 
     def pieces(self, offset: int, size: int) -> Iterator[tuple[Chunk | bytes, int, int, int]]:
         """Where the bytes from `offset` on are, as far as they are kept without a gap: (block, or the digest of a text in the pool;
@@ -217,6 +217,6 @@ class Places:
         number = bisect_right(self._firsts, at) - 1
         while count:
             within = at - self._firsts[number]
-            step = min(self._blocks[number].size - within, count)
-            yield self._blocks[number], self._blocks[number].size, within, step
+            step = min(self.blocks[number].size - within, count)
+            yield self.blocks[number], self.blocks[number].size, within, step
             at, count, number = at + step, count - step, number + 1

@@ -61,6 +61,8 @@ class SavedLog:
     """As `FoundLog` has them."""
     fault: str
     is_redacted: bool
+    is_lean: bool | None
+    """Whether texts were left out; None where an older tltui did not say."""
     records: int
     sections: Mapping[str, Chunk]
     processes: tuple[SavedProcess, ...]
@@ -193,11 +195,13 @@ class IndexFile:
             sections[name] = self._stream(chunk) if name == STREAM else chunk_of(chunk, self._end)
         host, ended = _text(fact, "host"), fact.get("ended") is True
         processes = [self._process(number, place, host, ended, one) for place, one in enumerate(_list(fact.get("processes")))]
+        lean = fact.get("lean")
         return SavedLog(
             number, _text(fact, "path"), host, _count(fact, "size"), _count(fact, "changed"), _text(fact, "head"),
             _text(fact, "tail"), _count(fact, "reached"), ended, _whole(fact.get("rank")), _launch(fact),
             _time(fact.get("started")), None if fact.get("clock") is None else _time(fact["clock"]), _text(fact, "fault"),
-            fact.get("redacted") is True, _count(fact, "records"), sections, tuple(processes),
+            fact.get("redacted") is True, lean if isinstance(lean, bool) else None, _count(fact, "records"), sections,
+            tuple(processes),
         )  # fmt: skip
 
     def _stream(self, value: object) -> Chunk:

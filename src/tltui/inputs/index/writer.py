@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tltui import __version__
 from tltui.inputs.index.format import FORMAT, MAGIC, BadIndex, Chunk, pack, write_directory
-from tltui.inputs.index.kept import unpack_extents
+from tltui.inputs.index.kept import Places, unpack_extents
 from tltui.inputs.index.reader import EXTENTS, POOL_ROW, STREAM, IndexFile
 from tltui.text.payload import MemoryBytes
 
 PIECE = 1 << 20
+NO_FACTS: Mapping[str, Any] = {}
 
 
 class Writer:
@@ -117,10 +119,25 @@ class Writer:
             yield data
 
 
-def one_log(index: IndexFile, number: int) -> bytes:
-    """A log of an index, as an index of its own. Raises `BadIndex`, OSError."""
+def one_log(index: IndexFile, number: int, facts: Mapping[str, Any] = NO_FACTS) -> bytes:
+    """A log of an index, as an index of its own; `facts` take the place of its own. Raises `BadIndex`, OSError."""
     writer = Writer()
-    return b"".join((writer.begin(), *writer.copied(index, number, {}), *writer.end()))
+    return b"".join((writer.begin(), *writer.copied(index, number, facts), *writer.end()))
+
+
+def check(part: bytes) -> None:
+    """Raises `BadIndex` where a checksum of an index is wrong: whoever has the log need not copy what was damaged."""
+    index = IndexFile("", MemoryBytes(part))
+    for log in index.logs:
+        stream = log.sections.get(STREAM)
+        extents = unpack_extents(index.section(log.number, EXTENTS) or bytes(12))
+        blocks = [] if stream is None else Places(extents, stream).blocks
+        own = [chunk for name, chunk in log.sections.items() if name != STREAM]
+        for process in log.processes:
+            own += [process.times, process.phases]
+        for chunk in (*own, *blocks, *index.courses.values(), *index.pool.values()):
+            if zlib.crc32(index.source.read(chunk.offset, chunk.stored)) != chunk.crc:
+                raise BadIndex("it is damaged: a checksum is wrong")
 
 
 def merged(parts: Iterable[bytes], host: str) -> Iterator[bytes]:

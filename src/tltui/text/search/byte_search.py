@@ -38,11 +38,13 @@ class Finder:
 
 
 class BadPattern(ValueError):
-    """The pattern is no regular expression. Its text says why."""
+    """The pattern is empty, or no regular expression. Its text says why."""
 
 
 def finder(pattern: str) -> Finder:
     """Prepare a search. Raises `BadPattern`."""
+    if not pattern:
+        raise BadPattern("an empty pattern searches for nothing")
     cased = heeds_case(pattern)
     if not _SPECIAL.search(pattern):
         text = pattern if cased else pattern.lower()

@@ -57,8 +57,12 @@ class _Slicer:
         return {name for name in nodes if not traceless(values, name) or (name in wanted and self.is_given(name))}
 
     def is_given(self, name: str) -> bool:
-        """Whether an item is handed out as it is: then it is brought into the order that is expected, which counts as its own."""
+        """Whether an item is handed out as it is: then it is brought into the order that is expected, which counts as its own. With
+        sizes that are symbols it may stay as it is: no text tells."""
         values = self.values
+        shape = values.nodes[name].shape
+        if shape is None or shape.count is None:
+            return False
         return name in values.outputs and not any(values.is_view(user) for user in values.users.get(name, ()))
 
     def copied(self, name: str, reader: str) -> frozenset[str]:

@@ -33,6 +33,7 @@ from typing import Any
 from platformdirs import user_cache_path, user_config_path, user_state_path
 
 from tltui.settings import MOST_TEXT, OF_FILE, THEMES, BadValueError, checked, problems_of, said_by, short
+from tltui.text.sanitize import sanitize
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -52,6 +53,10 @@ _NAMED = {
     "space", "slash", "backslash", "at", "minus", "plus", "underscore",
 }  # fmt: skip
 """Keys that are no characters, and characters that Textual calls otherwise than Unicode."""
+_OTHERWISE = {
+    "solidus": "slash", "reverse_solidus": "backslash", "commercial_at": "at", "hyphen_minus": "minus", "plus_sign": "plus",
+    "low_line": "underscore",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +193,7 @@ class _Reading:
         problems: list[str] = []
 
         def wrong(name: str, why: str) -> None:
-            problems.append(f"{variable}: {name[:MOST_TEXT]}: {why}; ignored")
+            problems.append(f"{variable}: {sanitize(name[:MOST_TEXT])}: {why}; ignored")
 
         self._take_keys(keys, lambda _: f"${variable}", wrong)
         if len(problems) > MOST_PROBLEMS:
@@ -207,7 +212,7 @@ class _Reading:
             elif strange := [key for key in listed if not is_key(key)]:
                 wrong(name, f"{short(strange[0])} is no key (keys are written like j, J, f8, ctrl+t, pagedown, question_mark)")
             else:
-                self._keys[name] = tuple("comma" if key == "," else key for key in listed)
+                self._keys[name] = tuple(map(named, listed))
                 self._places[name] = place(name)
 
 
@@ -232,6 +237,15 @@ def is_key(name: str) -> bool:
     if len(key) == 1:
         return key.isprintable() and not key.isspace()
     return key in _NAMED or re.fullmatch(r"f([1-9]|1\d|2[0-4])", key) is not None or _is_character(key)
+
+
+def named(key: str) -> str:
+    """A key as the key map has it, so that who takes it from whom is seen: `?` → `question_mark`, `ctrl+]` alike."""
+    before, plus, own = ("", "", key) if len(key) == 1 else key.rpartition("+")
+    if len(own) != 1 or own.isalnum():
+        return key
+    name = unicodedata.name(own, own).lower().replace(" ", "_").replace("-", "_")
+    return before + plus + _OTHERWISE.get(name, name)
 
 
 def _is_character(name: str) -> bool:

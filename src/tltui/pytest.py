@@ -218,7 +218,8 @@ def _limits(item: pytest.Item, everywhere: Sequence[Limit]) -> Sequence[Limit]:
     try:
         return merged(everywhere, *(marked(marker.args, marker.kwargs) for marker in reversed(markers)))
     except BadLimit as bad:
-        pytest.fail(f"the marker {MARKER}: {bad}", pytrace=False)
+        why = str(bad)
+    pytest.fail(f"the marker {MARKER}: {why}", pytrace=False)  # not in the handler: its error would be told twice
 
 
 def _why_not(config: pytest.Config) -> str:

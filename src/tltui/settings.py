@@ -90,14 +90,12 @@ def parsed(setting: Setting, text: str) -> object:
     return checked(setting, text)
 
 
-def _keys(text: str) -> dict[str, list[str]]:
-    """`app.leave=Q app.next_error=e,f8`; a comma as a key is written `comma`."""
-    found: dict[str, list[str]] = {}
+def _keys(text: str) -> dict[str, list[str] | None]:
+    """`app.leave=Q app.next_error=e,f8`; a comma as a key is written `comma`. None: no keys are given, not even none."""
+    found: dict[str, list[str] | None] = {}
     for word in text.split():
         name, equals, keys = word.partition("=")
-        if not equals or not name:
-            raise BadValueError(f"must be like app.leave=Q app.next_error=e,f8, and {short(word)} is not")
-        found[name] = keys.split(",") if keys else []
+        found[name or word] = keys.split(",") if keys else [] if equals else None
     return found
 
 

@@ -436,6 +436,8 @@ def test_a_full_disk_leaves_no_part_of_a_file(command: str, tmp_path: Path) -> N
         (["ls", "--nonsense"], ["unrecognized arguments: --nonsense"]),
         (["extract", TRAIN], ["required: -o"]),
         (["/nowhere/trace"], ["/nowhere/trace: No such file or directory"]),
+        (["--demo", "summary"], ["summary is a command, and stands in front: tltui summary PATH"]),
+        ([TRAIN, "problems"], ["problems is a command, and stands in front: tltui problems PATH"]),
         (["sumary", TRAIN, "-o", "x.md"], ["sumary is no command and no file. Did you mean tltui summary?"]),
         (["reprot", TRAIN], ["Did you mean tltui repro or tltui report?"]),
     ],

@@ -126,6 +126,15 @@ def test_a_file_has_contents_where_it_has_headings() -> None:
     assert "nav" not in Read("".join(page(paged().document()))).tags
 
 
+def test_what_looks_like_a_link_is_one_and_the_foot_names_what_was_opened() -> None:
+    builder = Builder("@page", "page")
+    builder.add(("there", "link", "@page"), " ", ("elsewhere", "link", "@other"))
+    document = builder.document()
+    text = "".join(page(document, of="<job>"))
+    assert '<a href="#page"><span class=link>there</span></a> elsewhere' in text
+    assert "<footer>@page of &lt;job&gt; · tltui" in text and "<footer>@page · tltui" in "".join(page(document))
+
+
 def test_the_head_of_a_file() -> None:
     text = "".join(whole("</title><script>", ["x"], ".rep-x{}"))
     assert text.startswith("<!DOCTYPE html>\n<html lang=en class=tltui>")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable
@@ -12,14 +13,17 @@ from typing import Any
 
 import make_trace as mt
 import pytest
+from indexing import index
+from real import TRACES
 from replaying import HeldWriters
 
+from tltui.analyses.ranks.reading import differences_of
 from tltui.model import follow
 from tltui.model.events import Event
-from tltui.model.follow import DELETED, Follower
+from tltui.model.follow import DELETED, Follower, open_run
 from tltui.model.run import Run, settle
 from tltui.sources import watching
-from tltui.sources.discover import Discovery, Found
+from tltui.sources.discover import Discovery, Found, discover
 from tltui.sources.turns import SELDOM, Turns
 from tltui.trace.files import REPLACED
 
@@ -345,3 +349,29 @@ def test_a_day_of_following_keeps_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     assert f"0:{24}/0" in job.compiles()
     assert sizes[-1] - sizes[4] < 200_000, sizes
     assert not descriptors or len(os.listdir("/proc/self/fd")) <= descriptors + 2
+
+
+def test_a_saved_index_that_comes_is_taken_up_with_all_its_logs(tmp_path: Path) -> None:
+    """As nodes write theirs beside those that are there. One that is still being copied counts when it is whole."""
+    job = Job(tmp_path / "shared", 1)
+    ddp = TRACES / "torch-2.13" / "ddp"
+    data = index([ddp], tmp_path / "made.tlx").read_bytes()
+    (job.directory / "node17.tlx").write_bytes(data[: len(data) // 2])
+    job.settle()
+    assert {rank.number for rank in job.run.ranks} == {0}
+    (job.directory / "node17.tlx").write_bytes(data)
+    for _ in range(30):
+        job.look()
+    logs = len(list(ddp.glob("*.log")))
+    assert len(job.run.models) == 1 + logs and job.run.crowd is not None
+    assert {rank.number for rank in job.run.ranks} == set(range(logs))
+    told = differences_of(job.run)
+    assert told is not None and told.ranks == logs
+    again = open_run(discover([str(job.directory)]))
+    assert [str(one.ref) for one in job.run.processes()] == [str(one.ref) for one in again.processes()]
+    mesh = index([TRACES / "torch-2.13" / "mesh"], tmp_path / "more.tlx", host="node18")
+    shutil.move(mesh, job.directory / "node18.tlx")
+    for _ in range(30):
+        job.look()
+    again = open_run(discover([str(job.directory)]))
+    assert len(job.run.models) == len(again.models) > 1 + logs

@@ -59,6 +59,7 @@ def test_each_format(words: tuple[str, ...], capfdbinary: pytest.CaptureFixture[
         assert out == b"" and said == f"wrote a.{suffix}  {Path(f'a.{suffix}').stat().st_size:,} bytes\n".encode()
     assert Path("a.txt").read_bytes() == printed
     assert Path("a.md").read_text().startswith("## ") and Path("a.html").read_text().startswith("<!DOCTYPE html>")
+    assert any(f"of {word} · tltui" in Path("a.html").read_text() for word in arguments)
     assert main([*arguments, "--json"]) == 0
     assert capfdbinary.readouterr().out == Path("a.json").read_bytes() and json.loads(Path("a.json").read_bytes())
     assert main([*arguments, "-o", "-"]) == 0 and capfdbinary.readouterr().out == printed

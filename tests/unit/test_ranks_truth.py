@@ -174,6 +174,18 @@ def test_a_rank_that_ended_in_a_compile_is_told_of_what_it_had_traced(tmp_path: 
     ]  # fmt: skip
 
 
+def test_a_function_that_one_rank_lacks_and_another_compiles_more_often(tmp_path: Path) -> None:
+    truth = ranked(tmp_path, "--ranks", 8, "--compiles", 4, "--detail", "tiny", "--seed", 32,
+                   "--plant", "extra_recompile:ranks=5,compile=1", "--plant", "missing_compile:ranks=3,compile=1")  # fmt: skip
+    run = opened_at(tmp_path)
+    assert wrong(run, truth) == []
+    found = differences_of(run)
+    assert found is not None
+    assert [(one.facets[0], one.sides[0].ranks, one.sides[1].ranks) for one in found.divergences] == [
+        ("missing", "0–2, 4–7", "3"), ("count", "0–2, 4, 6, 7", "5"),
+    ]  # fmt: skip
+
+
 def test_the_first_difference_in_time_comes_first(tmp_path: Path) -> None:
     plants = ["--plant", "guards:ranks=3,compile=5", "--plant", "other_graph:ranks=6,compile=1", "--plant", "config:ranks=2"]
     ranked(tmp_path / "job", "--ranks", 8, "--compiles", 8, "--detail", "tiny", "--seed", 1, *plants)

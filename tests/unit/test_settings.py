@@ -81,7 +81,7 @@ def test_each_setting_has_a_variable_that_holds(setting: Any, tmp_path: Path) ->
     assert getattr(config, setting.name) == value and not config.problems
     wrong = read_config(BY_ID, tmp_path / "none", {setting.variable: "no such\x1b[31m value"})
     assert wrong == read_config(BY_ID, tmp_path / "none", {}) or wrong.problems
-    assert len(wrong.problems) == 1 and setting.variable in wrong.problems[0] and "\x1b" not in wrong.problems[0]
+    assert wrong.problems and all(said.startswith(setting.variable) and "\x1b" not in said for said in wrong.problems)
 
 
 def test_wrong_variables_are_told_and_cost_nothing_else() -> None:
@@ -118,6 +118,18 @@ def test_problems_of_the_file_are_told(tmp_path: Path) -> None:
     ]
     alone = tltui("config", "app.help", TLTUI_CONFIG=str(file)).stdout
     assert "ctrl+b" in alone and "tmux" in alone and "pink" not in alone
+    file.write_text("theme = ", encoding="utf-8")
+    assert f"{file}: Invalid value" in tltui("config", "mouse", TLTUI_CONFIG=str(file), COLUMNS="300").stdout
+
+
+def test_one_wrong_key_of_the_variable_costs_no_other() -> None:
+    done = tltui("config", TLTUI_KEYS="app.leave=Q bogus app.help =x app.zoom=", COLUMNS="300").stdout
+    assert [line.strip() for line in done.partition("\nProblems\n")[2].splitlines() if "TLTUI_KEYS" in line] == [
+        "TLTUI_KEYS: bogus: no such command (tltui config --keys lists them); ignored",
+        "TLTUI_KEYS: app.help: must be a key or a list of keys; ignored",
+        "TLTUI_KEYS: =x: no such command (tltui config --keys lists them); ignored",
+    ]
+    assert re.search(r"app\.leave +Q ", done) and re.search(r"app\.zoom +\(no key\)", done)
 
 
 def test_the_whole_key_map() -> None:

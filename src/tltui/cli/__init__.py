@@ -65,7 +65,7 @@ def _run(arguments: list[str]) -> int:
         name, *rest = arguments
         parser = parser_of(name)
     else:
-        from tltui.cli.ui import ui_parser
+        from tltui.cli.ui import commands_in, ui_parser
 
         _no_slip(arguments)
         name, rest, parser = "", arguments, ui_parser()
@@ -77,6 +77,8 @@ def _run(arguments: list[str]) -> int:
 
         sys.stdout.buffer.writelines(version.run(options))
         return 0
+    if not name:
+        commands_in(options.paths)
 
     # not before: `--help` and `--version` end above
     from tltui.cli.loading import take

@@ -185,7 +185,8 @@ def _only(found: ConfigReport, key: str) -> ConfigReport:
         near = get_close_matches(key, names, 1)
         raise Failure(f"{key}: no such setting, variable or command of the key map{f'; perhaps {near[0]}' if near else ''}")
     called = {key, *(name for row in settings for name in (row.name, row.variable) if name)}
-    problems = tuple(said for said in found.problems if any(f"{name}:" in said for name in called))
+    of_file = f"{found.paths.config}: "  # none of its settings holds then
+    problems = tuple(said for said in found.problems if said.startswith(of_file) or any(f"{name}:" in said for name in called))
     return replace(found, settings=settings, keys=keys, problems=problems)
 
 
@@ -231,7 +232,7 @@ def _shown(row: SettingRow) -> str:
     if row.name == "keys":
         return f"{len(row.value)} commands" if isinstance(row.value, dict) and row.value else "the defaults"
     if row.value is None:
-        return "found out"
+        return "not set"
     return str(row.value).lower() if isinstance(row.value, bool) else str(row.value)
 
 

@@ -150,7 +150,7 @@ def as_text(document: Document, options: argparse.Namespace, whole: bool = False
 
         pieces = (line + "\n" for line in markdown(document, limit=LIMIT))
     else:
-        pieces = pieces_of(document, style)
+        pieces = pieces_of(document, style, of=" ".join(options.paths))
     for piece in pieces:
         yield piece.encode(encoding, "backslashreplace")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Sequence
 
 from tltui.cli.failure import Failure, tell
 from tltui.cli.parser import Parser, add_paths
@@ -25,7 +27,9 @@ examples:
   tltui damage /tmp/tracedir                          what is broken in the logs
   tltui extract /tmp/tracedir -o out 0/1              payloads as files
 
-addresses: [RANK[.PROCESS]:]FRAME/COMPILE[_ATTEMPT][:ARTIFACT[#N]], for example 0/1, 3:0/1_1, none:torch_version
+Nearly every command that prints takes -o FILE (.txt, .md, .html, .json), --markdown (for an issue) and --json (for programs).
+
+addresses: [RANK[.PROCESS]:]FRAME/COMPILE[~EPOCH][_ATTEMPT][:ARTIFACT[#N]], for example 0/1, 3:0/1_1, none:torch_version
 What parses as an address is one, and a command's name is a command: files of such names are written ./0/1 and ./ls.
 """
 
@@ -44,6 +48,13 @@ def ui_parser() -> Parser:
     parser.add_argument("--verbose", action="store_true",
                         help="with --version: also those of what it runs on, and where its files are")  # fmt: skip
     return parser
+
+
+def commands_in(paths: Sequence[str]) -> None:
+    """Raise `Failure` for what is no file, and a command that does not stand in front."""
+    for word in paths:
+        if word in COMMANDS and not os.path.lexists(word):
+            raise Failure(f"{word} is a command, and stands in front: tltui {word} PATH")
 
 
 def open_ui(options: argparse.Namespace) -> int:

@@ -271,7 +271,8 @@ class Book:
         if groups:
             frames = self._others()
             here = sum(owner not in frames for owner, _ in groups)
-            yield f"<h2>Compiles <span class=rep-count>{here:,} of {len(self._there.worth):,}</span></h2>\n<ul>\n"
+            different = " different" if self._there.equal.standing else ""
+            yield f"<h2>Compiles <span class=rep-count>{here:,} of {len(self._there.worth):,}{different}</span></h2>\n<ul>\n"
             for _, sections in groups:
                 yield from self._entry(sections[0])
             yield "</ul>\n"

@@ -41,12 +41,12 @@ def lines_of(document: Document, style: str = "text", lo: int = 0, hi: int | Non
     return markdown(document, lo, hi) if style == "markdown" else plain(document, style == "ansi", lo, hi)
 
 
-def pieces_of(document: Document, style: str, lo: int = 0, hi: int | None = None) -> Iterator[str]:
-    """A document in any format of `SUFFIXES`, in pieces."""
+def pieces_of(document: Document, style: str, lo: int = 0, hi: int | None = None, of: str = "") -> Iterator[str]:
+    """A document in any format of `SUFFIXES`, in pieces. `of`: what was opened: HTML names it."""
     if style == "html":
         from tltui.export.html import page
 
-        yield from page(document, lo, hi)
+        yield from page(document, lo, hi, of)
     elif style == "json" and document.language != "json":
         yield _json_of(document, lo, hi) + "\n"
     else:

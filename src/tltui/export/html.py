@@ -234,6 +234,8 @@ def _marked_up(line: Line, target: Target) -> str:
             out.append(_closing(before) + opening)
             before = opening
         piece = text(whole_text[start:end])
+        if style == tokens.LINK and link is not None and not opening:
+            style = ""  # what looks like a link is one
         out.append(f"<span class={style}>{piece}</span>" if style in _STYLES else piece)
     out.append(_closing(before))
     return "".join(out)
@@ -265,8 +267,8 @@ def embedded(document: Document, lo: int = 0, hi: int | None = None) -> Iterator
     yield "</div>\n"
 
 
-def page(document: Document, lo: int = 0, hi: int | None = None) -> Iterator[str]:
-    """A file that holds one document, in pieces."""
+def page(document: Document, lo: int = 0, hi: int | None = None, of: str = "") -> Iterator[str]:
+    """A file that holds one document, in pieces. `of`: what was opened, which its foot names; '' for nothing."""
 
     def body() -> Iterator[str]:
         while not document.advance():
@@ -284,7 +286,8 @@ def page(document: Document, lo: int = 0, hi: int | None = None) -> Iterator[str
         target = _to_itself(document)
         yield from fragment(document, PAGE, target, lo, hi, level=1, heading=False)
         yield "</main>\n"
-        yield f"<footer>{text(document.ref)} · tltui {text(__version__)}</footer>\n" if document.ref else ""
+        if said := [text(own) for own in (document.ref, f"of {of}" if of else "") if own]:
+            yield f"<footer>{' '.join(said)} · tltui {text(__version__)}</footer>\n"
 
     return whole(document.title, body())
 

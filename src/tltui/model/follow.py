@@ -326,6 +326,9 @@ class Follower:
             self._found = replace(self._found, profiles=(*others, *new))
             yield Looked(self._found)
         self._watching.profiles.clear()
+        if self._watching.has_index:
+            self._watching.has_index = False
+            yield from self._discover()
         if not self._logs and not self._found.is_over and discovery.has_ended():
             yield from self._came_to_nothing(discovery)
 

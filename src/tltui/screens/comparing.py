@@ -27,7 +27,7 @@ class Comparing:
     def __init__(self, bench: MainScreen) -> None:
         self._bench = bench
         self._compared: str | None = None
-        self._offered: tuple[Compile | None, str] | None = None
+        self._offered: tuple[Compile, str] | None = None
         """The compile without code that provenance was asked for last, and the address of the one that was offered instead."""
 
     def provenance(self) -> None:
@@ -70,12 +70,15 @@ class Comparing:
         if own.current_compile is not compile_:
             return  # somebody went on
         if found.nearest is None:
-            of = "" if compile_ is None else f"{called(compile_)} has no generated code, {found.why}: "
-            own.tell(f"{of}nothing in this run has any" if of else "nothing in this run has generated code")
+            of = "generated code" if compile_ is None else f"any generated code; of {called(compile_)}: {found.why}"
+            own.tell(f"nothing in this run has {of}")
+            return
+        if compile_ is None:  # what is shown belongs to no compile, so that none is left
+            self._to_offered(found.nearest.ref)
             return
         self._offered = compile_, found.nearest.ref
-        why = "" if compile_ is None else f" · {called(compile_)} has none: {found.why}"
-        own.tell(f"{own.key_of('app.provenance')} again goes to [{found.nearest.ref}], {found.nearest.what}{why}")
+        why = f"{called(compile_)} has none: {found.why}"
+        own.tell(f"{own.key_of('app.provenance')} again goes to [{found.nearest.ref}], {found.nearest.what} · {why}")
 
     def mark_or_compare(self) -> None:
         """Mark what is shown, or compare it with what was marked."""

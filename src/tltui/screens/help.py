@@ -22,6 +22,7 @@ def help_document(ascii_only: bool, config: Config, width: int = 80) -> TextDocu
     page = Page("@help", "help  (esc closes, / searches)", Options(width=width, ascii=ascii_only))
     page.heading("Guide")
     page.say("What to look at when it is slow, recompiles, breaks, differs or hangs; enter follows a link:", "  ")
+    page.begin_here()
     page.joined([("all chapters", tokens.LINK, "@guide"), *((title_of(name), tokens.LINK, f"@guide::{name}") for name in CHAPTERS),
                  ("glossary: what a word on a page means", tokens.LINK, "@glossary")], "  ")  # fmt: skip
     page.heading("Marks in the tree")

@@ -254,6 +254,11 @@ class Discovery:
         skipped = tuple(own for own in found.skipped if own.path != log.path)
         return replace(found, logs=(*found.logs, log), skipped=skipped, others=others)
 
+    def is_new_index(self, path: str, found: Opened) -> bool:
+        """Whether a file is a saved index that can be opened, and was not there at the last look at everything."""
+        is_index = isinstance(found, Skipped) and found.reason == INDEX
+        return is_index and not self._indexes.knows(path) and not self._indexes.add(path, self._known[path][0])
+
     def knows(self, path: str) -> bool:
         """Whether it is known what a file is, and will be."""
         (_, size, _), found = self._known.get(path, ((0, 0, 0), None))
@@ -261,6 +266,8 @@ class Discovery:
             return time.time_ns() - found.changed >= WRITTEN
         if isinstance(found, FoundLog):
             return True
+        if isinstance(found, Skipped) and found.reason == INDEX:
+            return self._indexes.knows(path)  # else it may still be copied here
         return found is not None and size >= UNDECIDED and not may_become(path, size)
 
     def come(self) -> list[FoundLog]:

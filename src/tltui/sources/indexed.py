@@ -58,6 +58,10 @@ class Indexes:
         """Whether there is one."""
         return bool(self._files)
 
+    def knows(self, path: str) -> bool:
+        """Whether it is one of them."""
+        return any(index.path == path for index in self._files)
+
     def begin(self) -> None:
         """Forget which there were: everything is looked at again."""
         self._files.clear()

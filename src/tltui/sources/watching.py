@@ -39,6 +39,8 @@ class Watching:
         """Files that are known: logs, and what will never be one."""
         self.profiles: list[FoundProfile] = []
         """Profiles that are new, and that nobody writes any more as far as their time of change tells."""
+        self.has_index = False
+        """Whether a saved index is new: what it tells of is only known by looking at everything again."""
         for path in discovery.paths:
             if path == STANDARD_INPUT:
                 self._turns.add(path, now)
@@ -111,6 +113,7 @@ class Watching:
     def _look(self, path: str) -> FoundLog | None:
         """A file that may be a log."""
         found = self._discovery.look_at(path)
+        self.has_index |= self._discovery.is_new_index(path, found)
         if isinstance(found, FoundProfile) and self._discovery.knows(path):
             self.profiles.append(found)
         if self._discovery.knows(path):

@@ -186,9 +186,11 @@ def _counts(code: Code, classes: Sequence[Class], behind: set[int]) -> list[Fact
     late = {own for own, count in counts.items() if count < most and not own.ended}
     behind.update(lane.rank for own in late for lane in own.lanes)
     values: dict[Class, Hashable] = {c: n for c, n in counts.items() if c not in late and not (c.stopped and n < most)}
+    found = []
     if 0 in values.values():
-        return _parted(code, 0, MISSING, {c: bool(n) for c, n in values.items()}, lambda n, _: "compiled" if n else "not compiled")
-    return _parted(code, 0, COUNT, values, lambda n, _: "1 compile" if n == 1 else f"{n} compiles")
+        found = _parted(code, 0, MISSING, {c: bool(n) for c, n in values.items()}, lambda n, _: "compiled" if n else "not compiled")
+    compiled = {own: count for own, count in values.items() if count}
+    return found + _parted(code, 0, COUNT, compiled, lambda n, _: "1 compile" if n == 1 else f"{n} compiles")
 
 
 def _compiles(code: Code, classes: Sequence[Class]) -> list[Fact]:

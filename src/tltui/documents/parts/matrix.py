@@ -118,9 +118,9 @@ ASPECTS: Mapping[str, Aspect] = {
     aspect.name: aspect
     for aspect in (
         Aspect(
-            DIFFERENCE, "what differs from the most ranks", lambda row: row.differs,
+            DIFFERENCE, "what differs from most ranks", lambda row: row.differs,
             lambda row: (row.differs, row.graphs, row.whole),
-            {SAME: "as the most", **{mark: WORDS[facet] for facet, mark in MARKS.items()}, MORE: "only here", **_DONE},
+            {SAME: "as most ranks", **{mark: WORDS[facet] for facet, mark in MARKS.items()}, MORE: "only here", **_DONE},
             {MORE: tokens.ADDED},
         ),
         Aspect(
@@ -128,7 +128,7 @@ ASPECTS: Mapping[str, Aspect] = {
         ),
         Aspect(
             GRAPH, "which ranks have the same graph: a letter each", lambda row: row.graphs, lambda row: row.graphs,
-            {"a": "the graph of the most", **dict.fromkeys(LETTERS[1:], "another"), MANY: "more", NOTHING: "none in the log",
+            {"a": "the graph of most ranks", **dict.fromkeys(LETTERS[1:], "another"), MANY: "more", NOTHING: "none in the log",
              NONE: "not compiled"},
             {"a": tokens.DIM, **{letter: _LETTERS[n % len(_LETTERS)] for n, letter in enumerate(LETTERS[1:])}},
         ),

@@ -11,7 +11,7 @@ from tltui.documents.parts.stacks import inside
 from tltui.documents.parts.words import LIMIT_EAGER, LIMIT_RAISES, NO_BREAKS
 from tltui.model.expected import FRESH
 from tltui.model.outcome import Eager
-from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Tally
+from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Status, Tally
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
 from tltui.text.owner import owner_of
@@ -29,7 +29,8 @@ def add_counts(page: Page, tally: Tally) -> None:
     words: list[Piece] = []
     for status, row in TABLE.items():
         if count := tally.counted(status):
-            words.append((f"{page.status(status)[0]} {fmt.count(count)} {row.words}", row.colour))
+            mark = "" if status is Status.SEEN else f"{page.status(status)[0]} "  # its dot is what stands between the words
+            words.append((f"{mark}{fmt.count(count)} {row.words}", row.colour))
     page.joined(words)
     beside: list[Piece] = []
     if tally.recompiles:

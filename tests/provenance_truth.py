@@ -121,7 +121,17 @@ def measures(name: str, run: Run, truth: Path) -> Iterator[UnitMeasures]:
         found = json.loads(to_json(provenance_json(provenance_of(compile_))))
         told[found["ref"]] = {unit["unit"]: unit for unit in found["units"]}
     for (ref, unit), rows in units.items():
+        _as_in_the_code(rows)
         yield _measured(name if len({ref for ref, _ in units}) == 1 else f"{name} {ref}", unit, rows, told.get(ref, {}).get(unit))
+
+
+def _as_in_the_code(rows: list[Row]) -> None:
+    """Count the calls of a kernel as they stand in the code, where functions of subgraphs come before the one that calls them;
+    Inductor tells of a subgraph (`torch.cond`) after what it lowered before it."""
+    counts: dict[str, int] = defaultdict(int)
+    for row in sorted(rows, key=lambda row: row["subgraph"] is None):
+        row["nth"] = counts[row["kernel"]]
+        counts[row["kernel"]] += 1
 
 
 def _measured(name: str, unit: str, rows: list[Row], told: Row | None) -> UnitMeasures:

@@ -42,6 +42,10 @@ LEAST = {
     ("joined 2/0", "forward"): Least(0.99, 0.99, 0.98),
     ("joined 2/0", "backward"): Least(0.58, 0.99, 0.58),
     ("subgraph", "inference"): Least(0.99, 0.99, 0.99),
+    ("cond", "forward"): Least(0.99, 0.99, 0.99),
+    ("cond", "backward"): Least(0.44, 0.99, 0.44),
+    ("dynamic_norm", "forward"): Least(0.99, 0.99, 0.99),
+    ("dynamic_norm", "backward"): Least(0.45, 0.99, 0.45),
     ("one_operator", "inference"): Least(1, 1, 1),
     ("one_operator_unrecorded", "inference"): Least(1, 1, 1),
 }

@@ -59,10 +59,11 @@ class _Slicer:
 
     def is_given(self, name: str) -> bool:
         """Whether an item is handed out as it is: then it is brought into the order that is expected, which counts as its own.
-        Of one that is 1 long in its first dimension every order may be the expected one."""
+        With sizes that are symbols it may stay as it is, no text tells; of one that is 1 long in its first dimension every order
+        may be the expected one."""
         values = self.values
         shape = values.nodes[name].shape
-        if shape is None or shape.sizes[:1] == ("1",):
+        if shape is None or shape.count is None or shape.sizes[:1] == ("1",):
             return False
         return name in values.outputs and not any(values.is_view(user) for user in values.users.get(name, ()))
 

@@ -449,6 +449,11 @@ def test_problems_name_a_profile_of_another_run(capsys: pytest.CaptureFixture[st
     other = str(PROFILED / "broken" / "profile.json")
     said = told("problems", str(PROFILED / "mlp"), "--profile", other, capsys=capsys)[0]
     assert "profile.json was not joined: it is of another run" in said
+    for command in (("ls",), ("show", "0/0"), ("provenance", "0/0")):
+        why = told(command[0], str(PROFILED / "mlp"), *command[1:], "--profile", other, capsys=capsys)[1]
+        assert why.startswith("tltui: --profile ") and why.count("was not joined: it is of another run") == 1
+    why = told("ls", str(PROFILED / "mlp"), "--profile", str(PROFILED / "mlp" / "profile.json"), capsys=capsys)[1]
+    assert why == ""
 
 
 def test_names_of_a_profile_do_no_harm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

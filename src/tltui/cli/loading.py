@@ -123,8 +123,11 @@ def load(options: argparse.Namespace) -> Run:
     refs = [ref for text in options.refs for ref in named_in(parse_ref(text))]
     asked = {getattr(options, "rank", None), *(ref.rank for ref in refs)}
     run = load_other(options.paths, options.latest, [rank for rank in asked if rank is not None], options.profile)
-    if options.profile or getattr(options, "reads_profiles", False):
+    says = getattr(options, "reads_profiles", False)
+    if options.profile or says:
         read_profiles(run)
+    if options.profile and not says:  # else the command tells it itself
+        tell_refused(run)
     for ref in options.refs:
         if note := run.other_epochs(parse_ref(ref)):
             print(f"tltui: {note}", file=sys.stderr)
@@ -153,3 +156,14 @@ def one_ref(options: argparse.Namespace) -> str:
     if len(options.refs) > 1:
         raise Failure(f"one address at a time, not {' '.join(options.refs)}")
     return options.refs[0] if options.refs else ""
+
+
+def tell_refused(run: Run) -> None:
+    """Say on stderr which profiles that were named are of another run, and how that is known."""
+    from tltui.analyses.runtime.result import Refused
+    from tltui.analyses.runtime.runtimes import runtimes_of
+
+    named = {file.found.name for file in run.profiles.files if file.found.is_named}
+    for item in runtimes_of(run):
+        if isinstance(item, Refused) and item.profile in named:
+            print(safe(f"tltui: --profile {item.profile} was not joined: {item.why}"), file=sys.stderr)

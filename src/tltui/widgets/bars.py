@@ -151,6 +151,11 @@ class Remark(Bar):
         """The line of a long remark, here and in so many cells at the right."""
         return self.strip(self._left, (), self.size.width + beside).apply_style(self.rich_style)
 
+    def on_resize(self) -> None:
+        """Textual calls this with another size: a remark that had room may need what is beside it now, or the other way round."""
+        if self._told and self._beside is not None:
+            self._beside.refresh()
+
     @row_by_row
     def render_line(self, y: int) -> Strip:
         """The line; without a remark as many hints as there is room for."""

@@ -24,7 +24,7 @@ from tltui.text.document import Builder, Options
 from tltui.text.growing import GrowingDocument
 from tltui.work.scheduler import Steps
 
-SEED, COUNT = 1, 1000
+SEED, COUNT = 1, 640
 
 
 def wanted() -> tuple[str, int]:

@@ -91,7 +91,7 @@ def memory(keep: Path, quick: bool) -> list[Row]:
     with opened(large.path) as probe:
         for key in ("pagedown", "pagedown", "G", "pageup", "j", "l", "]", "]", "g", "1", "tab", "G", "tab", "b"):
             probe.send(key)
-        go(probe, "1200/0:dynamo_output_graph", "dynamo_output_graph")
+        go(probe, "600/0:dynamo_output_graph", "dynamo_output_graph")
         what = f"memory while browsing {large.size / 1e6:,.0f} MB, {large.records:,} records"
         return [at_most(what, probe.memory() / 1e6, 200, "MB")]
 

@@ -128,6 +128,9 @@ async def test_a_selection_stays(printing: Printing) -> None:
         printing.write("three\n")
         await driver.until(lambda: "three" in screen_text(driver.app))
         assert driver.browser.document_view.selected_lines() == (1, 2)
+        await driver.pilot.resize_terminal(100, 30)
+        await driver.until(lambda: driver.browser.size.width == 100 and driver.browser.is_at_rest)
+        assert driver.browser.document_view.selected_lines() == (1, 2)
 
 
 async def test_search_and_filter_go_on(printing: Printing) -> None:

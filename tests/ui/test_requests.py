@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -13,7 +15,8 @@ from screen import screen_text
 
 from tltui.documents.build import build
 from tltui.model.run import Run
-from tltui.text.document import Builder, Document, Options
+from tltui.screens.live.growing_log import grows
+from tltui.text.document import Builder, Document, Options, TextDocument
 from tltui.text.growing import GrowingDocument
 from tltui.work.scanning import Scan
 
@@ -125,3 +128,39 @@ async def test_a_page_is_made_once_while_the_run_stays_as_it_is() -> None:
             await driver.until(lambda: driver.browser.current_document.complete)
             seen.append(driver.browser.current_document)
         assert seen[0] is seen[2] and seen[0] is not seen[1]
+
+
+async def test_another_width_takes_nothing_away() -> None:
+    """The filter, the lines that were selected and the line under the cursor."""
+    async with opened(BREAKS) as driver:
+        view = driver.browser.document_view
+        await driver.press("1", "tab")
+        await driver.until(lambda: driver.browser.shown_ref == "" and view.has_focus and driver.browser.is_at_rest)
+        await driver.press("f")
+        await driver.type("Graph breaks")
+        await driver.press("enter")
+        await driver.until(lambda: view.filter_text == "Graph breaks" and driver.browser.is_at_rest)
+        await driver.press("G", "V")
+        await driver.until(lambda: view.selected_lines() is not None)
+        document, said = view.document, view.document.line(view.cursor[0]).text
+        await driver.pilot.resize_terminal(104, 40)
+        await driver.until(lambda: view.document is not document and driver.browser.is_at_rest)
+        line = view.cursor[0]
+        assert view.document.line(line).text == said
+        assert view.filter_text == "Graph breaks" and view.selected_lines() is not None
+        assert (view.selected_lines() or (0,))[0] == line
+
+
+async def test_a_line_that_was_asked_for_is_gone_to_also_when_the_width_changes_meanwhile() -> None:
+    async with opened(BREAKS) as driver:
+        browser = driver.browser
+        browser.show_ref("@problems", at=4)
+        browser.lay_out_again()
+        await driver.until(lambda: browser.document_view.document.ref == "@problems" and browser.is_at_rest)
+        assert browser.document_view.cursor[0] == 4
+
+
+def test_a_page_does_not_grow_while_the_module_that_makes_such_pages_is_being_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "tltui.documents.pages.log"
+    monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    assert not grows(TextDocument("", "a page", []))

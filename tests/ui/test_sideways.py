@@ -183,8 +183,8 @@ async def test_the_line_is_dragged_by_the_mouse() -> None:
     async with opened(BREAKS) as driver:
         divider, tree = driver.browser.divider, driver.browser.tree_view
         made: list[int] = []
-        reload = driver.browser.reload
-        driver.browser.reload = lambda: (made.append(1), reload())[1]  # type: ignore[method-assign]
+        again = driver.browser.lay_out_again
+        driver.browser.lay_out_again = lambda: (made.append(1), again())[1]  # type: ignore[method-assign]
 
         def mouse(kind: type[MouseDown] | type[MouseMove] | type[MouseUp], x: int) -> None:
             divider.post_message(kind(divider, x - divider.region.x, 5, 1, 0, 1, False, False, False, x, 5))

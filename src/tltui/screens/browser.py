@@ -213,7 +213,7 @@ class Browser(BrowserCommands):
             self.call_after_refresh(self.attending.resized)
             self.say_run()
             if self._is_overview():
-                self.call_after_refresh(self.reload)
+                self.call_after_refresh(self.lay_out_again)
 
     def on_descendant_focus(self) -> None:
         """The pane with the focus is the one that a narrow or zoomed screen shows."""

@@ -13,7 +13,6 @@ from tltui.documents.hints import DOES
 from tltui.documents.pages.table import BY_NAME
 from tltui.documents.scope import place_of
 from tltui.documents.titles import in_output
-from tltui.export import proposed_name
 from tltui.finding_commands import Situation
 from tltui.model.ref import Ref, parse_ref
 from tltui.model.run import Run
@@ -309,6 +308,8 @@ class BrowserCommands(MainScreen):
 
     def action_export(self) -> None:
         """To a file: what is selected, else what the filter leaves."""
+        from tltui.export import proposed_name  # not before the first frame
+
         document, view = self.current_document, self.document_view
         selected, lines = view.selected_lines(), view.filtered_lines
         lo, hi = selected or (0, None)

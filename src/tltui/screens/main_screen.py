@@ -77,6 +77,7 @@ class MainScreen(Workbench[None]):
         self._addresses = Addresses(self.trace)
         self._wishes = 0
         self._is_making = False
+        self._asked_at: tuple[int | None, str | None] = (None, None)  # line and anchor that are to be in sight when it is made
         self._is_awaited = False  # what is being made is not what is shown already, made again
         self._is_outdated = False  # the run has grown since the last wish
         self._past: list[Request] = []
@@ -162,11 +163,12 @@ class MainScreen(Workbench[None]):
     def _divided(self, message: Divider.Rested) -> None:
         """The line between the panes was moved: what is laid out to a width is made again, and the place is remembered."""
         if not self.document_view.document.language:
-            self.reload()
+            self.lay_out_again()
         try:
             write_width(TREE, message.width)
         except OSError as error:
             self.tell(f"could not remember the width: {error.strerror or error}", tokens.WARN)
+
     @property
     def has_one_pane(self) -> bool:
         """Whether tree and document share the screen one at a time."""
@@ -218,8 +220,15 @@ class MainScreen(Workbench[None]):
         return replace(self.shown, is_in_front=self.document_view.has_focus)
 
     def reload(self) -> None:
-        """Make what is shown again, for another width or order."""
-        self._wish()
+        """Make what is shown again, in another order; what was asked for and is not there yet comes to where it was asked for."""
+        self._wish(*self._asked_at)
+
+    def lay_out_again(self) -> None:
+        """Make what is shown again, for another width. Nothing on it moves, and what was selected or filtered stays so."""
+        if (self._is_making and self._is_awaited) or self.document_view.is_at_work:
+            self.reload()
+        else:
+            self._wish(renews=True)
 
     def renew(self) -> None:
         """The run has grown: make what is shown again. Nothing on it moves, and what is at work already is finished first."""
@@ -270,15 +279,19 @@ class MainScreen(Workbench[None]):
         self._wishes += 1
         self._wished = time.monotonic()
         self._is_making, self._is_awaited, self._is_outdated = True, not renews, False
+        self._asked_at = at, top
         self._maker.wish(self.shown, self.options, partial(self._ready, self._wishes, at, top, renews))
 
     def _ready(self, wish: int, at: int | None, top: str | None, renews: bool, document: Document) -> None:
         """The document is there, unless another one is wanted by now."""
         if wish != self._wishes:
             return
-        self._is_making = False
+        self._is_making, self._asked_at = False, (None, None)
         if renews:
-            self.document_view.renew(document)
+            if document is self.document_view.document:
+                self._rested()
+            else:
+                self.document_view.renew(document)
             return
         self.document_view.show(document, at=at, top=top)
         self.names = None

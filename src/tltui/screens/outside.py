@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tltui.export import lines_of, proposed_name
 from tltui.screens.main_screen import MainScreen
 from tltui.text import tokens
 from tltui.text.growing import GrowingDocument
@@ -54,6 +53,8 @@ class Outside:
 
     def pager(self) -> None:
         """In $PAGER."""
+        from tltui.export import lines_of  # not before the first frame
+
         pager = self._command("PAGER", os.environ.get("PAGER", ""), "less -R")
         if pager:
             is_less = Path(pager[0]).name == "less"
@@ -76,6 +77,8 @@ class Outside:
             return []
 
     def _edit(self, editor: list[str]) -> None:
+        from tltui.export import lines_of, proposed_name
+
         own = self._bench
         with tempfile.TemporaryDirectory(prefix="tltui-") as directory:
             file = Path(directory) / proposed_name(own.current_document)

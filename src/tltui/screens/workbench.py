@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from textual import on
 from textual.dom import DOMNode
@@ -16,7 +16,6 @@ from textual.widget import Widget
 
 from tltui.commands import BY_ID, Command, Where, of, shown
 from tltui.config import cache_path
-from tltui.export import WouldOverwrite, write
 from tltui.finding_commands import Situation
 from tltui.messages import Answer
 from tltui.screens.asking.prompting import Prompting
@@ -33,6 +32,9 @@ from tltui.text.part import Part
 from tltui.widgets.bars import StatusBar
 from tltui.widgets.document_view import DocumentView
 from tltui.work.scheduler import Place, Steps
+
+if TYPE_CHECKING:
+    from tltui.export import WouldOverwrite
 
 T = TypeVar("T")
 
@@ -254,6 +256,8 @@ def say(app: Any, text: str, style: str = "") -> None:
 def _writing(
     output: Output, path: str, force: bool, said: Callable[[int], object], asks: Callable[[WouldOverwrite], object]
 ) -> Steps:
+    from tltui.export import WouldOverwrite, write  # not before the first frame
+
     document = output.make()
     if isinstance(document, GrowingDocument):
         yield Place.NODES

@@ -17,8 +17,8 @@ def has_outputs(run: Run) -> bool:
 
 def grows(document: Document) -> bool:
     """Whether a document is the page `@log` and has more lines now: it takes them over, and is not made again."""
-    module = sys.modules.get("tltui.documents.pages.log")
-    if module is None or not isinstance(document, module.LogDocument) or not document.look():
+    made_by = getattr(sys.modules.get("tltui.documents.pages.log"), "LogDocument", None)  # another thread may be importing it now
+    if made_by is None or not isinstance(document, made_by) or not document.look():
         return False
     while not document.advance(STEP):  # what came since the last batch: nothing to wait for
         pass

@@ -891,6 +891,26 @@ async def test_ten_thousand_compiles(tmp_path: Path) -> None:
         assert driver.at == "4000/0"
 
 
+async def test_what_is_selected_in_a_filter_is_what_one_sees_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is counted, copied and written without the lines between."""
+    sent = copied(monkeypatch)
+    async with opened(DEMO) as driver:
+        driver.browser.go("0:4/1:dynamo_cpp_guards_str")
+        await driver.shown("0:4/1:dynamo_cpp_guards_str")
+        view = driver.browser.document_view
+        view.focus()
+        view.set_filter("EQUALS_MATCH")
+        await driver.until(lambda: view.filtered_lines is not None)
+        await driver.press("g", "V", "G")
+        left = list(view.filtered_lines or ())
+        assert left and view.selected_lines() == (left[0], left[-1] + 1) and len(left) < left[-1] + 1 - left[0]
+        await driver.until(lambda: f"{len(left)} lines selected" in screen_text(driver.app))
+        await driver.press("y")
+        assert sent.pop().splitlines() == [next(iter(view.document.text(line, line + 1))) for line in left]
+        await driver.press("x")
+        await driver.until(lambda: f"write ({len(left)} lines) to" in screen_text(driver.app))
+
+
 async def test_export_writes_what_the_filter_leaves(tmp_path: Path) -> None:
     async with opened(DEMO) as driver:
         driver.browser.go("0:4/1:dynamo_cpp_guards_str")

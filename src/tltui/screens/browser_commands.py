@@ -9,6 +9,7 @@ from textual import on
 from textual.dom import DOMNode
 
 from tltui.commands import BY_ID, Command, Where
+from tltui.documents.format import plural
 from tltui.documents.hints import DOES
 from tltui.documents.pages.table import BY_NAME
 from tltui.documents.scope import place_of
@@ -311,11 +312,10 @@ class BrowserCommands(MainScreen):
         from tltui.export import proposed_name  # not before the first frame
 
         document, view = self.current_document, self.document_view
-        selected, lines = view.selected_lines(), view.filtered_lines
-        lo, hi = selected or (0, None)
-        if lines is not None and hi is not None:
-            lines = [line for line in lines if lo <= line < hi]
-        said = f" ({selected[1] - selected[0]} lines)" if selected else ""
+        (lo, hi), selected, lines = view.selected_lines() or (0, None), view.selection(), view.filtered_lines
+        if lines is not None and selected is not None:
+            lines = selected
+        said = "" if selected is None else f" ({plural(len(selected), 'line')})"
         self.ask_where(f"write{said} to", Output(lambda: document, lo, hi, lines), proposed_name(document))
 
     def action_pager(self) -> None:

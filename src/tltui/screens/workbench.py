@@ -186,9 +186,11 @@ class Workbench(Screen[T]):
         self.tell(copy(text, self.app.copy_to_clipboard, cache_path() / "yank.txt"))
 
     def copy_lines(self, view: DocumentView) -> None:
-        """The selected lines of a view, or the line."""
+        """The selected lines of a view that are in it, or the line."""
         lo, hi = view.selected_lines() or (view.current_line(), view.current_line() + 1)
-        self.copy("\n".join(view.document.text(lo, hi)))
+        selected = view.selection()
+        is_whole = selected is None or len(selected) == hi - lo
+        self.copy("\n".join(view.document.text(lo, hi) if is_whole else Part(view.document, selected or ()).text()))
 
     def ask_where(self, question: str, output: Output, name: str) -> None:
         """Ask for a path, `name` being proposed, and write."""

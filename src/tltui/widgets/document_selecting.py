@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from typing import Any
 
 from textual import events
@@ -37,6 +39,13 @@ class SelectingCanvas(LiveCanvas):
         if section is not None and self._is_closed(section):
             hi = section.last
         return lo, hi + 1
+
+    def selection(self) -> Sequence[int] | None:
+        """The selected lines that the filter leaves, ascending; None while none are selected."""
+        selected, filtered = self.selected_lines(), self.filtered_lines
+        if selected is None or filtered is None:
+            return None if selected is None else range(*selected)
+        return filtered[bisect_left(filtered, selected[0]) : bisect_left(filtered, selected[1])]
 
     def action_select_lines(self) -> None:
         """Begin to select lines, or end it."""

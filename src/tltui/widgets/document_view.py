@@ -251,10 +251,10 @@ class DocumentView(RenewingCanvas):
         """Where one is."""
         top = self.scroll_offset.y
         first, last = self._row_at(top).line, self._row_at(min(top + self.size.height, len(self._rows)) - 1).line
-        selected = self.selected_lines()
+        selected = self.selection() or ()
         return self.Moved(
             self, self._cursor_line, self._caret_column, len(self._document), first, last, self.hits,
-            selected[1] - selected[0] if selected else 0, self._document.complete, self.scroll_offset.x,
+            len(selected), self._document.complete, self.scroll_offset.x,
         )  # fmt: skip
 
     def _moved(self) -> None:

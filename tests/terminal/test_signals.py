@@ -320,3 +320,74 @@ def test_what_nohup_made_deaf_stays_deaf(tmp_path: Path) -> None:
     for line, expected in ((["nohup"], 0), ([], 129)):
         done = subprocess.run([*line, sys.executable, "-c", code], env=environment, capture_output=True, timeout=30, check=False)
         assert done.returncode == expected, done.stderr
+
+
+def commanded(program: str, directory: Path) -> subprocess.CompletedProcess[bytes]:
+    """What `python -m tltui ls` would do if it did what is given."""
+    head = "import os, signal, sys, time\nfrom tltui import cli\ndef ls(arguments):\n"
+    (directory / "commanded.py").write_text(f"{head}{program}\ncli._run = ls\nsys.exit(cli.main(['ls', 'x']))\n")
+    own = os.environ | {"PYTHONPATH": f"{SOURCES}:{directory}", "XDG_CACHE_HOME": str(directory)}
+    return subprocess.run([sys.executable, "-m", "commanded"], env=own, capture_output=True, timeout=60, check=False)
+
+
+def test_an_interrupt_while_python_executes_a_string_has_its_code(tmp_path: Path) -> None:
+    """So are dataclasses made."""
+    done = commanded("    exec('raise KeyboardInterrupt')", tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
+LEAVING = [(signal.SIGINT, 130), *ENDING]
+
+
+@pytest.mark.parametrize(("number", "code"), LEAVING)
+def test_a_signal_waits_for_the_end_of_an_import(number: int, code: int, tmp_path: Path) -> None:
+    """Until then what is imported is whole."""
+    (tmp_path / "imported.py").write_text(
+        f"import os, time\nos.kill(os.getpid(), {int(number)})\n"
+        "try:\n    time.sleep(0.3)\nfinally:\n    print('whole', flush=True)\n"
+    )  # fmt: skip
+    done = commanded("    import imported\n    print('imported', flush=True)\n    time.sleep(30)", tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (code, b"whole\nimported\n", b"")
+
+
+@pytest.mark.parametrize(("number", "code"), LEAVING)
+def test_a_second_signal_does_not_wait(number: int, code: int, tmp_path: Path) -> None:
+    kill = f"os.kill(os.getpid(), {int(number)})\n"
+    (tmp_path / "imported.py").write_text(f"import os\n{kill}print('whole', flush=True)\n{kill}print('more', flush=True)\n")
+    done = commanded("    import imported", tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (code, b"whole\n", b"")
+
+
+@pytest.mark.parametrize(("number", "code"), LEAVING)
+def test_a_signal_does_not_wait_for_an_import_without_end(number: int, code: int, tmp_path: Path) -> None:
+    (tmp_path / "imported.py").write_text(f"import os, time\nos.kill(os.getpid(), {int(number)})\ntime.sleep(30)\n")
+    done = commanded("    import imported", tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (code, b"", b"")
+
+
+@pytest.mark.parametrize(("number", "code"), LEAVING)
+def test_what_fails_because_of_a_signal_is_no_fault(number: int, code: int, tmp_path: Path) -> None:
+    """As argparse does in Python 3.11: it takes away in `finally` what it had not put there yet."""
+    program = f"    try:\n        os.kill(os.getpid(), {int(number)})\n        time.sleep(30)\n    finally:\n        del os.nothing"
+    done = commanded(program, tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (code, b"", b"")
+    assert not list(tmp_path.rglob("crash.log"))
+
+
+@pytest.mark.parametrize(("number", "code"), LEAVING)
+def test_a_signal_is_raised_again_where_nobody_got_it(number: int, code: int, tmp_path: Path) -> None:
+    """Python throws away what is raised in a callback, as that of a weak reference."""
+    program = (
+        "    import weakref\n    class Thing: pass\n    thing = Thing()\n    def gone(_):\n"
+        f"        os.kill(os.getpid(), {int(number)})\n        time.sleep(30)\n"
+        "    kept = weakref.ref(thing, gone)\n    del thing\n    time.sleep(30)"
+    )
+    done = commanded(program, tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (code, b"", b"")
+
+
+def test_what_else_nobody_gets_is_told_as_ever(tmp_path: Path) -> None:
+    program = "    class Thing:\n        def __del__(self):\n            raise ValueError(7)\n    Thing()\n    return 3"
+    done = commanded(program, tmp_path)
+    assert (done.returncode, done.stdout) == (3, b"")
+    assert done.stderr.rstrip().endswith(b"ValueError: 7")

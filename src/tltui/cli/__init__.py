@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tltui.cli.ending import Ended, ended_by_signals, leave_nothing
+from tltui.cli.ending import Ended, code_of, ended_by_signals, leave_nothing, no_failure_of_signals
 from tltui.cli.failure import Failure, tell
 from tltui.cli.registry import COMMANDS, command, parser_of
 
@@ -28,10 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with ended_by_signals(is_at_once=is_ui):
             return _guarded(arguments)
-    except KeyboardInterrupt:
-        code = 130
-    except Ended as ended:
-        code = ended.code
+    except (KeyboardInterrupt, Ended) as ended:
+        code = code_of(ended)
     leave_nothing()
     return code
 
@@ -39,7 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _guarded(arguments: list[str]) -> int:
     """Run a command; what it fails with becomes a message and an exit code."""
     try:
-        return _run(arguments)
+        with no_failure_of_signals():
+            return _run(arguments)
     except Failure as failure:
         tell(f"tltui: {failure}")
     except BrokenPipeError:  # `| head` closed our output: not an error

@@ -1,7 +1,6 @@
 """Signals that end a command end it in order: what it was writing is taken away, what it had started ends with it.
 
-The UI writes nothing until it runs, so a signal ends it at once then: an exception in the middle of an import may be swallowed
-there, or leave half a module behind for who cleans up.
+The UI writes nothing until it runs: a signal ends it at once then.
 """
 
 from __future__ import annotations
@@ -15,9 +14,10 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
-SIGNALS = (signal.SIGTERM, signal.SIGHUP)
-"""Beside ctrl+c, which Python raises as `KeyboardInterrupt`."""
+from tltui.work.signals import Raising
 
+SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+"""Beside ctrl+c, which is a `KeyboardInterrupt`, as ever."""
 
 STARTERS = (("tltui.text.search.child", "end_all"), ("tltui.inputs.archives.cache", "remove_own"))
 """Modules that start or write what outlives a process, and what each has to end it."""
@@ -38,16 +38,41 @@ def ended_by_signals(is_at_once: bool = False) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    own = [number for number in SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
-    ending = _end_at_once if is_at_once else _raise
-    for number in own:
-        signal.signal(number, ending)
+    before = dict.fromkeys(SIGNALS, signal.SIG_DFL) | ({} if is_at_once else {signal.SIGINT: signal.default_int_handler})
+    own = {number: handler for number, handler in before.items() if signal.getsignal(number) is handler}
+    with Raising(_made) as raising:
+        ending = _end_at_once if is_at_once else raising.heard
+        for number in own:
+            signal.signal(number, ending)
+        try:
+            yield
+        finally:
+            for number, handler in own.items():
+                if signal.getsignal(number) == ending:
+                    signal.signal(number, handler)
+
+
+@contextmanager
+def no_failure_of_signals() -> Iterator[None]:
+    """Code that a signal leaves in the middle may fail in its own `finally`: what comes out of the block is the signal."""
     try:
         yield
-    finally:
-        for number in own:
-            if signal.getsignal(number) is ending:
-                signal.signal(number, signal.SIG_DFL)
+    except Exception as error:
+        behind: BaseException | None = error
+        while behind is not None and not isinstance(behind, (KeyboardInterrupt, Ended)):
+            behind = behind.__cause__ or behind.__context__
+        if behind is not None:
+            raise behind from None
+        raise
+
+
+def code_of(ended: KeyboardInterrupt | Ended) -> int:
+    """The exit code: 128 and the number of the signal. Where ctrl+c came while Python executed a string, which is how it makes a
+    dataclass, `python -m` ends by SIGINT whatever the code (pythonrun.c of CPython), unless it executed another one since."""
+    if isinstance(ended, Ended):
+        return ended.code
+    exec("")
+    return 128 + signal.SIGINT
 
 
 def leave_nothing() -> None:
@@ -58,8 +83,8 @@ def leave_nothing() -> None:
             ended()
 
 
-def _raise(number: int, frame: FrameType | None) -> NoReturn:
-    raise Ended(number)
+def _made(number: int) -> KeyboardInterrupt | Ended:
+    return KeyboardInterrupt() if number == signal.SIGINT else Ended(number)
 
 
 def _end_at_once(number: int, frame: FrameType | None) -> NoReturn:

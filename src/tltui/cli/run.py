@@ -15,7 +15,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tltui.cli.ending import Ended
+from tltui.cli.ending import Ended, code_of
 from tltui.cli.failure import Failure, tell
 from tltui.cli.loading import load_other, look
 from tltui.cli.parser import Parser, add_command
@@ -161,8 +161,9 @@ def _afterwards(job: _Job, before: frozenset[Identity]) -> int:
         with redirect_stdout(sys.stderr or open(os.devnull, "w")):
             _say(job, left)
     except (KeyboardInterrupt, Ended) as ended:
+        signalled = code_of(ended)
         if unchecked:
-            code = ended.code if isinstance(ended, Ended) else 130
+            code = signalled
     except OSError as error:  # of our own output, too: nobody listens
         tell(f"tltui: no summary: {error.strerror or error}")
     except Exception as error:

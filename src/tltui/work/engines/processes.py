@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,9 +20,10 @@ from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from types import FrameType
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from tltui.work.engines.gather import Engine
+from tltui.work.signals import Raising
 
 SERIAL_BELOW = 64 << 20
 """Bytes: what is done sooner than processes are there."""
@@ -154,30 +154,43 @@ def _started() -> _Worker:
 
 
 def _serve(pipe: Connection) -> None:
-    """In a worker: do what comes, until nothing comes any more."""
+    """In a worker: do what comes, until nothing comes any more. A signal ends it in the middle of its work: what that has in a
+    directory of its own goes with it."""
+    with Raising(_leave) as raising:
+        for number in ENDING:
+            signal.signal(number, raising.heard)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+        parent = parent_process()
+        assert parent is not None
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+        with suppress(EOFError, OSError):
+            while True:
+                function, args, kwargs = pipe.recv()
+                try:
+                    answer = (True, function(*args, **kwargs))
+                except Exception as error:
+                    answer = (False, error)
+                try:
+                    pipe.send(answer)
+                except (TypeError, AttributeError, ValueError) as error:  # what cannot be sent
+                    pipe.send((False, TypeError(str(error))))
+        _hear_no_more()
+
+
+def _leave(number: int) -> SystemExit:
+    _hear_no_more()
+    return SystemExit(128 + number)
+
+
+def _hear_no_more() -> None:
+    """A terminal's signal comes to the worker, and another one from who started it as soon as that has it. (Not `SIG_IGN`: Python
+    tells of a signal that came before that and was to be handled after.)"""
     for number in ENDING:
-        signal.signal(number, _leave)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
-    parent = parent_process()
-    assert parent is not None
-    threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
-    with suppress(EOFError, OSError):
-        while True:
-            function, args, kwargs = pipe.recv()
-            try:
-                answer = (True, function(*args, **kwargs))
-            except Exception as error:
-                answer = (False, error)
-            try:
-                pipe.send(answer)
-            except (TypeError, AttributeError, ValueError) as error:  # what cannot be sent
-                pipe.send((False, TypeError(str(error))))
+        signal.signal(number, _nothing)
 
 
-def _leave(number: int, frame: FrameType | None) -> NoReturn:
-    """In the middle of the work: what that has in a directory of its own goes with it."""
-    signal.signal(number, signal.SIG_IGN)
-    sys.exit(128 + number)
+def _nothing(number: int, frame: FrameType | None) -> None:
+    pass
 
 
 def _end_with(parent: int) -> None:

@@ -1,0 +1,79 @@
+"""A signal as an exception, where one is heeded.
+
+Python raises an exception wherever it is when a signal comes. An import is no place for one: it may be swallowed there, become
+another one, or meet code in C that never thought of it. In the callback of a weak reference, or of the collector, nothing can be
+raised.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import NoReturn
+
+LOOK = 0.01
+"""Seconds between two looks whether the place is a better one."""
+PATIENCE = 1.0
+"""Seconds that a signal waits for the end of an import."""
+
+
+class Raising:
+    """While its block runs, `heard` is a handler of signals: it raises what `made` makes of a number, as soon as nothing is being
+    imported, and again where nobody got it. A second signal does not wait. It uses SIGALRM."""
+
+    def __init__(self, made: Callable[[int], BaseException]) -> None:
+        self._made = made
+        self._number = 0
+        self._deadline = 0.0
+        self._raised: BaseException | None = None
+        self._told = sys.unraisablehook
+
+    def __enter__(self) -> Raising:
+        sys.unraisablehook = self._unraised
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._wait_no_more()
+        sys.unraisablehook = self._told
+
+    def heard(self, number: int, frame: FrameType | None) -> None:
+        is_first, self._number = self._number == 0, number
+        if is_first and _is_importing(frame):
+            self._wait()
+        else:
+            self._raise()
+
+    def _wait(self) -> None:
+        self._deadline = time.monotonic() + PATIENCE
+        signal.signal(signal.SIGALRM, self._look)
+        signal.setitimer(signal.ITIMER_REAL, LOOK, LOOK)
+
+    def _wait_no_more(self) -> None:
+        if self._number:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def _look(self, number: int, frame: FrameType | None) -> None:
+        if not _is_importing(frame) or time.monotonic() >= self._deadline:
+            self._raise()
+
+    def _raise(self) -> NoReturn:
+        self._wait_no_more()
+        self._raised = self._made(self._number)
+        raise self._raised
+
+    def _unraised(self, unraisable: sys.UnraisableHookArgs) -> None:
+        if unraisable.exc_value is not None and unraisable.exc_value is self._raised:
+            self._wait()
+        else:
+            self._told(unraisable)
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False

@@ -84,6 +84,25 @@ def test_while_another_program_has_the_terminal(opened: tuple[Opened, list[Any]]
     assert not Path(f"/proc/{pager}").exists()
 
 
+@pytest.mark.parametrize("key", ["ctrl+c", "ctrl+\\"])
+def test_keys_that_are_meant_for_another_program(key: str, tmp_path: Path) -> None:
+    """Who leaves a search in less with ctrl+c comes back to the same place."""
+    pager = tmp_path / "pager.py"
+    pager.write_text(
+        "import signal, time\ndef heard(*_):\n    print('heard', flush=True)\n    raise SystemExit\n"
+        "signal.signal(signal.SIGINT, heard)\nsignal.signal(signal.SIGQUIT, heard)\nprint('paging', flush=True)\ntime.sleep(60)\n"
+    )
+    command = [sys.executable, "-m", "tltui", str(TRACES / "breaks")]
+    with Terminal(command, home=tmp_path, environment={"PAGER": f"{sys.executable} {pager}"}) as terminal:
+        terminal.wait_for("6 compiles", "3 graph breaks")
+        terminal.press("v")
+        terminal.wait_for("paging")
+        terminal.press(key)
+        terminal.wait(lambda: b"heard" in terminal.raw, "what the pager says")
+        terminal.press("?")
+        terminal.wait_for("Marks in the tree")
+
+
 def modes(terminal: Terminal) -> dict[int, bool]:
     """Which modes are on now."""
     found = {}

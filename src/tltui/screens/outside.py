@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 from tltui.screens.main_screen import MainScreen
 from tltui.text import tokens
@@ -88,10 +91,26 @@ class Outside:
 
     def _run(self, command: list[str], lines: Iterator[str] | None) -> None:
         try:
-            with self._bench.app.suspend():
+            with self._bench.app.suspend(), _deaf_to_keys():
                 _feed(command, lines)
         except Exception as error:
             self._bench.tell(f"could not run {command[0]}: {error}", tokens.ERROR)
+
+
+@contextmanager
+def _deaf_to_keys() -> Iterator[None]:
+    """Ctrl+c is meant for the program that has the terminal, and the terminal sends its signal to this one, too. (A handler, not
+    `SIG_IGN`: that one would inherit it.)"""
+    before = {number: signal.signal(number, _nothing) for number in (signal.SIGINT, signal.SIGQUIT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _nothing(number: int, frame: FrameType | None) -> None:
+    pass
 
 
 def _feed(command: list[str], lines: Iterator[str] | None) -> None:

@@ -16,6 +16,7 @@ from tltui.keymap import keymap_problems
 from tltui.marks import Mark, write_marks
 from tltui.model.nodes import Compile
 from tltui.widgets.bars import RunBar
+from tltui.widgets.document_view import DocumentView
 from tltui.work.scanning import Scan
 
 MAIN = [command for command in COMMANDS if command.where in (Where.EVERYWHERE, Where.TREE, Where.DOCUMENT)]
@@ -891,16 +892,22 @@ async def test_ten_thousand_compiles(tmp_path: Path) -> None:
         assert driver.at == "4000/0"
 
 
+async def filtered_guards(driver: Driver) -> DocumentView:
+    """Guards of the demo, and of them those that are equalities."""
+    driver.browser.go("0:4/1:dynamo_cpp_guards_str")
+    await driver.shown("0:4/1:dynamo_cpp_guards_str")
+    view = driver.browser.document_view
+    view.focus()
+    view.set_filter("EQUALS_MATCH")
+    await driver.until(lambda: view.filtered_lines is not None)
+    return view
+
+
 async def test_what_is_selected_in_a_filter_is_what_one_sees_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is counted, copied and written without the lines between."""
     sent = copied(monkeypatch)
     async with opened(DEMO) as driver:
-        driver.browser.go("0:4/1:dynamo_cpp_guards_str")
-        await driver.shown("0:4/1:dynamo_cpp_guards_str")
-        view = driver.browser.document_view
-        view.focus()
-        view.set_filter("EQUALS_MATCH")
-        await driver.until(lambda: view.filtered_lines is not None)
+        view = await filtered_guards(driver)
         await driver.press("g", "V", "G")
         left = list(view.filtered_lines or ())
         assert left and view.selected_lines() == (left[0], left[-1] + 1) and len(left) < left[-1] + 1 - left[0]
@@ -913,12 +920,7 @@ async def test_what_is_selected_in_a_filter_is_what_one_sees_of_it(monkeypatch: 
 
 async def test_export_writes_what_the_filter_leaves(tmp_path: Path) -> None:
     async with opened(DEMO) as driver:
-        driver.browser.go("0:4/1:dynamo_cpp_guards_str")
-        await driver.shown("0:4/1:dynamo_cpp_guards_str")
-        view = driver.browser.document_view
-        view.focus()
-        view.set_filter("EQUALS_MATCH")
-        await driver.until(lambda: view.filtered_lines is not None)
+        await filtered_guards(driver)
         target = tmp_path / "guards.txt"
         await driver.press("x")
         await driver.retype(str(target))

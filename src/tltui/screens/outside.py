@@ -10,12 +10,12 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
 from tltui.screens.main_screen import MainScreen
 from tltui.text import tokens
 from tltui.text.growing import GrowingDocument
 from tltui.work.scheduler import Place, Steps
+from tltui.work.signals import unheeded
 
 _running: set[subprocess.Popen[str]] = set()
 """The program that has the terminal now."""
@@ -99,18 +99,13 @@ class Outside:
 
 @contextmanager
 def _deaf_to_keys() -> Iterator[None]:
-    """Ctrl+c is meant for the program that has the terminal, and the terminal sends its signal to this one, too. (A handler, not
-    `SIG_IGN`: that one would inherit it.)"""
-    before = {number: signal.signal(number, _nothing) for number in (signal.SIGINT, signal.SIGQUIT)}
+    """Ctrl+c is meant for the program that has the terminal, and the terminal sends its signal to this one, too."""
+    before = {number: signal.signal(number, unheeded) for number in (signal.SIGINT, signal.SIGQUIT)}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _nothing(number: int, frame: FrameType | None) -> None:
-    pass
 
 
 def _feed(command: list[str], lines: Iterator[str] | None) -> None:

@@ -187,10 +187,9 @@ class Workbench(Screen[T]):
 
     def copy_lines(self, view: DocumentView) -> None:
         """The selected lines of a view that are in it, or the line."""
-        lo, hi = view.selected_lines() or (view.current_line(), view.current_line() + 1)
         selected = view.selection()
-        is_whole = selected is None or len(selected) == hi - lo
-        self.copy("\n".join(view.document.text(lo, hi) if is_whole else Part(view.document, selected or ()).text()))
+        lines = range(view.current_line(), view.current_line() + 1) if selected is None else selected
+        self.copy("\n".join(Part(view.document, lines).text()))
 
     def ask_where(self, question: str, output: Output, name: str) -> None:
         """Ask for a path, `name` being proposed, and write."""

@@ -50,8 +50,12 @@ class Part:
         return self._lines.index(line) if line is not None and line in self._lines else None
 
     def text(self, lo: int = 0, hi: int | None = None) -> Iterator[str]:
-        for n in self._lines[lo:hi]:
-            yield from self._whole.text(n, n + 1)
+        lines = self._lines[lo:hi]
+        if isinstance(lines, range):
+            yield from self._whole.text(lines.start, lines.stop)
+        else:
+            for n in lines:
+                yield from self._whole.text(n, n + 1)
 
     def data(self) -> object | None:
         return None

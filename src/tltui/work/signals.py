@@ -71,6 +71,11 @@ class Raising:
             self._told(unraisable)
 
 
+def unheeded(number: int, frame: FrameType | None) -> None:
+    """A handler that does nothing. `SIG_IGN` is another thing: who is started inherits it, and Python tells of a signal that had
+    come before."""
+
+
 def _is_importing(frame: FrameType | None) -> bool:
     while frame is not None:
         if frame.f_code.co_filename == "<frozen importlib._bootstrap>":

@@ -19,11 +19,10 @@ from dataclasses import dataclass
 from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
-from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
 from tltui.work.engines.gather import Engine
-from tltui.work.signals import Raising
+from tltui.work.signals import Raising, unheeded
 
 SERIAL_BELOW = 64 << 20
 """Bytes: what is done sooner than processes are there."""
@@ -183,14 +182,9 @@ def _leave(number: int) -> SystemExit:
 
 
 def _hear_no_more() -> None:
-    """A terminal's signal comes to the worker, and another one from who started it as soon as that has it. (Not `SIG_IGN`: Python
-    tells of a signal that came before that and was to be handled after.)"""
+    """A terminal's signal comes to the worker, and another one from who started it as soon as that has it."""
     for number in ENDING:
-        signal.signal(number, _nothing)
-
-
-def _nothing(number: int, frame: FrameType | None) -> None:
-    pass
+        signal.signal(number, unheeded)
 
 
 def _end_with(parent: int) -> None:

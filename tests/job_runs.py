@@ -64,6 +64,22 @@ class Job:
     def log_of(self, rank: int) -> bytes:
         return b"".join(log.read_bytes() for log in self.trace.glob(f"*_rank_{rank}_*.log"))
 
+    def ranks(self) -> dict[int, int]:
+        """The process of each rank that runs on this machine."""
+        pids, place = {}, os.fsencode(self.place)
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                command = (process / "cmdline").read_bytes().split(b"\0")
+                variables = dict(each.partition(b"=")[::2] for each in (process / "environ").read_bytes().split(b"\0"))
+                if b"RANK" in variables and os.fsencode(PROGRAM) in command and variables.get(b"TLTUI_JOB") == place:
+                    pids[int(variables[b"RANK"])] = int(process.name)
+        return dict(sorted(pids.items()))
+
+    def dump_flight_recorder(self) -> None:
+        """Let the ranks write what torch's flight recorder has, beside their logs."""
+        (self.place / "dump").touch()
+        self._until(lambda: len(list(self.trace.glob("comm_lib_trace_rank_*.json"))) == TRUTHS[self.name].ranks)
+
     def _until(self, is_true) -> None:  # type: ignore[no-untyped-def]
         end = time.monotonic() + PATIENCE_S
         while not is_true():

@@ -74,17 +74,17 @@ TRUTHS = {
     "killed_forward": Truth(
         "Rank 1 is killed (SIGKILL) in its compile of the model's forward. Ranks 0 and 2 have compiled forward and backward and "
         "wait for it in DDP's allreduce.",
-        failures=_IN_FORWARD, consequences=(0, 2), exit_code=1, never=(*_DIVERGE, *_VICTIMS, *_DEAD_IS_FINE),
+        failures=_IN_FORWARD, consequences=(0, 2), exit_code=1, never=(*_DIFFERENT_CODE, *_VICTIMS, *_DEAD_IS_FINE),
     ),
     "killed_backward": Truth(
         "Rank 1 is killed (SIGKILL) in its compile of the model's backward. Ranks 0 and 2 have compiled theirs and wait for it in "
         "DDP's allreduce.",
-        failures=_IN_BACKWARD, consequences=(0, 2), exit_code=1, never=(*_DIVERGE, *_VICTIMS, *_DEAD_IS_FINE),
+        failures=_IN_BACKWARD, consequences=(0, 2), exit_code=1, never=(*_DIFFERENT_CODE, *_VICTIMS, *_DEAD_IS_FINE),
     ),
     "killed_backward_early": Truth(
         "Rank 1 is killed (SIGKILL) as soon as it compiles the model's backward. torchrun ends ranks 0 and 2 while they "
         "compile too.",
-        failures=_IN_BACKWARD, consequences=(0, 2), exit_code=1, never=(*_DIVERGE, *_VICTIMS, *_DEAD_IS_FINE),
+        failures=_IN_BACKWARD, consequences=(0, 2), exit_code=1, never=(*_DIFFERENT_CODE, *_VICTIMS, *_DEAD_IS_FINE),
     ),
     "killed_outside": Truth(
         "Rank 1 is killed (SIGKILL) before its step 2, when everything is compiled. Ranks 0 and 2 wait for it in a collective.",
@@ -94,7 +94,7 @@ TRUTHS = {
         "The compile of the model's backward raises RuntimeError on rank 1. Ranks 0 and 2 have compiled theirs and wait for it in "
         "DDP's allreduce.",
         failures=(Failure(1, "exception", "RuntimeError: planted: no kernel for this backward", "forward", "backward"),),
-        consequences=(0, 2), exit_code=1, never=(*_DIVERGE, *_VICTIMS, r"probably"),
+        consequences=(0, 2), exit_code=1, never=(*_DIFFERENT_CODE, *_VICTIMS, r"probably"),
     ),
     "restart_works": Truth(
         "In launch 1 rank 1 exits with code 3 before its step 3. torchrun starts all ranks again, and launch 2 ends well.",

@@ -6,6 +6,7 @@ and writes the file `hangs` there once its hanging rank has come to its place.
 
 import contextlib
 import os
+import pickle
 import signal
 import sys
 import threading
@@ -101,6 +102,11 @@ def dump_flight_recorder():
     name = os.environ["TORCH_FR_DUMP_TEMP_FILE"] + str(rank())
     Path(name).write_bytes(_dump_fr_trace(True, True, False))
     Path(name + ".json").write_bytes(_dump_fr_trace_json(True, False))
+
+
+def exchange_objects_without_numpy():
+    """Let torch unpack the objects that ranks exchange; its own function needs numpy, which tltui does not."""
+    dist.distributed_c10d._tensor_to_object = lambda tensor, size, group: pickle.loads(bytes(tensor.tolist()[:size]))
 
 
 def die():
@@ -247,6 +253,7 @@ def compiler_collective():
     """torch 2.13 lets accelerators only have compiler collectives: the device that it selects around the collective is left out."""
     from torch._dynamo import config, output_graph
 
+    exchange_objects_without_numpy()
     config.enable_compiler_collectives = True
     output_graph.get_interface_for_device = lambda device: types.SimpleNamespace(device=contextlib.nullcontext)
     torch.accelerator.device_count = lambda: 1
@@ -292,6 +299,7 @@ class Head(nn.Module):
 def pipeline(stage, schedule):
     from torch.distributed.pipelining import PipelineStage
 
+    exchange_objects_without_numpy()
     dist.init_process_group("gloo")
     last = dist.get_world_size() - 1
     tokens = torch.randint(0, 32, (8, 4))

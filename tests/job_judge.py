@@ -1,0 +1,148 @@
+"""Judges what tltui reports about a job by the truth about it (`job_truths.py`).
+
+A statement is a command, patterns that its first lines must have, and patterns that they must never have. Line breaks and
+indentation do not count: the text is joined by single spaces.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from job_truths import ACCIDENTS, TRUTHS, Failure, Truth, Wait
+
+ALONE, OUTPUT, LIVE = "trace", "output", "live"
+"""What is opened: the logs of a job that has ended; these and what it printed; the logs of a job that hangs, while it is alive."""
+FIRST_SCREEN = 30
+"""Lines of `summary` that a terminal shows at first."""
+PAGES = ("summary", "where", "problems", "ranks", "stragglers")
+"""Pages that may not have anything false."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What the first lines of a command must have, and must not have."""
+
+    command: str
+    must: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+    lines: int | None = None
+
+    def faults(self, text: str) -> list[str]:
+        """What is missing from this output, or false in it."""
+        joined = " ".join(" ".join(text.splitlines()[: self.lines]).split())
+        missing = [f"{self.command}: missing: {pattern}" for pattern in self.must if not re.search(pattern, joined)]
+        false = [(pattern, re.search(pattern, joined)) for pattern in self.never]
+        return missing + [
+            f"{self.command}: false: {pattern}: … {joined[max(match.start() - 100, 0) : match.end() + 100]} …"
+            for pattern, match in false if match
+        ]  # fmt: skip
+
+
+def statements(name: str, form: str) -> Iterator[Statement]:
+    """What must be reported about a job, and what must not."""
+    truth = (TRUTHS | ACCIDENTS)[name]
+    for page in PAGES:
+        yield Statement(page, never=truth.never)
+    if form == LIVE and truth.wait:
+        yield from _of_wait(name, truth.wait)
+    if form == OUTPUT:
+        yield from _of_output(truth)
+    elif form == ALONE:
+        yield from _of_trace_alone(name, truth)
+    if form != LIVE:
+        yield from _of_end(name, truth)
+
+
+def _of_wait(name: str, wait: Wait) -> Iterator[Statement]:
+    """Live: the rank that has not arrived, and what the others wait for."""
+    waiting = "ranks " + ", ".join(map(str, wait.waiting))
+    if wait.function:
+        names = (rf"[Rr]ank {wait.missing} is .{{0,60}}\b{wait.function}\b.{{0,200}}since \d\d:\d\d:\d\d",)
+        yield Statement("where", names, lines=8)
+        yield Statement("summary", names, lines=FIRST_SCREEN)
+    if wait.place == "compiler_collective":
+        late = rf"[Rr]ank {wait.missing} has not .{{0,160}}{waiting} wait"
+        yield Statement("where", (late,), (rf"^{waiting.capitalize()} (are|is) in",), 8)
+    if name.startswith("flight_recorder"):
+        yield Statement("where", (rf"[Rr]ank {wait.missing}\b.{{0,120}}has not entered.{{0,200}}{wait.place}",), lines=8)
+
+
+def _of_output(truth: Truth) -> Iterator[Statement]:
+    """With what the job printed: who failed first, how, and in which compile."""
+    if len(truth.failures) > 1 and len({each.error for each in truth.failures}) == 1:
+        error = re.escape(truth.failures[0].error)
+        ranks = rf"([Rr]anks 0[,–] ?(1, )?2|[Aa]ll {truth.ranks} ranks)"
+        yield Statement("summary", (rf"{ranks}.{{0,120}}{error}|{error}.{{0,120}}{ranks}",), lines=FIRST_SCREEN)
+        yield Statement("problems", (error,), (rf"{error}.*{error}.*{error}.*{error}",))
+        return
+    for number, failure in enumerate(truth.failures):
+        texts = tuple(_of_failure(failure))
+        yield Statement("problems", texts)
+        if number == 0 or truth.launches > 1:
+            yield Statement("summary", texts, lines=FIRST_SCREEN)
+    if truth.failures:
+        yield Statement("where", tuple(_of_failure(truth.failures[0 if truth.launches == 1 else -1])), lines=10)
+
+
+def _of_failure(failure: Failure) -> Iterator[str]:
+    """Patterns for how a rank ended, and where."""
+    ending = re.escape(failure.error[:60]) if failure.ending == "exception" else failure.ending
+    yield rf"[Rr]ank {failure.rank}\b.{{0,200}}{ending}"
+    if failure.function:
+        phase = r"backward of " if failure.phase == "backward" else ""
+        yield rf"[Rr]ank {failure.rank}\b.{{0,260}}{phase}{failure.function}\b"
+
+
+def _of_trace_alone(name: str, truth: Truth) -> Iterator[Statement]:
+    """With the logs alone: what was open, and what they do not show."""
+    for failure in truth.failures:
+        if failure.function and failure.ending == "SIGKILL":
+            yield Statement("where", tuple(_of_failure(failure))[1:])
+            yield Statement("problems", (r"(not finished|did not finish|backward not finished)",))
+            if failure.phase == "backward":
+                yield Statement("tail", (r"1[:.][^✓]{0,80}(backward not finished|no end of its backward)",))
+    if name == "killed_backward_early":
+        yield Statement("where", (r"do not show which rank failed first",), lines=10)
+
+
+def _of_end(name: str, truth: Truth) -> Iterator[Statement]:
+    """Of a job that has ended: launches, jobs, and compiles that other ranks do not have."""
+    if truth.launches > 1:
+        yield Statement("summary", (r"started again|restarted|launch 2|2 launches",), lines=FIRST_SCREEN)
+    if name == "two_jobs":
+        yield Statement("summary", (r"two jobs|2 jobs",), lines=FIRST_SCREEN)
+    if name == "uneven_batch":
+        yield Statement("stragglers", (r"rank 2\b.{0,200}recompil", r"8 → 5"))
+        yield Statement("summary", (r"rank 2\b.{0,200}recompil",), lines=FIRST_SCREEN)
+    if name.startswith("pipeline"):
+        yield Statement("summary", (r"[Pp]ipeline|stage",), lines=FIRST_SCREEN)
+    if name == "rank0_logging":
+        yield Statement("ranks", (r"rank 0\b.{0,300}(break|print)",))
+
+
+def faults(name: str, form: str, paths: list[str]) -> list[str]:
+    """Run tltui on these paths and compare its output with the truth: what is missing, and what is false."""
+    wanted = list(statements(name, form))
+    printed = {command: output([command, *paths]) for command in dict.fromkeys(each.command for each in wanted)}
+    return [fault for each in wanted for fault in each.faults(printed[each.command])]
+
+
+def output(arguments: list[str]) -> str:
+    """What a command of tltui prints."""
+    command = [sys.executable, "-m", "tltui", *arguments]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+    assert done.returncode in (0, 1) and "Traceback" not in done.stderr, f"{arguments}: {done.returncode} {done.stderr}"
+    return done.stdout
+
+
+def paths_of(place: Path, form: str) -> list[str]:
+    """What a form of a job opens."""
+    if form == ALONE:
+        return [str(place / "trace")]
+    top = place / "live" if form == LIVE else place
+    return [str(top / "trace"), str(top / "out.txt")]

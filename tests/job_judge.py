@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,13 +43,18 @@ class Statement:
         ]  # fmt: skip
 
 
-def statements(name: str, form: str) -> Iterator[Statement]:
-    """What must be reported about a job, and what must not."""
+def statements(name: str, form: str, has_stacks: bool = False) -> Iterator[Statement]:
+    """What must be reported about a job, and what must not. With stacks: py-spy is there, and the job runs on this machine."""
     truth = (TRUTHS | ACCIDENTS)[name]
     for page in PAGES:
         yield Statement(page, never=truth.never)
     if form == LIVE and truth.wait:
         yield from _of_wait(name, truth.wait)
+        if has_stacks and truth.wait.phase == "outside":
+            odd = rf"^.{{0,600}}[Rr]ank {truth.wait.missing}\b.{{0,120}}read_shard.{{0,300}}[Rr]anks 0, 2"
+            yield Statement("where --stacks", (odd,))
+        if name == "compiler_hangs":
+            yield Statement("where --pids", (r"[Rr]ank 1 .{0,200}(C\+\+|g\+\+|cc1plus)",))
     if form == OUTPUT:
         yield from _of_output(truth)
     elif form == ALONE:
@@ -125,24 +130,20 @@ def _of_end(name: str, truth: Truth) -> Iterator[Statement]:
         yield Statement("ranks", (r"rank 0\b.{0,300}(break|print)",))
 
 
-def faults(name: str, form: str, paths: list[str]) -> list[str]:
-    """Run tltui on these paths and compare its output with the truth: what is missing, and what is false."""
-    wanted = list(statements(name, form))
-    printed = {command: output([command, *paths]) for command in dict.fromkeys(each.command for each in wanted)}
+def faults(name: str, form: str, show: Callable[[str], str], has_stacks: bool = False) -> list[str]:
+    """Compare what commands print with the truth: what is missing, and what is false."""
+    wanted = list(statements(name, form, has_stacks))
+    printed = {command: show(command) for command in dict.fromkeys(each.command for each in wanted)}
     return [fault for each in wanted for fault in each.faults(printed[each.command])]
 
 
-def output(arguments: list[str]) -> str:
-    """What a command of tltui prints."""
-    command = [sys.executable, "-m", "tltui", *arguments]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
-    assert done.returncode in (0, 1) and "Traceback" not in done.stderr, f"{arguments}: {done.returncode} {done.stderr}"
-    return done.stdout
+def printing(*paths: Path) -> Callable[[str], str]:
+    """What a command prints about these paths, in a process of its own."""
 
+    def show(command: str) -> str:
+        program = [sys.executable, "-m", "tltui", *command.split()]
+        done = subprocess.run([*program, *map(str, paths)], check=False, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, f"{command}: {done.returncode} {done.stderr}"
+        return done.stdout
 
-def paths_of(place: Path, form: str) -> list[str]:
-    """What a form of a job opens."""
-    if form == ALONE:
-        return [str(place / "trace")]
-    top = place / "live" if form == LIVE else place
-    return [str(top / "trace"), str(top / "out.txt")]
+    return show

@@ -201,5 +201,10 @@ ACCIDENTS = {
         "addresses of launch 1: all three raise RuntimeError. Launch 2 left no logs.",
         failures=(Failure(1, "exit code 3"),), consequences=(0, 2), launches=2, exit_code=1, never=(*_DIVERGE, r"✗ rank 2\b"),
     ),
+    "edited_source": Truth(
+        "backward_error, whose program was edited while it ran: the last line of source in the traceback is empty.",
+        failures=(Failure(1, "exception", "RuntimeError: planted: no kernel for this backward", "forward", "backward"),),
+        consequences=(0, 2), exit_code=1, never=(*_DIFFERENT_CODE, *_VICTIMS, r"probably", r"InductorError: \^"),
+    ),
 }  # fmt: skip
 """What happened once and is not made again: only their captures are judged. Their truth was written after the run."""

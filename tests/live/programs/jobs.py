@@ -101,7 +101,8 @@ def dump_flight_recorder():
         time.sleep(0.1)
     name = os.environ["TORCH_FR_DUMP_TEMP_FILE"] + str(rank())
     Path(name).write_bytes(_dump_fr_trace(True, True, False))
-    Path(name + ".json").write_bytes(_dump_fr_trace_json(True, False))
+    (PLACE / f"dump_{rank()}").write_bytes(_dump_fr_trace_json(True, False))
+    (PLACE / f"dump_{rank()}").rename(name + ".json")
 
 
 def exchange_objects_without_numpy():

@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
+JOBS = ROOT / "tests" / "traces" / "jobs"
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tools")]
 
 from job_runs import PROGRAM, start, warm_cache
@@ -29,6 +30,7 @@ DROPPED = {
     "before_joint_graph", "after_joint_graph", "before_pre_grad_graph", "after_pre_grad_graph", "backward_prologue", "compiled_function_forward",
     "compiled_function_backward", "before_post_grad_graph", "aot_joint_graph", "bytecode",
 }  # fmt: skip
+RAN_AS = {"restart_unconnected": "restart_works", "edited_source": "backward_error"}
 METRICS = ("compilation_metrics", "bwd_compilation_metrics")
 HEAD = re.compile(rb"^(V\d{4} [^\]]*\] )(\{.*\})$")
 
@@ -65,7 +67,7 @@ def look(job):
 
 
 def pack(name, out):
-    source, target = out / name, ROOT / "tests" / "traces" / "jobs" / name
+    source, target = out / name, JOBS / name
     shutil.rmtree(target, ignore_errors=True)
     for path in sorted(source.rglob("*")):
         inside = path.relative_to(source)
@@ -81,8 +83,26 @@ def pack(name, out):
             place = target / inside.with_name(inside.name + ".xz")
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(lzma.compress(data, preset=9 | lzma.PRESET_EXTREME))
+    if name == "oom_signal":
+        with_words_of_others(target)
     size = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
     print(f"{name}: {size // 1000} kB", flush=True)
+
+
+def with_words_of_others(target):
+    """What Slurm's step daemon or the kernel would have added to the output of the job, each in a file of its own.
+
+    In the words that people have published; they come from Slurm's src/plugins/task/cgroup/task_cgroup_memory.c and Linux's mm/oom_kill.c.
+    """
+    out = lzma.decompress((target / "out.txt.xz").read_bytes())
+    pid = re.search(rb"exitcode: -9\) local_rank: 1 \(pid: (\d+)\)", out)[1]
+    words = {
+        "slurm": b"slurmstepd: error: Detected 1 oom_kill event in StepId=4242.0. Some of the step tasks have been OOM Killed.\n",
+        "kernel": b"[ 8127.311562] Out of memory: Killed process " + pid + b" (python) total-vm:18240316kB, anon-rss:15871240kB, "
+        b"file-rss:2304kB, shmem-rss:0kB, UID:1000 pgtables:31812kB oom_score_adj:0\n",
+    }
+    for name, line in words.items():
+        (target / f"out_{name}.txt.xz").write_bytes(lzma.compress(out + line))
 
 
 def head_of(record):
@@ -111,8 +131,9 @@ def smaller(record):
 
 
 def without_paths(data, source):
-    maps = [(str(PROGRAM.parent), "/home/user/train"), (str(source / "cache"), "/tmp/torchinductor_user"), (str(source), "/home/user/job"), (str(ROOT), "/home/user")]
-    return neutralise(data, maps, "", os.uname().nodename)
+    source = source.with_name(RAN_AS.get(source.name, source.name))
+    maps = {PROGRAM.parent: "/home/user/train", source / "cache": "/tmp/torchinductor_user", source: "/home/user/job", ROOT: "/home/user"}
+    return neutralise(data, [(str(place), neutral) for place, neutral in maps.items()], "", os.uname().nodename)
 
 
 def dump_without_paths(data, source):

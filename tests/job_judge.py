@@ -110,7 +110,7 @@ def _of_trace_alone(name: str, truth: Truth) -> Iterator[Statement]:
             yield Statement("where", tuple(_of_failure(failure))[1:])
             yield Statement("problems", (r"(not finished|did not finish|backward not finished)",))
             if failure.phase == "backward":
-                yield Statement("tail", (r"1[:.][^✓]{0,80}(backward not finished|no end of its backward)",))
+                yield Statement("tail -n all", (r"1[:.][^✓]{0,80}(backward not finished|no end of its backward)",))
     if name == "killed_backward_early":
         yield Statement("where", (r"do not show which rank failed first",), lines=10)
 

@@ -28,7 +28,7 @@ def pages(run: tltui.Run, paths: list[Path]) -> Callable[[str], str]:
             return str(getattr(tltui, command)(run))
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
-            assert main([command, *map(str, paths)]) == 0
+            main([*command.split(), *map(str, paths)])
         return out.getvalue()
 
     return show

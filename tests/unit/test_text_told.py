@@ -102,7 +102,7 @@ def test_the_first_lines_name_the_rank_that_failed_first() -> None:
     assert first in lines[:9]
     problems = joined(run, "@problems")
     assert "rank 1 failed first (exit code 1): RuntimeError: rank 1 gives up" in problems
-    assert "torchrun ended rank 0 (SIGTERM)" in problems
+    assert "rank 0 lost the connection to another rank (SIGTERM)" in problems
     assert [item.rank for item in own_failures(run_failures(run))] == [1]
 
 
@@ -119,7 +119,7 @@ def test_the_failure_in_a_file_of_its_own_belongs_to_what_torchrun_says_in_anoth
 def test_torchruns_own_log_says_whom_it_ended_where_its_summary_is_not_there() -> None:
     first, other = run_failures(text_run("made/slurm_label.txt.xz"))
     assert first.sentence == "rank 1 failed first: RuntimeError: rank 1 gives up"
-    assert other.is_consequence and other.sentence.startswith("torchrun ended rank 0")
+    assert other.is_consequence and other.sentence.startswith("rank 0 lost the connection to another rank")
 
 
 def test_a_failed_compile_is_probably_the_last_one_without_an_end() -> None:

@@ -228,7 +228,8 @@ def own_stacks(timeout: float = 10.0) -> Stacks:
 def test_the_stacks_of_a_process(spy: Callable[[str], None]) -> None:
     spy(r"""echo "$@"; printf 'Thread 1 (idle): "\033[31m"\n\n    f (a.py:3)\n'""")
     pid = os.getpid()
-    assert own_stacks() == Stacks((f"dump --nonblocking --pid {pid}", 'Thread 1 (idle): "␛[31m"', "    f (a.py:3)"))
+    options = f"dump --nonblocking --full-filenames --pid {pid}"
+    assert own_stacks() == Stacks((options, 'Thread 1 (idle): "␛[31m"', "    f (a.py:3)"))
 
 
 @pytest.mark.skipif(not HERE, reason="no /proc here")

@@ -6,9 +6,11 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from tltui.analyses.hang.results import INSIDE, Where
+from tltui.analyses.hang.sampled_stacks import StackGroup
 from tltui.analyses.hang.where import read_where
 from tltui.documents.page import Page
-from tltui.documents.parts.processes import Here, add_processes
+from tltui.documents.parts.processes import Here, add_processes, stack_groups
+from tltui.documents.parts.sampled_stacks import stacks_answer
 from tltui.documents.parts.where import FEW, GROUPS_SHOWN, add_advice, add_group, add_remarks, add_rest, answer
 from tltui.documents.scope import Scope
 from tltui.model.run import Run
@@ -26,6 +28,8 @@ class WhereReport:
     where: Where
     here: Here | None = None
     """What the processes of the run on this machine do, where that was asked for."""
+    stacks: tuple[StackGroup, ...] = ()
+    """Their Python stacks in groups, the odd one first, where these were asked for."""
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
@@ -38,8 +42,12 @@ def where_document(run: Run, scope: Scope, options: Options, here: Here | None, 
 
     def fill(page: Page) -> Generator[None, None, WhereReport]:
         found = yield from read_where(run, scope.processes if str(scope.ref) else None)
-        report = WhereReport(answer(found), found, here)
-        page.say(report.answer, "", tokens.STRONG)
+        groups = stack_groups(run, here) if here is not None else ()
+        sentences = [text for text in (stacks_answer(groups), answer(found)) if text]
+        report = WhereReport(sentences[0], found, here, groups)
+        page.say(sentences[0], "", tokens.STRONG)
+        for sentence in sentences[1:]:
+            page.say(sentence)
         page.more("this is as far as it is written")
         _groups(page, found)
         add_remarks(page, found)

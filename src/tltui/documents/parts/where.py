@@ -359,9 +359,8 @@ def add_advice(page: Page, found: Where, asked: bool = False) -> None:
     page.blank()
     first = running[0]
     if any(group.waits_for for group in running):
-        page.say(
-            f"In {running[-1].collective} a rank does nothing but wait for the others: look at {subject(first, found)}.", "", tokens.DIM
-        )
+        waits = f"In {running[-1].collective} a rank does nothing but wait for the others"
+        page.say(f"{waits}: look at {subject(first, found)}.", "", tokens.DIM)
     elif first.state == INSIDE and any(group.state != INSIDE for group in running):
         page.say(
             "So far the logs of the ranks with nothing open do not tell whether they compute or wait for another one, "

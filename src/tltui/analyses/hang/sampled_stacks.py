@@ -33,6 +33,8 @@ only start something or ask for something."""
 BACKWARD = ("torch/autograd/graph.py", "_engine_run_backward")
 """Behind this frame is C++: kernels of the backward, and the hooks with which DDP and FSDP wait for their collectives."""
 COMPILER = ("torch/_dynamo/convert_frame.py", "torch/_inductor/", "torch/_functorch/")
+_GENERATED = re.compile(r"/c[a-z2-7]{51}\.py$")
+"""Code that Inductor wrote: it is named after its hash (`torch/_inductor/codecache.py`) and may lie in any directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,8 @@ class StackGroup:
     """The function of torch.distributed: `barrier`; '' outside of one."""
     compiling: bool
     """Whether torch.compile is among the frames."""
+    compilers_own: bool
+    """Whether torch.compile itself called the collective, and no code of the user that it runs."""
     frames: tuple[StackFrame, ...]
     """Those of the user's code, the innermost first; of a process without any those of libraries, else all."""
     callee: str
@@ -116,15 +120,23 @@ def main_thread(lines: Iterable[str]) -> tuple[StackFrame, ...]:
 def _places(frames: Sequence[StackFrame]) -> tuple[StackFrame, ...]:
     """The user's frames; of a process without any those of libraries, else all."""
     for owner in (Owner.USER, Owner.LIBRARY):
-        if own := tuple(frame for frame in frames if owner_of(frame.file) is owner):
+        if own := tuple(frame for frame in frames if _owner(frame) is owner):
             return own
     return tuple(frames)
+
+
+def _owner(frame: StackFrame) -> Owner:
+    return Owner.TORCH if _GENERATED.search(frame.file) else owner_of(frame.file)
+
+
+def _compiles(frames: Iterable[StackFrame]) -> bool:
+    return any(part in frame.file for frame in frames for part in COMPILER)
 
 
 def _state(frames: Sequence[StackFrame]) -> tuple[str, str]:
     """What the innermost frames do: the state of a `StackGroup`, and the collective."""
     for frame in frames:
-        if owner_of(frame.file) is Owner.USER:
+        if _owner(frame) is Owner.USER:
             break  # code of the user that a collective or a backward has called does something else
         if frame.file.endswith(COLLECTIVE_FILES) and frame.function in COLLECTIVES:
             return IN_COLLECTIVE, _outermost(frames, frame)
@@ -137,7 +149,7 @@ def _outermost(frames: Sequence[StackFrame], inner: StackFrame) -> str:
     """The collective that the user's code called: `all_gather_object` rather than the `all_gather` inside of it."""
     name = inner.function
     for frame in frames[frames.index(inner) :]:
-        if owner_of(frame.file) is Owner.USER:
+        if _owner(frame) is Owner.USER:
             break
         if frame.file.endswith(COLLECTIVE_FILES) and frame.function in COLLECTIVES:
             name = frame.function
@@ -151,14 +163,12 @@ def _group(members: Sequence[tuple[SampledStack, tuple[StackFrame, ...]]]) -> St
         variants[own].append(stack)
     places, (state, collective) = _places(frames), _state(frames)
     inner = frames.index(places[0])
+    different = sorted(variants.values(), key=len)
     stacks = [stack for stack, _ in members]
     return StackGroup(
         _ranks(stacks), len(stacks), tuple(stack.pid for stack in stacks), state, collective,
-        any(part in frame.file for frame in frames for part in COMPILER), places, frames[inner - 1].function if inner else "",
-        tuple(
-            StackVariant(_ranks(own), tuple(stack.pid for stack in own), own[0].lines)
-            for own in sorted(variants.values(), key=len)
-        ),
+        _compiles(frames), state == IN_COLLECTIVE and _compiles(frames[:inner]), places, frames[inner - 1].function if inner else "",
+        tuple(StackVariant(_ranks(own), tuple(stack.pid for stack in own), own[0].lines) for own in different),
     )  # fmt: skip
 
 

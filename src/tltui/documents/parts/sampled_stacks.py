@@ -33,8 +33,8 @@ def stacks_answer(groups: Sequence[StackGroup]) -> str:
         said += f"; {fmt.plural(more, 'more process', 'more processes')} elsewhere"
     if len(waiting) > 1:
         said += ". These are different calls: where they use the same process group, none of them can end"
-    elif waiting and any(group.state == IN_BACKWARD for group in groups):
-        said += ". A backward may wait in a collective too, which Python's stacks do not show"
+    elif len(groups) > 1 and any(group.state == IN_BACKWARD for group in groups):
+        said += ". A backward may wait in a collective, which Python's stacks do not show"
     return f"{said[:1].upper()}{said[1:]}."
 
 
@@ -68,7 +68,9 @@ def _who(group: StackGroup | StackVariant) -> str:
 
 
 def _call(group: StackGroup) -> str:
-    return f"{sanitize(group.collective)} at {_place(group.frames[0])}"
+    """`barrier at job.py:288`"""
+    whose = "compiler's own " if group.compilers_own else ""
+    return f"{whose}{sanitize(group.collective)} at {_place(group.frames[0])}"
 
 
 def _doing(group: StackGroup) -> str:
@@ -79,7 +81,7 @@ def _doing(group: StackGroup) -> str:
         said = f"in the backward at {_place(group.frames[0])}"
     else:
         said = f"at {_place(group.frames[0])} in {_function(group.frames[0])}"
-    return f"{said}, inside of torch.compile" if group.compiling else said
+    return f"{said}, inside of torch.compile" if group.compiling and not group.compilers_own else said
 
 
 def _place(frame: StackFrame) -> str:

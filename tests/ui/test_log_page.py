@@ -54,7 +54,7 @@ async def test_the_list_of_pages_names_it_with_its_key() -> None:
 
 async def test_the_first_screen_says_who_died_first() -> None:
     async with shown(RANKS) as driver:
-        await driver.until(lambda: "rank 1 died first (exit code 1): RuntimeError: rank 1 gives up" in screen_text(driver.app))
+        await driver.until(lambda: "rank 1 failed first (exit code 1): RuntimeError: rank 1 gives up" in screen_text(driver.app))
         assert "killed" not in screen_text(driver.app) and "missing" not in screen_text(driver.app)
 
 

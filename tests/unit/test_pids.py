@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -85,10 +86,13 @@ def test_a_compiler_at_work_below_a_process_that_waits(log: Path, started: Calla
     [found] = look(log, interval=0.5).processes
     assert found.pid == job.pid
     assert sorted(child.name.rstrip("0123456789.") for child in found.children) == ["python", "sh", "sleep"]
-    assert [child.name.rstrip("0123456789.") for child in found.at_work] == ["python"]
-    assert "3 child processes, 1 of them at work: python" in lines_of(look(log, interval=0.5))[-1]
+    lines = lines_of(look(log, interval=0.5))
     for child in found.children:
         os.kill(child.pid, 9)
+    assert [child.name.rstrip("0123456789.") for child in found.at_work] == ["python"]
+    assert lines[2] == "  3 child processes, 1 at work"
+    [sleeping] = [line for line in lines if "  sleep 60  sleeping, 0 % CPU, 0.0 s of CPU since it began at " in line]
+    assert re.search(r"at \d\d:\d\d:\d\d$", sleeping), "a time that stays, and no age"
 
 
 @pytest.mark.skipif(not HERE, reason="no /proc here")
@@ -143,7 +147,8 @@ def test_what_is_used_between_two_looks(proc: Proc, log: Path) -> None:
 
     def later(seconds: float) -> None:
         proc.add(10, holds=True, ticks=5 * hertz)
-        proc.add(21, 20, "cc1plus", "R", 100 + 2 * hertz)
+        command = b"/usr/lib/cc1plus\0-quiet\0-I\0a\0/cache/ab/cpu_fused.cpp\0-o\0x.s\0"
+        proc.add(21, 20, "cc1plus", "R", 100 + 2 * hertz, command=command)
         proc.add(22, 10, "a) S 1 (b", ticks=2 * hertz, start=8)  # the number has gone to another
         proc.add(24, 10, "ptxas", "R", hertz)  # new
         (proc.place / "23" / "stat").unlink()
@@ -155,13 +160,18 @@ def test_what_is_used_between_two_looks(proc: Proc, log: Path) -> None:
     [process] = found.processes
     assert process == LogProcess(
         10, "python train.py", "S", 5.0, 0.0, 3,
-        (Child(21, "cc1plus", "R", 50.0), Child(22, "a) S 1 (b", "S", 50.0), Child(24, "ptxas", "R", 25.0),
-         Child(20, "g++", "S", 0.0)), 7,
+        (Child(21, "cc1plus", "R", 50.0, "cc1plus … cpu_fused.cpp", 3.0),
+         Child(22, "a) S 1 (b", "S", 50.0, "python train.py", 2.0),
+         Child(24, "ptxas", "R", 25.0, "python train.py", 1.0), Child(20, "g++", "S", 0.0, "python train.py", 1.0)), 7,
     )  # fmt: skip
     assert lines_of(found) == [
         "pid 10  python train.py",
         "  sleeping, 0 % CPU, 5.0 s of CPU since it began, 3 threads",
-        "  4 child processes, 3 of them at work: cc1plus 50 % (pid 21), a) S 1 (b 50 % (pid 22), ptxas 25 % (pid 24)",
+        "  4 child processes, 3 at work",
+        "    pid 21  cc1plus … cpu_fused.cpp  running, 50 % CPU, 3.0 s of CPU since it began",
+        "    pid 22  python train.py  sleeping, 50 % CPU, 2.0 s of CPU since it began",
+        "    pid 24  python train.py  running, 25 % CPU, 1.0 s of CPU since it began",
+        "    pid 20  python train.py  sleeping, 0 % CPU, 1.0 s of CPU since it began",
     ]
 
 
@@ -228,7 +238,8 @@ def own_stacks(timeout: float = 10.0) -> Stacks:
 def test_the_stacks_of_a_process(spy: Callable[[str], None]) -> None:
     spy(r"""echo "$@"; printf 'Thread 1 (idle): "\033[31m"\n\n    f (a.py:3)\n'""")
     pid = os.getpid()
-    assert own_stacks() == Stacks((f"dump --nonblocking --pid {pid}", 'Thread 1 (idle): "␛[31m"', "    f (a.py:3)"))
+    options = f"dump --nonblocking --full-filenames --pid {pid}"
+    assert own_stacks() == Stacks((options, 'Thread 1 (idle): "␛[31m"', "    f (a.py:3)"))
 
 
 @pytest.mark.skipif(not HERE, reason="no /proc here")

@@ -95,14 +95,14 @@ def test_an_empty_page_does_not_claim_that_there_is_nothing() -> None:
     assert "TORCH_LOGS" not in joined(run, "@guards")  # they are there
 
 
-def test_the_first_lines_say_who_died_first() -> None:
+def test_the_first_lines_name_the_rank_that_failed_first() -> None:
     run = text_run(*RUNS["ranks"])
-    first = "✗ rank 1 died first (exit code 1): RuntimeError: rank 1 gives up  job/ranks.py:15"
+    first = "✗ rank 1 failed first (exit code 1): RuntimeError: rank 1 gives up  job/ranks.py:15"
     lines = list(page(run, "").text())
     assert first in lines[:9]
     problems = joined(run, "@problems")
-    assert "rank 1 died first (exit code 1): RuntimeError: rank 1 gives up" in problems
-    assert "rank 0 was ended, as another process had failed (SIGTERM)" in problems
+    assert "rank 1 failed first (exit code 1): RuntimeError: rank 1 gives up" in problems
+    assert "rank 0 lost the connection to another rank (SIGTERM)" in problems
     assert [item.rank for item in own_failures(run_failures(run))] == [1]
 
 
@@ -111,15 +111,15 @@ def test_the_failure_in_a_file_of_its_own_belongs_to_what_torchrun_says_in_anoth
     assert len(logs) == 2
     run = text_run("ranks_redirect/stderr.txt.xz", *(str(log.relative_to(unpacked("ranks_redirect").parent)) for log in logs))
     first, other = run_failures(run)
-    assert first.sentence == "rank 1 died first (exit code 1): RuntimeError: rank 1 gives up"
+    assert first.sentence == "rank 1 failed first (exit code 1): RuntimeError: rank 1 gives up"
     assert (other.rank, other.is_consequence) == (0, True)
     assert Path(first.log).parent.name == "1" or "_1_" in first.log
 
 
 def test_torchruns_own_log_says_whom_it_ended_where_its_summary_is_not_there() -> None:
     first, other = run_failures(text_run("made/slurm_label.txt.xz"))
-    assert first.sentence == "rank 1 failed: RuntimeError: rank 1 gives up"
-    assert other.is_consequence and other.sentence.startswith("rank 0 was ended, as another process had failed")
+    assert first.sentence == "rank 1 failed first: RuntimeError: rank 1 gives up"
+    assert other.is_consequence and other.sentence.startswith("rank 0 lost the connection to another rank")
 
 
 def test_a_failed_compile_is_probably_the_last_one_without_an_end() -> None:

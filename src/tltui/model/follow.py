@@ -15,14 +15,16 @@ import os
 import stat
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from tltui.inputs.form import StepScanner
 from tltui.inputs.table import TRACE, scanner_of
 from tltui.model.events import Added, Event, Failed, Looked, Lost, Moved, Nothing, Read, Unreadable
 from tltui.model.run import Run, settle
 from tltui.sources.discover import SNIFF, Discovery, Found, FoundLog, Looking, NothingFound
+from tltui.sources.found import FoundDump, FoundProfile
 from tltui.sources.turns import Turns
 from tltui.sources.watching import Watching, name_of
 from tltui.sources.writers import Writers
@@ -30,6 +32,8 @@ from tltui.trace.files import CUT_OFF, REPLACED, FileBytes, Gone, Identity, iden
 from tltui.trace.parts import Part, parts_of
 from tltui.trace.scan import STEP, Scanner
 from tltui.trace.workers import Workers, how_many
+
+Beside = TypeVar("Beside", FoundProfile, FoundDump)
 
 WORTH = 48 << 20
 """Bytes from which on it pays to start processes that scan."""
@@ -320,17 +324,21 @@ class Follower:
             self._found = discovery.with_log(self._found, log)
             yield Looked(self._found)
             yield self._added(log)
-        known = {(own.path, own.size, own.changed) for own in self._found.profiles}
-        if new := [own for own in self._watching.profiles if (own.path, own.size, own.changed) not in known]:
-            others = [own for own in self._found.profiles if own.path not in {again.path for again in new}]
-            self._found = replace(self._found, profiles=(*others, *new))
-            yield Looked(self._found)
-        self._watching.profiles.clear()
+        yield from self._beside(self._watching)
         if self._watching.has_index:
             self._watching.has_index = False
             yield from self._discover()
         if not self._logs and not self._found.is_over and discovery.has_ended():
             yield from self._came_to_nothing(discovery)
+
+    def _beside(self, watching: Watching) -> Iterator[Event]:
+        """Profiles and dumps of the flight recorder that are new, or were written again."""
+        profiles, dumps = _renewed(self._found.profiles, watching.profiles), _renewed(self._found.dumps, watching.dumps)
+        watching.profiles.clear()
+        watching.dumps.clear()
+        if (profiles, dumps) != (self._found.profiles, self._found.dumps):
+            self._found = replace(self._found, profiles=profiles, dumps=dumps)
+            yield Looked(self._found)
 
     def _came_to_nothing(self, discovery: Discovery) -> Iterator[Event]:
         """Standard input has ended, and there is no log."""
@@ -490,3 +498,9 @@ def _identity(path: str) -> Identity | None:
         return None
 
 
+def _renewed(known: tuple[Beside, ...], seen: Sequence[Beside]) -> tuple[Beside, ...]:
+    """The files that are known, with those in place of them that were seen to be others now."""
+    same = {(own.path, own.size, own.changed) for own in known}
+    new: dict[str, Beside] = {own.path: own for own in seen if (own.path, own.size, own.changed) not in same}
+    kept = [own for own in known if own.path not in new]
+    return tuple(kept + list(new.values()))

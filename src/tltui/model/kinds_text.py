@@ -176,7 +176,7 @@ TRACE: tuple[Kind, ...] = section(
             "torchrun_failure",
             "text",
             "Failure as torchrun saw it",
-            "Which rank died first, when, and with what exit code or signal.",
+            "The rank that failed first, when, and its exit code or signal.",
         ),
         Row(
             "log",

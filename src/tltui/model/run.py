@@ -12,6 +12,7 @@ from tltui.inputs.archives.magic import STANDARD_INPUT
 from tltui.inputs.form import StepScanner
 from tltui.inputs.table import FORMS, scanner_of
 from tltui.model.artifacts import Artifact, artifacts_of
+from tltui.model.dumps import Dumps
 from tltui.model.events import Added, Delta, Event, Failed, Looked, Lost, Moved, Read, Unreadable
 from tltui.model.joining.cases import Joining
 from tltui.model.log_model import LogModel
@@ -44,6 +45,8 @@ class Run:
         """Bumped by every batch."""
         self.profiles = Profiles(found.profiles)
         """What torch.profiler exported of it: read when somebody asks for run times."""
+        self.dumps = Dumps(found.dumps)
+        """What torch's flight recorder wrote of it: read when somebody asks where it is."""
         self.failures: dict[str, str] = {}
         """Path of a log → why it could not be read to its end."""
         self.lost: list[tuple[str, str]] = []
@@ -112,6 +115,7 @@ class Run:
         """The sizes of the logs and the times at which they began are known better now, and which profiles there are."""
         self.found = found
         self.profiles.add(found.profiles)
+        self.dumps.add(found.dumps)
         began = {log.name: (log.started, log.clock is not None) for log in found.logs}
         for model in self.models:
             if not model.log.ended and model.log.path in began and model.began(*began[model.log.path]):

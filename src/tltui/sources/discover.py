@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from tltui.inputs.archives.magic import INSIDE, STANDARD_INPUT
 from tltui.inputs.debug_dir.layout import Layout, layout_of
+from tltui.inputs.flight_recorder.dump import is_dump, rank_in
 from tltui.inputs.table import DEBUG_DIR, TEXT, TRACE, form_of
 from tltui.inputs.text.recognise import may_become, recognise
 from tltui.inputs.tlparse.report import RAW_LOG, RAW_ROWS, Report, report_in
 from tltui.sources.crowd import Crowd
-from tltui.sources.found import MEMBER, OTHER, FoundLog, FoundProfile, Opened, Skipped, labels
+from tltui.sources.found import MEMBER, NO_RANK, OTHER, FoundDump, FoundLog, FoundProfile, Opened, Skipped, labels
 from tltui.sources.indexed import INDEX, Indexes
 from tltui.sources.kept import is_kept, is_kept_on, is_text, read_state
 from tltui.sources.profiles import again, profile_at
@@ -48,6 +49,8 @@ _CLOCK = re.compile(rb'"ts": ?(\d{15,17}(?:\.\d+)?)')
 KEPT = "what a job printed"
 PROFILE = "a profile of torch.profiler: it is read beside the TORCH_TRACE log of its run"
 """Of a profile without a log."""
+DUMP = "a dump of torch's flight recorder: tltui where reads it beside the TORCH_TRACE logs of its run"
+"""Of a dump without a log."""
 
 
 class Looking(Protocol):
@@ -91,6 +94,8 @@ class Found:
     """What jobs printed that tltui started (`sources/kept.py`), the newest last."""
     profiles: tuple[FoundProfile, ...] = ()
     """What torch.profiler exported: named, then found beside the logs."""
+    dumps: tuple[FoundDump, ...] = ()
+    """Dumps of torch's flight recorder."""
     discovery: Discovery | None = field(default=None, compare=False, repr=False)
     """What looked, and can look again."""
     crowd: Crowd | None = field(default=None, compare=False, repr=False)
@@ -176,6 +181,7 @@ class Discovery:
         self._indexes.begin()
         seen: set[str] = set()
         profiles = {own.path: own for own in map(again, self.profiles)}
+        dumps: list[FoundDump] = []
         outputs: list[str] = []
         for name in self.paths:
             path = os.path.expanduser(name)
@@ -186,6 +192,8 @@ class Discovery:
             for candidate, found in self._found(fresh, top, directory, notes) if name != STANDARD_INPUT else self._come(notes):
                 if isinstance(found, FoundProfile):
                     profiles.setdefault(found.path, found)
+                elif isinstance(found, FoundDump):
+                    dumps.append(found)
                 elif isinstance(found, FoundLog):
                     logs.append(found)
                 elif found.reason == KEPT:
@@ -202,12 +210,13 @@ class Discovery:
         if not logs:
             printed = [Skipped(path, "what a job printed: tltui shows it") for path in outputs]
             printed += [Skipped(own.name, PROFILE) for own in profiles.values() if not own.is_named]
+            printed += [Skipped(own.name, DUMP) for own in dumps]
             raise NothingFound(_nothing(self.paths, [*skipped, *printed], others), outputs)
         logs.sort(key=age)
         kept, crowd = self._indexes.chosen(newest(logs) if self.latest else logs, self._ranks)
         return Found(
             self.paths, tuple(kept), tuple(skipped), others, tuple(notes), outputs=tuple(outputs),
-            profiles=tuple(profiles.values()), discovery=self, crowd=crowd,
+            profiles=tuple(profiles.values()), dumps=tuple(dumps), discovery=self, crowd=crowd,
         )  # fmt: skip
 
     def _found(
@@ -262,7 +271,7 @@ class Discovery:
     def knows(self, path: str) -> bool:
         """Whether it is known what a file is, and will be."""
         (_, size, _), found = self._known.get(path, ((0, 0, 0), None))
-        if isinstance(found, FoundProfile):  # written at once: whole when nothing changed for a moment
+        if isinstance(found, (FoundProfile, FoundDump)):  # written at once: whole when nothing changed for a moment
             return time.time_ns() - found.changed >= WRITTEN
         if isinstance(found, FoundLog):
             return True
@@ -420,6 +429,9 @@ def _look(path: str, top: str, status: os.stat_result, is_named: bool = True) ->
         reason = not_a_log(head, path)
         if reason in (OTHER, PACKED) and (profile := profile_at(path)) is not None:
             return profile
+        if reason == OTHER and is_dump(head):
+            rank = rank_in(path)
+            return Skipped(path, NO_RANK) if rank is None else FoundDump(path, status.st_size, status.st_mtime_ns, rank)
         form = form_of(head) if reason == OTHER else "" if reason else TRACE
         text = recognise(FileBytes(path), path, is_named, status.st_mtime) if reason == OTHER and not form else None
     except OSError as error:

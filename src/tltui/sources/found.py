@@ -10,6 +10,7 @@ from tltui.inputs.table import TRACE, source_of
 from tltui.trace.files import FileBytes
 
 OTHER = "not a trace, TORCH_LOGS text, debug directory or tlparse output"
+NO_RANK = "a dump of torch's flight recorder whose name states no rank, as nccl_trace_rank_3 does"
 MEMBER = "another member of an archive"
 _NAME_RANK = re.compile(r"rank[_-]?(\d{1,9})", re.IGNORECASE)
 _LAUNCH = re.compile(r"^attempt_(\d{1,9})$")
@@ -80,6 +81,25 @@ class FoundProfile:
 
 
 @dataclass(frozen=True, slots=True)
+class FoundDump:
+    """A dump of torch's flight recorder (`tltui.inputs.flight_recorder`)."""
+
+    path: str
+    size: int
+    changed: int
+    """ns since the epoch: the time of its last change."""
+    rank: int
+    """As the name of the file states it: the dump itself does not."""
+    label: str = ""
+    """What it is called where `path` is a copy of it."""
+
+    @property
+    def name(self) -> str:
+        """What it is called on pages."""
+        return self.label or self.path
+
+
+@dataclass(frozen=True, slots=True)
 class Skipped:
     """A path that was not opened."""
 
@@ -87,7 +107,7 @@ class Skipped:
     reason: str
 
 
-Opened = FoundLog | FoundProfile | Skipped
+Opened = FoundLog | FoundProfile | FoundDump | Skipped
 """What a look at a file gives."""
 
 

@@ -17,8 +17,9 @@ from tltui.inputs.archives.members import ENCRYPTED
 from tltui.inputs.archives.settings import size_of
 from tltui.inputs.archives.standard_input import standard_input
 from tltui.inputs.archives.unpack import Contents, Judge, unpack
+from tltui.inputs.flight_recorder.dump import rank_in
 from tltui.inputs.tlparse.lay_out import lay_out_once
-from tltui.sources.found import MEMBER, OTHER, FoundLog, FoundProfile, Opened, Skipped, labels
+from tltui.sources.found import MEMBER, NO_RANK, OTHER, FoundDump, FoundLog, FoundProfile, Opened, Skipped, labels
 
 LARGEST = 64 << 20
 """Bytes of a packed file in a directory that is looked into without being named."""
@@ -108,7 +109,7 @@ class Packed:
             yield replace(found, rank=None, label=STANDARD_INPUT, is_final=has_ended, fault=given.fault if has_ended else "")
         elif has_ended and given.packing:
             yield from self.inside(given.path, STANDARD_INPUT, True, notes)
-        elif has_ended and isinstance(found, FoundProfile):
+        elif has_ended and isinstance(found, (FoundProfile, FoundDump)):
             yield replace(found, label=STANDARD_INPUT)
         elif has_ended and isinstance(found, Skipped):
             yield Skipped(STANDARD_INPUT, found.reason)
@@ -140,6 +141,9 @@ def _called(found: Opened, label: str, parts: list[str], fault: str) -> Opened:
     """What a file of the cache is, under the name that it has for the user."""
     if isinstance(found, Skipped):
         return Skipped(label, found.reason)
+    if isinstance(found, FoundDump):  # the cache calls its copies by numbers: the rank is in the name that the user knows
+        rank = rank_in(label)
+        return Skipped(label, NO_RANK) if rank is None else replace(found, label=label, rank=rank)
     if isinstance(found, FoundProfile):
         return replace(found, label=label)
     rank, launch = labels(parts)

@@ -21,6 +21,9 @@ INTERVAL = 0.5
 AT_WORK = 5.0
 """Per cent of a CPU from which on a process is at work."""
 COMMAND_SHOWN = 100
+COMMAND_READ = 1 << 16
+COMPILED = (".cpp", ".cc", ".cxx", ".c", ".cu", ".hip", ".ptx", ".ll", ".s", ".S", ".ttir", ".ttgir")
+"""What the names of files end with that compilers read."""
 CHILDREN_SHOWN = 4
 STATES = {
     "R": "running", "S": "sleeping", "D": "waiting for a device or a file system (D)", "T": "stopped", "t": "stopped by a debugger",
@@ -38,6 +41,12 @@ class Child:
     state: str
     """The letter of proc(5)."""
     cpu_percent: float
+    command: str = ""
+    """Its command line; of a compiler its name and the file that it compiles."""
+    cpu_seconds: float = 0.0
+    """Used since it began."""
+    since: float | None = None
+    """When it began, in microseconds since the epoch; None where the machine does not tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +124,7 @@ class _Table:
 
     def __init__(self, before: Mapping[int, _Stat], after: Mapping[int, _Stat], seconds: float, proc: str) -> None:
         self._before, self._after, self._seconds, self._proc = before, after, seconds, proc
+        self._booted = _booted(proc)
         self._children: dict[int, list[int]] = {}
         for pid, stat in after.items():
             self._children.setdefault(stat.parent, []).append(pid)
@@ -137,7 +147,9 @@ class _Table:
 
     def _child(self, pid: int) -> Child:
         stat = self._after[pid]
-        return Child(pid, stat.name, stat.state, self._percent(pid))
+        used, boot = stat.ticks / _ticks_a_second(), self._booted
+        since = None if boot is None else (boot + stat.began / _ticks_a_second()) * 1e6
+        return Child(pid, stat.name, stat.state, self._percent(pid), _compiling(pid, self._proc) or stat.name, used, since)
 
     def _below(self, pid: int) -> list[int]:
         """Everything that it started, at any depth. The two looks are no single moment: a circle must not be walked for ever."""
@@ -159,13 +171,38 @@ class _Table:
 
 def command_of(pid: int, proc: str = PROC) -> str:
     """Its command line, '' where it has none (any more). Safe to print."""
+    return _cut(" ".join(_words(pid, proc)).strip())
+
+
+def _words(pid: int, proc: str) -> list[str]:
     try:
         with open(f"{proc}/{pid}/cmdline", "rb") as file:
-            words = file.read(4096).rstrip(b"\0").split(b"\0")
+            words = file.read(COMMAND_READ).rstrip(b"\0").split(b"\0")
     except OSError:
-        return ""
-    text = " ".join(sanitize(os.fsdecode(word)) for word in words).strip()
+        return []
+    return [sanitize(os.fsdecode(word)) for word in words]
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= COMMAND_SHOWN else text[: COMMAND_SHOWN - 1] + "…"
+
+
+def _compiling(pid: int, proc: str) -> str:
+    """`g++ … cpu_fused.cpp`: of the long command of a compiler its name and the file that it reads; else the command line."""
+    words = _words(pid, proc)
+    read = next((word for word in words[1:] if word.endswith(COMPILED) and not word.startswith("-")), "")
+    if not read:
+        return _cut(" ".join(words).strip())
+    return _cut(f"{os.path.basename(words[0])} {'… ' * (len(words) > 2)}{os.path.basename(read)}")
+
+
+def _booted(proc: str) -> float | None:
+    """When the machine began, in seconds since the epoch."""
+    try:
+        with open(f"{proc}/stat", encoding="ascii", errors="replace") as file:
+            return next((float(line.split()[1]) for line in file if line.startswith("btime ")), None)
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def began(pid: int, proc: str = PROC) -> int | None:
@@ -212,17 +249,27 @@ def _lines(process: LogProcess) -> list[str]:
     threads = f"{process.threads} thread{'s' * (process.threads != 1)}"
     used = f"{process.cpu_percent:.0f} % CPU, {process.cpu_seconds:.1f} s of CPU since it began"
     lines = [f"pid {process.pid}  {process.command}", f"  {state}, {used}, {threads}"]
-    if process.children:
-        lines.append("  " + _children(process))
+    return lines + _children(process.children)
+
+
+def _children(children: Sequence[Child]) -> list[str]:
+    """How many child processes there are, then those that are at work, and those that are no Python: compilers, also one that does
+    nothing. Pools of workers that wait for work are only counted."""
+    if not children:
+        return []
+    count, busy = len(children), sum(child.cpu_percent >= AT_WORK for child in children)
+    several = f"{count} child process{'es' * (count != 1)}"
+    named = [child for child in children if child.cpu_percent >= AT_WORK or not child.name.startswith("python")]
+    shown = named[:CHILDREN_SHOWN]
+    lines = [f"  {several}, {f'{busy} at work' if busy else 'none at work' if count > 1 else 'not at work'}"]
+    lines += [f"    pid {child.pid}  {child.command or child.name}  {_doing(child)}" for child in shown]
+    if len(named) > len(shown):
+        lines.append(f"    and {len(named) - len(shown)} more")
     return lines
 
 
-def _children(process: LogProcess) -> str:
-    """`9 child processes, 2 of them at work: cc1plus 99 % (pid 12), ptxas 80 % (pid 14)`"""
-    count, busy = len(process.children), process.at_work
-    said = f"{count} child process{'es' * (count != 1)}"
-    if not busy:
-        return f"{said}, {'none of them' if count > 1 else 'not'} at work"
-    named = [f"{child.name} {child.cpu_percent:.0f} % (pid {child.pid})" for child in busy[:CHILDREN_SHOWN]]
-    more = [f"{len(busy) - CHILDREN_SHOWN} more"] if len(busy) > CHILDREN_SHOWN else []
-    return f"{said}, {len(busy)} of them at work: {', '.join(named + more)}" if count > 1 else f"{said}, at work: {named[0]}"
+def _doing(child: Child) -> str:
+    """`sleeping, 0 % CPU, 0.0 s of CPU since it began at 13:55:26`"""
+    state = STATES.get(child.state, f"state {sanitize(child.state)}")
+    at = "" if child.since is None else time.strftime(" at %H:%M:%S", time.localtime(child.since / 1e6))
+    return f"{state}, {child.cpu_percent:.0f} % CPU, {child.cpu_seconds:.1f} s of CPU since it began{at}"

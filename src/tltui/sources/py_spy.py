@@ -42,7 +42,7 @@ def stacks_of(pid: int, since: int, timeout: float = TIMEOUT) -> Stacks:
     if began(pid) != since:
         return Stacks((), f"process {pid} has ended")
     try:
-        out, code = _output([program, "dump", "--nonblocking", "--pid", str(pid)], timeout)
+        out, code = _output([program, "dump", "--nonblocking", "--full-filenames", "--pid", str(pid)], timeout)
     except OSError as error:
         return Stacks((), f"py-spy: {error.strerror or error}")
     lines = [sanitize(line)[:WIDTH] for line in out.decode("utf-8", "replace").splitlines() if line.strip()]

@@ -6,6 +6,7 @@ import re
 import time
 
 from tltui.inputs.archives.magic import packing_of
+from tltui.inputs.flight_recorder.dump import is_dump
 from tltui.inputs.profile.recognise import is_profile
 from tltui.inputs.table import form_of
 from tltui.inputs.text.recognise import recognise
@@ -54,7 +55,7 @@ def head_of(file: FileBytes) -> bytes:
 def why_no_log(head: bytes, name: str, is_named: bool) -> str:
     """Why a file of which only the beginning is at hand is no log of any form; '' when it is one."""
     reason = not_a_log(head, name)
-    if reason != OTHER or is_profile(head) or form_of(head):
+    if reason != OTHER or is_profile(head) or is_dump(head) or form_of(head):
         return "" if reason == OTHER else reason
     text = recognise(Payload.of(head).source, name, is_named, time.time())
     return "" if text.certainty else text.reason or reason

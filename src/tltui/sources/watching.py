@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tltui.inputs.archives.magic import STANDARD_INPUT
 from tltui.sources.discover import MAX_DEPTH, MAX_FILES, Discovery, FoundLog
-from tltui.sources.found import FoundProfile
+from tltui.sources.found import FoundDump, FoundProfile
 from tltui.sources.turns import Turns
 from tltui.trace.files import Identity, identity_of
 
@@ -39,6 +39,8 @@ class Watching:
         """Files that are known: logs, and what will never be one."""
         self.profiles: list[FoundProfile] = []
         """Profiles that are new, and that nobody writes any more as far as their time of change tells."""
+        self.dumps: list[FoundDump] = []
+        """The same of dumps of the flight recorder."""
         self.has_index = False
         """Whether a saved index is new: what it tells of is only known by looking at everything again."""
         for path in discovery.paths:
@@ -116,6 +118,8 @@ class Watching:
         self.has_index |= self._discovery.is_new_index(path, found)
         if isinstance(found, FoundProfile) and self._discovery.knows(path):
             self.profiles.append(found)
+        if isinstance(found, FoundDump) and self._discovery.knows(path):
+            self.dumps.append(found)
         if self._discovery.knows(path):
             self._settled.add(path)
             self._turns.drop(path)

@@ -67,6 +67,10 @@ class Group:
     """The first of the ranks."""
     pid: int
     """Its process."""
+    collective: str
+    """The collective of the compiler that they wait in: `compiler_collective`, `guard_collective`; '' for none."""
+    waits_for: str
+    """The ranks that are not in a collective of the compiler, for which these wait; '' where they wait for none."""
 
 
 @dataclass(frozen=True, slots=True)

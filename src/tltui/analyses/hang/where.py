@@ -17,6 +17,7 @@ from tltui.analyses.hang.clocks import Offset, clocks, offsets
 from tltui.analyses.hang.interrupted import stood_in
 from tltui.analyses.hang.open_work import AGAIN, CAPTURE, OUTSIDE, Inside, all_inside, inside, inside_of, last_record, read_inside
 from tltui.analyses.hang.results import BETWEEN, EMPTY, INSIDE, Also, Group, Named, Older, Where
+from tltui.analyses.hang.waiting import awaited, collective_of
 from tltui.analyses.parts import part
 from tltui.analyses.ranks.ranges import ranges
 from tltui.analyses.records import Reader
@@ -241,7 +242,8 @@ def _behind(units: Sequence[Unit]) -> set[int]:
 
 
 def _groups(units: Sequence[Unit], shift: Mapping[int, Offset], behind: set[int]) -> tuple[Group, ...]:
-    """Ranks at the same place, those that are behind first; of as many finished compiles those that are inside of one."""
+    """Ranks at the same place, those that are behind first; of as many finished compiles those that are inside of one. Ranks that
+    wait for others in a collective of the compiler come after all others."""
     together: dict[Hashable, list[Unit]] = defaultdict(list)
     for unit in units:
         together[_place_key(unit), unit.number in behind].append(unit)
@@ -249,8 +251,9 @@ def _groups(units: Sequence[Unit], shift: Mapping[int, Offset], behind: set[int]
     finished: dict[int, frozenset[Key]] = {}
     if len(idle) < len(units):
         finished = {u.number: frozenset((s.code, s.number) for s in steps_of(u.process) if s.done) for u in idle}
-    found = [_group(own, shift, finished, own[0].number in behind) for own in together.values()]
-    return tuple(sorted(found, key=lambda group: (group.state != INSIDE, group.done, -group.count)))
+    waiting = awaited({u.number: collective_of(u.place.inside[0]) if u.place.inside else "" for u in units})
+    found = [_group(own, shift, finished, waiting, own[0].number in behind) for own in together.values()]
+    return tuple(sorted(found, key=lambda group: (group.waits_for != "", group.state != INSIDE, group.done, -group.count)))
 
 
 def _place_key(unit: Unit) -> Hashable:
@@ -262,7 +265,10 @@ def _place_key(unit: Unit) -> Hashable:
     return unit.over, key, first.what, first.trail, None if key else first.id
 
 
-def _group(own: Sequence[Unit], shift: Mapping[int, Offset], finished: Mapping[int, frozenset[Key]], behind: bool) -> Group:
+def _group(
+    own: Sequence[Unit], shift: Mapping[int, Offset], finished: Mapping[int, frozenset[Key]],
+    waiting: Mapping[int, frozenset[int]], behind: bool,
+) -> Group:  # fmt: skip
     first = own[0]
     open_, at = first.place.inside[0] if first.place.inside else None, first.place.at
     begun = [(u.number, u.place.inside[0].since) for u in own if u.place.inside]
@@ -279,6 +285,7 @@ def _group(own: Sequence[Unit], shift: Mapping[int, Offset], finished: Mapping[i
         min(since, default=None), max(since, default=None), max(last, default=None), open_.artifact if open_ else "",
         open_.graph if open_ else "", min(u.place.done for u in own), ranges(passed) if key else "",
         ranges(finished.keys() - passed) if key else "", behind, first.number, first.process.pid,
+        collective_of(open_), ranges(waiting.get(first.number, ())),
     )  # fmt: skip
 
 

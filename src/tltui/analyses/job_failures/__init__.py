@@ -1,1 +1,1 @@
-"""How a job ended, as its output tells: tracebacks, torchrun's summary, other programs' last words."""
+"""How a job ended: tracebacks in its output, reports of launchers, launches, and the order of causes and consequences."""

@@ -1,27 +1,33 @@
-"""What the outputs among a run's inputs tell of its end; read on as they grow."""
+"""The failures of a run's job, as its outputs report them, joined with its logs; read on as the outputs grow."""
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from weakref import WeakKeyDictionary
 
-from tltui.analyses.job_failures.found import Printed, PrintedReader, job_failures, may_tell
+from tltui.analyses.hang.open_work import Inside, inside, last_record
+from tltui.analyses.job_failures.failures import FOLLOWED, REMARK
+from tltui.analyses.job_failures.launches import Overlap, TracedProcess, number_launches
 from tltui.analyses.job_failures.lines import TextLine
+from tltui.analyses.job_failures.printed import Printed, PrintedReader, may_report
+from tltui.analyses.job_failures.results import JobFailure, job_failures
 from tltui.analyses.job_failures.tracebacks import Traceback
+from tltui.analyses.problems.failures import known_failures
+from tltui.analyses.ranks.ranges import ranges
 from tltui.analyses.told import TEXT
 from tltui.model.failed_in_text import OTHER_TEXT, unfinished_before
 from tltui.model.log_model import LogModel
-from tltui.model.nodes import Compile
+from tltui.model.nodes import Compile, Process
 from tltui.model.run import Run
 from tltui.trace.files import Gone
 from tltui.trace.log import Log
 
 BLOCK = 1 << 20
-_SENT = re.compile(r"Sending process (\d{1,9}) closing signal SIGTERM")
+MESSAGE = 1 << 12
+"""Bytes of a message of torchrun's logger that are read."""
 
 
 @dataclass(slots=True)
@@ -52,21 +58,36 @@ def printed_of(log: Log) -> Printed:
 def _read_on(log: Log, state: _State) -> None:
     columns = log.columns
     wanted = {number for number, kind in enumerate(log.kinds) if kind == OTHER_TEXT}
+    elastic = {number for number, kind in enumerate(log.kinds) if kind.event == "log" and "elastic" in kind.name}
     last = len(log)
     for record in range(state.record, last):
         if columns.kind[record] in wanted:
             begin = state.done if record == state.record else 0
             for lines in _lines(log, record, begin, state.reader):
                 state.reader.take(lines)
+        elif columns.kind[record] in elastic and (record > state.record or not state.done):
+            state.reader.read_message(_message(log, record))
     if last:  # its last record may still grow
         state.record = last - 1
-        state.done = columns.size[last - 1] if columns.kind[last - 1] in wanted else 0
+        state.done = columns.size[last - 1] if columns.kind[last - 1] in wanted else 1
+
+
+def _message(log: Log, record: int) -> TextLine:
+    """The first line of a message of torchrun's own logger, with torch's prefix."""
+    prefix, text = log.prefix(record), log.text(record, MESSAGE).partition("\n")[0]
+    head = f"{prefix.level}{prefix.month:02}{prefix.day:02} {prefix.time} {prefix.pid} torch:1] " if prefix is not None else ""
+    return TextLine(log.columns.offset[record], (head + text).encode("utf-8", "replace"))
 
 
 def _lines(log: Log, record: int, begin: int, reader: PrintedReader) -> Iterator[Iterator[TextLine]]:
-    """The lines of a record that are worth a look, in blocks."""
+    """The lines of a record that may matter, in blocks.
+
+    A log of one process is its own; of several processes the one that logged last need not have printed a line, so none is named.
+    """
     columns, source, context = log.columns, log.source_of(record), log.context(record)
     offset, size = columns.offset[record], columns.size[record]
+    is_alone = len({own.pid for own in log.contexts if own.pid}) == 1
+    pid, rank = (context.pid, context.rank) if is_alone else (0, None)
     at = begin
     while at < size:
         try:
@@ -77,8 +98,8 @@ def _lines(log: Log, record: int, begin: int, reader: PrintedReader) -> Iterator
             return
         if at + len(data) < size and (end := data.rfind(b"\n") + 1):
             data = data[:end]
-        if reader.is_open or may_tell(data):
-            yield _cut(data, offset + at, context.pid, context.rank)
+        if reader.is_open or may_report(data):
+            yield _cut(data, offset + at, pid, rank)
         at += len(data)
 
 
@@ -95,85 +116,177 @@ def outputs_of(run: Run) -> list[LogModel]:
 
 @dataclass(frozen=True, slots=True)
 class RunFailure:
-    """A failure that an output tells of, and where it is in the run."""
+    """Processes of a job that failed alike, as an output reports it, and their place in the run."""
 
     sentence: str
-    """`rank 1 died first (exit code 1): RuntimeError: rank 1 gives up`"""
+    """`rank 1 failed first (exit code 1): RuntimeError: rank 1 gives up`"""
     rank: int | None
+    """Of several ranks the one that failed first."""
     pid: int | None
     exit: str
-    """`exit code 1`, `SIGSEGV`; '' where nobody says."""
+    """`exit code 1`, `SIGSEGV`; empty where no message contains it."""
     is_first: bool
-    """torchrun says that it failed before all others."""
+    """It failed before all others of its launch."""
     is_consequence: bool
-    """It was ended since another process had failed: no failure of its own."""
+    """Another failure explains it: the launcher ended the process, or it lost the connection to another rank."""
     is_compile: bool
     """A compile failed."""
     compile: str
-    """The address of the compile that it is probably about; '' for none."""
+    """The address of the compile that failed, or that the process was in; empty for none."""
     file: str | None
-    """The innermost line of the user's own."""
+    """The innermost line of the user's own code."""
     line: int | None
     function: str | None
     means: str
-    """What the line means, where it is no exception."""
+    """The meaning of a message that is no exception."""
     host: str
     time: str
     log: str
-    """The output that tells of it."""
+    """The output that contains it."""
     offset: int
-    """Bytes from its beginning."""
+    """Bytes from the beginning of the output."""
     is_deadly: bool
-    """Whether a process or a compile ends by it: an exception in a thread ends neither."""
+    """Whether it ends a process or a compile: an exception in a thread ends neither."""
+    role: str = ""
+    """`first`, `culprit`, `followed`, `ended` or `remark`: see `tltui.analyses.job_failures.failures`."""
+    launch: int = 1
+    """The number of the launch, from 1."""
+    launches: int = 1
+    """How many launches the logs and the output contain."""
+    ranks: str = ""
+    """`0, 2–7`; empty where no message names a rank."""
+    open: Inside | None = None
+    """The compile and the phases that the process was in when it ended; None for no compile, or where no log shows it."""
+    has_log: bool = False
+    """Whether the log of its process is part of the run."""
+    is_certain: bool = False
+    """Whether the log of the process names `compile`; else it is the last one without an end before the message."""
 
 
 def run_failures(run: Run) -> tuple[RunFailure, ...]:
-    """The failures that the outputs of a run tell of, the first one first."""
+    """Return the failures that the outputs of a run report: launch by launch, causes before consequences."""
     models = outputs_of(run)
-    printed = [printed_of(model.log) for model in models]
-    told = []
-    for failure in job_failures(printed, {pid for model in models for pid in _ended_by_torchrun(model.log)}):
-        model = models[failure.output]
-        owner = None if failure.traceback is None else probable_compile(run, model, failure.traceback)
-        deadly = failure.traceback is None or failure.traceback.is_deadly or failure.is_first
-        told.append(RunFailure(
-            failure.sentence, failure.rank, failure.pid, failure.exit, failure.is_first, failure.is_consequence,
-            failure.is_compile, str(owner.ref) if owner else "", failure.file, failure.line, failure.function, failure.means,
-            failure.host, failure.time, model.log.path, failure.offset, deadly,
-        ))  # fmt: skip
-    return tuple(told)
+    printed = [replace(printed_of(model.log), attempt=_attempt(model)) for model in models]
+    if not any(printed):
+        return ()
+    traced, _ = traced_processes(run)
+    failures = job_failures(printed, traced)
+    launches = max([1, *(item.launch for item in failures), *(item.launch for item in traced)])
+    return tuple(_placed(run, models[failure.output], failure, traced, launches) for failure in failures)
 
 
-def _ended_by_torchrun(log: Log) -> Iterator[int]:
-    """The pids of workers that torchrun ended, as its own log says (`torch/distributed/elastic/multiprocessing/api.py`)."""
-    wanted = {number for number, kind in enumerate(log.kinds) if kind.event == "log" and "elastic" in kind.name}
-    if wanted:
-        for record, number in enumerate(log.columns.kind):
-            if number in wanted and (match := _SENT.search(log.text(record, 1 << 12))):
-                yield int(match[1])
+def _attempt(model: LogModel) -> int | None:
+    """The number of the launch in the path of an output, from 1."""
+    return next((number for process in model.processes if (number := _number_in(process.launch))), None)
+
+
+def _number_in(launch: str) -> int:
+    """`attempt_1` → 2; 0 for none."""
+    number = launch.rpartition("_")[2]
+    return int(number) + 1 if number.isdigit() and len(number) < 10 else 0
+
+
+def traced_processes(run: Run) -> tuple[list[TracedProcess], list[Overlap]]:
+    """Return the processes of a run that wrote logs, with their launches, and the ranks of which two ran at once."""
+    mains = [process for process in run.processes() if process.parent is None and process.is_traced]
+    ranks = [process.rank for process in mains if process.rank is not None]
+    is_repeated = len(ranks) != len(set(ranks))  # only then the times of last records matter, which are read
+    traced = []
+    for process in mains:
+        last = last_record(process) if is_repeated else None
+        end = process.started if last is None else last / 1e6
+        traced.append(TracedProcess(process.pid, process.rank, process.started, end, _number_in(process.launch)))
+    return number_launches(traced)
+
+
+def _placed(run: Run, model: LogModel, failure: JobFailure, traced: Sequence[TracedProcess], launches: int) -> RunFailure:
+    """Add the compile of a failure and the state of its process."""
+    process = _process_of(run, failure, traced)
+    compile_, certain = None, False
+    if failure.traceback is not None:
+        compile_ = _failed_compile(run, failure, traced)
+        certain = compile_ is not None
+        if compile_ is None and process is None:
+            compile_ = probable_compile(run, model, failure.traceback)
+    open_ = inside(process) if process is not None and compile_ is None and failure.role != FOLLOWED else None
+    traceback = failure.traceback
+    deadly = traceback is None or traceback.is_deadly or failure.is_first
+    return RunFailure(
+        failure.sentence, failure.rank, failure.pid, failure.exit, failure.is_first, failure.is_consequence, failure.is_compile,
+        str(compile_.ref) if compile_ else open_.ref if open_ else "", failure.file, failure.line, failure.function, failure.means,
+        failure.host, failure.time, model.log.path, failure.offset, deadly and failure.role != REMARK, failure.role, failure.launch,
+        launches, ranges(failure.ranks), open_, process is not None, certain or open_ is not None,
+    )  # fmt: skip
+
+
+def _process_of(run: Run, failure: JobFailure, traced: Sequence[TracedProcess]) -> Process | None:
+    """The process that a failure is about, where exactly one log can be its own."""
+    pids = {item.pid for item in traced if item.launch == failure.launch and _is_about(failure, item)}
+    processes = [process for process in run.processes() if process.pid in pids and process.is_traced and process.parent is None]
+    return processes[0] if len(processes) == 1 else None
+
+
+def _is_about(failure: JobFailure, item: TracedProcess) -> bool:
+    if failure.pids:
+        return item.pid in failure.pids and (failure.rank is None or item.rank in (None, failure.rank))
+    return item.rank is not None and item.rank == failure.rank
+
+
+def _failed_compile(run: Run, failure: JobFailure, traced: Sequence[TracedProcess]) -> Compile | None:
+    """The compile of which the trace contains this very exception."""
+    assert failure.traceback is not None
+    pids = {item.pid for item in traced if item.launch == failure.launch and (
+        item.pid in failure.pids or item.rank in failure.ranks or not (failure.pids or failure.ranks)
+    )}  # fmt: skip
+    first = _first_line(failure.traceback.message)
+    if not first:
+        return None
+    for process in run.processes():
+        if process.pid not in pids:
+            continue
+        for compile_ in reversed(list(process.ordered())):
+            facts = compile_.facts
+            if (facts.failed or facts.backward_failed) and facts.traced and _is_reason(first, compile_):
+                return compile_
+    return None
+
+
+def _is_reason(first: str, compile_: Compile) -> bool:
+    for failed in known_failures(compile_):
+        reason = _first_line(failed.reason)
+        if reason and (reason in first or first in failed.reason):
+            return True
+    return False
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.split("\n") if line.strip()), "")
 
 
 def told_first(run: Run) -> tuple[RunFailure, ...]:
-    """Those that no trace tells of: what it says of a failed compile is not said again. Who died first is told all the same."""
-    found = run_failures(run)
-    failed = {str(own.ref) for own in run.compiles() if own.facts.failed and own.facts.traced} if found else set()
-    return tuple(item for item in found if item.is_first or item.compile not in failed)
+    """Return the failures without those of compiles whose errors the trace contains, which pages list as errors. The first failure
+    of a launch is always there."""
+    failures = run_failures(run)
+    failed = {str(own.ref) for own in run.compiles() if own.facts.failed and own.facts.traced} if failures else set()
+    return tuple(item for item in failures if item.is_first or item.is_consequence or item.compile not in failed)
 
 
 def traceback_of(run: Run, failure: RunFailure) -> Traceback | None:
-    """The traceback that a failure was told by."""
+    """Return the traceback of a failure."""
     logs = [model.log for model in outputs_of(run) if model.log.path == failure.log]
     return next((item for log in logs for item in printed_of(log).tracebacks if item.offset == failure.offset), None)
 
 
-def own_failures(found: Sequence[RunFailure]) -> list[RunFailure]:
-    """Those that are failures of their own, and that ended a process or a compile."""
-    return [item for item in found if not item.is_consequence and item.is_deadly]
+def own_failures(failures: Sequence[RunFailure]) -> list[RunFailure]:
+    """Return the failures that no other explains, and that ended a process or a compile."""
+    return [item for item in failures if not item.is_consequence and item.is_deadly]
 
 
 def probable_compile(run: Run, model: LogModel, traceback: Traceback) -> Compile | None:
-    """The compile that a failed one's traceback is probably about: the last of the process that was seen before it and that has no
-    end. The text does not say."""
+    """Return the compile that the traceback of a failed one is probably about: the last of its process before it that has no end.
+
+    The text does not contain its id.
+    """
     if not traceback.is_compile:
         return None
     record = bisect_left(model.log.columns.offset, traceback.offset)

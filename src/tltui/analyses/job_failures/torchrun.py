@@ -1,4 +1,4 @@
-"""What torchrun says when a worker has failed: which died first, with which exit code or signal, and which it ended itself.
+"""torchrun's summary of failed workers: the one that failed first, exit codes and signals, and those that it ended itself.
 
 Format: `torch/distributed/elastic/multiprocessing/errors/__init__.py: ChildFailedError.format_msg`, the same since
 torch 1.9. The first failure is the one with the earliest time stamp; workers that torchrun ended afterwards are listed with

@@ -194,9 +194,11 @@ class _Reader:
                 last = part.frames[-1]
                 part.frames[-1] = replace(last, repeated=last.repeated + int(repeated[1]))
             return
+        if part.frames and _MARKS.match(line):  # at any column: where the file has changed since, Python marks another line
+            return
         deep = len(line) - len(line.lstrip())
         if part.frames and part.frame_indent >= 0 and deep > part.frame_indent:
-            if part.frames[-1].code is None and not _MARKS.match(line):
+            if part.frames[-1].code is None:
                 part.frames[-1] = replace(part.frames[-1], code=line.strip())
         elif part.kind == RAISED:
             said = _RAISED.match(line[part.indent :])

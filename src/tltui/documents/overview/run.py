@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tltui.analyses.case import holdings, is_plain
 from tltui.analyses.hang.clocks import Clock
-from tltui.analyses.job_failures.of_run import own_failures, told_first
+from tltui.analyses.job_failures.of_run import RunFailure, outputs_of, own_failures, told_first
 from tltui.analyses.problems.failures import INTERRUPTED
 from tltui.analyses.ranks.pace import Pace
 from tltui.analyses.ranks.reading import differences_and_pace
@@ -20,7 +20,7 @@ from tltui.documents.hints import key_hint, key_of, link_hint
 from tltui.documents.page import Page
 from tltui.documents.pages.table import BY_NAME
 from tltui.documents.parts.case import held_words
-from tltui.documents.parts.job_failures import add_ends
+from tltui.documents.parts.job_failures import UNNAMED, add_ends, add_overlaps
 from tltui.documents.parts.ranks import add_ranks, told
 from tltui.documents.parts.runtime_costs import worth_knowing
 from tltui.documents.parts.stragglers import clock_said, worst
@@ -76,9 +76,12 @@ def run_document(run: Run, options: Options) -> TextDocument:
         add_counts(page, summary.tally)
     elif run.finished:
         _no_compiles(page, run)
-    printed = told_first(run)
-    add_ends(page, printed)
-    _start(page, run, summary, pace, bool(own_failures(printed)))
+    failures = told_first(run)
+    add_overlaps(page, run)
+    add_ends(page, run, failures)
+    if not failures and _are_several_open(run):
+        page.say(UNNAMED, "", tokens.WARN)
+    _start(page, run, summary, pace, own_failures(failures))
     add_ranks(page, run, summary.diverging)
     add_errors(page, summary)
     add_eager(page, summary)
@@ -222,10 +225,18 @@ WHERE = "app.view_where"
 RUNTIME = "app.view_runtime"
 
 
-def _start(page: Page, run: Run, summary: Summary, pace: Pace, has_failed: bool) -> None:
-    """One to four things to look at, each for a fact, the worst first."""
-    told = [Hint("@problems", "what the output says of how the job ended", "tltui problems")] if has_failed else []
-    wrong = told + _failed(summary) + _stuck(run, summary) + _parted(run, summary) + _waited_for(pace) + _measured(run)
+def _are_several_open(run: Run) -> bool:
+    """Whether the job ended while several ranks were in a compile, and no output is part of the run."""
+    if not run.finished or not run.is_read or outputs_of(run):
+        return False
+    unfinished = {process.rank for process in run.processes() if process.rank is not None and process.tally.missing}
+    return len(unfinished) > 1
+
+
+def _start(page: Page, run: Run, summary: Summary, pace: Pace, culprits: Sequence[RunFailure]) -> None:
+    """Add one to four things to look at, each for a fact, the worst first."""
+    wrong = _ended(culprits) + _failed(summary) + ([] if culprits else _stuck(run, summary))
+    wrong += _parted(run, summary) + _waited_for(pace) + _measured(run)
     wrong += _slowed(summary)
     hints = wrong + _dearest(summary, is_alone=not wrong)
     if not wrong:
@@ -260,6 +271,18 @@ def _add_hint(page: Page, hint: Hint, leads: dict[str, str]) -> None:
         tail: list[Piece] = ["  ", press] if n == len(lines) - 1 else []
         head: Piece = (link, tokens.LINK, hint.ref) if n == 0 else " " * len(link)
         page.add("  ", head, "  ", line, *tail)
+
+
+def _ended(culprits: Sequence[RunFailure]) -> list[Hint]:
+    """The compile that the first culprit was in; else the page with its error."""
+    if not culprits:
+        return []
+    first = culprits[0]
+    if first.compile and first.ranks:
+        rank = first.ranks if first.rank is None else first.rank
+        which = "failed" if first.open is None else "was open when it failed"
+        return [Hint(first.compile, f"the compile that {which} on rank {rank}", "tltui where")]
+    return [Hint("@problems", "how the job ended: errors, tracebacks and exit codes", "tltui problems")]
 
 
 def _failed(summary: Summary) -> list[Hint]:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 
+from tltui.analyses.hang.collectives import Collectives, compare_dumps
 from tltui.analyses.hang.results import INSIDE, Where
+from tltui.analyses.hang.sampled_stacks import StackGroup
 from tltui.analyses.hang.where import read_where
 from tltui.documents.page import Page
-from tltui.documents.parts.processes import Here, add_processes
+from tltui.documents.parts.collectives import add_collectives, collectives_answer
+from tltui.documents.parts.processes import Here, add_processes, stack_groups
+from tltui.documents.parts.sampled_stacks import stacks_answer
 from tltui.documents.parts.where import FEW, GROUPS_SHOWN, add_advice, add_group, add_remarks, add_rest, answer
 from tltui.documents.scope import Scope
 from tltui.model.run import Run
@@ -26,6 +30,10 @@ class WhereReport:
     where: Where
     here: Here | None = None
     """What the processes of the run on this machine do, where that was asked for."""
+    stacks: tuple[StackGroup, ...] = ()
+    """Their Python stacks in groups, the odd one first, where these were asked for."""
+    collectives: Collectives | None = None
+    """What torch's flight recorder wrote of collectives; None where there is no dump of it."""
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
@@ -38,10 +46,19 @@ def where_document(run: Run, scope: Scope, options: Options, here: Here | None, 
 
     def fill(page: Page) -> Generator[None, None, WhereReport]:
         found = yield from read_where(run, scope.processes if str(scope.ref) else None)
-        report = WhereReport(answer(found), found, here)
-        page.say(report.answer, "", tokens.STRONG)
+        yield from run.dumps.steps()
+        recorded = _recorded(run, scope)
+        groups = stack_groups(run, here) if here is not None else ()
+        sentences = [stacks_answer(groups), collectives_answer(recorded) if recorded is not None else "", answer(found)]
+        first, *others = [sentence for sentence in sentences if sentence]
+        report = WhereReport(first, found, here, groups, recorded)
+        page.say(first, "", tokens.STRONG)
+        for sentence in others:
+            page.say(sentence)
         page.more("this is as far as it is written")
         _groups(page, found)
+        if recorded is not None:
+            add_collectives(page, recorded, run.dumps.refused)
         add_remarks(page, found)
         if here is not None:
             add_processes(page, run, here)
@@ -49,6 +66,13 @@ def where_document(run: Run, scope: Scope, options: Options, here: Here | None, 
         return report
 
     return GrowingDocument(ref or scope.page("where"), f"where it is{scope.title}", options, fill, Page)
+
+
+def _recorded(run: Run, scope: Scope) -> Collectives | None:
+    """What the dumps of the flight recorder show of the whole run; None without a dump."""
+    if str(scope.ref) or not (run.dumps.dumps or run.dumps.refused):
+        return None
+    return compare_dumps(run.dumps.dumps, (rank.number for rank in run.ranks if rank.number is not None))
 
 
 def _groups(page: Page, found: Where) -> None:

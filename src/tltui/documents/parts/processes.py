@@ -5,19 +5,24 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from tltui.analyses.hang.sampled_stacks import SampledStack, StackGroup, group_stacks
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
+from tltui.documents.parts.sampled_stacks import add_stacks
 from tltui.model.nodes import Process
 from tltui.model.run import Run
-from tltui.sources.pids import LogProcess, LogProcesses, lines_of, processes_of
+from tltui.sources.pids import LogProcesses, lines_of, processes_of
 from tltui.sources.py_spy import Stacks, stacks_of
 from tltui.text import tokens
 from tltui.trace.files import FileBytes, Identity
 
-ASKED = 16
+ASKED = 64
 """Processes whose stacks are asked for: each takes a while."""
+AT_ONCE = 4
+"""Of these at the same time, so that one that gives no answer does not hold up all others."""
 SHOWN = 64
 """Logs whose processes are listed."""
 LAST = (True, math.inf)
@@ -68,8 +73,9 @@ def ask(files: dict[str, Identity], stacks: bool) -> Here:
     logs = processes_of(files)
     found = [process for log in logs for process in log.processes]
     asked = found[:ASKED] if stacks else []
-    told = tuple(ProcessStacks(process.pid, stacks_of(process.pid, process.began)) for process in asked)
-    return Here(logs, told, time.strftime("%H:%M:%S"), len(found) - len(asked) if stacks else 0)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        sampled = pool.map(lambda process: ProcessStacks(process.pid, stacks_of(process.pid, process.began)), asked)
+    return Here(logs, tuple(sampled), time.strftime("%H:%M:%S"), len(found) - len(asked) if stacks else 0)
 
 
 def add_processes(page: Page, run: Run, here: Here) -> None:
@@ -78,7 +84,8 @@ def add_processes(page: Page, run: Run, here: Here) -> None:
     # they were asked in the order in which they matter; here one looks for a rank
     held = sorted((log for log in here.logs if log.processes or log.others), key=lambda log: _order(ranks.get(log.log)))
     over = {model.log.path for model in run.models if model.log.ended}
-    stacks = {own.pid: own.stacks for own in here.stacks}
+    add_stacks(page, stack_groups(run, here), f"Python stacks{f' at {here.at}' if here.at else ''}")
+    _add_faults(page, here)
     for log in held[:SHOWN]:
         rank = ranks.get(log.log)
         whose = f"Rank {rank}" if rank is not None else fmt.file_name(log.log)
@@ -86,8 +93,6 @@ def add_processes(page: Page, run: Run, here: Here) -> None:
         page.heading(f"{whose} on this machine{when}{', before its log ended' if when and log.log in over else ''}")
         for line in lines_of(log):
             page.add("    ", line)
-        for process in log.processes:
-            _add_stacks(page, process, stacks.get(process.pid))
     if (left := len(held) - SHOWN) > 0:
         page.say(f"and {fmt.plural(left, 'more log')} that processes here write", "  ", tokens.DIM)
     _add_others(page, [log for log in here.logs if not (log.processes or log.others)], bool(held))
@@ -99,13 +104,17 @@ def _order(rank: int | None) -> tuple[bool, int]:
     return (rank is None, rank or 0)
 
 
-def _add_stacks(page: Page, process: LogProcess, found: Stacks | None) -> None:
-    if found is None:
-        return
-    if found.fault:
-        page.say(found.fault, "      ", tokens.WARN)
-    for line in found.lines:
-        page.add("      ", (line, tokens.DIM))
+def stack_groups(run: Run, here: Here) -> tuple[StackGroup, ...]:
+    """The stacks that were sampled, in groups."""
+    ranks = {process.log.path: process.rank for process in run.processes()}
+    rank_of = {process.pid: ranks.get(log.log) for log in here.logs for process in log.processes}
+    return group_stacks(SampledStack(rank_of.get(own.pid), own.pid, own.stacks.lines) for own in here.stacks)
+
+
+def _add_faults(page: Page, here: Here) -> None:
+    """Why there are no stacks of some processes: the same reason once."""
+    for fault in dict.fromkeys(own.stacks.fault for own in here.stacks if own.stacks.fault):
+        page.say(fault, "  ", tokens.WARN)
 
 
 def _add_others(page: Page, logs: Sequence[LogProcesses], beside: bool) -> None:

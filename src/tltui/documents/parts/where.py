@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tltui.analyses.hang.open_work import AGAIN, BACKWARD_OF, CAPTURE, INTERRUPTED, OUTSIDE, RUNTIME, Inside
 from tltui.analyses.hang.results import EMPTY, INSIDE, Group, Older, Where
+from tltui.analyses.hang.waiting import COMPILER_COLLECTIVE, GUARD_COLLECTIVE
 from tltui.analyses.timing.phases import group_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
@@ -32,6 +33,8 @@ def answer(found: Where) -> str:
     idle = [group for group in found.groups if group.state != INSIDE]
     if not found.groups:
         return "No process has written a record so far." if found.goes_on else "There are no records of a trace."
+    if any(group.waits_for for group in found.groups):
+        return _capital(_waited_for(found)) + "."
     if not inside:
         return _capital(_idle(idle, found)) + "."
     said = _stands(inside[0], found)
@@ -113,6 +116,43 @@ def _stands(group: Group, found: Where) -> str:
     elif group.over:
         said = f"at the end of {'their logs' if many else 'its log'} {said}"
     return f"{said}: {sanitize(group.trail)} {_since(group)}".rstrip() if group.trail else said
+
+
+COLLECTIVES = {
+    COMPILER_COLLECTIVE: "in the compiler's own collective (compiler_collective)",
+    GUARD_COLLECTIVE: "in the collective that compares guards (guard_collective)",
+}
+"""Where ranks wait for others, in words."""
+
+
+def _waited_for(found: Where) -> str:
+    """Name the ranks that are not in a collective of the compiler first, then those that wait for them there."""
+    absent = [group for group in found.groups if not group.waits_for]
+    first, *others = [group for group in found.groups if group.waits_for]
+    called = "" if first.what == OUTSIDE else _doing(first, _ids(first))
+    missed = "" if first.passed else called  # one of them has finished this compile: then it has come to it
+    culprits = [_absent(group, missed, found) for group in absent[:FEW]]
+    if (rest := sum(group.count for group in absent[FEW:])) > 0:
+        culprits.append(f"{_ranks(rest, found)} elsewhere")
+    are = "waited" if first.over else "wait" if first.count > 1 else "waits"
+    them = "it" if sum(group.count for group in absent) == 1 else "them"
+    place = "there, " if missed and len(absent) == 1 and absent[0].state not in (INSIDE, EMPTY) else ""
+    inside = f" of {called}" if called and not place else ""
+    said = f"{'; '.join(culprits)}; {subject(first, found)} {are} for {them} {place}{COLLECTIVES[first.collective]}{inside}"
+    more = sum(group.count for group in others)
+    return said + (f"; {_ranks(more, found)} in a collective of the compiler too" if more else "")
+
+
+def _absent(group: Group, called: str, found: Where) -> str:
+    """`rank 1 has not come to expert [0/1] (nothing open after expert [0/0] since 14:25:02)`"""
+    if group.state == INSIDE:
+        return _stands(group, found)
+    if group.state == EMPTY or not called:
+        return _nothing_open(group, found)
+    had = "had" if group.over else "have" if group.count > 1 else "has"
+    so_far = "" if group.over else " so far"
+    since = f"nothing open after {named(group)} since {fmt.clock(group.last)}"
+    return f"{subject(group, found)} {had} not come to {called}{so_far} ({since})"
 
 
 def _elsewhere(inside: Sequence[Group], found: Where) -> str:
@@ -218,7 +258,10 @@ def _written(page: Page, group: Group, trail: bool, whole: bool) -> None:
 
 
 def _others(page: Page, group: Group) -> None:
-    """What the ranks that have nothing open did with a compile that is open here."""
+    """For whom they wait, and what the ranks that have nothing open did with a compile that is open here."""
+    if group.waits_for:
+        verb = "waited" if group.over else "waits" if group.count == 1 else "wait"
+        page.say(f"{'It' if group.count == 1 else 'They'} {verb} for {_these(short(group.waits_for)).lower()}.", "    ", tokens.DIM)
     if group.passed:
         page.say(f"{_these(short(group.passed))} finished it.", "    ", tokens.DIM)
     if group.not_begun:
@@ -315,7 +358,10 @@ def add_advice(page: Page, found: Where, asked: bool = False) -> None:
         return
     page.blank()
     first = running[0]
-    if first.state == INSIDE and any(group.state != INSIDE for group in running):
+    if any(group.waits_for for group in running):
+        waits = f"In {running[-1].collective} a rank does nothing but wait for the others"
+        page.say(f"{waits}: look at {subject(first, found)}.", "", tokens.DIM)
+    elif first.state == INSIDE and any(group.state != INSIDE for group in running):
         page.say(
             "So far the logs of the ranks with nothing open do not tell whether they compute or wait for another one, "
             f"{subject(first, found)} for instance.", "", tokens.DIM,

@@ -1,0 +1,61 @@
+"""The dumps of torch's flight recorder beside the logs of a run: read when somebody asks where the run is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tltui.inputs.flight_recorder.dump import Dump, NotADump, read_dump
+from tltui.sources.found import FoundDump
+
+MOST = 4096
+"""Dumps that are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedDump:
+    """A dump that cannot be read."""
+
+    path: str
+    reason: str
+
+
+class Dumps:
+    """The dumps of a run. What was read is kept while the file is the same."""
+
+    def __init__(self, found: Iterable[FoundDump] = ()) -> None:
+        self._found = tuple(found)
+        self._read: dict[FoundDump, Dump | RefusedDump] = {}
+
+    def add(self, found: Iterable[FoundDump]) -> None:
+        """Take over which dumps there are now."""
+        self._found = tuple(found)
+        self._read = {own: self._read[own] for own in self._found if own in self._read}
+
+    def steps(self) -> Iterator[None]:
+        """Read what was not read yet, with a pause after each file."""
+        for own in self._found[:MOST]:
+            if own not in self._read:
+                try:
+                    self._read[own] = read_dump(own.path, own.rank)
+                except NotADump as fault:
+                    self._read[own] = RefusedDump(own.name, str(fault))
+                yield
+
+    @property
+    def refused(self) -> list[RefusedDump]:
+        """The dumps that cannot be read, as far as that was tried."""
+        return [own for own in self._read.values() if isinstance(own, RefusedDump)]
+
+    @property
+    def dumps(self) -> list[Dump]:
+        """The newest dump of each rank; of those that end with the same collective the one with stacks, which is the pickle."""
+        best: dict[int, Dump] = {}
+        for own in self._read.values():
+            if isinstance(own, Dump) and (own.rank not in best or _value(own) > _value(best[own.rank])):
+                best[own.rank] = own
+        return [best[rank] for rank in sorted(best)]
+
+
+def _value(dump: Dump) -> tuple[float, bool]:
+    return max((entry.created for entry in dump.entries), default=0.0), any(entry.frames for entry in dump.entries)

@@ -6,12 +6,14 @@ indentation do not count: the text is joined by single spaces.
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from job_truths import ACCIDENTS, TRUTHS, Failure, Truth, Wait
 
@@ -21,6 +23,9 @@ FIRST_SCREEN = 30
 """Lines of `summary` that a terminal shows at first."""
 PAGES = ("summary", "where", "problems", "ranks", "stragglers")
 """Pages that may not have anything false."""
+
+NEVER = (r"clock is",)
+"""False about each job: all processes are on one machine, with one clock."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,10 @@ def statements(name: str, form: str, has_stacks: bool = False) -> Iterator[State
     """What must be reported about a job, and what must not. With stacks: py-spy is there, and the job runs on this machine."""
     truth = (TRUTHS | ACCIDENTS)[name]
     for page in PAGES:
-        yield Statement(page, never=truth.never)
+        yield Statement(page, never=(*truth.never, *NEVER))
+    if truth.wait and name.startswith("flight_recorder"):
+        places = {"allreduce": "all_reduce", "barrier": "barrier"}
+        yield Statement("where", (rf"^Rank {truth.wait.missing} has not entered {places[truth.wait.place]}",))
     if form == LIVE and truth.wait:
         yield from _of_wait(name, truth.wait)
         if has_stacks and truth.wait.phase == "outside":
@@ -73,8 +81,6 @@ def _of_wait(name: str, wait: Wait) -> Iterator[Statement]:
     if wait.place == "compiler_collective":
         late = rf"[Rr]ank {wait.missing} has not .{{0,160}}{waiting} wait"
         yield Statement("where", (late,), (rf"^{waiting.capitalize()} (are|is) in",), 8)
-    if name.startswith("flight_recorder"):
-        yield Statement("where", (rf"[Rr]ank {wait.missing}\b.{{0,120}}has not entered.{{0,200}}{wait.place}",), lines=8)
 
 
 def _of_output(truth: Truth) -> Iterator[Statement]:
@@ -134,7 +140,27 @@ def faults(name: str, form: str, show: Callable[[str], str], has_stacks: bool = 
     """Compare what commands print with the truth: what is missing, and what is false."""
     wanted = list(statements(name, form, has_stacks))
     printed = {command: show(command) for command in dict.fromkeys(each.command for each in wanted)}
-    return [fault for each in wanted for fault in each.faults(printed[each.command])]
+    result = [fault for each in wanted for fault in each.faults(printed[each.command])]
+    truth = (TRUTHS | ACCIDENTS)[name]
+    return result + _of_json(truth, show("problems --json")) if form == OUTPUT else result
+
+
+def _of_json(truth: Truth, text: str) -> list[str]:
+    """Compare the failures in the JSON of `problems` with the truth: what failed first in each launch, and in which compile."""
+    printed = [failure for failure in json.loads(text)["result"]["printed"] if failure["role"] == "first" and failure["ranks"]]
+    got = [(failure["launch"], failure["rank"], _phase(failure)) for failure in printed]
+    alike = len({failure.error for failure in truth.failures}) == 1 and len(truth.failures) > 1
+    expected = [(each.launch, each.rank, each.phase) for each in truth.failures]
+    if alike and len(got) == 1 and printed[0]["ranks"] == f"0–{truth.ranks - 1}":
+        return []
+    return [] if got == expected else [f"problems --json: failed first: {got}, not {expected}"]
+
+
+def _phase(failure: dict[str, Any]) -> str:
+    """What was being compiled: `forward`, `backward`, `outside`; of an exception in a compile only that it was inside."""
+    if failure["open"]:
+        return "backward" if failure["open"]["what"] == "backward" else "forward"
+    return "backward" if "backward of" in failure["sentence"] else "inside" if failure["compile"] else "outside"
 
 
 def printing(*paths: Path) -> Callable[[str], str]:

@@ -65,6 +65,8 @@ _DIVERGE = (r"diverge", *_DIFFERENT_CODE)
 """All ranks computed the same, as far as they got."""
 _VICTIMS = (r"rank [02] (died|failed) first", r"✗ rank [02]\b")
 _DEAD_IS_FINE = (r"rank 1 \[[^\]]*\]: finished", r"ok \[?1:")
+_BEHIND = r"\bbehind\b(?! the others)"
+"""A rank of a job that ended well lacks nothing."""
 _OPEN = (r"not finished", r"did not finish")
 _IN_FORWARD = (Failure(1, "SIGKILL", function="forward", phase="forward"),)
 _IN_BACKWARD = (Failure(1, "SIGKILL", function="forward", phase="backward"),)
@@ -140,20 +142,20 @@ TRUTHS = {
     "uneven_batch": Truth(
         "In the last step rank 2 has 5 of 8 rows and compiles the model again (forward and backward), while ranks 0 and 1 wait for "
         "it in DDP's allreduce. The job ends well.",
-        extra=((2, "forward"),), never=(r"No rank was late", r"\bbehind\b", r"✗ rank"),
+        extra=((2, "forward"),), never=(r"No rank was late", _BEHIND, r"✗ rank"),
     ),
     "pipeline_classes": Truth(
         "A pipeline of three stages, each of a class of its own: each rank compiles other functions, by design. The job ends well.",
-        never=(*_DIVERGE, r"\bbehind\b", r"✗ rank"),
+        never=(*_DIVERGE, _BEHIND, r"✗ rank"),
     ),
     "pipeline_one_class": Truth(
         "A pipeline of four stages of one class, 1F1B: stage 0 embeds, stage 3 has the head, stages 1 and 2 are alike. The job "
         "ends well.",
-        ranks=4, never=(*_DIVERGE, r"\bbehind\b", r"✗ rank"),
+        ranks=4, never=(*_DIVERGE, _BEHIND, r"✗ rank"),
     ),
     "rank0_logging": Truth(
         "The model's forward prints on rank 0 only: a graph break and a resume function on rank 0, by design. The job ends well.",
-        extra=((0, "forward"),), never=(r"\bbehind\b", r"✗ rank"),
+        extra=((0, "forward"),), never=(_BEHIND, r"✗ rank"),
     ),
     "two_jobs": Truth(
         "Two jobs of two ranks each run at once and write into one directory: training, and an evaluation. Both end well.",
@@ -187,11 +189,11 @@ TRUTHS = {
     ),
     "cache_race": Truth(
         "One cache for all ranks, and rank 0 compiles first: ranks 1 and 2 get its code from the cache. The job ends well.",
-        never=(*_DIVERGE, r"\bbehind\b", r"✗ rank"),
+        never=(*_DIVERGE, _BEHIND, r"✗ rank"),
     ),
     "moe_tokens": Truth(
         "Rank 1 has 8, 5 and 3 tokens, the others always 8: one recompile on rank 1, by design. The job ends well.",
-        extra=((1, "expert"),), never=(r"\bbehind\b", r"✗ rank"),
+        extra=((1, "expert"),), never=(_BEHIND, r"✗ rank"),
     ),
 }  # fmt: skip
 

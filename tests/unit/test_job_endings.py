@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,10 +9,10 @@ import pytest
 from job_judge import ALONE, OUTPUT, Statement, faults
 from job_truths import ACCIDENTS, TRUTHS
 from jobs import unpacked
+from printing_all import said as printed
 from real import TRACES
 
 import tltui
-from tltui.cli import main
 
 JOBS = TRACES / "jobs"
 CASES = [(name, form) for name in TRUTHS | ACCIDENTS for form in (ALONE, OUTPUT)]
@@ -24,12 +22,11 @@ def pages(run: tltui.Run, paths: list[Path]) -> Callable[[str], str]:
     """What commands print about a run that is open."""
 
     def show(command: str) -> str:
-        if hasattr(tltui, command):
-            return str(getattr(tltui, command)(run))
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            main([*command.split(), *map(str, paths)])
-        return out.getvalue()
+        name, *options = command.split()
+        if hasattr(tltui, name):
+            result = getattr(tltui, name)(run)
+            return str(result.to_json()) if options == ["--json"] else str(result)
+        return printed([*command.split(), *map(str, paths)]).decode()
 
     return show
 
@@ -40,6 +37,17 @@ def test_the_truth_about_a_job(name: str, form: str, tmp_path: Path) -> None:
     paths = [place / "trace", *([place / "out.txt"] if form == OUTPUT else [])]
     with tltui.open(*paths) as run:
         assert faults(name, form, pages(run, paths)) == []
+
+
+@pytest.mark.parametrize("words", ["slurm", "kernel"])
+def test_others_report_that_memory_ran_out(words: str, tmp_path: Path) -> None:
+    place = unpacked("oom_signal", tmp_path, JOBS)
+    paths = [place / "trace", place / f"out_{words}.txt"]
+    with tltui.open(*paths) as run:
+        show = pages(run, paths)
+        assert faults("oom_signal", OUTPUT, show) == []
+        statement = Statement("summary", (r"[Rr]ank 1 .{0,200}(out of memory|OOM)",), (r"rank [02] .{0,60}memory",), 30)
+        assert statement.faults(show("summary")) == []
 
 
 def test_each_job_has_a_capture() -> None:

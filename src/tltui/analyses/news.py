@@ -16,7 +16,7 @@ graph break is left open where the log has not shown it (torch before 2.7).
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -24,6 +24,9 @@ from enum import Enum
 from heapq import heapify, heappop, heappush
 from itertools import islice, takewhile
 
+from tltui.analyses.job_failures.launchers import EXIT
+from tltui.analyses.job_failures.of_run import own_failures, printed_of, run_failures
+from tltui.analyses.told import TEXT
 from tltui.model.events import Delta, Event, Failed, Lost, Moved, Read, Unreadable
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, CompileKey, Process
@@ -61,6 +64,7 @@ class What(str, Enum):
     LOST = "lost"
     UNREADABLE = "unreadable"
     READABLE = "readable"
+    FAILURE = "failure"
     OVER = "over"
 
     def __str__(self) -> str:
@@ -98,7 +102,7 @@ class News:
     @property
     def is_trouble(self) -> bool:
         """Whether somebody who works on something else wants to know."""
-        return self.what in (What.ERROR, What.EAGER, What.LIMIT, What.BREAK, What.LOST, What.UNREADABLE)
+        return self.what in (What.ERROR, What.EAGER, What.LIMIT, What.BREAK, What.LOST, What.UNREADABLE, What.FAILURE)
 
 
 @dataclass(slots=True)
@@ -125,10 +129,16 @@ _Fact = Process | Compile | Started | Metrics | str
 
 
 class Watch:
-    """Turns what is taken over into news. `quiet`: what stands in the logs that the run has now is not told, only what is added."""
+    """Turns what is taken over into news. `quiet`: what stands in the logs that the run has now is not told, only what is added.
 
-    def __init__(self, run: Run, quiet: bool = False) -> None:
+    `reads_outputs`: read what the job printed, too, and report the processes that failed by themselves.
+    """
+
+    def __init__(self, run: Run, quiet: bool = False, reads_outputs: bool = False) -> None:
         self._run = run
+        self._reads_outputs = reads_outputs
+        self._failures: set[tuple[int, str, str]] = set()  # (launch, ranks, sentence) of those that were reported
+        self._ends: Counter[int] = Counter()  # log → ends of processes in it that launchers had reported
         self._open: dict[Compile, _Open] = {}
         self._processes: Counter[int] = Counter()  # log → how many of its processes are known
         self._epochs: dict[Process, int] = {}
@@ -178,7 +188,7 @@ class Watch:
         if number in self._unread:
             self._know(number)
         compiles = (compile_ for process in self._run.models[number].processes for compile_ in process.compiles.values())
-        return [self._of_log(what, number, reason), *self._ends(number, compiles)]
+        return [self._of_log(what, number, reason), *self._unfinished(number, compiles)]
 
     def _quietly(self, number: int) -> list[News]:
         """A part of what a log had before anybody asked."""
@@ -209,9 +219,28 @@ class Watch:
                 yield from self._new_epoch(number, record, owner)
                 yield from self._told(number, record, fact, owner)
                 self._await(owner, record, heap)
+        if self._reads_outputs and model.form == TEXT:
+            yield from self._failed_processes(number, model, batch.finished)
         if batch.finished:
-            yield from self._ends(number, delta.compiles)
+            yield from self._unfinished(number, delta.compiles)
             yield self._of_log(What.OVER, number, "nobody writes into it any more")
+
+    def _failed_processes(self, number: int, model: LogModel, finished: bool) -> Iterator[News]:
+        """The processes that failed by themselves, once a launcher has reported how they ended, or the output has."""
+        printed = printed_of(model.log)
+        ends = len(printed.torchrun) + sum(report.kind == EXIT for report in printed.reports)
+        if not finished and ends <= self._ends[number]:
+            return
+        self._ends[number] = ends
+        for failure in own_failures(run_failures(self._run)):
+            key = (failure.launch, failure.ranks, "" if failure.ranks else failure.sentence)
+            if key not in self._failures and failure.log == model.log.path:
+                self._failures.add(key)
+                head = f"launch {failure.launch}: " if failure.launches > 1 else ""
+                reported = (report.offset for report in printed.reports if report.kind == EXIT and report.pid == failure.pid)
+                offset = failure.offset if failure.pid is None else next(reported, failure.offset)  # the report has a time
+                record = bisect_right(model.log.columns.offset, offset) - 1
+                yield News(What.FAILURE, number, record, rank=failure.rank, text=head + failure.sentence)
 
     def _await(self, owner: Compile, since: int, heap: list[tuple[int, int, int, _Fact]]) -> None:
         """If a recompile is to be told with its graph, see whether that has come."""
@@ -291,7 +320,7 @@ class Watch:
         news = _outcome(replace(news, status=status_of(facts), seconds=metrics.duration_s, cached=cached), facts)
         yield replace(news, status=None) if restarts and news.what is What.ENDED else news
 
-    def _ends(self, number: int, compiles: Iterable[Compile]) -> Iterator[News]:
+    def _unfinished(self, number: int, compiles: Iterable[Compile]) -> Iterator[News]:
         """A log has ended: what becomes of the compiles that it has no end of."""
         left = [owner for owner in compiles if owner.is_compile and not _ended_before(owner)]
         last = len(self._run.models[number].log) - 1
@@ -313,9 +342,10 @@ class Watch:
         )  # fmt: skip
 
     def _of_process(self, what: What, number: int, record: int, process: Process) -> News:
-        return News(
-            what, number, record, rank=process.rank, process=process.key, text=f"process {process.pid}"
-        )
+        is_output = what is What.PROCESS and self._run.models[number].form == TEXT
+        has_compiles = any(compile_.is_compile for compile_ in process.compiles.values())
+        text = f"output of process {process.pid}" if is_output and not has_compiles else f"process {process.pid}"
+        return News(what, number, record, rank=process.rank, process=process.key, text=text)
 
     def _of_log(self, what: What, number: int, text: str) -> News:
         model = self._run.models[number]

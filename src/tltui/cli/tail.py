@@ -167,7 +167,7 @@ class _Tail:
         from tltui.model.run import settle
 
         most: int | None = None if self._waited else self._options.lines
-        watch, follower = Watch(run, quiet=most == 0), Follower(run, self._discovery)
+        watch, follower = Watch(run, most == 0, reads_outputs=True), Follower(run, self._discovery)
         once, is_first = Once(run), True
         while True:
             streams: dict[int, deque[Numbered]] = {}

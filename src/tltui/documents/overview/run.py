@@ -235,7 +235,8 @@ def _are_several_open(run: Run) -> bool:
 
 def _start(page: Page, run: Run, summary: Summary, pace: Pace, culprits: Sequence[RunFailure]) -> None:
     """Add one to four things to look at, each for a fact, the worst first."""
-    wrong = _ended(culprits) + _failed(summary) + ([] if culprits else _stuck(run, summary))
+    is_named = any(culprit.ranks for culprit in culprits)
+    wrong = _ended(culprits) + _failed(summary) + ([] if is_named else _stuck(run, summary))
     wrong += _parted(run, summary) + _waited_for(pace) + _measured(run)
     wrong += _slowed(summary)
     hints = wrong + _dearest(summary, is_alone=not wrong)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from dataclasses import dataclass
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
 
 from tltui.analyses.hang.collectives import Collectives, compare_dumps
-from tltui.analyses.hang.results import INSIDE, Where
+from tltui.analyses.hang.open_work import INTERRUPTED
+from tltui.analyses.hang.results import INSIDE, Group, Where
 from tltui.analyses.hang.sampled_stacks import StackGroup
 from tltui.analyses.hang.where import read_where
+from tltui.analyses.job_failures.of_run import RunFailure, outputs_of, run_failures
 from tltui.documents.page import Page
 from tltui.documents.parts.collectives import add_collectives, collectives_answer
+from tltui.documents.parts.job_failures import UNNAMED, add_ends, end_answer
 from tltui.documents.parts.processes import Here, add_processes, stack_groups
 from tltui.documents.parts.sampled_stacks import stacks_answer
 from tltui.documents.parts.where import FEW, GROUPS_SHOWN, add_advice, add_group, add_remarks, add_rest, answer
@@ -34,6 +37,8 @@ class WhereReport:
     """Their Python stacks in groups, the odd one first, where these were asked for."""
     collectives: Collectives | None = None
     """What torch's flight recorder wrote of collectives; None where there is no dump of it."""
+    failures: tuple[RunFailure, ...] = ()
+    """How the processes of an ended job failed, as its output reports it: causes before consequences."""
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
@@ -49,10 +54,17 @@ def where_document(run: Run, scope: Scope, options: Options, here: Here | None, 
         yield from run.dumps.steps()
         recorded = _recorded(run, scope)
         groups = stack_groups(run, here) if here is not None else ()
+        failures = () if found.goes_on or str(scope.ref) else run_failures(run)
+        if failures:
+            found = replace(found, groups=_causes_first(found.groups, failures))
         sentences = [stacks_answer(groups), collectives_answer(recorded) if recorded is not None else "", answer(found)]
-        first, *others = [sentence for sentence in sentences if sentence]
-        report = WhereReport(first, found, here, groups, recorded)
-        page.say(first, "", tokens.STRONG)
+        end, (first, *others) = end_answer(failures), [sentence for sentence in sentences if sentence]
+        report = WhereReport(f"{end} {first}".strip(), found, here, groups, recorded, failures)
+        if failures:
+            add_ends(page, run, failures)
+        elif is_unnamed(run, found):
+            page.say(UNNAMED, "", tokens.WARN)
+        page.say(first, "", "" if failures else tokens.STRONG)
         for sentence in others:
             page.say(sentence)
         page.more("this is as far as it is written")
@@ -62,10 +74,24 @@ def where_document(run: Run, scope: Scope, options: Options, here: Here | None, 
         add_remarks(page, found)
         if here is not None:
             add_processes(page, run, here)
-        add_advice(page, found, here is not None)
+        add_advice(page, found, here is not None or bool(failures))
         return report
 
     return GrowingDocument(ref or scope.page("where"), f"where it is{scope.title}", options, fill, Page)
+
+
+def is_unnamed(run: Run, found: Where) -> bool:
+    """Return whether ranks of an ended job were in different places, and no output shows which of them failed first."""
+    inside = [group for group in found.groups if group.state == INSIDE and group.what != INTERRUPTED]
+    return not found.goes_on and not outputs_of(run) and sum(group.count for group in inside) > 1
+
+
+def _causes_first(groups: Sequence[Group], failures: Sequence[RunFailure]) -> tuple[Group, ...]:
+    """Order groups of ranks: those that failed by themselves first, those that the launcher ended last."""
+    newest = max(failure.launch for failure in failures)
+    culprits = {item.rank for item in failures if item.launch == newest and not item.is_consequence}
+    followers = {item.ranks for item in failures if item.launch == newest and item.is_consequence}
+    return tuple(sorted(groups, key=lambda group: 0 if group.first in culprits else 2 if group.ranks in followers else 1))
 
 
 def _recorded(run: Run, scope: Scope) -> Collectives | None:

@@ -80,7 +80,7 @@ def _of_log(run: Run, news: News) -> Told:
         return Told(f"{news.text}: {name}")
     if news.what is What.MOVED:
         return Told(f"the log is called {fmt.file_name(news.text)} now")
-    return Told(news.text if news.what is What.EPOCH else f"{name}: {news.text}")
+    return Told(news.text if news.what in (What.EPOCH, What.FAILURE) else f"{name}: {news.text}")
 
 
 def _of_compile(compile_: Compile, news: News) -> Told:

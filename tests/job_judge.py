@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from job_truths import ACCIDENTS, TRUTHS, Failure, Truth, Wait
+from printing_all import said
 
 ALONE, OUTPUT, LIVE = "trace", "output", "live"
 """What is opened: the logs of a job that has ended; these and what it printed; the logs of a job that hangs, while it is alive."""
@@ -55,7 +54,7 @@ def statements(name: str, form: str, has_stacks: bool = False) -> Iterator[State
         yield Statement(page, never=(*truth.never, *NEVER))
     if truth.wait and name.startswith("flight_recorder"):
         places = {"allreduce": "all_reduce", "barrier": "barrier"}
-        yield Statement("where", (rf"^Rank {truth.wait.missing} has not entered {places[truth.wait.place]}",))
+        yield Statement("where", (rf"Rank {truth.wait.missing} has not entered {places[truth.wait.place]}",), lines=6)
     if form == LIVE and truth.wait:
         yield from _of_wait(name, truth.wait)
         if has_stacks and truth.wait.phase == "outside":
@@ -105,8 +104,9 @@ def _of_failure(failure: Failure) -> Iterator[str]:
     ending = re.escape(failure.error[:60]) if failure.ending == "exception" else failure.ending
     yield rf"[Rr]ank {failure.rank}\b.{{0,200}}{ending}"
     if failure.function:
-        phase = r"backward of " if failure.phase == "backward" else ""
-        yield rf"[Rr]ank {failure.rank}\b.{{0,260}}{phase}{failure.function}\b"
+        function = rf"\b{failure.function}\b"
+        place = rf"(backward of {function}|{function}.{{0,60}}its backward)" if failure.phase == "backward" else function
+        yield rf"[Rr]ank {failure.rank}\b.{{0,260}}{place}"
 
 
 def _of_trace_alone(name: str, truth: Truth) -> Iterator[Statement]:
@@ -164,12 +164,11 @@ def _phase(failure: dict[str, Any]) -> str:
 
 
 def printing(*paths: Path) -> Callable[[str], str]:
-    """What a command prints about these paths, in a process of its own."""
+    """What a command prints about these paths."""
 
     def show(command: str) -> str:
-        program = [sys.executable, "-m", "tltui", *command.split()]
-        done = subprocess.run([*program, *map(str, paths)], check=False, capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, f"{command}: {done.returncode} {done.stderr}"
-        return done.stdout
+        head, text = said([*command.split(), *map(str, paths)]).decode().lstrip().split("\n", 1)
+        assert head.endswith(": 0 ") or "tail" in command, f"{head} {text}"
+        return text
 
     return show

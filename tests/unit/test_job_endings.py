@@ -6,10 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from job_judge import ALONE, OUTPUT, Statement, faults
+from job_judge import ALONE, OUTPUT, Statement, faults, printing
 from job_truths import ACCIDENTS, TRUTHS
 from jobs import unpacked
-from printing_all import said as printed
 from real import TRACES
 
 import tltui
@@ -26,7 +25,7 @@ def pages(run: tltui.Run, paths: list[Path]) -> Callable[[str], str]:
         if hasattr(tltui, name):
             result = getattr(tltui, name)(run)
             return str(result.to_json()) if options == ["--json"] else str(result)
-        return printed([*command.split(), *map(str, paths)]).decode()
+        return printing(*paths)(command)
 
     return show
 

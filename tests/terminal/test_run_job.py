@@ -289,3 +289,42 @@ def test_profiles_that_a_job_leaves(tmp_path: Path) -> None:
     assert f"tltui: recorded: {tmp_path / 't' / 'now.json'}" in said(done)
     assert f"tltui: tltui runtime {tmp_path / 't'} says where the time goes" in said(done)
     assert "earlier.json" not in done.stderr.decode()
+
+
+
+def test_the_exit_code_comes_first(tmp_path: Path) -> None:
+    lines = said(tltui(tmp_path, "--", *job("breaks", "raise SystemExit(3)")))
+    assert lines[1:3] == ["tltui: the job failed (exit code 3)", ""]
+    assert "torch 2.13.0+cpu · 6 compiles · 7.97 s of compiling" in lines
+
+
+def test_a_job_that_failed_before_it_compiled_is_not_a_lost_trace(tmp_path: Path) -> None:
+    done = tltui(tmp_path, "--", sys.executable, "nosuch.py")
+    lines = said(done)
+    assert "tltui: the job failed (exit code 2) before anything was compiled" in lines
+    assert not any("did not get TORCH_TRACE" in line for line in lines)
+    assert done.returncode == 2
+
+
+TORCHRUN = (
+    "import sys\nsys.stderr.write('E1123 10:00:00.000000 90 torch/distributed/elastic/multiprocessing/api.py:1002] "
+    "failed (exitcode: 3) local_rank: 1 (pid: 4711) of binary: /usr/bin/python\\n')\nraise SystemExit(1)"
+)
+
+
+def test_the_output_of_a_job_that_goes_to_a_file_is_kept_where_it_failed(tmp_path: Path) -> None:
+    """As in a batch script of Slurm: the end of the output is kept beside the trace, and the summary names the rank."""
+    line = shlex.join([sys.executable, "-m", "tltui", "run", "-o", "trace", "--", *job("breaks", TORCHRUN)])
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCES), "HOME": str(tmp_path)}
+    done = subprocess.run(["sh", "-c", f"{line} >job.out 2>&1"], cwd=tmp_path, env=environment, timeout=60, check=False)
+    text = (tmp_path / "job.out").read_text()
+    assert done.returncode == 1
+    assert "tltui: the job failed (exit code 1)" in text
+    assert "local_rank: 1" in (tmp_path / "trace" / "output.txt").read_text()
+
+
+def test_the_output_of_a_job_that_ended_well_is_not_copied(tmp_path: Path) -> None:
+    line = shlex.join([sys.executable, "-m", "tltui", "run", "-o", "trace", "--", *job("breaks")])
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCES), "HOME": str(tmp_path)}
+    subprocess.run(["sh", "-c", f"{line} >job.out 2>&1"], cwd=tmp_path, env=environment, timeout=60, check=True)
+    assert [own.name for own in (tmp_path / "trace").glob("output*")] == []

@@ -10,8 +10,9 @@ import os
 import signal
 import sys
 import textwrap
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from tltui.model.run import Run
     from tltui.running.child import Ending
     from tltui.running.environment import Prepared
+    from tltui.running.own_output import OutputFile
     from tltui.running.recording import Steps
     from tltui.trace.files import Identity
 
@@ -79,6 +81,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.running.command import program_of
     from tltui.running.environment import Refused, Wanted, prepare
     from tltui.running.left import files_in
+    from tltui.running.own_output import output_file
     from tltui.running.recording import parse_steps
 
     if not options.words:
@@ -95,6 +98,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
         for line in (*prepared.said, *_record(steps, words, prepared)):
             tell(f"tltui: {line}")
         before = frozenset() if prepared.made else files_in(prepared.directory)
+        output, began = None if options.view else output_file(), time.time()
         ending = _view(words, prepared, options) if options.view else run_child(words, prepared.environment)
     except Refused as refused:
         raise Failure(str(refused)) from None
@@ -103,6 +107,8 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
         options.exit_code = fault.code
     else:
         if ending is not None:
+            if output is not None and ending.status:
+                _keep_end(output, prepared.directory, words, began, ending)
             options.exit_code = _afterwards(_Job(options, words, prepared, ending, limits), before)
     yield from ()
 
@@ -112,6 +118,14 @@ def _view(words: Sequence[str], prepared: Prepared, options: argparse.Namespace)
     from tltui.cli.run_view import run_in_view
 
     return run_in_view(words, prepared, options)
+
+
+def _keep_end(output: OutputFile, directory: str, words: Sequence[str], began: float, ending: Ending) -> None:
+    """Keep the end of the output of a job that failed; without room for it there is none."""
+    from tltui.running.own_output import keep_end
+
+    with suppress(OSError):
+        keep_end(output, directory, words, began, ending.status)
 
 
 def _record(steps: Steps | None, words: Sequence[str], prepared: Prepared) -> tuple[str, ...]:
@@ -221,12 +235,18 @@ def _say(job: _Job, left: _Left) -> None:
 
     if job.ending.status < 0:
         tell(f"tltui: {_killed(job)}")
+    elif job.ending.status:
+        before = " before anything was compiled" if left.run is None else ""
+        tell(f"tltui: the job failed (exit code {job.ending.status}){before}")
     if is_full(job.prepared.directory):
         tell(f"tltui: no space is left where {job.prepared.directory} lies: logs may be cut off, and compiles look unfinished")
     if left.run is None:
         tell(f"tltui: no log was written into {job.prepared.directory}")
-        for line in why_no_log(job.words, job.prepared):
-            tell(_wrapped(line))
+        if job.ending.status > 0:
+            tell("  Its own error is printed above.")
+        else:
+            for line in why_no_log(job.words, job.prepared):
+                tell(_wrapped(line))
         if job.limits:
             tell("tltui: --check FAILED: there is no log to check")
         _say_recorded(job, None)

@@ -224,7 +224,7 @@ def add_clocks(page: Page, clocks: Sequence[Clock]) -> None:
 
 
 def clock_said(clock: Clock) -> str:
-    """`Rank 3's clock is 62 s ahead of the others', by when 8 compiles began (± 12 ms).`"""
+    """`Rank 3's clock is 62 s ahead of the others', or it started that much later: 8 compiles agree (± 12 ms).`"""
     many = clock.count > 1
     whose = f"The clocks of ranks {_short(clock.ranks)}" if many else f"Rank {clock.ranks}'s clock"
     if clock.hosts:
@@ -234,7 +234,9 @@ def clock_said(clock: Clock) -> str:
     said = f"{whose} {'are' if many else 'is'} {long} {'ahead of' if clock.seconds > 0 else 'behind'} the others'"
     if clock.gained_s:
         said += f", {fmt.seconds(abs(clock.gained_s))} {'more' if clock.gained_s * clock.seconds > 0 else 'less'} at the end"
-    return f"{said}, by when {clock.compiles} compiles began (± {fmt.seconds(clock.sure_s)})."
+    else:  # ranks that compile everything before their first collective keep the distance with which they started
+        said += f", or {'they' if many else 'it'} started that much {'later' if clock.seconds > 0 else 'earlier'}"
+    return f"{said}: {clock.compiles} compiles agree (± {fmt.seconds(clock.sure_s)})."
 
 
 def add_spreads(page: Page, spreads: Sequence[Spread], title: str, own: bool = False) -> None:

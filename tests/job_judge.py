@@ -20,7 +20,7 @@ ALONE, OUTPUT, LIVE = "trace", "output", "live"
 """What is opened: the logs of a job that has ended; these and what it printed; the logs of a job that hangs, while it is alive."""
 FIRST_SCREEN = 30
 """Lines of `summary` that a terminal shows at first."""
-PAGES = ("summary", "where", "problems", "ranks", "stragglers")
+PAGES = ("summary", "where", "problems", "ranks", "matrix", "stragglers")
 """Pages that may not have anything false."""
 
 NEVER = (r"clock is",)
@@ -80,6 +80,7 @@ def _of_wait(name: str, wait: Wait) -> Iterator[Statement]:
     if wait.place == "compiler_collective":
         late = rf"[Rr]ank {wait.missing} has not .{{0,160}}{waiting} wait"
         yield Statement("where", (late,), (rf"^{waiting.capitalize()} (are|is) in",), 8)
+        yield Statement("summary", (rf"[Rr]ank {wait.missing} (has|had) not (come|entered|arrived)",), lines=FIRST_SCREEN)
 
 
 def _of_output(truth: Truth) -> Iterator[Statement]:

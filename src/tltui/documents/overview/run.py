@@ -281,8 +281,8 @@ def _ended(culprits: Sequence[RunFailure]) -> list[Hint]:
     first = culprits[0]
     if first.compile and first.ranks:
         rank = first.ranks if first.rank is None else first.rank
-        which = "failed" if first.open is None else "was open when it failed"
-        return [Hint(first.compile, f"the compile that {which} on rank {rank}", "tltui where")]
+        what = f"the compile that failed on rank {rank}" if first.open is None else f"the compile that rank {rank} was in"
+        return [Hint(first.compile, what, "tltui where")]
     return [Hint("@problems", "how the job ended: errors, tracebacks and exit codes", "tltui problems")]
 
 

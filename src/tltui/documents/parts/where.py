@@ -44,6 +44,38 @@ def answer(found: Where) -> str:
     return _capital(said) + "."
 
 
+COMPILING = {"compile_file": "compiling C++ for", "async_compile.wait": "waiting for the compilers of the kernels of"}
+"""Phases in which other processes do the work, in words."""
+
+
+def now(found: Where) -> str:
+    """What a job that goes on is in the middle of, in a line: `rank 1 is compiling C++ for forward [4/0] since 13:55:26; ranks 0, 2
+    have finished it`. '' where nothing is open."""
+    if any(group.waits_for for group in found.groups):
+        return _waited_for(found)
+    inside = [group for group in found.groups if group.state == INSIDE and not group.over and group.what != INTERRUPTED]
+    if not inside:
+        return ""
+    first = inside[0]
+    said = f"{_works(first, found)}{_elsewhere(inside, found)}"
+    if first.passed:
+        said += f"; {_these(short(first.passed)).lower()} {'have' if _many(first.passed) else 'has'} finished it"
+    if first.not_begun:
+        said += f"; {_these(short(first.not_begun)).lower()} {'have' if _many(first.not_begun) else 'has'} not begun it so far"
+    return said
+
+
+def _works(group: Group, found: Where) -> str:
+    """`rank 1 is compiling C++ for forward [4/0] since 13:55:26`"""
+    names = [phase.name for phase in group.phases[-1:]]
+    names += [one.open.phases[-1].name for one in found.also if one.rank == group.first and one.open.phases]
+    what = next((COMPILING[name] for name in COMPILING if name in names), "")
+    if not what or names[0] not in COMPILING:
+        return _stands(group, found)
+    is_ = "is" if group.count == 1 else "are"
+    return f"{subject(group, found)} {is_} {what} {_doing(group, _ids(group))} {_since(group)}".rstrip()
+
+
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tltui.sources.open_files import PROC, held, holds, owner, pids
 from tltui.text.sanitize import sanitize
@@ -24,8 +25,10 @@ COMMAND_SHOWN = 100
 COMMAND_READ = 1 << 16
 CHILDREN_READ = 256
 """Processes below one that are looked at for compilers."""
-COMPILED = (".cpp", ".cc", ".cxx", ".c", ".cu", ".hip", ".ptx", ".ll", ".s", ".S", ".ttir", ".ttgir")
+COMPILED = (".cpp", ".cc", ".cxx", ".c", ".h", ".hpp", ".cu", ".hip", ".ptx", ".ll", ".s", ".S", ".ttir", ".ttgir")
 """What the names of files end with that compilers read."""
+OTHER_FILES = frozenset(("-o", "-include", "-imacros", "-isystem", "-I", "-L", "-MF", "-MT", "-dumpbase", "-dumpdir", "-aux-info"))
+"""Options behind which another file stands than the one that is compiled."""
 CHILDREN_SHOWN = 4
 STATES = {
     "R": "running", "S": "sleeping", "D": "waiting for a device or a file system (D)", "T": "stopped", "t": "stopped by a debugger",
@@ -198,7 +201,8 @@ def _compiling(pid: int, proc: str) -> str:
 
 def _compiled(words: Sequence[str]) -> str:
     """The file that a compiler reads, by the words of its command; '' where it names none."""
-    return next((word for word in words[1:] if word.endswith(COMPILED) and not word.startswith("-")), "")
+    files = (word for before, word in pairwise(words) if before not in OTHER_FILES and not word.startswith("-"))
+    return next((word for word in files if word.endswith(COMPILED)), "")
 
 
 def _short(words: Sequence[str], file: str) -> str:

@@ -86,6 +86,14 @@ def test_where_finds_the_dumps_beside_the_logs(tmp_path: Path) -> None:
     assert "Flight recorder" not in text(page(run, "@where:1:")), "of one rank alone there is nothing to compare"
 
 
+def test_dumps_of_an_earlier_job_are_left_out(tmp_path: Path) -> None:
+    for rank in range(2):
+        written(tmp_path, rank, entry(1, state="started" if rank else "completed", time_created_ns=START_NS - 10**9))
+    shown = text(page(going_on(job(tmp_path, *others(0, 1))), "@where", 120))
+    assert shown.startswith("Both ranks have nothing open")
+    assert "All that these dumps have is older than this run: they are of another one." in shown
+
+
 def test_dumps_alone_are_no_run(tmp_path: Path) -> None:
     shutil.copy(TRACES / "comm_lib_trace_rank_0", tmp_path)
     with pytest.raises(NothingFound, match="a dump of torch's flight recorder: tltui where reads it beside the TORCH_TRACE logs"):

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from tltui.analyses.case import holdings, is_plain
 from tltui.analyses.hang.clocks import Clock
-from tltui.analyses.hang.where import where
 from tltui.analyses.job_failures.of_run import own_failures, told_first
 from tltui.analyses.problems.failures import INTERRUPTED
 from tltui.analyses.ranks.pace import Pace
@@ -22,7 +21,6 @@ from tltui.documents.page import Page
 from tltui.documents.pages.table import BY_NAME
 from tltui.documents.parts.case import held_words
 from tltui.documents.parts.job_failures import add_ends
-from tltui.documents.parts.processes import compilers_now
 from tltui.documents.parts.ranks import add_ranks, told
 from tltui.documents.parts.runtime_costs import worth_knowing
 from tltui.documents.parts.stragglers import clock_said, worst
@@ -37,7 +35,7 @@ from tltui.documents.parts.summary import (
     add_unfinished,
     standing,
 )  # fmt: skip
-from tltui.documents.parts.where import now
+from tltui.documents.parts.where_now import open_now
 from tltui.documents.titles import rank_count, stands_for
 from tltui.inputs.table import DEBUG_DIR
 from tltui.model.expected import FRESH
@@ -202,8 +200,6 @@ def _has_only_warnings(run: Run) -> bool:
 
 
 STARTS = 4
-ASKED_WHERE = 256
-"""Processes of a run whose first page asks where it is: of more that takes seconds."""
 
 
 class Hint(NamedTuple):
@@ -292,8 +288,8 @@ def _failed(summary: Summary) -> list[Hint]:
 
 def _stuck(run: Run, summary: Summary) -> list[Hint]:
     if not run.finished:
-        if run.is_read and (open_now := _open_now(run)):
-            return [Hint("@where", open_now, "tltui where", WHERE)]
+        if run.is_read and (doing := open_now(run)):
+            return [Hint("@where", doing, "tltui where", WHERE)]
         running = summary.tally.counted(Status.RUNNING) if run.is_read else 0
         verb = "is" if running == 1 else "are"
         what = f"{fmt.plural(running, 'compile')} {verb} running: in which phase, since when, on which ranks"
@@ -308,18 +304,6 @@ def _stuck(run: Run, summary: Summary) -> list[Hint]:
     if last.doing is not None:
         what += f"; it stood {standing(last.doing)}"
     return [Hint(last.ref, what, "tltui where")]
-
-
-def _open_now(run: Run) -> str:
-    """What a job that goes on is in the middle of, and the compilers that it runs for that; '' where nothing is open, or where too
-    many processes would have to be read."""
-    if sum(1 for _ in run.processes()) > ASKED_WHERE:
-        return ""
-    found = where(run)
-    said = now(found)
-    compilers = compilers_now(run, found.groups[0]) if said else ()
-    more = f" and {len(compilers) - 1} more" if len(compilers) > 1 else ""
-    return f"{said} ({compilers[0]}{more})" if compilers else said
 
 
 def _parted(run: Run, summary: Summary) -> list[Hint]:

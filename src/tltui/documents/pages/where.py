@@ -13,7 +13,8 @@ from tltui.documents.page import Page
 from tltui.documents.parts.collectives import add_collectives, collectives_answer
 from tltui.documents.parts.processes import Here, add_processes, stack_groups
 from tltui.documents.parts.sampled_stacks import stacks_answer
-from tltui.documents.parts.where import FEW, GROUPS_SHOWN, add_advice, add_group, add_remarks, add_rest, answer
+from tltui.documents.parts.where import FEW, GROUPS_SHOWN, add_group, add_rest, answer
+from tltui.documents.parts.where_remarks import add_advice, add_remarks
 from tltui.documents.scope import Scope
 from tltui.model.run import Run
 from tltui.text import tokens
@@ -72,7 +73,9 @@ def _recorded(run: Run, scope: Scope) -> Collectives | None:
     """What the dumps of the flight recorder show of the whole run; None without a dump."""
     if str(scope.ref) or not (run.dumps.dumps or run.dumps.refused):
         return None
-    return compare_dumps(run.dumps.dumps, (rank.number for rank in run.ranks if rank.number is not None))
+    ranks = [rank.number for rank in run.ranks if rank.number is not None]
+    began = min((process.started for process in run.processes() if process.is_traced and process.started), default=0.0)
+    return compare_dumps(run.dumps.dumps, ranks, began * 1e6)
 
 
 def _groups(page: Page, found: Where) -> None:

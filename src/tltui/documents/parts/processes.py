@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from tltui.analyses.hang.results import Group
 from tltui.analyses.hang.sampled_stacks import SampledStack, StackGroup, group_stacks
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.sampled_stacks import add_stacks
 from tltui.model.nodes import Process
 from tltui.model.run import Run
-from tltui.sources.pids import LogProcesses, compilers_of, lines_of, processes_of
+from tltui.sources.pids import LogProcesses, lines_of, processes_of
 from tltui.sources.py_spy import Stacks, stacks_of
 from tltui.text import tokens
 from tltui.trace.files import FileBytes, Identity
@@ -77,16 +76,6 @@ def ask(files: dict[str, Identity], stacks: bool) -> Here:
     with ThreadPoolExecutor(AT_ONCE) as pool:
         sampled = pool.map(lambda process: ProcessStacks(process.pid, stacks_of(process.pid, process.began)), asked)
     return Here(logs, tuple(sampled), time.strftime("%H:%M:%S"), len(found) - len(asked) if stacks else 0)
-
-
-def compilers_now(run: Run, group: Group) -> tuple[str, ...]:
-    """What the first process of a group compiles in child processes now, where it runs on this machine."""
-    own = (model for model in run.models if any(process.pid == group.pid for process in model.processes))
-    for source in (model.log.source for model in own):
-        identity = source.identity if isinstance(source, FileBytes) else None
-        if identity is not None and (found := compilers_of(group.pid, identity)):
-            return found
-    return ()
 
 
 def add_processes(page: Page, run: Run, here: Here) -> None:

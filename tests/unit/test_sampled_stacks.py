@@ -19,7 +19,7 @@ from tltui.documents.pages.where import WhereReport, where_document
 from tltui.documents.parts.processes import Here, ProcessStacks
 from tltui.documents.parts.sampled_stacks import add_stacks, stacks_answer
 from tltui.documents.scope import scope_of
-from tltui.sources.pids import LogProcess, LogProcesses
+from tltui.sources.pids import Child, LogProcess, LogProcesses
 from tltui.sources.py_spy import Stacks
 from tltui.text.document import Options
 
@@ -184,6 +184,22 @@ def test_the_page_and_json_have_them(tmp_path: Path) -> None:
     assert lines[0] == answer
     assert "Python stacks at 14:25:02" in lines
     assert sum("_exception_logger" in line for line in lines) == 1, "one stack of each kind"
+
+
+def test_many_processes_that_do_the_same_are_one_line(tmp_path: Path) -> None:
+    run = going_on(job(tmp_path, *others(*range(12))))
+    compiler = Child(900, "g++", "S", 0.0, "g++ … cpu_fused.cpp")
+    logs = []
+    for process in run.processes():
+        rank = process.rank or 0
+        children = (compiler,) if rank == 5 else ()
+        logs.append(LogProcesses(process.log.path, (LogProcess(100 + rank, "python job.py", "S", rank, 0.1, 1, children, 7),)))
+    document = where_document(run, scope_of(run), Options(width=120), Here(tuple(logs)))
+    while not document.advance():
+        pass
+    lines = text(document).splitlines()
+    assert "  rank 5: sleeping; child processes: g++ … cpu_fused.cpp, sleeping  pid 105" in lines
+    assert "  ranks 0–4, 6–11: sleeping  pid 100 and 10 more" in lines
 
 
 def test_a_reason_why_there_are_no_stacks_is_given_once(tmp_path: Path) -> None:

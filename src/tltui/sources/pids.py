@@ -257,6 +257,19 @@ def lines_of(found: LogProcesses) -> list[str]:
     return lines
 
 
+def doing_of(process: LogProcess) -> str:
+    """What a process does, without its numbers: `sleeping, 1 child process: g++ … cpu_fused.cpp, sleeping`. Equal for processes
+    that do the same. Safe to print."""
+    said = STATES.get(process.state, f"state {sanitize(process.state)}")
+    said += ", at work" if process.cpu_percent >= AT_WORK else ""
+    named = [child for child in process.children if child.cpu_percent >= AT_WORK or not child.name.startswith("python")]
+    if named:
+        states = [STATES.get(child.state, "in another state") for child in named]
+        shown = [f"{child.command or child.name}, {state}" for child, state in zip(named[:CHILDREN_SHOWN], states, strict=False)]
+        said += f"; child processes: {'; '.join(shown)}"
+    return said
+
+
 def _lines(process: LogProcess) -> list[str]:
     state = STATES.get(process.state, f"state {sanitize(process.state)}")
     threads = f"{process.threads} thread{'s' * (process.threads != 1)}"

@@ -50,8 +50,8 @@ def where_document(run: Run, scope: Scope, options: Options, here: Here | None, 
         yield from run.dumps.steps()
         recorded = _recorded(run, scope)
         groups = stack_groups(run, here) if here is not None else ()
-        sentences = [stacks_answer(groups), collectives_answer(recorded) if recorded is not None else "", answer(found)]
-        first, *others = [sentence for sentence in sentences if sentence]
+        by_dumps = collectives_answer(recorded, not found.goes_on) if recorded is not None else ""
+        first, *others = [sentence for sentence in (stacks_answer(groups), by_dumps, answer(found)) if sentence]
         report = WhereReport(first, found, here, groups, recorded)
         page.say(first, "", tokens.STRONG)
         for sentence in others:

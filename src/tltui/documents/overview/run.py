@@ -35,6 +35,7 @@ from tltui.documents.parts.summary import (
     add_unfinished,
     standing,
 )  # fmt: skip
+from tltui.documents.parts.where_now import open_now
 from tltui.documents.titles import rank_count, stands_for
 from tltui.inputs.table import DEBUG_DIR
 from tltui.model.expected import FRESH
@@ -311,6 +312,8 @@ def _failed(summary: Summary) -> list[Hint]:
 
 def _stuck(run: Run, summary: Summary) -> list[Hint]:
     if not run.finished:
+        if run.is_read and (doing := open_now(run)):
+            return [Hint("@where", doing, "tltui where", WHERE)]
         running = summary.tally.counted(Status.RUNNING) if run.is_read else 0
         verb = "is" if running == 1 else "are"
         what = f"{fmt.plural(running, 'compile')} {verb} running: in which phase, since when, on which ranks"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tltui.sources import pids as module
-from tltui.sources.pids import Child, LogProcess, LogProcesses, began, lines_of, processes_of
+from tltui.sources.pids import Child, LogProcess, LogProcesses, began, compilers_of, lines_of, processes_of
 from tltui.sources.py_spy import LINES, Stacks, stacks_of
 from tltui.trace.files import Identity, identity_of
 
@@ -93,6 +93,32 @@ def test_a_compiler_at_work_below_a_process_that_waits(log: Path, started: Calla
     assert lines[2] == "  3 child processes, 1 at work"
     [sleeping] = [line for line in lines if "  sleep 60  sleeping, 0 % CPU, 0.0 s of CPU since it began at " in line]
     assert re.search(r"at \d\d:\d\d:\d\d$", sleeping), "a time that stays, and no age"
+
+
+@pytest.mark.skipif(not HERE, reason="no /proc here")
+def test_what_a_process_compiles_now(log: Path, started: Callable[..., subprocess.Popen[bytes]]) -> None:
+    """A compiler below a worker, as Inductor's pool starts it; another process with this number is not asked."""
+    compiler = [sys.executable, "-c", "import sys; sys.stdin.read()", "-include", "pre.h", "/cache/ab/kernel.cpp", "-o", "out.cpp"]
+    worker = f"import subprocess, sys; subprocess.run({compiler!r})"
+    job = started(f"child = subprocess.Popen([sys.executable, '-c', {worker!r}], stdin=subprocess.PIPE)\n")
+    found: tuple[str, ...] = ()
+    for _ in range(200):
+        if found := compilers_of(job.pid, identity(log)):
+            break
+        time.sleep(0.05)
+    assert found == (f"{os.path.basename(sys.executable)} … kernel.cpp",)
+    assert compilers_of(job.pid, (0, 0)) == () == compilers_of(os.getpid(), identity(log))
+
+
+@pytest.mark.parametrize(("words", "file"), [
+    (["g++", "/a/x.main.cpp", "-D", "A", "-o", "/a/x.so"], "/a/x.main.cpp"),
+    (["cc1plus", "-quiet", "-dumpbase", "b.cpp", "a.cpp", "-o", "/tmp/c.s"], "a.cpp"),
+    (["g++", "-x", "c++-header", "-include", "y.h", "z.h", "-o", "z.h.gch"], "z.h"),
+    (["ptxas", "--gpu-name", "sm_90", "k.ptx", "-o", "k"], "k.ptx"),
+    (["python", "train.py"], ""), (["g++"], ""), ([], ""),
+])  # fmt: skip
+def test_the_file_that_a_compiler_reads(words: list[str], file: str) -> None:
+    assert module._compiled(words) == file
 
 
 @pytest.mark.skipif(not HERE, reason="no /proc here")

@@ -9,6 +9,7 @@ from viewed import lead_somewhere, page, text
 
 from tltui.analyses.hang.where import where
 from tltui.documents.format import clock
+from tltui.model.run import Run
 
 WAITING = (*STACK[:3], "bytecode_tracing", "compiler_collective")
 SINCE, OPEN_SINCE = clock((DAY + 1) * 1e6), clock((DAY + 2) * 1e6)
@@ -76,6 +77,33 @@ def test_a_job_that_was_killed_there(tmp_path: Path) -> None:
         f"Rank 1 had not come to block1 [1/0] (nothing open after block0 [0/0] since {SINCE}); ranks 0, 2 waited for it there, in "
         "the compiler's own collective (compiler_collective)."
     )
+
+
+CPP = (*STACK, "code_gen", "compile_file")
+
+
+def first_page(run: Run) -> str:
+    return " ".join(text(page(run, "", 100)).split())
+
+
+def test_the_first_page_names_the_rank_the_work_and_since_when(tmp_path: Path) -> None:
+    run = going_on(job(tmp_path, *others(0, 2), stuck(1, ["block0"], "block1", CPP)))
+    assert f"[@where] rank 1 is compiling C++ for block1 [1/0] since {OPEN_SINCE}; ranks 0, 2 have finished it" in first_page(run)
+
+
+def test_the_first_page_names_who_has_not_come(tmp_path: Path) -> None:
+    run = going_on(job(tmp_path, waiting(0), Rank(1).compiled("block0"), waiting(2)))
+    assert "[@where] rank 1 has not come to block1 [1/0] so far (nothing open after block0 [0/0] since" in first_page(run)
+
+
+def test_the_first_page_names_a_backward_that_runs(tmp_path: Path) -> None:
+    """Its forward has metrics: none of the compiles counts as running."""
+    rank = Rank(1).compiled("block0")
+    rank.frame -= 1
+    for phase in ("entire_backward_compile", "inductor_compile"):
+        rank.event("B", phase)
+    run = going_on(job(tmp_path, *others(0, names=["block0"]), rank))
+    assert "[@where] rank 1 is in the backward of block0 [0/0]: inductor_compile since" in first_page(run)
 
 
 def test_a_collective_that_was_left_is_over(tmp_path: Path) -> None:

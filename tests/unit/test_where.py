@@ -26,6 +26,7 @@ from tltui.analyses.hang.open_work import Inside, Phase, all_inside, begun, insi
 from tltui.analyses.hang.results import Where
 from tltui.analyses.hang.where import place_of, where
 from tltui.analyses.records import Reader
+from tltui.documents.format import clock
 from tltui.documents.pages.where import where_document
 from tltui.documents.parts.processes import Here, ask, files_of
 from tltui.documents.parts.where import answer
@@ -354,7 +355,10 @@ def test_one_process(tmp_path: Path) -> None:
 
 def test_the_summary_leads_there_while_compiles_run(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, *others(0), stuck(1, ["block0"], "block1")))
-    assert "[@where]  1 compile is running: in which phase, since when, on which ranks  tltui where" in text(page(run, "", 100))
+    shown = " ".join(text(page(run, "", 100)).split())
+    since = clock((DAY + 2) * 1e6)
+    assert f"[@where] rank 1 is in block1 [1/0]: inductor_compile ▸ fx_codegen_and_compile since {since}; rank 0 has" in shown
+    assert "rank 0 has finished it" in shown
     assert "@where" not in text(page(ended(tmp_path), ""))
 
 

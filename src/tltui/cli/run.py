@@ -235,7 +235,7 @@ def _say(job: _Job, left: _Left) -> None:
 
     if job.ending.status < 0:
         tell(f"tltui: {_killed(job)}")
-    elif job.ending.status:
+    elif job.ending.status and not job.options.view:  # with --view that is printed when the screen closes
         before = " before anything was compiled" if left.run is None else ""
         tell(f"tltui: the job failed (exit code {job.ending.status}){before}")
     if is_full(job.prepared.directory):

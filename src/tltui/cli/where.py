@@ -15,7 +15,8 @@ examples:
   tltui where /tmp/tracedir
   tltui where /tmp/tracedir 7:           rank 7 alone
   tltui where /tmp/tracedir --pids       on the machine of the job: are its processes alive, and what do they do
-  tltui where /tmp/tracedir --stacks     with their Python stacks, of py-spy where it is installed and permitted
+  tltui where /tmp/tracedir --stacks     with their Python stacks, equal ones once: py-spy, where it is installed and permitted
+  tltui where /tmp/tracedir /tmp/fr      with dumps of torch's flight recorder: who has not entered which collective
   tltui where /tmp/tracedir --json
 """
 

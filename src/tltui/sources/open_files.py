@@ -50,6 +50,18 @@ def held(wanted: Set[Identity], proc: str = PROC) -> Held | None:
     return Held({file: tuple(numbers) for file, numbers in by.items() if numbers}, frozenset(hidden))
 
 
+def holds(pid: int, file: Identity, proc: str = PROC) -> bool:
+    """Whether one process has a file open for writing. False where that cannot be seen."""
+    place = f"{proc}/{pid}"
+    try:
+        for descriptor in os.listdir(f"{place}/fd"):
+            if identity_of(os.stat(f"{place}/fd/{descriptor}")) == file and _writes(f"{place}/fdinfo/{descriptor}"):
+                return True
+    except OSError:  # it has ended, a descriptor has gone, or it is somebody else's
+        pass
+    return False
+
+
 def pids(proc: str = PROC) -> list[int]:
     """All processes that can be seen; none where there is no /proc."""
     try:

@@ -11,8 +11,9 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from tltui.sources.open_files import PROC, held, owner, pids
+from tltui.sources.open_files import PROC, held, holds, owner, pids
 from tltui.text.sanitize import sanitize
 from tltui.trace.files import Identity
 
@@ -22,8 +23,12 @@ AT_WORK = 5.0
 """Per cent of a CPU from which on a process is at work."""
 COMMAND_SHOWN = 100
 COMMAND_READ = 1 << 16
-COMPILED = (".cpp", ".cc", ".cxx", ".c", ".cu", ".hip", ".ptx", ".ll", ".s", ".S", ".ttir", ".ttgir")
+CHILDREN_READ = 256
+"""Processes below one that are looked at for compilers."""
+COMPILED = (".cpp", ".cc", ".cxx", ".c", ".h", ".hpp", ".cu", ".hip", ".ptx", ".ll", ".s", ".S", ".ttir", ".ttgir")
 """What the names of files end with that compilers read."""
+OTHER_FILES = frozenset(("-o", "-include", "-imacros", "-isystem", "-I", "-L", "-MF", "-MT", "-dumpbase", "-dumpdir", "-aux-info"))
+"""Options behind which another file stands than the one that is compiled."""
 CHILDREN_SHOWN = 4
 STATES = {
     "R": "running", "S": "sleeping", "D": "waiting for a device or a file system (D)", "T": "stopped", "t": "stopped by a debugger",
@@ -190,10 +195,18 @@ def _cut(text: str) -> str:
 def _compiling(pid: int, proc: str) -> str:
     """`g++ … cpu_fused.cpp`: of the long command of a compiler its name and the file that it reads; else the command line."""
     words = _words(pid, proc)
-    read = next((word for word in words[1:] if word.endswith(COMPILED) and not word.startswith("-")), "")
-    if not read:
-        return _cut(" ".join(words).strip())
-    return _cut(f"{os.path.basename(words[0])} {'… ' * (len(words) > 2)}{os.path.basename(read)}")
+    file = _compiled(words)
+    return _short(words, file) if file else _cut(" ".join(words).strip())
+
+
+def _compiled(words: Sequence[str]) -> str:
+    """The file that a compiler reads, by the words of its command; '' where it names none."""
+    files = (word for before, word in pairwise(words) if before not in OTHER_FILES and not word.startswith("-"))
+    return next((word for word in files if word.endswith(COMPILED)), "")
+
+
+def _short(words: Sequence[str], file: str) -> str:
+    return _cut(f"{os.path.basename(words[0])} {'… ' * (len(words) > 2)}{os.path.basename(file)}")
 
 
 def _booted(proc: str) -> float | None:
@@ -244,6 +257,19 @@ def lines_of(found: LogProcesses) -> list[str]:
     return lines
 
 
+def doing_of(process: LogProcess) -> str:
+    """What a process does, without its numbers: `sleeping, 1 child process: g++ … cpu_fused.cpp, sleeping`. Equal for processes
+    that do the same. Safe to print."""
+    said = STATES.get(process.state, f"state {sanitize(process.state)}")
+    said += ", at work" if process.cpu_percent >= AT_WORK else ""
+    named = [child for child in process.children if child.cpu_percent >= AT_WORK or not child.name.startswith("python")]
+    if named:
+        states = [STATES.get(child.state, "in another state") for child in named]
+        shown = [f"{child.command or child.name}, {state}" for child, state in zip(named[:CHILDREN_SHOWN], states, strict=False)]
+        said += f"; child processes: {'; '.join(shown)}"
+    return said
+
+
 def _lines(process: LogProcess) -> list[str]:
     state = STATES.get(process.state, f"state {sanitize(process.state)}")
     threads = f"{process.threads} thread{'s' * (process.threads != 1)}"
@@ -273,3 +299,32 @@ def _doing(child: Child) -> str:
     state = STATES.get(child.state, f"state {sanitize(child.state)}")
     at = "" if child.since is None else time.strftime(" at %H:%M:%S", time.localtime(child.since / 1e6))
     return f"{state}, {child.cpu_percent:.0f} % CPU, {child.cpu_seconds:.1f} s of CPU since it began{at}"
+
+
+def compilers_of(pid: int, log: Identity, proc: str = PROC) -> tuple[str, ...]:
+    """What a process that writes this log compiles in child processes now: `g++ … cpu_fused.cpp`. Looks at this process and those
+    below it only; none where the number is that of another process."""
+    if not holds(pid, log, proc):
+        return ()
+    found: list[str] = []
+    todo, seen = [pid], {pid}
+    while todo and len(seen) < CHILDREN_READ:
+        for child in _children_of(todo.pop(), proc):
+            if child not in seen:
+                seen.add(child)
+                todo.append(child)
+                if file := _compiled(words := _words(child, proc)):
+                    found.append(_short(words, file))
+    return tuple(dict.fromkeys(found))
+
+
+def _children_of(pid: int, proc: str) -> list[int]:
+    """proc(5): /proc/PID/task/TID/children; none where the kernel has no such file."""
+    found: list[int] = []
+    try:
+        for thread in os.listdir(f"{proc}/{pid}/task"):
+            with open(f"{proc}/{pid}/task/{thread}/children", encoding="ascii") as file:
+                found += map(int, file.read(COMMAND_READ).split())
+    except (OSError, ValueError):
+        pass
+    return found

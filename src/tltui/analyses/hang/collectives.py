@@ -95,6 +95,8 @@ class Collectives:
     pending: tuple[Pending, ...]
     """The one that others follow from first."""
     mismatches: tuple[Mismatch, ...]
+    is_older: bool = False
+    """Whether all that they have is older than the run: they are of another one, and nothing is taken from them."""
 
 
 @dataclass(slots=True)
@@ -110,8 +112,11 @@ class _Use:
     """Rank → its last number."""
 
 
-def compare_dumps(dumps: Sequence[Dump], ranks: Iterable[int] = ()) -> Collectives:
-    """Compare the dumps of a run. `ranks`: those that the run has."""
+def compare_dumps(dumps: Sequence[Dump], ranks: Iterable[int] = (), began: float = 0.0) -> Collectives:
+    """Compare the dumps of a run. `ranks`: those that the run has; `began`: when it began, in microseconds since the epoch."""
+    newest = max((entry.created for dump in dumps for entry in dump.entries if entry.created), default=began)
+    if newest < began:
+        return Collectives(ranges(dump.rank for dump in dumps), (), (), True)
     world = {dump.rank for dump in dumps} | set(ranks)
     uses = _uses(dumps)
     written = {dump.rank: dump.written for dump in dumps}

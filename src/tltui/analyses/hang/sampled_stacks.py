@@ -165,11 +165,12 @@ def _group(members: Sequence[tuple[SampledStack, tuple[StackFrame, ...]]]) -> St
     inner = frames.index(places[0])
     different = sorted(variants.values(), key=len)
     stacks = [stack for stack, _ in members]
+    called = frames[inner - 1].function if inner else ""
     return StackGroup(
         _ranks(stacks), len(stacks), tuple(stack.pid for stack in stacks), state, collective,
-        _compiles(frames), state == IN_COLLECTIVE and _compiles(frames[:inner]), places, frames[inner - 1].function if inner else "",
+        _compiles(frames), state == IN_COLLECTIVE and _compiles(frames[:inner]), places, called,
         tuple(StackVariant(_ranks(own), tuple(stack.pid for stack in own), own[0].lines) for own in different),
-    )  # fmt: skip
+    )
 
 
 def _ranks(stacks: Iterable[SampledStack]) -> str:

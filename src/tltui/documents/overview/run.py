@@ -35,6 +35,7 @@ from tltui.documents.parts.summary import (
     add_unfinished,
     standing,
 )  # fmt: skip
+from tltui.documents.parts.where_now import open_now
 from tltui.documents.titles import rank_count, stands_for
 from tltui.inputs.table import DEBUG_DIR
 from tltui.model.expected import FRESH
@@ -281,8 +282,8 @@ def _ended(culprits: Sequence[RunFailure]) -> list[Hint]:
     first = culprits[0]
     if first.compile and first.ranks:
         rank = first.ranks if first.rank is None else first.rank
-        which = "failed" if first.open is None else "was open when it failed"
-        return [Hint(first.compile, f"the compile that {which} on rank {rank}", "tltui where")]
+        what = f"the compile that failed on rank {rank}" if first.open is None else f"the compile that rank {rank} was in"
+        return [Hint(first.compile, what, "tltui where")]
     return [Hint("@problems", "how the job ended: errors, tracebacks and exit codes", "tltui problems")]
 
 
@@ -311,6 +312,8 @@ def _failed(summary: Summary) -> list[Hint]:
 
 def _stuck(run: Run, summary: Summary) -> list[Hint]:
     if not run.finished:
+        if run.is_read and (doing := open_now(run)):
+            return [Hint("@where", doing, "tltui where", WHERE)]
         running = summary.tally.counted(Status.RUNNING) if run.is_read else 0
         verb = "is" if running == 1 else "are"
         what = f"{fmt.plural(running, 'compile')} {verb} running: in which phase, since when, on which ranks"

@@ -16,7 +16,8 @@ from tltui.documents.parts.collectives import add_collectives, collectives_answe
 from tltui.documents.parts.job_failures import UNNAMED, add_ends, end_answer
 from tltui.documents.parts.processes import Here, add_processes, stack_groups
 from tltui.documents.parts.sampled_stacks import stacks_answer
-from tltui.documents.parts.where import FEW, GROUPS_SHOWN, add_advice, add_group, add_remarks, add_rest, answer
+from tltui.documents.parts.where import FEW, GROUPS_SHOWN, add_group, add_rest, answer
+from tltui.documents.parts.where_remarks import add_advice, add_remarks
 from tltui.documents.scope import Scope
 from tltui.model.run import Run
 from tltui.text import tokens
@@ -57,8 +58,9 @@ def where_document(run: Run, scope: Scope, options: Options, here: Here | None, 
         failures = () if found.goes_on or str(scope.ref) else run_failures(run)
         if failures:
             found = replace(found, groups=_causes_first(found.groups, failures))
-        sentences = [stacks_answer(groups), collectives_answer(recorded) if recorded is not None else "", answer(found)]
-        end, (first, *others) = end_answer(failures), [sentence for sentence in sentences if sentence]
+        by_dumps = collectives_answer(recorded, not found.goes_on) if recorded is not None else ""
+        end = end_answer(failures)
+        first, *others = [sentence for sentence in (stacks_answer(groups), by_dumps, answer(found)) if sentence]
         report = WhereReport(f"{end} {first}".strip(), found, here, groups, recorded, failures)
         if failures:
             add_ends(page, run, failures)
@@ -98,7 +100,9 @@ def _recorded(run: Run, scope: Scope) -> Collectives | None:
     """What the dumps of the flight recorder show of the whole run; None without a dump."""
     if str(scope.ref) or not (run.dumps.dumps or run.dumps.refused):
         return None
-    return compare_dumps(run.dumps.dumps, (rank.number for rank in run.ranks if rank.number is not None))
+    ranks = [rank.number for rank in run.ranks if rank.number is not None]
+    began = min((process.started for process in run.processes() if process.is_traced and process.started), default=0.0)
+    return compare_dumps(run.dumps.dumps, ranks, began * 1e6)
 
 
 def _groups(page: Page, found: Where) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tltui.analyses.hang.collectives import DEFAULT, Call, Collectives, GroupName, Mismatch, Pending
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
-from tltui.documents.parts.where import short
+from tltui.documents.parts.where import many_ranks, short, these
 from tltui.model.dumps import RefusedDump
 from tltui.text import tokens
 from tltui.text.document import Piece
@@ -18,31 +18,31 @@ SHOWN = 4
 NAME_WIDTH = 40
 
 
-def collectives_answer(found: Collectives) -> str:
-    """The answer in a sentence; '' where no dump names a rank."""
+def collectives_answer(found: Collectives, over: bool = False) -> str:
+    """The answer in a sentence; '' where no dump names a rank. `over`: the job has ended, so that nobody waits any more."""
     first = next((own for own in found.pending if own.missing), None)
     if first is not None:
-        return _not_entered(first)
+        return _not_entered(first, over)
     if found.mismatches:
         return f"{_mismatch(found.mismatches[0])}."
     unknown = next((own for own in found.pending if own.unknown), None)
     if unknown is not None:
         who = _these(_waiting(unknown))
         return (
-            f"{who} {_wait(_waiting(unknown))} in {_call(unknown)}; no dump of the flight recorder shows whether "
+            f"{who} {_wait(_waiting(unknown), over)} in {_call(unknown)}; no dump of the flight recorder shows whether "
             f"{_these(unknown.unknown).lower()} entered it."
         )
     return ""
 
 
-def _not_entered(own: Pending) -> str:
+def _not_entered(own: Pending, over: bool) -> str:
     """`Rank 1 has not entered barrier, number 2 of the group of all ranks, in which ranks 0, 2 wait since 14:25:02.`"""
-    waiting, have = _waiting(own), "have" if _many(own.missing) else "has"
-    said = f"{_these(own.missing)} {have} not entered {_call(own)}, in which {_these(waiting).lower()} {_wait(waiting)} since "
-    said += fmt.clock(own.since)
+    waiting, have = _waiting(own), "had" if over else "have" if many_ranks(own.missing) else "has"
+    said = f"{_these(own.missing)} {have} not entered {_call(own)}, in which {_these(waiting).lower()} {_wait(waiting, over)}"
+    said += f" since {fmt.clock(own.since)}"
     if len(own.last) == 1:
         last = own.last[0]
-        said += f"; the last one that {'they' if _many(own.missing) else 'it'} entered there is {_operation(last)}{_at(last)}"
+        said += f"; the last one that {'they' if many_ranks(own.missing) else 'it'} entered there is {_operation(last)}{_at(last)}"
     return f"{said}."
 
 
@@ -76,16 +76,12 @@ def _waiting(own: Pending) -> str:
     return ", ".join(call.ranks for call in own.waiting)
 
 
-def _wait(ranks: str) -> str:
-    return "wait" if _many(ranks) else "waits"
-
-
-def _many(ranks: str) -> bool:
-    return any(sign in ranks for sign in "–, ")
+def _wait(ranks: str, over: bool) -> str:
+    return "waited" if over else "wait" if many_ranks(ranks) else "waits"
 
 
 def _these(ranks: str) -> str:
-    return f"{'Ranks' if _many(ranks) else 'Rank'} {short(ranks)}"
+    return these(short(ranks))
 
 
 def _mismatch(own: Mismatch) -> str:
@@ -115,7 +111,9 @@ def add_collectives(page: Page, found: Collectives, refused: Sequence[RefusedDum
         page.say(f"and {fmt.plural(more, 'more collective')} in which ranks wait", "  ", tokens.DIM)
     for mismatch in found.mismatches[:SHOWN]:
         page.say(f"{_mismatch(mismatch)}.", "  ", tokens.WARN)
-    if found.ranks and not found.pending and not found.mismatches:
+    if found.is_older:
+        page.say("All that these dumps have is older than this run: they are of another one.", "  ")
+    elif found.ranks and not found.pending and not found.mismatches:
         page.say("Every collective that a dump has was over when it was written.", "  ")
     for dump in refused[:SHOWN]:
         page.say(f"not read: {fmt.home(sanitize(dump.path))}: {dump.reason}", "  ", tokens.WARN)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from tltui.analyses.hang.sampled_stacks import SampledStack, StackGroup, group_stacks
+from tltui.analyses.ranks.ranges import ranges
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.sampled_stacks import add_stacks
 from tltui.model.nodes import Process
 from tltui.model.run import Run
-from tltui.sources.pids import LogProcesses, lines_of, processes_of
+from tltui.sources.pids import LogProcesses, doing_of, lines_of, processes_of
 from tltui.sources.py_spy import Stacks, stacks_of
 from tltui.text import tokens
 from tltui.trace.files import FileBytes, Identity
@@ -23,8 +25,10 @@ ASKED = 64
 """Processes whose stacks are asked for: each takes a while."""
 AT_ONCE = 4
 """Of these at the same time, so that one that gives no answer does not hold up all others."""
-SHOWN = 64
-"""Logs whose processes are listed."""
+FEW = 8
+"""Logs whose processes are shown one by one. Of more those that do the same are one line."""
+SHOWN = 16
+"""Lines of such processes."""
 LAST = (True, math.inf)
 """Where a log stands that has nothing open and no rank."""
 
@@ -86,18 +90,37 @@ def add_processes(page: Page, run: Run, here: Here) -> None:
     over = {model.log.path for model in run.models if model.log.ended}
     add_stacks(page, stack_groups(run, here), f"Python stacks{f' at {here.at}' if here.at else ''}")
     _add_faults(page, here)
-    for log in held[:SHOWN]:
+    when = f" at {here.at}" if here.at else ""
+    if len(held) > FEW:
+        _add_alike(page, held, ranks, when)
+    for log in held if len(held) <= FEW else ():
         rank = ranks.get(log.log)
         whose = f"Rank {rank}" if rank is not None else fmt.file_name(log.log)
-        when = f" at {here.at}" if here.at else ""
         page.heading(f"{whose} on this machine{when}{', before its log ended' if when and log.log in over else ''}")
         for line in lines_of(log):
             page.add("    ", line)
-    if (left := len(held) - SHOWN) > 0:
-        page.say(f"and {fmt.plural(left, 'more log')} that processes here write", "  ", tokens.DIM)
     _add_others(page, [log for log in here.logs if not (log.processes or log.others)], bool(held))
     if here.unasked:
         page.say(f"py-spy was asked about {ASKED} processes only, not about {here.unasked} more", "  ", tokens.DIM)
+
+
+def _add_alike(page: Page, logs: Sequence[LogProcesses], ranks: Mapping[str, int | None], when: str) -> None:
+    """Many processes: those that do the same are one line, the rarest first."""
+    together: dict[str, list[tuple[int | None, int]]] = defaultdict(list)
+    for log in logs:
+        for process in log.processes:
+            together[doing_of(process)].append((ranks.get(log.log), process.pid))
+    page.heading(f"Processes on this machine{when}")
+    lines = sorted(together.items(), key=lambda item: len(item[1]))
+    for what, own in lines[:SHOWN]:
+        numbered = ranges(rank for rank, _ in own if rank is not None)
+        who = f"{'rank' if len(own) == 1 else 'ranks'} {numbered}" if numbered else fmt.plural(len(own), "process", "processes")
+        pids = f"pid {own[0][1]}" if len(own) == 1 else f"pid {own[0][1]} and {len(own) - 1} more"
+        page.row([(who, tokens.STRONG), f": {what}", (f"  {pids}", tokens.DIM)])
+    if left := sum(len(own) for _, own in lines[SHOWN:]):
+        page.say(f"and {fmt.plural(left, 'more process', 'more processes')}", "  ", tokens.DIM)
+    if others := sum(log.others for log in logs):
+        page.say(f"{fmt.plural(others, 'process', 'processes')} of other users", "  ", tokens.DIM)
 
 
 def _order(rank: int | None) -> tuple[bool, int]:

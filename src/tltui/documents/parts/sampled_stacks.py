@@ -116,7 +116,7 @@ def _trail(page: Page, group: StackGroup, depth: int) -> list[Piece]:
     pieces: list[Piece] = []
     for frame in reversed(group.frames[:depth]):
         pieces += [" ▸ "] * bool(pieces) + [page.place(frame.file, frame.line), f" {_function(frame)}"]
-    called = "backward" if group.state == IN_BACKWARD else group.collective or group.callee
+    called = "backward" if group.state == IN_BACKWARD else group.collective or ("" if group.compiling else group.callee)
     if called:
         pieces.append((f" ▸ {fmt.clip_middle(sanitize(called), 60)}", tokens.WARN if group.state == IN_COLLECTIVE else ""))
     if group.compiling:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tltui.analyses.hang.open_work import AGAIN, BACKWARD_OF, CAPTURE, INTERRUPTED, OUTSIDE, RUNTIME, Inside
-from tltui.analyses.hang.results import EMPTY, INSIDE, Group, Older, Where
+from tltui.analyses.hang.results import EMPTY, INSIDE, Group, Where
 from tltui.analyses.hang.waiting import COMPILER_COLLECTIVE, GUARD_COLLECTIVE
 from tltui.analyses.timing.phases import group_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.reports import PHASE_STYLES
-from tltui.documents.parts.stragglers import clock_said
 from tltui.model.status import Status
 from tltui.text import tokens
 from tltui.text.document import Piece
@@ -22,9 +21,6 @@ FEW = 2
 """Groups of which all is told."""
 LIST_WIDTH = 40
 """Characters of a list of ranks."""
-OTHERS_SHOWN = 3
-PID_MAX = 1 << 22
-"""No process of Linux has a greater number."""
 
 
 def answer(found: Where) -> str:
@@ -34,11 +30,11 @@ def answer(found: Where) -> str:
     if not found.groups:
         return "No process has written a record so far." if found.goes_on else "There are no records of a trace."
     if any(group.waits_for for group in found.groups):
-        return _capital(_waited_for(found)) + "."
+        return _capital(waited_for(found)) + "."
     if not inside:
         return _capital(_idle(idle, found)) + "."
-    said = _stands(inside[0], found)
-    said += _elsewhere(inside, found)
+    said = stands(inside[0], found)
+    said += elsewhere(inside, found)
     if idle:
         said += f"; {_idle(idle, found)}"
     return _capital(said) + "."
@@ -78,11 +74,12 @@ def _function(group: Group | Inside) -> str:
     return "a function that the log does not name"
 
 
-def _ids(group: Group) -> str:
+def called(group: Group) -> str:
+    """The ids of a compile: `[1/0], [2/0] on 2`."""
     return ", ".join(f"{one.id} on {short(one.ranks)}" if n else one.id for n, one in enumerate(group.ids))
 
 
-def _doing(group: Group | Inside, called: str) -> str:
+def doing(group: Group | Inside, called: str) -> str:
     """What is open: `block2 [2/0]`, `the backward of f [0/0]`."""
     if group.what == AGAIN:
         return f"another compile with the id {called}, of a function that the log does not name"
@@ -96,7 +93,8 @@ def _doing(group: Group | Inside, called: str) -> str:
     return f"code of {whole} at run time" if group.what == RUNTIME else whole
 
 
-def _since(group: Group) -> str:
+def since_when(group: Group) -> str:
+    """`since 19:41:03`, `since 19:41:03 to 19:41:05`; '' where that is not known."""
     if group.since is None or group.until is None:
         return ""
     first, last = fmt.when(group.since), fmt.when(group.until)
@@ -105,17 +103,17 @@ def _since(group: Group) -> str:
     return f"since {first}" if first == last else f"since {first} to {last}"
 
 
-def _stands(group: Group, found: Where) -> str:
+def stands(group: Group, found: Where) -> str:
     """`rank 7 is in block2 [2/0]: inductor_compile ▸ fx_codegen_and_compile since 19:41:03`"""
     many = group.count > 1
     stopped = group.what == INTERRUPTED
     is_ = ("were" if many else "was") if group.over or stopped else "are" if many else "is"
-    said = f"{subject(group, found)} {is_} in {_doing(group, _ids(group))}"
+    said = f"{subject(group, found)} {is_} in {doing(group, called(group))}"
     if stopped:
         said = f"when {'they were' if many else 'it was'} interrupted, {said}"
     elif group.over:
         said = f"at the end of {'their logs' if many else 'its log'} {said}"
-    return f"{said}: {sanitize(group.trail)} {_since(group)}".rstrip() if group.trail else said
+    return f"{said}: {sanitize(group.trail)} {since_when(group)}".rstrip() if group.trail else said
 
 
 COLLECTIVES = {
@@ -125,44 +123,44 @@ COLLECTIVES = {
 """Where ranks wait for others, in words."""
 
 
-def _waited_for(found: Where) -> str:
+def waited_for(found: Where) -> str:
     """Name the ranks that are not in a collective of the compiler first, then those that wait for them there."""
     absent = [group for group in found.groups if not group.waits_for]
     first, *others = [group for group in found.groups if group.waits_for]
-    called = "" if first.what == OUTSIDE else _doing(first, _ids(first))
-    missed = "" if first.passed else called  # one of them has finished this compile: then it has come to it
+    compile_ = "" if first.what == OUTSIDE else doing(first, called(first))
+    missed = "" if first.passed else compile_  # one of them has finished this compile: then it has come to it
     culprits = [_absent(group, missed, found) for group in absent[:FEW]]
     if (rest := sum(group.count for group in absent[FEW:])) > 0:
         culprits.append(f"{_ranks(rest, found)} elsewhere")
     are = "waited" if first.over else "wait" if first.count > 1 else "waits"
     them = "it" if sum(group.count for group in absent) == 1 else "them"
     place = "there, " if missed and len(absent) == 1 and absent[0].state not in (INSIDE, EMPTY) else ""
-    inside = f" of {called}" if called and not place else ""
+    inside = f" of {compile_}" if compile_ and not place else ""
     said = f"{'; '.join(culprits)}; {subject(first, found)} {are} for {them} {place}{COLLECTIVES[first.collective]}{inside}"
     more = sum(group.count for group in others)
     return said + (f"; {_ranks(more, found)} in a collective of the compiler too" if more else "")
 
 
-def _absent(group: Group, called: str, found: Where) -> str:
+def _absent(group: Group, compile_: str, found: Where) -> str:
     """`rank 1 has not come to expert [0/1] (nothing open after expert [0/0] since 14:25:02)`"""
     if group.state == INSIDE:
-        return _stands(group, found)
-    if group.state == EMPTY or not called:
+        return stands(group, found)
+    if group.state == EMPTY or not compile_:
         return _nothing_open(group, found)
     had = "had" if group.over else "have" if group.count > 1 else "has"
     so_far = "" if group.over else " so far"
     since = f"nothing open after {named(group)} since {fmt.clock(group.last)}"
-    return f"{subject(group, found)} {had} not come to {called}{so_far} ({since})"
+    return f"{subject(group, found)} {had} not come to {compile_}{so_far} ({since})"
 
 
-def _elsewhere(inside: Sequence[Group], found: Where) -> str:
+def elsewhere(inside: Sequence[Group], found: Where) -> str:
     """Who else is inside of something."""
     first, others = inside[0], inside[1:]
     if not others:
         return ""
     same = [group for group in others if _work(group) == _work(first)]
     if len(others) == 1 and others[0] not in same:
-        return f"; {_stands(others[0], found)}"
+        return f"; {stands(others[0], found)}"
     said = f"; {_ranks(sum(g.count for g in same), found)} in it too, in other phases or logs" if same else ""
     rest = sum(g.count for g in others) - sum(g.count for g in same)
     return said + (f"; {_ranks(rest, found)} in other compiles" if rest else "")
@@ -211,10 +209,10 @@ def add_group(page: Page, group: Group, found: Where, whole: bool) -> None:
     if group.state == EMPTY:
         pieces.append("no compile" if group.over else "no compile so far")
     elif group.state == INSIDE:
-        pieces += [(_doing(group, _ids(group)), tokens.LINK, group.ref)]
+        pieces += [(doing(group, called(group)), tokens.LINK, group.ref)]
     else:
         pieces.append("nothing open after " if group.over else "so far nothing open after ")
-        pieces.append((f"{_function(group)} {_ids(group)}", tokens.LINK, group.ref))
+        pieces.append((f"{_function(group)} {called(group)}", tokens.LINK, group.ref))
     if group.file is not None:
         pieces += ["  ", page.place(group.file, group.line)]
     if group.number > 1:
@@ -245,7 +243,7 @@ def _written(page: Page, group: Group, trail: bool, whole: bool) -> None:
     """The phases that tell most, since when, and what was written last."""
     words: list[Piece] = []
     if trail and group.trail:
-        words.append((f"{sanitize(group.trail)} {_since(group)}".rstrip(), tokens.WARN))
+        words.append((f"{sanitize(group.trail)} {since_when(group)}".rstrip(), tokens.WARN))
     if group.last is not None:
         words.append((f"last record {fmt.clock(group.last)}", tokens.DIM))
     if group.graph:
@@ -261,19 +259,21 @@ def _others(page: Page, group: Group) -> None:
     """For whom they wait, and what the ranks that have nothing open did with a compile that is open here."""
     if group.waits_for:
         verb = "waited" if group.over else "waits" if group.count == 1 else "wait"
-        page.say(f"{'It' if group.count == 1 else 'They'} {verb} for {_these(short(group.waits_for)).lower()}.", "    ", tokens.DIM)
+        page.say(f"{'It' if group.count == 1 else 'They'} {verb} for {these(short(group.waits_for)).lower()}.", "    ", tokens.DIM)
     if group.passed:
-        page.say(f"{_these(short(group.passed))} finished it.", "    ", tokens.DIM)
+        page.say(f"{these(short(group.passed))} finished it.", "    ", tokens.DIM)
     if group.not_begun:
-        what = "had not begun it" if group.over else "have not begun it" if _many(group.not_begun) else "has not begun it"
-        page.say(page.so_far(f"{_these(short(group.not_begun))} {what}."), "    ", tokens.DIM)
+        what = "had not begun it" if group.over else "have not begun it" if many_ranks(group.not_begun) else "has not begun it"
+        page.say(page.so_far(f"{these(short(group.not_begun))} {what}."), "    ", tokens.DIM)
 
 
-def _these(ranks: str) -> str:
-    return f"{'Ranks' if _many(ranks) else 'Rank'} {ranks}"
+def these(ranks: str) -> str:
+    """`Rank 1`, `Ranks 0, 2`"""
+    return f"{'Ranks' if many_ranks(ranks) else 'Rank'} {ranks}"
 
 
-def _many(ranks: str) -> bool:
+def many_ranks(ranks: str) -> bool:
+    """Whether ranges name more than one rank."""
     return any(sign in ranks for sign in "–, ")
 
 
@@ -285,109 +285,4 @@ def add_rest(page: Page, groups: Sequence[Group], found: Where) -> None:
     page.say(
         f"and {_ranks(count, found)} at {fmt.plural(len(groups), 'other place')}: tltui where PATH RANK: says of each where it is"
         if found.numbered else f"and {_ranks(count, found)} at {fmt.plural(len(groups), 'other place')}", "", tokens.DIM,
-    )  # fmt: skip
-
-
-def add_remarks(page: Page, found: Where) -> None:
-    """What must be known to read it rightly: clocks, ranks without a log, older processes, others that have something open."""
-    remarks = [f"{clock_said(clock)} Times here are put right." for clock in found.clocks[:OTHERS_SHOWN]]
-    if len(found.clocks) > OTHERS_SHOWN:
-        remarks.append(f"{len(found.clocks) - OTHERS_SHOWN} more clocks are apart, and put right too.")
-    if found.missing:
-        remarks.append(page.so_far(f"There is no log of {_these(short(found.missing)).lower()}."))
-    lines = [(text, "") for text in remarks]
-    lines += _restarted(found.restarted) + _beside(found)
-    if lines:
-        page.blank()
-    for text, ref in lines:
-        if ref:
-            page.row([f"{text} ", (f"[{ref}]", tokens.LINK, ref)], "")
-        else:
-            page.say(text, "", tokens.DIM)
-
-
-Line = tuple[str, str]
-"""A text, and the address that it leads to; '' for none."""
-
-
-def _restarted(restarted: Sequence[Older]) -> list[Line]:
-    """Older processes of ranks: those that ended inside of something, then how many there are."""
-    stood = [one for one in restarted if one.open is not None]
-    lines = []
-    for one in stood[:OTHERS_SHOWN]:
-        assert one.open is not None
-        whose = f"Rank {one.rank} was started again" if one.rank is not None else "An older log"
-        verb = "stood in" if one.over else "is in"
-        lines.append((f"{whose}: its older process, pid {one.pid}, {verb} {_open(one.open)}", one.open.ref))
-    rest = len(restarted) - len(lines)
-    if rest:
-        what = "older process of the same ranks" if restarted[0].rank is not None else "older log"
-        many = "older processes of the same ranks" if restarted[0].rank is not None else "older logs"
-        lines.append((f"{fmt.count(rest)}{' more' if lines else ''} {what if rest == 1 else many} left out.", ""))
-    return lines
-
-
-def _beside(found: Where) -> list[Line]:
-    """Processes without a rank and forked ones, and other threads."""
-    lines = []
-    for one in found.beside[:OTHERS_SHOWN]:
-        assert one.open is not None
-        lines.append((f"Beside them process {one.pid} {'was' if one.over else 'is'} in {_open(one.open)}", one.open.ref))
-    rest = len(found.beside) - len(lines)
-    if rest:
-        lines.append((f"{fmt.plural(rest, 'more process', 'more processes')} beside them with something open.", ""))
-    if found.also:
-        first, more = found.also[0], len(found.also) - 1
-        whose = f"Also open on rank {first.rank}" if found.numbered else "Also open"
-        said = f"{whose}, in another thread: {_open(first.open)}"
-        lines.append((said + (f" (and {fmt.count(more)} more)" if more else ""), first.open.ref))
-    return lines
-
-
-def _open(one: Inside) -> str:
-    said = _doing(one, one.id)
-    return f"{said}: {sanitize(one.trail)}" if one.trail else said
-
-
-def add_advice(page: Page, found: Where, asked: bool = False) -> None:
-    """What to do next, in a line or two. `asked`: what its processes do is on the page already."""
-    running = [group for group in found.groups if not group.over and group.what != INTERRUPTED]
-    if not running:
-        if not asked:
-            _still_alive(page, found)
-        return
-    page.blank()
-    first = running[0]
-    if any(group.waits_for for group in running):
-        waits = f"In {running[-1].collective} a rank does nothing but wait for the others"
-        page.say(f"{waits}: look at {subject(first, found)}.", "", tokens.DIM)
-    elif first.state == INSIDE and any(group.state != INSIDE for group in running):
-        page.say(
-            "So far the logs of the ranks with nothing open do not tell whether they compute or wait for another one, "
-            f"{subject(first, found)} for instance.", "", tokens.DIM,
-        )  # fmt: skip
-    elif first.state != INSIDE:
-        page.say(
-            "If the job hangs now, then outside of torch.compile, as far as its logs tell: in a kernel, a collective, the "
-            "loading of data, or code that is not compiled.", "", tokens.DIM,
-        )  # fmt: skip
-    which = f"where rank {first.first} runs" if found.numbered else "of the job"
-    if not asked:
-        _ask_it(page, first, which)
-
-
-def _still_alive(page: Page, found: Where) -> None:
-    """A log that nobody wrote into for ten minutes may count as ended, and a job may hang for hours."""
-    stood = next((group for group in found.groups if group.state == INSIDE and group.what != INTERRUPTED), None)
-    if stood is not None:
-        page.blank()
-        _ask_it(page, stood, "where it runs")
-
-
-def _ask_it(page: Page, group: Group, which: str) -> None:
-    """How one sees what a process does now. Old logs, as of torch 2.4, have the number of the thread in place of the process."""
-    command = f" (py-spy dump --pid {group.pid})" if 0 < group.pid <= PID_MAX else ""
-    page.say(
-        f"On the machine {which}, tltui where PATH --pids (in the screen P) says whether it lives and what it does, "
-        f"--stacks where its Python code is{command}.", "", tokens.DIM,
     )  # fmt: skip

@@ -1,0 +1,66 @@
+"""Where a job that goes on is, in one line for its first page."""
+
+from __future__ import annotations
+
+from tltui.analyses.hang.open_work import INTERRUPTED
+from tltui.analyses.hang.results import INSIDE, Group, Where
+from tltui.analyses.hang.where import where
+from tltui.documents.parts.where import called, doing, elsewhere, many_ranks, short, since_when, stands, subject, these, waited_for
+from tltui.model.run import Run
+from tltui.sources.pids import compilers_of
+from tltui.trace.files import FileBytes
+
+MOST = 256
+"""Processes of a run whose first page asks where it is: of more that takes seconds."""
+COMPILING = {"compile_file": "compiling C++ for", "async_compile.wait": "waiting for the compilers of the kernels of"}
+"""Phases in which other processes do the work, in words."""
+
+
+def now(found: Where) -> str:
+    """What a job that goes on is in the middle of, in a line: `rank 1 is compiling C++ for forward [4/0] since 13:55:26; ranks 0, 2
+    have finished it`. '' where nothing is open."""
+    if any(group.waits_for for group in found.groups):
+        return waited_for(found)
+    inside = [group for group in found.groups if group.state == INSIDE and not group.over and group.what != INTERRUPTED]
+    if not inside:
+        return ""
+    first = inside[0]
+    said = f"{_works(first, found)}{elsewhere(inside, found)}"
+    if first.passed:
+        said += f"; {these(short(first.passed)).lower()} {'have' if many_ranks(first.passed) else 'has'} finished it"
+    if first.not_begun:
+        said += f"; {these(short(first.not_begun)).lower()} {'have' if many_ranks(first.not_begun) else 'has'} not begun it so far"
+    return said
+
+
+def _works(group: Group, found: Where) -> str:
+    """`rank 1 is compiling C++ for forward [4/0] since 13:55:26`"""
+    names = [phase.name for phase in group.phases[-1:]]
+    names += [one.open.phases[-1].name for one in found.also if one.rank == group.first and one.open.phases]
+    what = next((COMPILING[name] for name in COMPILING if name in names), "")
+    if not what or names[0] not in COMPILING:
+        return stands(group, found)
+    is_ = "is" if group.count == 1 else "are"
+    return f"{subject(group, found)} {is_} {what} {doing(group, called(group))} {since_when(group)}".rstrip()
+
+
+def open_now(run: Run) -> str:
+    """What a job that goes on is in the middle of, and the compilers that it runs for that; '' where nothing is open, or where too
+    many processes would have to be read."""
+    if sum(1 for _ in run.processes()) > MOST:
+        return ""
+    found = where(run)
+    said = now(found)
+    compilers = _compilers_now(run, found.groups[0]) if said else ()
+    more = f" and {len(compilers) - 1} more" if len(compilers) > 1 else ""
+    return f"{said} ({compilers[0]}{more})" if compilers else said
+
+
+def _compilers_now(run: Run, group: Group) -> tuple[str, ...]:
+    """What the first process of a group compiles in child processes now, where it runs on this machine."""
+    own = (model for model in run.models if any(process.pid == group.pid for process in model.processes))
+    for source in (model.log.source for model in own):
+        identity = source.identity if isinstance(source, FileBytes) else None
+        if identity is not None and (found := compilers_of(group.pid, identity)):
+            return found
+    return ()

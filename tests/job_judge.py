@@ -23,8 +23,8 @@ FIRST_SCREEN = 30
 PAGES = ("summary", "where", "problems", "ranks", "matrix", "stragglers")
 """Pages that may not have anything false."""
 
-NEVER = (r"clock is",)
-"""False about each job: all processes are on one machine, with one clock."""
+NEVER = (r"clock is (?!.{0,60}, or (it|they) started)",)
+"""False about each job: all processes are on one machine, with one clock; that they started later is the truth."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def statements(name: str, form: str, has_stacks: bool = False) -> Iterator[State
         yield Statement(page, never=(*truth.never, *NEVER))
     if truth.wait and name.startswith("flight_recorder"):
         places = {"allreduce": "all_reduce", "barrier": "barrier"}
-        yield Statement("where", (rf"Rank {truth.wait.missing} has not entered {places[truth.wait.place]}",), lines=6)
+        yield Statement("where", (rf"Rank {truth.wait.missing} ha[sd] not entered {places[truth.wait.place]}",), lines=6)
     if form == LIVE and truth.wait:
         yield from _of_wait(name, truth.wait)
         if has_stacks and truth.wait.phase == "outside":

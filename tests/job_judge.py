@@ -117,7 +117,7 @@ def _of_trace_alone(name: str, truth: Truth) -> Iterator[Statement]:
             yield Statement("where", tuple(_of_failure(failure))[1:])
             yield Statement("problems", (r"(not finished|did not finish|backward not finished)",))
             if failure.phase == "backward":
-                yield Statement("tail -n all", (r"1[:.][^✓]{0,80}(backward not finished|no end of its backward)",))
+                yield Statement("tail -n all", (r"rank 1 [^✓✗]{0,60}(backward not finished|no end of its backward)",))
     if name == "killed_backward_early":
         yield Statement("where", (r"do not show which rank failed first",), lines=10)
 
@@ -129,8 +129,8 @@ def _of_end(name: str, truth: Truth) -> Iterator[Statement]:
     if name == "two_jobs":
         yield Statement("summary", (r"two jobs|2 jobs",), lines=FIRST_SCREEN)
     if name == "uneven_batch":
-        yield Statement("stragglers", (r"rank 2\b.{0,200}recompil", r"8 → 5"))
-        yield Statement("summary", (r"rank 2\b.{0,200}recompil",), lines=FIRST_SCREEN)
+        yield Statement("stragglers", (r"[Rr]ank 2\b.{0,200}recompil", r"8 → 5"))
+        yield Statement("summary", (r"[Rr]ank 2\b.{0,200}recompil",), lines=FIRST_SCREEN)
     if name.startswith("pipeline"):
         yield Statement("summary", (r"[Pp]ipeline|stage",), lines=FIRST_SCREEN)
     if name == "rank0_logging":

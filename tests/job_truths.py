@@ -151,7 +151,7 @@ TRUTHS = {
     "pipeline_one_class": Truth(
         "A pipeline of four stages of one class, 1F1B: stage 0 embeds, stage 3 has the head, stages 1 and 2 are alike. The job "
         "ends well.",
-        ranks=4, never=(*_DIVERGE, _BEHIND, r"✗ rank"),
+        ranks=4, never=(*_DIVERGE, _BEHIND, r"✗ rank", r"stage 2: rank 3", r"3 stages"),
     ),
     "rank0_logging": Truth(
         "The model's forward prints on rank 0 only: a graph break and a resume function on rank 0, by design. The job ends well.",
@@ -189,7 +189,7 @@ TRUTHS = {
     ),
     "cache_race": Truth(
         "One cache for all ranks, and rank 0 compiles first: ranks 1 and 2 get its code from the cache. The job ends well.",
-        never=(*_DIVERGE, _BEHIND, r"✗ rank"),
+        never=(*_DIVERGE, _BEHIND, r"✗ rank", r"began normalize"),
     ),
     "moe_tokens": Truth(
         "Rank 1 has 8, 5 and 3 tokens, the others always 8: one recompile on rank 1, by design. The job ends well.",

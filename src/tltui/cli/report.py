@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
             if options.redact:
                 found, path = stack.enter_context(_redacted(found)), ""
             book = Book(found, options.max_size, path, replace(layout(options), width=WIDTH))
-            file = stack.enter_context(replacing(target, force=options.force))
+            file = stack.enter_context(replacing(target, force=options.force, private=True))
             told = book.write(file)
     except TooSmall as small:
         raise Failure(f"--max-size: {small}") from None

@@ -19,7 +19,7 @@ from tltui.analyses.hang.open_work import AGAIN, CAPTURE, OUTSIDE, Inside, all_i
 from tltui.analyses.hang.results import BETWEEN, EMPTY, INSIDE, Also, Group, Named, Older, Where
 from tltui.analyses.hang.waiting import awaited, collective_of
 from tltui.analyses.parts import part
-from tltui.analyses.ranks.ranges import ranges
+from tltui.analyses.ranks.ranges import gaps, range_text, ranges
 from tltui.analyses.records import Reader
 from tltui.model.nodes import Compile, Process, Rank
 from tltui.model.ref import NO_ID, parse_ref
@@ -206,8 +206,7 @@ def _older(process: Process) -> Older:
 
 
 def _missing(units: Sequence[Unit]) -> str:
-    have = {unit.number for unit in units}
-    return ranges(set(range(max(have, default=0))) - have)
+    return range_text(gaps({unit.number for unit in units}))
 
 
 def _begun_together(units: Sequence[Unit], restarted: Sequence[Process]) -> Sequence[Unit]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tltui.analyses.fusion.fusion import has_fusion
 from tltui.analyses.runtime.costs import costs_of
 from tltui.analyses.stacks.stacks import StackFrame
@@ -313,9 +315,9 @@ def _attempts(page: Page, node: Compile, known: Study) -> None:
     page.heading(f"Attempts ({max(len(node.attempts), 1)})")
     last = max(node.attempts, default=0)
     for number in sorted(node.attempts):
-        ref = str(node.process.ref_of(node.id)) + (f"_{number}" if number else "")
+        ref = replace(node.ref, view="attempt", attempt=number or None)
         kept = ("this one was kept" if facts.traced else "the last one") if number == last else "given up and started again"
-        page.add("  ", (f"attempt {number}", tokens.LINK, f"@attempt:{ref}"), "  ", (kept, tokens.DIM))
+        page.add("  ", (f"attempt {number}", tokens.LINK, str(ref)), "  ", (kept, tokens.DIM))
     if facts.restarts and not known.breaks:
         for reason in facts.restarts:
             page.say(f"restarted for: {reason.splitlines()[0] if reason.strip() else 'no reason'}", "  ")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tltui.analyses.hang.clocks import Clock
 from tltui.analyses.ranks.pace import Key, Late, Pace, Slow, Spread, Wait
-from tltui.analyses.ranks.ranges import ranges
+from tltui.analyses.ranks.ranges import ranges, shortened
 from tltui.analyses.timing.phases import group_of
 from tltui.documents import format as fmt
 from tltui.documents.compare.artifacts import diff_ref
@@ -56,7 +56,7 @@ def subject(ranks: Sequence[int]) -> str:
 
 
 def _short(said: str) -> str:
-    return said if len(said) <= LIST_WIDTH else said[: said.rindex(",", 0, LIST_WIDTH)] + " …"
+    return shortened(said, LIST_WIDTH)
 
 
 def answer(pace: Pace, rank: int | None = None) -> str:

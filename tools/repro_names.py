@@ -96,7 +96,7 @@ def in_traces(paths: Iterable[Path]) -> dict[str, set[str]]:
     from tltui.model.walk import in_order
     from tltui.sources.discover import discover
 
-    names: dict[str, set[str]] = {"FUNCTIONS": set(), "METHODS": set(), "ATEN": set(), "PRIMS": set()}
+    names: dict[str, set[str]] = {"FUNCTIONS": set(), "METHODS": set(), "ATEN": set(), "PRIMS": set(), "OVERLOADS": set()}
     texts = set()
     for path in paths:
         for compile_ in in_order(open_run(discover([str(path)]))):
@@ -119,9 +119,10 @@ def _called(tree: ast.Module) -> Iterator[tuple[str, str]]:
         path = dotted(call.func)
         module, _, name = path.rpartition(".")
         if path.startswith("torch.ops."):
-            space, name = path.split(".")[2:4]
+            space, name, *overload = path.split(".")[2:]
             if space in ("aten", "prims"):
                 yield space.upper(), name
+                yield from (("OVERLOADS", each) for each in overload)
         elif module in MODULES:
             yield "FUNCTIONS", name
         elif isinstance(call.func, ast.Attribute) and not path.startswith(("torch.", "self.", "operator.", "math.", "reader.")):
@@ -147,6 +148,20 @@ def in_torch() -> dict[str, set[str]]:
     return {"FUNCTIONS": functions, "METHODS": methods, "ATEN": aten, "PRIMS": prims - UNNEEDED_PRIMS}
 
 
+def overloads(operators: set[str]) -> set[str]:
+    """Collect the overloads of the dispatcher that write into no argument, except the first one of an operator in place."""
+    import torch
+
+    registered = set(torch._C._dispatch_get_all_op_names())
+    found = {"default"}
+    for schema in torch._C._jit_get_all_schemas():
+        writes = any(each.alias_info is not None and each.alias_info.is_write for each in schema.arguments)
+        is_known = f"{schema.name}.{schema.overload_name}" in registered
+        if schema.name in operators and is_known and (not writes or schema.name.endswith("_")):
+            found.add(schema.overload_name)
+    return found
+
+
 def _documented(owner: object) -> set[str]:
     names = (name for name in dir(owner) if not name.startswith("_"))
     made = ((name, getattr(owner, name)) for name in names)
@@ -156,7 +171,9 @@ def _documented(owner: object) -> set[str]:
 def collected(paths: Iterable[Path]) -> dict[str, list[str]]:
     """Collect all names that are allowed: section → names in order."""
     seen, public, faults = in_traces(paths), in_torch(), faulty()
-    return {section: sorted(name for name in names | seen[section] if allows(name, faults)) for section, names in public.items()}
+    allowed = {section: sorted(name for name in names | seen[section] if allows(name, faults)) for section, names in public.items()}
+    operators = {f"{space.lower()}::{name}" for space in ("ATEN", "PRIMS") for name in allowed[space]}
+    return {**allowed, "OVERLOADS": sorted(seen["OVERLOADS"] | overloads(operators))}
 
 
 def allows(name: str, faults: frozenset[str]) -> bool:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from tltui.cli.failure import Failure, safe, tell
 from tltui.cli.loading import load, one_ref
-from tltui.cli.parser import Parser, add_force, add_paths, add_refs
+from tltui.cli.parser import Parser, add_force, add_paths, add_refs, size
 from tltui.cli.printing import message
-from tltui.cli.report import size
 
 if TYPE_CHECKING:
     from tltui.analyses.repro.choosing import Repro

@@ -7,9 +7,7 @@ refused: a trace could spell `torch.os.system`, `torch.load` or `torch.ops.aten.
 
 from __future__ import annotations
 
-import re
-
-from tltui.analyses.repro.allowed_names import ATEN, FUNCTIONS, METHODS, PRIMS
+from tltui.analyses.repro.allowed_names import ATEN, FUNCTIONS, METHODS, OVERLOADS, PRIMS
 
 _MODULES = (
     "torch torch.functional torch.nn.functional torch.fft torch.linalg torch.special torch.Tensor torch._tensor.Tensor "
@@ -72,8 +70,6 @@ CONSTANTS = frozenset(
 """`torch.X` that is a value. Layouts other than `strided` are none: nobody checks the indices of a sparse tensor."""
 KEYWORDS = frozenset(("out", "generator", "check_invariants", "unsafe", "sparse", "pin_memory"))
 """Keywords that no graph may give, except as None or False: `out=` resizes a tensor that others share."""
-OVERLOADS = re.compile(r"out(?:_|$)|_out$|storage|source|generator|(?:^|_)dtype$", re.IGNORECASE)
-"""Overloads of operators that write into a given tensor, take a storage or see the same bytes as another type."""
 
 _METHOD_DUNDERS = (
     "__getitem__ __setitem__ __add__ __sub__ __mul__ __truediv__ __floordiv__ __mod__ __matmul__ __and__ __or__ __xor__ "
@@ -138,7 +134,7 @@ def _operator(parts: list[str]) -> str:
     if "c10d" in space or space in ("symm_mem", "_dtensor", "fsdp"):
         return f"torch.ops.{space}.{name} needs the other ranks of the job"
     if space in ("aten", "prims"):
-        if OVERLOADS.search(parts[2] if len(parts) > 2 else ""):
+        if len(parts) > 2 and parts[2] not in OVERLOADS:
             return f"torch.ops.{space}.{name}.{parts[2]} is an overload that tltui does not allow in a script"
         allowed = ATEN if space == "aten" else PRIMS
         return "" if name in allowed else f"torch.ops.{space}.{name} is no operator that tltui allows in a script"

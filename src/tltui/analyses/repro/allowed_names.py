@@ -174,3 +174,15 @@ _PRIMS = (
     "tanh transpose trunc var view_of where xor_sum zeta "
 )
 PRIMS = frozenset(_PRIMS.split())
+
+_OVERLOADS = (
+    "Scalar ScalarOpt_dim ScalarOpt_dim_dtype ScalarOpt_dtype ScalarOther ScalarSelf Scalar_Other Scalar_Scalar Scalar_Self "
+    "Scalar_Tensor Scalar_mode Sequence Tensor TensorList_bins Tensor_Scalar Tensor_Tensor Tensor_float Tensor_generator "
+    "Tensor_mode array atol_rtol_float atol_rtol_tensor beta bin_ct bins_tensor center correction decimals default device dim "
+    "dim_IntList dim_int dims dtype dtype_layout dx float float_Tensor float_float from generator indexing indices input int "
+    "int_Scalar int_Tensor int_bins intlist low low_dtype low_generator low_generator_dtype m memory_format n_scalar ord_str "
+    "other other_scalar p p_str padding periodic periodic_alpha periodic_alpha_beta rcond_tensor reduce scalar scalararray "
+    "scalarint scalarrayarray scalarrayint sections self self_Tensor self_int self_scalar sizes src stable start start_step step "
+    "str_ord tensor_indices_or_sections tensorarray tensorarrayint to tol_tensor two using_ints value value_reduce x x_scalar "
+)
+OVERLOADS = frozenset(_OVERLOADS.split())

@@ -21,6 +21,7 @@ FUNCTIONS = {
     "torch.as_strided": "checked_as_strided",
     "torch.ops.aten._scaled_dot_product_flash_attention_for_cpu": "checked_attention",
     "torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward": "checked_attention_backward",
+    "torch.ops.aten.convolution_backward": "checked_convolution_backward",
     "operator.pow": "bounded_power",
     "operator.ipow": "bounded_power",
     "_operator.pow": "bounded_power",

@@ -129,7 +129,7 @@ class Lane:
     times: Times
     older: tuple[Older, ...] = ()
     inside: tuple[str, ...] = ()
-    """Phases that are open in its last compile, the outermost first."""
+    """Phases that are open in its last compile, or in the newest backward without an end, the outermost first."""
 
 
 def steps_in(process: Process) -> list[tuple[Compile, Code, int]]:

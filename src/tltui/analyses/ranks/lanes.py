@@ -122,8 +122,10 @@ def _address(process: Process) -> str:
 
 
 def inside_of(process: Process) -> tuple[str, ...]:
-    """What is open in its last compile."""
-    compile_ = next((own for own in reversed(process.compiles.values()) if own.is_compile), None)
-    if compile_ is None or compile_.is_closed or not process.is_traced:
+    """Name the phases that are open in the last compile, or in the backward of the newest one whose backward has no end."""
+    if not process.is_traced:
         return ()
-    return tuple(phase.name for phase in begun(compile_)[0])
+    compiles = [own for own in reversed(process.compiles.values()) if own.is_compile]
+    if compiles and compiles[0].is_closed:
+        compiles = [own for own in compiles if own.facts.backward_running or own.facts.backward_unfinished]
+    return tuple(phase.name for phase in begun(compiles[0])[0]) if compiles else ()

@@ -294,12 +294,12 @@ def _stuck(run: Run, summary: Summary) -> list[Hint]:
     if not summary.unfinished:
         return []
     last = summary.unfinished[0]
-    count = summary.tally.missing
+    count = summary.unfinished_count
     name = last.code.shown or "a frame"
     which = f", {'among them' if len(summary.unfinished) > 1 else 'the last is'} {name}"
     what = f"{fmt.plural(count, 'compile')} did not finish" + (f": {name}" if count == 1 else which)
     if last.doing is not None:
-        what += f"; it stood {standing(last.doing)}"
+        what += f"; {'its backward' if last.backward else 'it'} stood {standing(last.doing)}"
     return [Hint(last.ref, what, "tltui where")]
 
 

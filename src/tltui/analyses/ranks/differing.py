@@ -167,6 +167,14 @@ class Differing:
     restarted: tuple[Restarted, ...] = ()
     parity: tuple[Parity, ...] = ()
     """The first in time first, at most `KEPT`."""
+    cut: bool = False
+    """Whether some rank ended in the middle: what others compiled after that it may not have come to."""
+
+    @property
+    def leading(self) -> Divergence | None:
+        """The difference to begin with; None where none leads. Which rank asked a cache second and hit is no cause of anything, and
+        other pages have the compiles that failed or did not finish."""
+        return next((one for one in self.divergences if one.facets[0] not in (CACHE, FAILED, UNFINISHED)), None)
 
 
 def differing(lanes: Sequence[Lane]) -> Differing | None:
@@ -185,7 +193,7 @@ def differing(lanes: Sequence[Lane]) -> Differing | None:
         len(lanes), len({own.first.course.digest for own in classes}), ranges(agree), len(agree),
         ranges(lane.rank for lane in lanes if agree and lane.rank not in agree), len(usual.first.course.steps),
         len(codes), len(codes - unlike), sum(1 if d.whole else 1 + len(d.others) for d in divergences), tuple(divergences[:KEPT]),
-        ranges(behind), _restarted(lanes), _parities(classes, order),
+        ranges(behind), _restarted(lanes), _parities(classes, order), any(own.stopped for own in classes),
     )  # fmt: skip
 
 
@@ -287,8 +295,9 @@ def _ranks_in(fact: Fact) -> int:
 
 
 def _place(fact: Fact, order: Mapping[Key, float]) -> float:
-    """When it is seen first; of a number of compiles where one rank has one more; what ran only tells itself at the end."""
-    if fact.facet == EXECUTED:
+    """When it is seen first; of a number of compiles where one rank has one more; what ran only tells itself at the end, and what
+    caches answered comes last."""
+    if fact.facet in (EXECUTED, CACHE):
         return math.inf
     counts = [len(own.codes.get(fact.code, ())) for _, classes in fact.parts for own in classes]
     number = min(counts) + 1 if fact.facet == COUNT else fact.number or 1

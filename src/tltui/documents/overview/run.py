@@ -304,8 +304,8 @@ def _stuck(run: Run, summary: Summary) -> list[Hint]:
 
 
 def _parted(run: Run, summary: Summary) -> list[Hint]:
-    found = summary.diverging
-    return [Hint(*told(run, found), "tltui ranks")] if found is not None and found.count else []
+    found = told(run, summary.diverging) if summary.diverging is not None else None
+    return [Hint(*found, "tltui ranks")] if found is not None else []
 
 
 def _waited_for(pace: Pace) -> list[Hint]:

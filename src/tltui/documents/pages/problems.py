@@ -220,14 +220,15 @@ def _add_unfinished(
 
 
 def _add_differing(page: Page, run: Run, found: Differing | None) -> str:
-    """The first difference between ranks, and where all are."""
-    if found is None or not found.count:
+    """The leading difference between ranks, and where all are."""
+    said = told(run, found) if found is not None else None
+    if found is None or found.leading is None or said is None:
         return ""
     page.heading(f"Ranks that differ ({fmt.plural(found.count, 'difference')})")
-    add_divergence(page, run, found.divergences[0])
+    add_divergence(page, run, found.leading)
     lead = "all of them: " if found.count > 1 else "more about it: "
     page.row([(lead, tokens.DIM), ("ranks", tokens.LINK, "@ranks")])
-    return told(run, found)[1]
+    return said[1]
 
 
 def _add_breaks(page: Page, run: Run, groups: Sequence[BreakGroup], logged: bool) -> Generator[None, None, None]:

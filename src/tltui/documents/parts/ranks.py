@@ -79,7 +79,7 @@ def weight(one: Divergence) -> int:
 
 def alike(found: Differing, is_partly_told: bool) -> str:
     """`is_partly_told`: breaks and graphs may not have been logged, or not those of all ranks."""
-    if found.behind or is_partly_told:
+    if found.behind or found.cut or is_partly_told:
         return f"Nothing differs in what all of the {fmt.count(found.ranks)} ranks have compiled."
     what = "the same function" if found.functions == 1 else f"the same {fmt.count(found.functions)} functions"
     who = "Both ranks" if found.ranks == 2 else f"All {fmt.count(found.ranks)} ranks"
@@ -176,12 +176,13 @@ def compared(run: Run, one: Divergence) -> str:
 def add_restarted(page: Page, one: Restarted) -> None:
     """`rank 3 was started again: an older process (pid 77) ended in block1 [1/0]`"""
     who = f"{'rank' if one.count == 1 else 'ranks'} {one.ranks}"
+    ref: Piece = (f"[{one.ref}]", tokens.LINK, one.ref)
     if one.at_once:
-        what = "two processes at once have this rank: a wrong rank in a log, or two jobs in one directory"
-    else:
-        where = f" ended in {sanitize(one.inside)}" if one.inside else " ended"
-        what = f"started again: an older process (pid {one.pid}){where}"
-    page.row([(who, tokens.STRONG), f": {what}  ", (f"[{one.ref}]", tokens.LINK, one.ref)])
+        page.row([(who, tokens.STRONG), ": two processes ran at once  ", ref])
+        page.say("two jobs wrote into one directory, or a log has a wrong rank", "    ", tokens.DIM)
+        return
+    where = f" ended in {sanitize(one.inside)}" if one.inside else " ended"
+    page.row([(who, tokens.STRONG), f": started again: an older process (pid {one.pid}){where}  ", ref])
 
 
 def add_expected(page: Page, found: Sequence[Expected]) -> None:
@@ -214,9 +215,11 @@ def _name(function: Function) -> str:
     return fmt.clip_middle(sanitize(function.name), 40)
 
 
-def told(run: Run, found: Differing) -> tuple[str, str]:
-    """Where to look, and the first difference in a sentence."""
-    first = found.divergences[0]
+def told(run: Run, found: Differing) -> tuple[str, str] | None:
+    """Where to look, and the leading difference in a sentence; None where none leads."""
+    first = found.leading
+    if first is None:
+        return None
     usual, other = first.sides[0], first.sides[1]
     whose = "" if first.whole else f"{first.function.name}: "
     what = f"ranks diverge: {whose}{SAID[first.facets[0]]} ({subject(other, first)} unlike "
@@ -232,6 +235,8 @@ def answer(found: Differing) -> str:
     if not found.count:
         if found.behind:
             return f"Nothing differs so far in what {everybody} have compiled."
+        if found.cut:
+            return f"Nothing differs in what {everybody} have compiled."
         return f"{everybody[:1].upper()}{everybody[1:]} agree in all of {compiles}."
     differ = fmt.plural(found.count, "difference")
     if found.agreeing:

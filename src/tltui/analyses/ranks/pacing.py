@@ -9,6 +9,7 @@ from typing import cast
 from tltui.analyses.hang.clocks import clocks
 from tltui.analyses.ranks.columns import Columns
 from tltui.analyses.ranks.course import Lane
+from tltui.analyses.ranks.extras import Extras
 from tltui.analyses.ranks.lateness import Lateness, wait_before, wait_inside
 from tltui.analyses.ranks.pace import Late, Pace, Phases, Slow, Spread, Wait
 from tltui.analyses.ranks.slowness import slow_in, spread_of
@@ -33,13 +34,14 @@ def pace_of(lanes: Sequence[Lane], phases: Phases = known_phases) -> Pace:
 def read_pace(lanes: Sequence[Lane], phases: Phases = known_phases) -> Generator[None, None, Pace]:
     """The same, with a pause after each compile."""
     columns = Columns(lanes)
-    lateness = Lateness(columns)
+    lateness, extras = Lateness(columns), Extras(columns)
     slow: list[Slow] = []
     spreads: list[Spread] = []
     waits: list[Wait] = []
     yield
     for key in columns.compiles():
         column = columns.column(key)
+        extras.add(column)
         if key in columns.usual:
             lateness.add(column)
             if (wait := wait_before(column)) is not None:
@@ -56,7 +58,7 @@ def read_pace(lanes: Sequence[Lane], phases: Phases = known_phases) -> Generator
         len(lanes), clocks(columns.offsets, hosts if len(set(hosts.values())) > 1 else {}), late,
         tuple(sorted(slow, key=lambda one: one.typical_s - one.seconds)),
         tuple(sorted(waits, key=lambda wait: -wait.rank_seconds)),
-        tuple(sorted(spreads, key=lambda one: one.median_s - one.slowest_s)), columns.offsets,
+        tuple(sorted(spreads, key=lambda one: one.median_s - one.slowest_s)), columns.offsets, extras.found(),
     )  # fmt: skip
 
 

@@ -225,7 +225,7 @@ RUNTIME = "app.view_runtime"
 def _start(page: Page, run: Run, summary: Summary, pace: Pace, has_failed: bool) -> None:
     """One to four things to look at, each for a fact, the worst first."""
     told = [Hint("@problems", "what the output says of how the job ended", "tltui problems")] if has_failed else []
-    wrong = told + _failed(summary) + _stuck(run, summary) + _parted(run, summary) + _waited_for(pace) + _measured(run)
+    wrong = told + _failed(summary) + _stuck(run, summary) + _parted(run, summary) + _waited_for(run, pace) + _measured(run)
     wrong += _slowed(summary)
     hints = wrong + _dearest(summary, is_alone=not wrong)
     if not wrong:
@@ -308,8 +308,8 @@ def _parted(run: Run, summary: Summary) -> list[Hint]:
     return [Hint(*found, "tltui ranks")] if found is not None else []
 
 
-def _waited_for(pace: Pace) -> list[Hint]:
-    found = worst(pace)
+def _waited_for(run: Run, pace: Pace) -> list[Hint]:
+    found = worst(run, pace)
     return [Hint(*found, "tltui stragglers")] if found is not None else []
 
 

@@ -18,7 +18,7 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.few_ranks import why_not
 from tltui.documents.parts.ranks import add_behind, add_divergence, add_expected, add_restarted, answer
-from tltui.documents.parts.stragglers import add_clocks, add_late, add_slow
+from tltui.documents.parts.stragglers import add_clocks, add_extra, add_late, add_slow
 from tltui.documents.parts.stragglers import answer as pace_answer
 from tltui.documents.scope import Scope
 from tltui.model.run import Run
@@ -68,14 +68,15 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             for one in found.restarted:
                 add_restarted(page, one)
         add_clocks(page, pace.clocks)
+        add_extra(page, run, pace)
         add_late(page, pace)
         add_slow(page, pace)
         expected = yield from read_expected(run, lanes)
         add_expected(page, expected)
-        if pace.clocks or pace.late or pace.slow:
+        if pace.clocks or not pace.is_even:
             page.blank()
             page.row([("stragglers", tokens.LINK, "@stragglers"), ": what each compile took on which rank, and who waited"], "")
-        return RanksReport(said, found, pace_answer(pace) if pace.late or pace.slow else "", pace.clocks, expected)
+        return RanksReport(said, found, pace_answer(run, pace) if not pace.is_even else "", pace.clocks, expected)
 
     return GrowingDocument(scope.page("ranks"), f"what differs between ranks{scope.title}", options, fill, Page)
 

@@ -339,7 +339,7 @@ def test_json(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     found = json.loads(capfd.readouterr()[0])["result"]["diverging"]
     assert set(found) == {
         "ranks", "classes", "agree", "agreeing", "unlike", "compiles", "functions", "alike", "count", "divergences", "behind",
-        "restarted", "parity",
+        "restarted", "parity", "cut", "stages", "received",
     }  # fmt: skip
     first = found["divergences"][1]
     assert set(first) == {"id", "function", "others", "number", "facets", "sides", "majority", "more", "whole", "at"}

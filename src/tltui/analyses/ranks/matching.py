@@ -32,6 +32,8 @@ GROWING = frozenset((COLLECTIVES, CODE, CACHE, ESTIMATES))
 EARLY = frozenset((INPUTS, GRAPH))
 """What Dynamo logs when it is done with tracing: known of a compile that never ended, and often why it did not."""
 RESUMES = "torch_dynamo_resume_in_"
+ONE_RANK = "compile_on_one_rank true"
+"""The line of this setting."""
 Key = tuple[Code, int]
 
 
@@ -44,6 +46,8 @@ class Class:
     """Places of the compiles of each code object, in the order of the first ones."""
     stopped: bool = False
     """Whether it ended while the others went on: what it lacks after that is no news."""
+    receives: bool = False
+    """Whether it lacks compiles of others that `compile_on_one_rank` was set for: it may run the code that they compiled."""
 
     @property
     def first(self) -> Lane:
@@ -187,12 +191,23 @@ def _counts(code: Code, classes: Sequence[Class], behind: set[int]) -> list[Fact
         return []
     late = {own for own, count in counts.items() if count < most and not own.ended}
     behind.update(lane.rank for own in late for lane in own.lanes)
-    values: dict[Class, Hashable] = {c: n for c, n in counts.items() if c not in late and not (c.stopped and n < most)}
+    if any(_is_for_all(own, own.codes[code][-1]) for own, count in counts.items() if count == most):
+        for own, count in counts.items():
+            own.receives = own.receives or count < most
+    values: dict[Class, Hashable] = {
+        c: n for c, n in counts.items() if c not in late and not ((c.stopped or c.receives) and n < most)
+    }  # fmt: skip
     found = []
     if 0 in values.values():
         found = _parted(code, 0, MISSING, {c: bool(n) for c, n in values.items()}, lambda n, _: "compiled" if n else "not compiled")
     compiled = {own: count for own, count in values.items() if count}
     return found + _parted(code, 0, COUNT, compiled, lambda n, _: "1 compile" if n == 1 else f"{n} compiles")
+
+
+def _is_for_all(own: Class, place: int) -> bool:
+    """Whether a compile ran under `torch.compiler.config.compile_on_one_rank` (`TORCH_COMPILE_ON_ONE_RANK`, since torch 2.14): a
+    graph that one rank compiled then runs on all (torch/compiler/config.py). Its metrics state the configuration."""
+    return ONE_RANK in own.lines(place, SETTINGS)
 
 
 def _compiles(code: Code, classes: Sequence[Class]) -> list[Fact]:
@@ -272,6 +287,8 @@ def _values(done: Mapping[Class, int], facet: str, goes_on: bool) -> dict[Class,
         return {own: own_lines[:least] for own, own_lines in lines.items()}
     if goes_on and facet in (FAILED, PARITY):  # a backward comes later, and its code before its schedule
         return {own: own.step(place).of("end") if facet == FAILED else b"" for own, place in done.items()}
+    if facet == CACHE:  # in which order they were asked is no difference
+        return {own: tuple(sorted(own.lines(place, facet))) for own, place in done.items()}
     return {own: own.step(place).of(facet) for own, place in done.items()}
 
 

@@ -13,6 +13,7 @@ from tltui.analyses.ranks.extras import Extras
 from tltui.analyses.ranks.lateness import Lateness, wait_before, wait_inside
 from tltui.analyses.ranks.pace import Late, Pace, Phases, Slow, Spread, Wait
 from tltui.analyses.ranks.slowness import slow_in, spread_of
+from tltui.analyses.ranks.stages import groups_of
 
 
 def known_phases(lane: Lane, place: int) -> Mapping[str, float]:
@@ -32,7 +33,27 @@ def pace_of(lanes: Sequence[Lane], phases: Phases = known_phases) -> Pace:
 
 
 def read_pace(lanes: Sequence[Lane], phases: Phases = known_phases) -> Generator[None, None, Pace]:
-    """The same, with a pause after each compile."""
+    """The same, with a pause after each compile. Stages of a pipeline are compared each for itself."""
+    groups = groups_of(lanes)
+    if len(groups) < 2:
+        return (yield from _read_alike(lanes, phases))
+    found = []
+    for own in groups:
+        pace = yield from _read_alike(own, phases)
+        # a stage of a pipeline begins when the one before is done, and stages that compile the same are one group
+        found.append(replace(pace, late=(), waits=()) if own[0].is_pipelined else pace)
+    return Pace(
+        len(lanes), tuple(clock for pace in found for clock in pace.clocks), tuple(one for pace in found for one in pace.late),
+        tuple(sorted((one for pace in found for one in pace.slow), key=lambda one: one.typical_s - one.seconds)),
+        tuple(sorted((one for pace in found for one in pace.waits), key=lambda wait: -wait.rank_seconds)),
+        tuple(sorted((one for pace in found for one in pace.spreads), key=lambda one: one.median_s - one.slowest_s)),
+        {rank: offset for pace in found for rank, offset in pace.offsets.items()},
+        tuple(sorted((one for pace in found for one in pace.extra), key=lambda one: -one.seconds)),
+    )  # fmt: skip
+
+
+def _read_alike(lanes: Sequence[Lane], phases: Phases) -> Generator[None, None, Pace]:
+    """How ranks kept pace that do the same work."""
     columns = Columns(lanes)
     lateness, extras = Lateness(columns), Extras(columns)
     slow: list[Slow] = []

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from tltui.analyses.hang.clocks import Clock
 from tltui.analyses.ranks.columns import Columns
 from tltui.analyses.ranks.course import Lane
+from tltui.analyses.ranks.courses import course_of
 from tltui.analyses.ranks.hosts import with_hosts
-from tltui.analyses.ranks.lanes import read_lanes
+from tltui.analyses.ranks.lanes import is_pipelined, read_lanes
 from tltui.analyses.ranks.pace import RULE, Extra, Key, Pace, Spread, Wait
 from tltui.analyses.ranks.pacing import read_pace
 from tltui.analyses.ranks.ranges import ranges
@@ -179,7 +180,8 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Stragglers]:
     page.row([("Stragglers", tokens.TITLE), f"{scope.title or ' of the run'}"], "")
-    lanes = with_hosts(run, (yield from read_lanes(run, bare_course)))
+    is_alike = not all(is_pipelined(process) for process in run.processes())  # stages are known by the inputs of their compiles
+    lanes = with_hosts(run, (yield from read_lanes(run, bare_course if is_alike else course_of)))
     if len(lanes) < 2:
         page.say(page.so_far(why_not(run)))
         return Stragglers(str(scope.ref), "", RULE, len(lanes), (), (), (), (), (), ())

@@ -27,8 +27,8 @@ from tltui.analyses.ranks.pace import LATE_S, RULE, Pace, is_minority, stands_ou
 from tltui.analyses.ranks.pacing import pace_of
 from tltui.analyses.ranks.slowness import read_phase_spreads
 from tltui.analyses.ranks.times import PhasesOf, bare_course, phases_of, times_of
+from tltui.analyses.timing.outliers import outliers_of
 from tltui.analyses.timing.results import ProcessTime
-from tltui.analyses.timing.timing import outliers_of
 from tltui.cli import main
 from tltui.model.run import Run
 

@@ -237,7 +237,16 @@ def _behind(units: Sequence[Unit]) -> set[int]:
     reached = {u.number: order.get(u.place.at.key, elsewhere) if u.place.at is not None else -1 for u in units}
     furthest = max((place for place in reached.values() if place < elsewhere), default=-1)
     most = max(unit.place.done for unit in units)
-    return {u.number for u in units if not u.place.inside and u.place.done < most and reached[u.number] < furthest}
+    late = {u.number for u in units if not u.place.inside and u.place.done < most and reached[u.number] < furthest}
+    return late & _lacking(units) if all(unit.over for unit in units) else late
+
+
+def _lacking(units: Sequence[Unit]) -> set[int]:
+    """Ranks without a compile that more than half of the ranks finished: of a job that is over nobody else is behind."""
+    done = {u.number: {(step.code, step.number) for step in steps_of(u.process) if step.done} for u in units}
+    counts = Counter(key for keys in done.values() for key in keys)
+    usual = {key for key, count in counts.items() if 2 * count > len(units)}
+    return {number for number, keys in done.items() if not usual <= keys}
 
 
 def _groups(units: Sequence[Unit], shift: Mapping[int, Offset], behind: set[int]) -> tuple[Group, ...]:

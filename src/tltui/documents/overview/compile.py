@@ -126,6 +126,8 @@ def _outcome(run: Run, node: Compile, known: Study) -> list[str]:
         if facts.failed:
             return [f"{'interrupted' if facts.interrupted else 'failed'}{after}"]
         return [f"compiled{took}, but its backward failed"]
+    if status in (Status.MISSING, Status.RUNNING) and facts.has_metrics:
+        return [f"compiled{took}, but {_backward(known)}"]
     if status is Status.MISSING:
         return [f"not finished when the log ends{_stood(known)}"]
     if status is Status.RUNNING:
@@ -139,7 +141,15 @@ def _outcome(run: Run, node: Compile, known: Study) -> list[str]:
     backward = []
     if (later := node.backward_s) is not None:
         backward = [f"of that {fmt.seconds(later)} for the backward"]
+    if facts.backward_running or facts.backward_unfinished:
+        backward.append(_backward(known))
     return [what + took, *breaks, *backward]
+
+
+def _backward(known: Study) -> str:
+    """Word that the backward has no end: `its backward is running, in inductor_compile`."""
+    what = "is running" if known.facts.backward_running else "is not finished when the log ends"
+    return f"its backward {what}{_stood(known)}"
 
 
 def _seen(node: Compile) -> list[str]:

@@ -21,7 +21,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import stat
 import sys
 import unicodedata
 from collections.abc import Callable, Collection, Mapping
@@ -34,6 +33,7 @@ from platformdirs import user_cache_path, user_config_path, user_state_path
 
 from tltui.settings import MOST_TEXT, OF_FILE, THEMES, BadValueError, checked, problems_of, said_by, short
 from tltui.text.sanitize import sanitize
+from tltui.text.small_file import read_small_file
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -108,17 +108,12 @@ def read_config(commands: Collection[str], path: Path | None = None, environment
 
 def _text(path: Path) -> str:
     """What the file holds. Raises OSError, also for what could be waited for or read for ever, and UnicodeDecodeError."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    with os.fdopen(handle, "rb") as file:
-        status = os.fstat(handle)
-        if stat.S_ISDIR(status.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "is no regular file", str(path))
-        data = file.read(LARGEST + 1)
-    if len(data) > LARGEST:
-        raise OSError(errno.EFBIG, f"is larger than {LARGEST >> 20} MB: that is no config file", str(path))
-    return data.decode("utf-8")
+    try:
+        return read_small_file(path, LARGEST).decode("utf-8")
+    except OSError as error:
+        if error.errno != errno.EFBIG:
+            raise
+        raise OSError(errno.EFBIG, f"is larger than {LARGEST >> 20} MB: that is no config file", str(path)) from None
 
 
 class _Reading:

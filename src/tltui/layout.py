@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import stat
 from pathlib import Path
 
 from tltui.config import state_path
 from tltui.text.atomic import replacing
+from tltui.text.small_file import read_small_json
 
 NAME = "layout.json"
 TREE = "tree"
@@ -39,11 +38,8 @@ def write_width(pane: str, width: int) -> None:
 
 def _read() -> dict[str, int]:
     try:
-        handle = os.open(layout_path(), os.O_RDONLY | os.O_NONBLOCK)
-        with os.fdopen(handle, "rb") as file:
-            data = file.read(LARGEST + 1) if stat.S_ISREG(os.fstat(handle).st_mode) else b""
-        found = json.loads(data) if len(data) <= LARGEST else None
-    except (OSError, ValueError, RecursionError):
+        found = read_small_json(layout_path(), LARGEST)
+    except (OSError, ValueError):
         return {}
     if not isinstance(found, dict):
         return {}

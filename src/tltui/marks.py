@@ -14,8 +14,11 @@ from tltui.model.ref import at_line
 from tltui.text import tokens
 from tltui.text.atomic import replacing
 from tltui.text.document import Builder, Options, TextDocument
+from tltui.text.small_file import read_small_json
 
 VERSION = 1
+LARGEST = 64 << 20
+"""Bytes of a file of marks: some 200,000 marks; one that is larger is none of ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ def file_of(state: Path, paths: Iterable[str]) -> Path:
 def read_marks(file: Path) -> list[Mark]:
     """The marks of a trace; [] where there are none, or where the file is not ours."""
     try:
-        value = json.loads(file.read_text("utf-8"))
+        value = read_small_json(file, LARGEST)
         if value["version"] != VERSION:
             return []
         return [Mark(**{key: item[key] for key in ("ref", "line", "title", "text", "note")}) for item in value["marks"]]

@@ -46,7 +46,7 @@ Prepare = Callable[[Driver], Awaitable[None]]
 
 SHOWING = [
     *((view, ref) for view, ref in (("1", ""), ("2", "@problems"), ("3", "@recompiles"), ("4", "@stacks"), ("5", "@guards"),
-      ("6", "@shapes"), ("7", "@caches"), ("8", "@timing"), ("W", "@where"), ("0", "@pages"), ("P", "@where now"),
+      ("6", "@shapes"), ("7", "@caches"), ("8", "@timing"), ("W", "@where"), ("0", "@pages"), ("P", "@where::now"),
       ("apostrophe", "@marks"))),
     ("D", "@diff::0/0%200/1"),
 ]  # fmt: skip

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import bz2
+import copy
 import gzip
 import io
 import json
 import lzma
 import os
+import random
+import re
 import resource
 import shutil
 import subprocess
@@ -16,6 +19,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -330,6 +334,106 @@ def test_headers_that_are_bombs_are_not_read(tmp_path: Path) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert reason(path) == "a tar archive that is broken: its header is larger than 4 MiB"
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 32 << 10
+
+
+def overlapping(path: Path, names: list[str], data: bytes, *, others: dict[str, bytes]) -> Path:
+    """A zip archive of which all these names lead to one body, and that has members of its own besides."""
+    zipped(path, {"body": data, **others})
+    with zipfile.ZipFile(path, "a") as archive:
+        [body] = [info for info in archive.infolist() if info.filename == "body"]
+        archive.filelist.remove(body)
+        for name in names:
+            info = copy.copy(body)
+            info.filename = info.orig_filename = name
+            archive.filelist.append(info)
+        archive._didModify = True  # it writes the list of members when it is closed
+    return path
+
+
+def test_members_that_overlap_are_not_unpacked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [f"{number}.log" for number in range(2000)]
+    found = discover([str(overlapping(tmp_path / "x.zip", names, PLAIN, others={NAME: PLAIN}))])
+    assert own_cache().written == 2 * len(PLAIN)
+    assert {log.name.partition("!")[2] for log in found.logs} == {"1999.log", NAME} and len(found.logs) == 2
+    why = "1,999 of its 2,001 members overlap the ones behind them: these were not unpacked"
+    assert [item.reason for item in found.skipped] == [why]
+    path = overlapping(tmp_path / "y.zip", names, b"no log", others={})
+    assert main(["ls", str(path)]) == 2
+    assert capsys.readouterr().err == f"tltui: {path}: {why.replace('2,001', '2,000')}\n"
+
+
+def test_members_that_quote_one_another(tmp_path: Path) -> None:
+    """Each body begins with the header of the next member, so that all of them share the last one's bytes."""
+    inner = zipped(tmp_path / "inner.zip", {"b.log": PLAIN}).read_bytes()
+    local = inner[: inner.index(b"PK\x01\x02")]
+    path = tmp_path / "x.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr("a.log", local)
+        quoted = copy.copy(archive.filelist[0])
+        with zipfile.ZipFile(io.BytesIO(inner)) as given:
+            [info] = given.infolist()
+        quoted.filename, quoted.compress_type = "b.log", zipfile.ZIP_DEFLATED
+        quoted.file_size, quoted.compress_size, quoted.CRC = info.file_size, info.compress_size, info.CRC
+        quoted.header_offset = 30 + len("a.log")
+        archive.filelist.append(quoted)
+    found = discover([str(path)])
+    assert [log.name.partition("!")[2] for log in found.logs] == ["b.log"]
+    assert [item.reason for item in found.skipped] == ["1 of its 2 members overlap the ones behind them: these were not unpacked"]
+
+
+BOMB = PLAIN + (b"\t" + b"a" * 63 + b"\n") * 200_000
+"""12 MB of a log that unpacks to a hundred times its packed size."""
+
+
+def bombs() -> list[Any]:
+    """Names of files, and what packs it into one."""
+    def in_zip(path: Path) -> None:
+        zipped(path, {"a.log": BOMB, "b.log": PLAIN})
+
+    def in_tar(path: Path) -> None:
+        tar(path, {"a.log": BOMB, "b.log": PLAIN}, f"w:{path.suffix[1:]}")
+
+    def in_nested(path: Path) -> None:
+        in_zip(path.with_suffix(".inner"))
+        tar(path, {"in.zip": path.with_suffix(".inner").read_bytes()})
+
+    compressors = {"x.log.gz": gzip.compress, "x.log.xz": lzma.compress, "x.log.bz2": bz2.compress}
+    alone = [(name, partial(_pack, compress=compress)) for name, compress in compressors.items()]
+    return [*alone, ("x.zip", in_zip), ("x.tar.gz", in_tar), ("x.tar.xz", in_tar), ("x.tar.bz2", in_tar), ("y.tar.gz", in_nested)]
+
+
+def _pack(path: Path, compress: Any) -> None:
+    path.write_bytes(compress(BOMB))
+
+
+@pytest.mark.parametrize(("name", "pack"), bombs())
+def test_more_than_any_log_unpacks_to(name: str, pack: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What came out up to the limit is opened, and the reason is given once for each file."""
+    monkeypatch.setattr("tltui.inputs.archives.streams.FLOOR", 3 << 20)
+    monkeypatch.setattr("tltui.inputs.archives.streams.RATIO", 4)
+    pack(tmp_path / name)
+    found = discover([str(tmp_path / name)])
+    reasons = [log.fault for log in found.logs if log.fault] + [item.reason for item in found.skipped]
+    assert reasons and all(re.fullmatch(REFUSED, reason) for reason in reasons), reasons
+    assert len(found.logs) == 1 and found.logs[0].size > len(PLAIN) and own_cache().written < (3 << 20) + (2 << 16)
+    assert open_run(found).models[0].log.damage
+
+
+REFUSED = r"its [\d.]+ KiB unpack to more than 3 MiB, as no log does: the rest was not unpacked"
+
+
+def test_what_real_logs_unpack_to_is_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """32 ranks that logged the same except for times and pids, in the form that packs them best."""
+    monkeypatch.setattr("tltui.inputs.archives.streams.FLOOR", 1 << 20)
+    chance = random.Random(1)
+
+    def of_rank(number: int) -> bytes:
+        line = re.compile(rb"^(V\d{4} \d\d:\d\d:\d\d\.)\d{6} \d+", re.MULTILINE)
+        return line.sub(lambda found: b"%s%06d %d" % (found[1], chance.randrange(10**6), number), PLAIN)
+
+    path = tar(tmp_path / "job.tar.xz", {f"rank_{n}/{NAME}": of_rank(n) for n in range(32)}, "w:xz")
+    found = discover([str(path)])
+    assert len(found.logs) == 32 and not found.skipped and not any(log.fault for log in found.logs)
 
 
 def test_encrypted(tmp_path: Path) -> None:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import make_trace as mt
 import pytest
 
+from tltui.cli import main
+from tltui.documents.tree.listing import listing_document
 from tltui.model.follow import open_run
 from tltui.sources import discover as module
+from tltui.sources import walk
 from tltui.sources.discover import Found, NothingFound, discover
+from tltui.sources.sniffing import is_named_like_a_log
+from tltui.text.document import Options
 
 LOG = mt.string("/a.py", 0) + mt.compiled()
 
@@ -130,7 +136,7 @@ def test_a_dangling_link_and_a_pipe_are_listed(tmp_path: Path) -> None:
 def test_a_file_that_vanishes_while_one_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(tmp_path / "a.log")
     put(tmp_path / "b.log")
-    real = module._walk
+    real = module.walk
 
     def vanishing(*arguments: object) -> object:
         for path in real(*arguments):  # type: ignore[arg-type]
@@ -138,7 +144,7 @@ def test_a_file_that_vanishes_while_one_looks(tmp_path: Path, monkeypatch: pytes
                 os.unlink(path)
             yield path
 
-    monkeypatch.setattr(module, "_walk", vanishing)
+    monkeypatch.setattr(module, "walk", vanishing)
     found = discover([str(tmp_path)])
     assert names(found, tmp_path) == ["b.log"]
     assert [item.reason for item in found.skipped] == ["No such file or directory"]
@@ -211,12 +217,55 @@ def test_too_deep(tmp_path: Path) -> None:
 
 
 def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_FILES", 3)
+    """Those with names of logs are opened all the same, up to as many again."""
+    monkeypatch.setattr(walk, "MAX_FILES", 3)
     for number in range(5):
         put(tmp_path / f"{number}.log", mt.compiled(pid=number + 1))
+    assert len(discover([str(tmp_path)]).logs) == 5 and not discover([str(tmp_path)]).skipped
+    for number in range(5):
+        put(tmp_path / f"{number}.data", mt.compiled(pid=number + 100))
     found = discover([str(tmp_path)])
-    assert len(found.logs) == 3
-    assert "more than 3 files" in found.notes[0]
+    assert names(found, tmp_path) == ["0.data", "0.log", "1.data", "1.log", "2.log", "3.log"]
+    stopped = "stopped after 6 of 10 files, those with names of logs first: name the log or its directory"
+    assert [(item.path, item.reason) for item in found.skipped] == [(str(tmp_path), stopped)]
+    assert f"not opened: {tmp_path}: {stopped}" in listing_document(open_run(found), Options(width=400)).text()
+    for number in range(5, 9):
+        put(tmp_path / f"{number}.log", mt.compiled(pid=number + 1))
+    assert len(discover([str(tmp_path)]).logs) == 6, "as many again, and no more"
+
+
+def test_no_log_among_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(walk, "MAX_FILES", 3)
+    for number in range(5):
+        put(tmp_path / f"{number}.bin", b"nothing")
+    put(tmp_path / "zz.data", mt.compiled())
+    assert main(["ls", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == (
+        f"tltui: {tmp_path}: no trace, TORCH_LOGS text, debug directory or tlparse output found\n"
+        f"  {tmp_path}: stopped after 3 of 6 files: name the log or its directory\n  3 other files that are no log\n"
+    )
+    put(tmp_path / "zz.log", mt.compiled())
+    assert names(discover([str(tmp_path)]), tmp_path) == ["zz.log"]
+    assert main(["ls", str(tmp_path / "zz.data")]) == 0
+
+
+def test_the_rest_of_very_many_files_is_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walk, "MAX_FILES", 3)
+    monkeypatch.setattr(walk, "MAX_LISTED", 8)
+    for number in range(30):
+        put(tmp_path / str(number) / "x.bin", b"nothing")
+    put(tmp_path / "a.log")
+    [stopped] = discover([str(tmp_path)]).skipped
+    assert re.fullmatch(r"stopped after 3 of more than \d files: name the log or its directory", stopped.reason)
+
+
+@pytest.mark.parametrize(("name", "is_likely"), [
+    ("dedicated_log_torch_trace_rank_0_abcd.log", True), ("slurm-123.out", True), ("job.err.1", True), ("run.log.gz", True),
+    ("rank3", True), ("job.rank_3.txt", True), ("all.tlx", True), ("step.pt.trace.json.gz", True), ("trainer.LOG", True),
+    ("000123.jpg", False), ("frank3", False), ("blog", False), ("weights.bin", False), ("x.login", False),
+])  # fmt: skip
+def test_names_of_logs(name: str, is_likely: bool) -> None:
+    assert is_named_like_a_log(name) == is_likely
 
 
 # several paths

@@ -204,7 +204,7 @@ def test_a_graph_that_only_moved_is_no_difference(tmp_path: Path) -> None:
     logs = [re.sub(rb"(?m)^(V.*\] \{)", rb'\g<1>"rank": 0, ', data) for data in logs]
     found = told(diverging(ranks(tmp_path / "run", logs)))
     assert ("f", 0, "count", ["0, 1: 2 compiles", "2: 3 compiles"]) in found
-    assert [fact for fact in found if fact[2] == "graph"] == [("f", 2, "graph", ["0, 1", "2"])]
+    assert [fact for fact in found if fact[2] == "graph"] == [("f", 2, "graph", ["0, 1: line 1: two", "2: line 1: other"])]
 
 
 def test_breaks_that_differ_only_as_any_two_runs_do(tmp_path: Path) -> None:
@@ -339,7 +339,7 @@ def test_json(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     found = json.loads(capfd.readouterr()[0])["result"]["diverging"]
     assert set(found) == {
         "ranks", "classes", "agree", "agreeing", "unlike", "compiles", "functions", "alike", "count", "divergences", "behind",
-        "restarted", "parity",
+        "restarted", "parity", "cut", "stages", "received",
     }  # fmt: skip
     first = found["divergences"][1]
     assert set(first) == {"id", "function", "others", "number", "facets", "sides", "majority", "more", "whole", "at"}

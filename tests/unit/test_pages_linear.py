@@ -15,8 +15,8 @@ from viewed import page
 from tltui.analyses.compare import passes
 from tltui.analyses.provenance import provenance
 from tltui.analyses.recompiles.explained import Explained, Reason
+from tltui.analyses.timing.outliers import outliers_of
 from tltui.analyses.timing.results import ProcessTime
-from tltui.analyses.timing.timing import outliers_of
 from tltui.documents.parts.recompiles import differing
 from tltui.model.run import Run
 from tltui.text import growing

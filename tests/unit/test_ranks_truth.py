@@ -223,8 +223,8 @@ def test_the_first_screen_names_who_kept_the_others_waiting(
     lines = capfd.readouterr()[0].splitlines()
     hints = [line.strip() for line in lines[lines.index("Start here") + 1 :][:4]]
     assert hints[0].startswith("[6:3/0]  2 compiles did not finish, among them block3; ")
-    assert hints[2].startswith("[4:2/0]  rank 4 began block2 40.0 s after the others; 7 ranks waited, 4 min 39 s in all; 1 more")
-    assert f"{hints[2]} {hints[3]}".endswith("late or slow  tltui stragglers")
+    assert hints[1].startswith("[4:2/0]  rank 4 began block2 40.0 s after the others; 7 ranks waited, 4 min 39 s in all; 1 more")
+    assert f"{hints[1]} {hints[2]}".endswith("late or slow  tltui stragglers")
 
 
 def test_problems_name_the_first_difference(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -27,8 +27,8 @@ from tltui.analyses.ranks.pace import LATE_S, RULE, Pace, is_minority, stands_ou
 from tltui.analyses.ranks.pacing import pace_of
 from tltui.analyses.ranks.slowness import read_phase_spreads
 from tltui.analyses.ranks.times import PhasesOf, bare_course, phases_of, times_of
+from tltui.analyses.timing.outliers import outliers_of
 from tltui.analyses.timing.results import ProcessTime
-from tltui.analyses.timing.timing import outliers_of
 from tltui.cli import main
 from tltui.model.run import Run
 
@@ -128,7 +128,8 @@ def test_pages_of_the_run_of_a_rank_and_of_a_compile(planted: tuple[dict[str, An
     assert "Rank 17 began block5 2 min 00 s after the others; rank 20 took " in said
     assert "ranks 2, 3 began [" in said and "blocks.py:120 4.0" in said
     assert "build_guards 6.0" in said and "29 ranks waited, " in said
-    assert "The clocks of ranks 16–23 (node0002) are 62 s behind the others', or they started that much earlier: 7 compiles agree" in said
+    clocks = "The clocks of ranks 16–23 (node0002) are 62 s behind the others', or they started that much earlier: 7 compiles agree"
+    assert clocks in said
     assert "Rank 5's clock (node0000) is 7.0" in said
     own = text(page(run, "@stragglers:20:", 120))
     assert "Stragglers of rank 20" in own and "GraphLowering.run" in own and "rank 17 began" not in own

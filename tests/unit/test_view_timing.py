@@ -13,16 +13,18 @@ from typing import Any
 import pytest
 from golden import assert_golden
 from made_logs import TRACES, Log, trace
+from ranked import ranked
 from real import fresh
 from viewed import lead_somewhere, opened, page, targets, text
 
 from tltui.analyses.timing import spans as spans_module
 from tltui.analyses.timing.events import Event, events_of, intervals_of
+from tltui.analyses.timing.outliers import outliers_of
 from tltui.analyses.timing.phases import ordered, timing_of
 from tltui.analyses.timing.results import ProcessTime, Timing
 from tltui.analyses.timing.spans import Group, Seen, Span, read_groups
 from tltui.analyses.timing.sums import NameSum, Sums, add_names, nested
-from tltui.analyses.timing.timing import outliers_of, single_of, timing_steps
+from tltui.analyses.timing.timing import single_of, timing_steps
 from tltui.cli import main
 from tltui.documents.parts.flame import _children
 from tltui.documents.scope import scope_of
@@ -284,6 +286,23 @@ def test_outliers() -> None:
     (one,) = outliers_of([process(0, 1), process(1, 3.1)])
     assert (one.rank, one.typical_s) == (1, 1)
     assert outliers_of([process(0, 0.001), process(1, 0.003)]) == ()  # too little to matter
+
+
+def test_ranks_that_took_twice_the_median_are_named_with_the_event(tmp_path: Path) -> None:
+    """As `stragglers` has them; the sentence below the table says what the table shows."""
+    ranked(tmp_path, "--ranks", 24, "--compiles", 4, "--detail", "tiny", "--plant", "slow_phase:ranks=10-12,compile=2")
+    run = fresh(tmp_path)
+    found = timing(run)
+    assert {outlier.rank for outlier in found.outliers} == {10, 11, 12}
+    assert {outlier.event for outlier in found.outliers} == {"async_compile.wait"}
+    shown = " ".join(text(page(run, "@timing")).split())
+    assert "ranks 10–12 took" in shown and ", twice the median (" in shown and "), all of it in async_compile.wait" in shown
+    assert "The other 21 ranks took" in shown and "No rank" not in shown
+
+
+def test_without_outliers_the_range_is_told() -> None:
+    shown = " ".join(text(page(opened("src/tltui/demo"), "@timing")).split())
+    assert "Both ranks took 16.2–17.8 s." in shown
 
 
 def test_ranks_and_gaps() -> None:

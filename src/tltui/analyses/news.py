@@ -32,7 +32,7 @@ from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, CompileKey, Process
 from tltui.model.outcome import Eager, error_name
 from tltui.model.run import Run
-from tltui.model.status import BREAK, SharedFacts, Status, status_of
+from tltui.model.status import BREAK, SharedFacts, Status, status_of, without_backward
 from tltui.trace.batch import Metrics, Started
 from tltui.trace.envelope import is_entry
 
@@ -307,7 +307,7 @@ class Watch:
             yield replace(news, status=Status.ERROR if failed else Status.OK, seconds=metrics.duration_s)
 
     def _ended(self, number: int, metrics: Metrics, owner: Compile) -> Iterator[News]:
-        record, facts = metrics.record, replace(owner.facts, backward_failed=False)
+        record, facts = metrics.record, without_backward(owner.facts)
         state = self._open.setdefault(owner, _Open())
         if owner.is_recompile or state.reasons:
             yield from self._caused(number, record, owner)
@@ -328,11 +328,15 @@ class Watch:
             if self._open.setdefault(owner, _Open()).reasons:
                 yield from self._caused(number, last, owner)
             del self._open[owner]
-            facts = replace(owner.facts, backward_failed=False)
+            facts = without_backward(owner.facts)
             if not facts.traced and not facts.failed:
                 continue  # no text tells of the end of a compile
             news = self._of(What.UNFINISHED, number, last, owner, "no end of it in the log")
             yield _outcome(replace(news, status=status_of(facts)), facts)
+        for owner in compiles:
+            if owner.is_compile and owner.facts.backward_unfinished:
+                news = self._of(What.UNFINISHED, number, last, owner, "no end of its backward in the log")
+                yield replace(news, status=Status.MISSING)
 
     def _of(self, what: What, number: int, record: int, owner: Compile, text: str = "") -> News:
         process = owner.process

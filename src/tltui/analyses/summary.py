@@ -149,12 +149,14 @@ class MostRecompiled:
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """A compile whose metrics were not written: still running, killed, or cut off."""
+    """A compile of which the log has no end, or none of its backward: still running, killed, or cut off."""
 
     ref: str
     code: Code
     doing: Open | None
     """What it had begun and not ended, the innermost."""
+    backward: bool = False
+    """Whether its forward is finished, and its backward is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +191,8 @@ class Summary:
     versions: tuple[str, ...]
     forgotten: Forgotten | None
     """What was compiled again after ids began again; None where they did not."""
+    unfinished_count: int = 0
+    """Compiles of which the log has no end, or none of their backward."""
     diverging: Differing | None = None
     """Of a run with two ranks or more: in what they differ."""
 
@@ -224,6 +228,7 @@ def summarise(processes: Iterable[Process], ahead: Mapping[int, Offset] | None =
         counts(Counter(r for c in real if (r := c.facts.cudagraph_skip_reason)).most_common(5)),
         versions_of(everything),
         forgotten(everything),
+        sum(bool(c.tally.missing) or c.facts.backward_unfinished for c in real),
     )
 
 
@@ -363,12 +368,12 @@ def _replaced(processes: Sequence[Process]) -> set[int]:
 def _unfinished(compiles: list[Compile], replaced: set[int]) -> tuple[Unfinished, ...]:
     newest: dict[int, list[Compile]] = defaultdict(list)
     for compile_ in compiles:
-        if compile_.tally.missing:
+        if compile_.tally.missing or compile_.facts.backward_unfinished:
             newest[id(compile_.process)].append(compile_)
     found = []
     for members in sorted(newest.values(), key=lambda own: id(own[0].process) in replaced)[:UNFINISHED_READ]:
         last = max(members, key=lambda c: c.records[-1] if c.records else 0)
-        found.append(Unfinished(str(last.ref), code_of(last), doing(last)))
+        found.append(Unfinished(str(last.ref), code_of(last), doing(last), last.facts.backward_unfinished))
     return tuple(found)
 
 

@@ -140,7 +140,7 @@ class _Indexing:
         with Shelf(self._target.parent) as shelf:
             self._gather(logs, shelf)
             self._tell_faults(shelf)
-            with replacing(self._target, durable=True) as out:
+            with replacing(self._target, private=True, durable=True) as out:
                 for piece in merged(shelf.pieces(), host_of(self._key, self._host)):
                     out.write(piece)
         written = IndexFile(str(self._target))

@@ -7,12 +7,15 @@ them into `paths`; it is told of the others so that the help names them.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from contextlib import suppress
 from typing import NoReturn
 
 from tltui.cli.failure import tell
 
+_SIZE = re.compile(r"(\d{1,9}(?:\.\d{1,3})?) ?([kKmMgG]?)(?:i?[bB])?")
+_UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
 RECORD_HELP = """\
 tltui reads what torch.compile wrote into a directory. To record one, run your job by
 
@@ -116,3 +119,11 @@ def add_output(parser: Parser) -> None:
 def add_force(parser: argparse.ArgumentParser, help_: str = "replace files that exist") -> None:
     """Files that exist are never replaced without it."""
     parser.add_argument("--force", action="store_true", help=help_)
+
+
+def size(text: str) -> int:
+    """Bytes: `5M`, `800k`. Raises ValueError."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text} is no size: write it as 800k, 5M or 1G")
+    return int(float(match[1]) * _UNITS[match[2].lower()])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tltui.cli.failure import Failure
 from tltui.cli.loading import load, look
-from tltui.cli.parser import Parser, add_force, add_paths
+from tltui.cli.parser import Parser, add_force, add_paths, size
 from tltui.cli.printing import layout, message
 
 if TYPE_CHECKING:
@@ -32,8 +31,6 @@ examples:
 WIDTH = 100
 """Columns of the pages in the file."""
 DEFAULT = "5M"
-_SIZE = re.compile(r"(\d{1,9}(?:\.\d{1,3})?) ?([kKmMgG]?)(?:i?[bB])?")
-_UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
 
 
 def add_arguments(parser: Parser) -> None:
@@ -46,14 +43,6 @@ def add_arguments(parser: Parser) -> None:
                         help="replace all that is not torch's own first: names, paths, source lines, strings, hosts")  # fmt: skip
     add_force(parser, "replace FILE if it exists")
     parser.set_defaults(reads_profiles=True)
-
-
-def size(text: str) -> int:
-    """Bytes: `5M`, `800k`. Raises ValueError."""
-    match = _SIZE.fullmatch(text.strip())
-    if match is None:
-        raise argparse.ArgumentTypeError(f"{text} is no size: write it as 800k, 5M or 1G")
-    return int(float(match[1]) * _UNITS[match[2].lower()])
 
 
 @contextmanager
@@ -87,7 +76,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
             if options.redact:
                 found, path = stack.enter_context(_redacted(found)), ""
             book = Book(found, options.max_size, path, replace(layout(options), width=WIDTH))
-            file = stack.enter_context(replacing(target, force=options.force))
+            file = stack.enter_context(replacing(target, force=options.force, private=True))
             told = book.write(file)
     except TooSmall as small:
         raise Failure(f"--max-size: {small}") from None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tltui.cli.failure import Failure, safe, tell
 from tltui.cli.loading import load, one_ref
-from tltui.cli.parser import Parser, add_force, add_paths, add_refs
+from tltui.cli.parser import Parser, add_force, add_paths, add_refs, size
 from tltui.cli.printing import message
 
 if TYPE_CHECKING:
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from tltui.model.run import Run
 
 EXAMPLES = """\
-The script makes inputs as the trace describes them, compiles the graph, runs it, and compares with eager mode. It is made of a
-stranger's text if the trace is one: read before running. tltui itself runs nothing of a trace.
+The script makes inputs as the trace describes them, compiles the graph, runs it, and compares with eager mode. It does so in a
+child process with limits of CPU time, memory and time. If the trace is a stranger's, so is the graph: read the script first, and
+run it in a container (SECURITY.md). tltui itself runs nothing of a trace.
 
 examples:
   tltui repro /tmp/tracedir                        of which compiles a script can be made
@@ -34,6 +35,9 @@ def add_arguments(parser: Parser) -> None:
     add_refs(parser, "a compile, or one of its graphs (default: list what there is)")
     parser.add_argument("-o", "--output", metavar="FILE", help="the script to write; - prints it")
     parser.add_argument("--from", dest="source", metavar="NAME", help="the graph to take (default: the best that will do)")
+    parser.add_argument(
+        "--max-bytes", metavar="SIZE", type=size, help="what its tensors may take together, as 800M, 16G (default: 4 GiB)"
+    )
     add_force(parser, "replace FILE if it exists")
 
 
@@ -44,11 +48,11 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     if not ref:
         if options.output:
             raise Failure("which compile? REF is meant, for example 0/1; without -o all of them are listed")
-        yield from _listed(found)
+        yield from _listed(found, _limit(options))
         return
     if not options.output:
         raise Failure("where to? -o FILE writes the script, -o - prints it")
-    repro = _repro(found, ref, options.source)
+    repro = _repro(found, ref, options)
     if not repro.script:
         raise Failure(repro.refused)
     if options.output == "-":
@@ -60,31 +64,37 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     yield message(safe(f"{options.output}: a script of {repro.graph}. It comes from a trace: read before running."))
 
 
-def _repro(run: Run, ref: str, source: str | None) -> Repro:
+def _repro(run: Run, ref: str, options: argparse.Namespace) -> Repro:
     from tltui.analyses.repro.choosing import repro_of
     from tltui.model.artifacts import Artifact
     from tltui.model.nodes import Compile, Frame
 
-    node = run.resolve(ref)
+    node, source, limit = run.resolve(ref), options.source, _limit(options)
     if isinstance(node, Frame) and len(node.compiles) == 1:
         node = node.compiles[0]
     if isinstance(node, Artifact):
         if source is not None and source != node.name:
             raise Failure(f"{ref} is a graph by itself; --from {source} needs the address of a compile")
-        return repro_of(node.owner, artifact=node)
+        return repro_of(node.owner, artifact=node, max_bytes=limit)
     if not isinstance(node, Compile):
         raise Failure(f"{ref} is no compile; tltui repro without REF lists those that a script can be made of")
-    return repro_of(node, source)
+    return repro_of(node, source, max_bytes=limit)
 
 
-def _listed(run: Run) -> Iterator[bytes]:
+def _limit(options: argparse.Namespace) -> int:
+    from tltui.analyses.repro.sizes import MAX_BYTES
+
+    return MAX_BYTES if options.max_bytes is None else int(options.max_bytes)
+
+
+def _listed(run: Run, limit: int) -> Iterator[bytes]:
     """A line for each compile: what its script would be made of, or why there is none."""
     from tltui.analyses.repro.choosing import repro_of
     from tltui.model.walk import in_order
 
     count = made = 0
     for compile_ in in_order(run):
-        repro = repro_of(compile_)
+        repro = repro_of(compile_, max_bytes=limit)
         count += 1
         made += bool(repro.script)
         yield message(safe(f"{repro.ref}  a script of {repro.graph.rpartition(':')[2]}" if repro.script else repro.refused))

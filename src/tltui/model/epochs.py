@@ -17,6 +17,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from tltui.model.backward import BACKWARD
 from tltui.model.nodes import Compile
 from tltui.text.json_codec import JSONDecodeError, loads
 from tltui.trace.batch import Metrics, Started
@@ -30,7 +31,6 @@ OUTERMOST = frozenset(("dynamo", "compiled_autograd"))
 """The events with which the compile of a frame, or the capture of a backward, begins."""
 INNER = frozenset(("entire_frame_compile", "_compile.compile_inner"))
 """The next ones; the first ones of an older torch."""
-BACKWARD = frozenset(("entire_backward_compile", "backward._backward_impl"))
 LONGEST = 1 << 18
 """Stored bytes that are read of an event (the end of a compile repeats its metrics)."""
 SHORT = 4096

@@ -304,9 +304,9 @@ class LogModel:
             touched.update((id(sibling), sibling) for sibling in frame.compiles)
 
     def _unfinished(self) -> Iterator[Compile]:
-        """Compiles without metrics: what they are depends on whether the log has ended."""
+        """Compiles without metrics, or with a backward that has no end: what they are depends on whether the log has ended."""
         for process in self.processes:
-            yield from (c for c in process.compiles.values() if not c.facts.has_metrics)
+            yield from (c for c in process.compiles.values() if not c.facts.has_metrics or c.facts.backward_running)
 
     def _count(self, touched: dict[int, Compile]) -> None:
         """Bring stamps and tallies up to date: of touched compiles, of all if the meaning of a restart reason changed."""

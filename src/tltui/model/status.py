@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from operator import add, sub
 from typing import NamedTuple, Protocol
 
+from tltui.model.backward import is_backward_open
 from tltui.model.outcome import FINE, Eager, Outcome, hit_limit, interrupted, outcome_of
 from tltui.model.ref import CompileId
 from tltui.text import tokens
@@ -70,14 +71,14 @@ TABLE: dict[Status, Row] = {
         "no operations were captured; torch may skip this function from now on, also for calls that have some"),
     Status.RUNNING: Row(
         "◌", "o", tokens.RUNNING, "running", "running", "unfinished", "",
-        "no metrics yet: the job may still be compiling it"),
+        "no end yet: the job may still be compiling it, or its backward"),
     Status.SEEN: Row(
         "·", ".", tokens.SEEN, "seen", "seen", "", "",
         "seen in a text log or a debug directory, which do not tell what became of it"),
     Status.OK: Row("✓", "+", tokens.OK, "ok", "ok", "", "", "compiled"),
     Status.MISSING: Row(
-        "?", "?", tokens.MISSING, "missing", "without metrics", "unfinished", "",
-        "no metrics: still compiling, killed, or cut off"),
+        "?", "?", tokens.MISSING, "missing", "not finished", "unfinished", "",
+        "no end of it, or of its backward: still compiling, killed, or cut off"),
 }  # fmt: skip
 DEFAULT_LIMIT = 8
 """Compiles of a function that torch keeps unless the limit is set (`cache_size_limit`, since torch 2.7 `recompile_limit`)."""
@@ -186,6 +187,10 @@ class SharedFacts:
     fail_reason: str | None
     backward_failed: bool
     backward_fail_reason: str | None
+    backward_running: bool
+    """Its backward has begun and has no end yet, and its log may go on."""
+    backward_unfinished: bool
+    """Its backward had begun and has no end when the log ends."""
     breaks: int
     """Graph breaks: records of `dynamo_graph_break_reason`; in logs without them, restart reasons."""
     restarts: tuple[str, ...]
@@ -319,6 +324,7 @@ def facts_of(compile_: Recorded) -> SharedFacts:
     traced = compile_.is_traced
     silent = traced and hit_silently(compile_)
     ended = _ended(compile_, failed, last, breaks, silent)
+    is_open = traced and not ended.failed and backward_failed is None and is_backward_open(compile_)
     return SharedFacts(
         has_metrics=bool(forward) or silent,
         waiting=not forward and traced and not compile_.log_ended,
@@ -333,6 +339,8 @@ def facts_of(compile_: Recorded) -> SharedFacts:
         fail_reason=failed.fail_reason if failed else None,
         backward_failed=backward_failed is not None,
         backward_fail_reason=backward_failed.fail_reason if backward_failed else None,
+        backward_running=is_open and not compile_.log_ended,
+        backward_unfinished=is_open and compile_.log_ended,
         breaks=breaks,
         restarts=restarts,
         attempts=max(len(compile_.attempts), 1),
@@ -415,9 +423,14 @@ def status_of(facts: SharedFacts) -> Status:
         return Status.BREAK
     if not facts.has_metrics and not facts.traced:
         return Status.SEEN
-    if not facts.has_metrics:
-        return Status.RUNNING if facts.waiting else Status.MISSING
+    if not facts.has_metrics or facts.backward_running or facts.backward_unfinished:
+        return Status.RUNNING if facts.waiting or facts.backward_running else Status.MISSING
     return Status.EMPTY if facts.skipped else Status.OK
+
+
+def without_backward(facts: SharedFacts) -> SharedFacts:
+    """Take out of the facts what became of the backward: the facts as they were when the forward ended."""
+    return replace(facts, backward_failed=False, backward_running=False, backward_unfinished=False)
 
 
 def tlparse_status(compile_: Recorded) -> str | None:

@@ -11,11 +11,11 @@ from textual.dom import DOMNode
 from tltui.commands import BY_ID, Command, Where
 from tltui.documents.format import plural
 from tltui.documents.hints import DOES
-from tltui.documents.pages.table import BY_NAME
+from tltui.documents.pages.table import BY_NAME, View
 from tltui.documents.scope import place_of
 from tltui.documents.titles import in_output
 from tltui.finding_commands import Situation
-from tltui.model.ref import Ref, parse_ref
+from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.run import Run
 from tltui.model.walk import has_break, has_error, next_compile
 from tltui.screens.comparing import Comparing
@@ -157,9 +157,17 @@ class BrowserCommands(MainScreen):
         self.show_ref(ref)
         self.bring_document()
 
+    @property
+    def shown_view(self) -> View | None:
+        """The view that is shown; None for other pages and for an address that cannot be read."""
+        try:
+            return BY_NAME.get(parse_ref(self.shown_ref).view)
+        except BadAddress:
+            return None
+
     def action_sort(self) -> None:
         """The next order of the tables of this page."""
-        view = BY_NAME.get(parse_ref(self.shown_ref).view)
+        view = self.shown_view
         if view is None or not view.sorts:
             self.tell("this page has one order only")
             return
@@ -205,7 +213,7 @@ class BrowserCommands(MainScreen):
         from tltui.analyses.compare.passes import has_beside
 
         run, compile_, view = self.trace, self.current_compile, self.document_view
-        page = BY_NAME.get(parse_ref(self.shown_ref).view)
+        page = self.shown_view
         return Situation(
             Where.DOCUMENT if view.has_focus else Where.TREE,
             shows_both=self.tree_view.display and view.display,

@@ -19,25 +19,23 @@ from tltui.inputs.debug_dir.layout import Layout, layout_of
 from tltui.inputs.flight_recorder.dump import is_dump, rank_in
 from tltui.inputs.table import DEBUG_DIR, TEXT, TRACE, form_of
 from tltui.inputs.text.recognise import may_become, recognise
-from tltui.inputs.tlparse.report import RAW_LOG, RAW_ROWS, Report, report_in
 from tltui.sources.crowd import Crowd
 from tltui.sources.found import MEMBER, NO_RANK, OTHER, FoundDump, FoundLog, FoundProfile, Opened, Skipped, labels
 from tltui.sources.indexed import INDEX, Indexes
 from tltui.sources.kept import is_kept, is_kept_on, is_text, read_state
 from tltui.sources.profiles import again, profile_at
 from tltui.sources.sniffing import EMPTY, PACKED, REPORT, SNIFF, head_of, not_a_log, why_no_log
+from tltui.sources.walk import walk
 from tltui.trace.files import FileBytes
 
 if TYPE_CHECKING:
     from tltui.sources.packed import Packed
 
 __all__ = [
-    "EMPTY", "KEPT", "MAX_DEPTH", "MAX_FILES", "MEMBER", "OTHER", "SNIFF", "TEXT", "Discovery", "Found", "FoundLog", "NothingFound",
+    "EMPTY", "KEPT", "MEMBER", "OTHER", "SNIFF", "TEXT", "Discovery", "Found", "FoundLog", "NothingFound",
     "Skipped", "age", "awaited", "discover", "labels", "newest", "without_logs",
 ]  # fmt: skip
 
-MAX_DEPTH = 8
-MAX_FILES = 20_000
 WRITTEN = 2_000_000_000
 """Nanoseconds without a change after which a profile is taken for whole."""
 UNDECIDED = 512
@@ -186,7 +184,7 @@ class Discovery:
         for name in self.paths:
             path = os.path.expanduser(name)
             directory = os.path.isdir(path)
-            candidates = _walk(path, skipped, notes) if directory else iter((path,))
+            candidates = walk(path, skipped) if directory else iter((path,))
             fresh = (one for one in candidates if _is_new(os.path.realpath(one), seen))
             top = path if directory else os.path.dirname(path)
             for candidate, found in self._found(fresh, top, directory, notes) if name != STANDARD_INPUT else self._come(notes):
@@ -247,7 +245,7 @@ class Discovery:
         from tltui.sources.packed import Packed
 
         def walked(top: str, notes: list[str]) -> Iterator[tuple[str, Opened]]:
-            return self._found(_walk(top, [], notes), top, True, notes)
+            return self._found(walk(top, []), top, True, notes)
 
         return Packed(lambda path: self._look(path, "", True), walked, why_no_log)
 
@@ -344,44 +342,6 @@ def _job(log: FoundLog) -> str:
     return os.sep.join(parts[: len(parts) - 1 - parts[::-1].index(log.launch)])
 
 
-def _walk(top: str, skipped: list[Skipped], notes: list[str]) -> Iterator[str]:
-    """Regular files below a directory, breadth first, and directories of units in place of what is in them."""
-    queue, count = [(top, 0)], 0
-    while queue:
-        directory, depth = queue.pop(0)
-        try:
-            with os.scandir(directory) as entries:
-                listing = sorted(entries, key=lambda entry: _natural(entry.name))
-        except OSError as error:
-            skipped.append(Skipped(directory, error.strerror or str(error)))
-            continue
-        report = report_in({entry.name for entry in listing})
-        if report is not Report.NONE:  # whatever else is in it says the same once more, or is a page to be looked at
-            yield os.path.join(directory, RAW_LOG if report is Report.WITH_LOG else RAW_ROWS)
-            continue
-        if (units := layout_of(directory, listing)) is not None:
-            yield directory
-            if units.inside is None:
-                continue
-        for entry in listing:
-            if units is not None and units.inside is not None and entry.name in units.inside:
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                if depth < MAX_DEPTH:
-                    queue.append((entry.path, depth + 1))
-                else:
-                    skipped.append(Skipped(entry.path, f"more than {MAX_DEPTH} levels deep"))
-            elif entry.is_symlink() and os.path.isdir(entry.path):
-                if not _inside(entry.path, top):
-                    skipped.append(Skipped(entry.path, "a symbolic link to a directory: not followed"))
-            else:
-                count += 1
-                if count > MAX_FILES:
-                    notes.append(f"more than {MAX_FILES:,} files below {top}: the rest was not looked at")
-                    return
-                yield entry.path
-
-
 def _is_new(key: str, seen: set[str]) -> bool:
     """Whether it was not seen before. It is from now on."""
     is_new = key not in seen
@@ -396,19 +356,9 @@ def _changed(path: str) -> float:
         return 0.0
 
 
-def _inside(path: str, top: str) -> bool:
-    """Whether what a link leads to is found anyway."""
-    real = os.path.realpath(top)
-    return os.path.commonpath([os.path.realpath(path), real]) == real
-
-
 def _is_somebody_elses(skipped: Skipped) -> bool:
     """An empty file that torch did not make for a trace: Inductor leaves many of them in its debug directories."""
     return skipped.reason == EMPTY and "torch_trace" not in os.path.basename(skipped.path)
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", name)]
 
 
 def _again(found: FoundLog, status: os.stat_result) -> FoundLog:
@@ -458,7 +408,7 @@ def _debug_directory(path: str, units: Layout, status: os.stat_result) -> FoundL
 
 def _nothing(paths: tuple[str, ...], skipped: list[Skipped], others: int) -> str:
     where = ", ".join(paths)
-    if len(paths) == 1 and len(skipped) == 1 and skipped[0].path == os.path.expanduser(paths[0]):
+    if len(paths) == 1 and len(skipped) == 1 and not others and skipped[0].path == os.path.expanduser(paths[0]):
         return f"{where}: {skipped[0].reason}"
     lines = [f"{where}: no trace, TORCH_LOGS text, debug directory or tlparse output found"]
     lines += [f"  {item.path}: {item.reason}" for item in skipped[:10]]

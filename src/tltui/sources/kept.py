@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+from tltui.text.small_file import read_small_json
 
 NAME = "output"
 """What the files are called; a second job in the same directory gets `output-2`."""
@@ -110,9 +111,8 @@ def process_began(pid: int, proc: str = "/proc") -> str | None:
 
 def _stored(path: str) -> dict[str, Any] | None:
     try:
-        with open(path, "rb") as file:
-            stored = json.loads(file.read(_UP_TO))
-    except (OSError, ValueError, RecursionError):
+        stored = read_small_json(path, _UP_TO)
+    except (OSError, ValueError):
         return None
     return stored if isinstance(stored, dict) and stored.get("written_by") == MARK else None
 

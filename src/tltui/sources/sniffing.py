@@ -29,6 +29,16 @@ UTF_16 = "UTF-16 text: convert it to UTF-8 first"
 PACKED = "packed"
 """Of what is looked into (`sources/packed.py`)."""
 REPORT = "a report of tlparse without the trace"
+_NAMED = re.compile(
+    r"torch_trace|torch_compile|tlparse|(?:^|[_.-])rank[_.-]?\d|\.trace\.json|\.(?:log|err|out|stdout|stderr|tlx)(?:\.\w{1,5}){0,2}$",
+    re.IGNORECASE,
+)
+"""Names that torch, launchers, schedulers and tltui give to what they write, also where it is rotated or compressed."""
+
+
+def is_named_like_a_log(name: str) -> bool:
+    """Return whether a file of this name is opened first where there are too many to open all."""
+    return _NAMED.search(name) is not None
 
 
 def head_of(file: FileBytes) -> bytes:

@@ -12,9 +12,11 @@ import time
 from dataclasses import dataclass
 
 from tltui.inputs.archives.magic import STANDARD_INPUT
-from tltui.sources.discover import MAX_DEPTH, MAX_FILES, Discovery, FoundLog
+from tltui.sources.discover import Discovery, FoundLog
 from tltui.sources.found import FoundDump, FoundProfile
+from tltui.sources.sniffing import is_named_like_a_log
 from tltui.sources.turns import Turns
+from tltui.sources.walk import MAX_DEPTH, MAX_FILES
 from tltui.trace.files import Identity, identity_of
 
 COARSE = 2_000_000_000
@@ -104,13 +106,18 @@ class Watching:
             if entry.is_dir(follow_symlinks=False):
                 if own.depth < MAX_DEPTH:
                     self._add_directory(entry.path, own.depth + 1, now)
-            elif entry.path not in self._settled and entry.path not in self._turns and len(self._settled) < MAX_FILES:
+            elif entry.path not in self._settled and entry.path not in self._turns and self._has_room(entry.name):
                 news = True
                 if self._discovery.knows(entry.path):
                     self._settled.add(entry.path)
                 else:
                     self._turns.add(entry.path, now)
         return news
+
+    def _has_room(self, name: str) -> bool:
+        """Whether one more file is looked at; where there are many, as long as it has the name of a log."""
+        most = 2 * MAX_FILES if is_named_like_a_log(name) else MAX_FILES
+        return len(self._settled) < most
 
     def _look(self, path: str) -> FoundLog | None:
         """A file that may be a log."""

@@ -16,7 +16,8 @@ from itertools import islice
 
 from tltui.analyses.parts import part, part_of, reads
 from tltui.analyses.records import Reader, addresses, named, number_in, text_in
-from tltui.model.epochs import BACKWARD, INNER, OUTERMOST
+from tltui.model.backward import BACKWARD
+from tltui.model.epochs import INNER, OUTERMOST
 from tltui.model.nodes import Compile, Process
 from tltui.model.parts import MISSING
 from tltui.model.ref import NO_ID

@@ -19,7 +19,7 @@ from tltui.analyses.hang.open_work import AGAIN, CAPTURE, OUTSIDE, Inside, all_i
 from tltui.analyses.hang.results import BETWEEN, EMPTY, INSIDE, Also, Group, Named, Older, Where
 from tltui.analyses.hang.waiting import awaited, collective_of
 from tltui.analyses.parts import part
-from tltui.analyses.ranks.ranges import ranges
+from tltui.analyses.ranks.ranges import gaps, range_text, ranges
 from tltui.analyses.records import Reader
 from tltui.model.nodes import Compile, Process, Rank
 from tltui.model.ref import NO_ID, parse_ref
@@ -206,8 +206,7 @@ def _older(process: Process) -> Older:
 
 
 def _missing(units: Sequence[Unit]) -> str:
-    have = {unit.number for unit in units}
-    return ranges(set(range(max(have, default=0))) - have)
+    return range_text(gaps({unit.number for unit in units}))
 
 
 def _begun_together(units: Sequence[Unit], restarted: Sequence[Process]) -> Sequence[Unit]:
@@ -238,7 +237,16 @@ def _behind(units: Sequence[Unit]) -> set[int]:
     reached = {u.number: order.get(u.place.at.key, elsewhere) if u.place.at is not None else -1 for u in units}
     furthest = max((place for place in reached.values() if place < elsewhere), default=-1)
     most = max(unit.place.done for unit in units)
-    return {u.number for u in units if not u.place.inside and u.place.done < most and reached[u.number] < furthest}
+    late = {u.number for u in units if not u.place.inside and u.place.done < most and reached[u.number] < furthest}
+    return late & _lacking(units) if all(unit.over for unit in units) else late
+
+
+def _lacking(units: Sequence[Unit]) -> set[int]:
+    """Ranks without a compile that more than half of the ranks finished: of a job that is over nobody else is behind."""
+    done = {u.number: {(step.code, step.number) for step in steps_of(u.process) if step.done} for u in units}
+    counts = Counter(key for keys in done.values() for key in keys)
+    usual = {key for key, count in counts.items() if 2 * count > len(units)}
+    return {number for number, keys in done.items() if not usual <= keys}
 
 
 def _groups(units: Sequence[Unit], shift: Mapping[int, Offset], behind: set[int]) -> tuple[Group, ...]:

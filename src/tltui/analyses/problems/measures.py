@@ -168,7 +168,10 @@ def _damage(facts: Facts) -> list[Found]:
 
 def _unfinished(facts: Facts) -> list[Found]:
     found = (*facts.problems.unfinished, *facts.problems.running)
-    return [Found(item.ref, f"no metrics: {item.function or '?'}", str(item.function)) for item in found]
+    return [
+        Found(item.ref, f"no end{' of the backward' if item.backward else ''}: {item.function or '?'}", str(item.function))
+        for item in found
+    ]
 
 
 def _skipped(facts: Facts) -> list[Found]:
@@ -261,7 +264,7 @@ MEASURES: dict[str, Measure] = {
     "empty": Measure(
         "compiles without operations", lambda f: len(_skipped(f)), _skipped, "problems"),
     "unfinished": Measure(
-        "compiles without metrics", lambda f: len(f.problems.unfinished) + len(f.problems.running), _unfinished, "problems"),
+        "compiles that did not finish", lambda f: len(f.problems.unfinished) + len(f.problems.running), _unfinished, "problems"),
     "damage": Measure(
         "damaged places of the logs", lambda f: f.run.damaged, _damage, "damage"),
     "unknown": Measure(

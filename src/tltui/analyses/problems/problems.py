@@ -42,6 +42,8 @@ class Occurrence:
     attempt: int = 0
     record: str | None = None
     """The address of the record that tells."""
+    backward: bool = False
+    """Of a compile that is not finished: whether its forward is, and its backward is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +151,7 @@ class Problems:
     """Failures of the backward compile."""
     limits: tuple[LimitGroup, ...]
     unfinished: tuple[Occurrence, ...]
-    """Compiles without metrics, of logs that have ended: killed, or cut off."""
+    """Compiles without an end, or with a backward without one, of logs that have ended: killed, or cut off."""
     breaks: tuple[BreakGroup, ...]
     """The most frequent first."""
     restarts: tuple[RestartGroup, ...]
@@ -159,7 +161,7 @@ class Problems:
     breaks_logged: bool
     """False where torch was too old to write records of graph breaks: then they are the restart reasons."""
     running: tuple[Occurrence, ...] = ()
-    """Compiles without metrics, of logs that may go on."""
+    """The same of logs that may go on."""
     eager: tuple[EagerGroup, ...] = ()
     """Functions that run in eager mode."""
     printed: tuple[RunFailure, ...] = ()
@@ -344,16 +346,19 @@ def _restarted(compile_: Compile) -> str:
 
 
 def unfinished_of(compiles: Sequence[Compile], waiting: bool = False) -> tuple[Occurrence, ...]:
-    """Compiles whose metrics were not written; `waiting`: those whose log may go on."""
+    """Compiles of which the log has no end, or none of their backward; `waiting`: those whose log may go on."""
     return tuple(
-        _occurrence(c) for c in compiles
-        if is_unfinished(c) and c.facts.waiting == waiting
+        replace(_occurrence(c), backward=c.facts.backward_running or c.facts.backward_unfinished) for c in compiles
+        if is_unfinished(c) and (c.facts.waiting or c.facts.backward_running) == waiting
     )  # fmt: skip
 
 
 def is_unfinished(compile_: Compile) -> bool:
-    """Whether the log has no end of a compile."""
-    return compile_.is_compile and compile_.facts.traced and not compile_.facts.has_metrics and not compile_.facts.failed
+    """Whether the log has no end of a compile, or of its backward."""
+    facts = compile_.facts
+    if facts.backward_running or facts.backward_unfinished:
+        return compile_.is_compile
+    return compile_.is_compile and facts.traced and not facts.has_metrics and not facts.failed
 
 
 def skipped_groups(compiles: Sequence[Compile]) -> tuple[SkippedGroup, ...]:

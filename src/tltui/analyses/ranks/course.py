@@ -129,7 +129,9 @@ class Lane:
     times: Times
     older: tuple[Older, ...] = ()
     inside: tuple[str, ...] = ()
-    """Phases that are open in its last compile, the outermost first."""
+    """Phases that are open in its last compile, or in the newest backward without an end, the outermost first."""
+    is_pipelined: bool = False
+    """Whether stacks of its log go through `torch.distributed.pipelining`; not known of a rank that only an index tells of."""
 
 
 def steps_in(process: Process) -> list[tuple[Compile, Code, int]]:

@@ -43,6 +43,7 @@ from tltui.analyses.ranks.matching import (
     order_of,
 )
 from tltui.analyses.ranks.ranges import ranges
+from tltui.analyses.ranks.stages import Stage, groups_of, stages_of
 
 KEPT = 200
 """Differences that are kept."""
@@ -167,12 +168,50 @@ class Differing:
     restarted: tuple[Restarted, ...] = ()
     parity: tuple[Parity, ...] = ()
     """The first in time first, at most `KEPT`."""
+    cut: bool = False
+    """Whether some rank ended in the middle: what others compiled after that it may not have come to."""
+    stages: tuple[Stage, ...] = ()
+    """Where ranks do different work by design, the groups within which they are compared; the one with the lowest rank first."""
+    received: str = ""
+    """Ranks, as ranges, that did not compile what another rank compiled under `compile_on_one_rank`: its code runs on all ranks."""
+
+    @property
+    def leading(self) -> Divergence | None:
+        """The difference to begin with; None where none leads. Which rank asked a cache second and hit is no cause of anything, and
+        other pages have the compiles that failed or did not finish."""
+        return next((one for one in self.divergences if one.facets[0] not in (CACHE, FAILED, UNFINISHED)), None)
 
 
 def differing(lanes: Sequence[Lane]) -> Differing | None:
     """In what ranks differ; None where there are no two of them."""
     if len(lanes) < 2:
         return None
+    stages = stages_of(lanes)
+    return _within(lanes, stages) if stages else _of_one_kind(lanes)
+
+
+def _within(lanes: Sequence[Lane], stages: tuple[Stage, ...]) -> Differing:
+    """In what ranks differ within each of several stages. In others they do different work."""
+    found = [_of_one_kind(own) for own in groups_of(lanes)]
+    told = sorted(
+        (one for own in found for one in own.divergences),
+        key=lambda one: (one.facets[0] in (CACHE, EXECUTED), one.facets[0] not in WIDE, math.inf if one.at is None else one.at),
+    )
+    is_parted = any(own.count and not own.agree for own in found)
+    agree, unlike = ([own.agree for own in found if own.agree], [own.unlike for own in found if own.unlike])
+    return Differing(
+        len(lanes), sum(own.classes for own in found), "" if is_parted else ", ".join(agree),
+        0 if is_parted else sum(own.agreeing for own in found), "" if is_parted else ", ".join(unlike),
+        max(own.compiles for own in found), sum(own.functions for own in found), sum(own.alike for own in found),
+        sum(own.count for own in found), tuple(told[:KEPT]), ", ".join(own.behind for own in found if own.behind),
+        _restarted(lanes),
+        tuple(one for own in found for one in own.parity)[:KEPT], any(own.cut for own in found), stages,
+        ", ".join(own.received for own in found if own.received),
+    )  # fmt: skip
+
+
+def _of_one_kind(lanes: Sequence[Lane]) -> Differing:
+    """In what ranks differ that do the same work."""
     classes = classes_of(lanes)
     facts, behind = facts_of(classes)
     order = order_of(classes)
@@ -185,7 +224,8 @@ def differing(lanes: Sequence[Lane]) -> Differing | None:
         len(lanes), len({own.first.course.digest for own in classes}), ranges(agree), len(agree),
         ranges(lane.rank for lane in lanes if agree and lane.rank not in agree), len(usual.first.course.steps),
         len(codes), len(codes - unlike), sum(1 if d.whole else 1 + len(d.others) for d in divergences), tuple(divergences[:KEPT]),
-        ranges(behind), _restarted(lanes), _parities(classes, order),
+        ranges(behind), _restarted(lanes), _parities(classes, order), any(own.stopped for own in classes),
+        (), ranges(lane.rank for own in classes if own.receives for lane in own.lanes),
     )  # fmt: skip
 
 
@@ -287,8 +327,9 @@ def _ranks_in(fact: Fact) -> int:
 
 
 def _place(fact: Fact, order: Mapping[Key, float]) -> float:
-    """When it is seen first; of a number of compiles where one rank has one more; what ran only tells itself at the end."""
-    if fact.facet == EXECUTED:
+    """When it is seen first; of a number of compiles where one rank has one more; what ran only tells itself at the end, and what
+    caches answered comes last."""
+    if fact.facet in (EXECUTED, CACHE):
         return math.inf
     counts = [len(own.codes.get(fact.code, ())) for _, classes in fact.parts for own in classes]
     number = min(counts) + 1 if fact.facet == COUNT else fact.number or 1

@@ -14,6 +14,7 @@ from tltui.analyses.hang.open_work import begun, last_record
 from tltui.analyses.ranks.course import TOGETHER_US, Course, Lane, Older, steps_in
 from tltui.analyses.ranks.courses import course_of
 from tltui.analyses.ranks.indexed import Told, read_told, told
+from tltui.analyses.ranks.stages import PIPELINING
 from tltui.analyses.ranks.times import times_of
 from tltui.inputs.index.reader import SavedProcess
 from tltui.model.nodes import Process, Rank
@@ -85,6 +86,7 @@ def _lane(rank: Rank, process: Process, course: Course) -> Lane:
         cast(int, rank.number), process.key, _address(process), "", process.pid,
         process.log.ended, process.is_traced, math.nan if last is None else last, course, times_of(process),
         tuple(_older(own, process) for own in rank.processes if _is_older(own, process)), inside_of(process),
+        is_pipelined(process),
     )  # fmt: skip
 
 
@@ -94,7 +96,13 @@ def _told_lane(rank: Rank, process: Process, known: Told, kept: SavedProcess) ->
         cast(int, rank.number), process.key, _address(process), kept.host, process.pid, process.log.ended, kept.is_traced,
         kept.last, known.course(kept), known.times(kept),
         tuple(_older(own, process) for own in rank.processes if _is_older(own, process)), kept.inside,
+        is_pipelined(process),
     )  # fmt: skip
+
+
+def is_pipelined(process: Process) -> bool:
+    """Tell whether a stack in its log goes through a pipeline: torch writes the name of each file of a stack once."""
+    return any(PIPELINING in text for text in process.strings.values())
 
 
 def _is_older(own: Process, newest: Process) -> bool:
@@ -122,8 +130,10 @@ def _address(process: Process) -> str:
 
 
 def inside_of(process: Process) -> tuple[str, ...]:
-    """What is open in its last compile."""
-    compile_ = next((own for own in reversed(process.compiles.values()) if own.is_compile), None)
-    if compile_ is None or compile_.is_closed or not process.is_traced:
+    """Name the phases that are open in the last compile, or in the backward of the newest one whose backward has no end."""
+    if not process.is_traced:
         return ()
-    return tuple(phase.name for phase in begun(compile_)[0])
+    compiles = [own for own in reversed(process.compiles.values()) if own.is_compile]
+    if compiles and compiles[0].is_closed:
+        compiles = [own for own in compiles if own.facts.backward_running or own.facts.backward_unfinished]
+    return tuple(phase.name for phase in begun(compiles[0])[0]) if compiles else ()

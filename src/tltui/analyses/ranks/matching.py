@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from tltui.analyses.hang.open_work import trail
 from tltui.analyses.ranks.course import FACETS, Code, Lane, Step
-from tltui.analyses.ranks.facets.inputs import PARTS
+from tltui.analyses.ranks.wording import shared_inputs, words
 
 STOPPED, UNFINISHED, MISSING, COUNT, ORDER, EXECUTED = "stopped", "unfinished", "missing", "count", "order", "executed"
 BREAKS, FAILED, COLLECTIVES, DEVICES, RECOMPILE = "breaks", "failure", "collectives", "devices", "recompile"
@@ -31,10 +31,9 @@ GROWING = frozenset((COLLECTIVES, CODE, CACHE, ESTIMATES))
 """What backward compiles still add to: of logs that go on only as many lines are compared as each has."""
 EARLY = frozenset((INPUTS, GRAPH))
 """What Dynamo logs when it is done with tracing: known of a compile that never ended, and often why it did not."""
-NOTHING = {BREAKS: "no break", FAILED: "no failure", DEVICES: "all on its own device", COLLECTIVES: "no collectives",
-           CACHE: "no answer logged"}  # fmt: skip
-"""What is said of ranks that have nothing of a facet."""
 RESUMES = "torch_dynamo_resume_in_"
+ONE_RANK = "compile_on_one_rank true"
+"""The line of this setting."""
 Key = tuple[Code, int]
 
 
@@ -47,6 +46,8 @@ class Class:
     """Places of the compiles of each code object, in the order of the first ones."""
     stopped: bool = False
     """Whether it ended while the others went on: what it lacks after that is no news."""
+    receives: bool = False
+    """Whether it lacks compiles of others that `compile_on_one_rank` was set for: it may run the code that they compiled."""
 
     @property
     def first(self) -> Lane:
@@ -166,11 +167,16 @@ def _stops(classes: Sequence[Class]) -> list[Fact]:
     assert isinstance(usual, tuple)
     last: dict[Code, dict[Class, str]] = defaultdict(dict)
     for own, codes in sequences.items():
-        if own.ended and codes and not own.is_over(len(own.first.course.steps) - 1):
+        if own.ended and not all(map(own.is_over, range(len(own.first.course.steps)))):
             own.stopped = True
         elif own.ended and codes and len(codes) + 1 < len(usual) and codes == usual[: len(codes)]:
             own.stopped = True
             last[codes[-1]][own] = f"stopped after it, {len(usual) - len(codes)} functions before the others"
+    if any(own.stopped for own in classes):  # the job did not end by itself: who did a part of what others did had not come further
+        keys = {own: [(step.code, step.number) for step in own.first.course.steps] for own in classes}
+        longest = max(keys.values(), key=len)
+        for own, mine in keys.items():
+            own.stopped = own.stopped or (own.ended and bool(mine) and mine == longest[: len(mine)] and len(mine) < len(longest))
     found = []
     for code, stopped in last.items():
         found += _parted(code, 0, STOPPED, {c: stopped.get(c, "went on") for c in classes if c in stopped or not c.stopped}, _text)
@@ -185,7 +191,12 @@ def _counts(code: Code, classes: Sequence[Class], behind: set[int]) -> list[Fact
         return []
     late = {own for own, count in counts.items() if count < most and not own.ended}
     behind.update(lane.rank for own in late for lane in own.lanes)
-    values: dict[Class, Hashable] = {c: n for c, n in counts.items() if c not in late and not (c.stopped and n < most)}
+    if any(_is_for_all(own, own.codes[code][-1]) for own, count in counts.items() if count == most):
+        for own, count in counts.items():
+            own.receives = own.receives or count < most
+    values: dict[Class, Hashable] = {
+        c: n for c, n in counts.items() if c not in late and not ((c.stopped or c.receives) and n < most)
+    }  # fmt: skip
     found = []
     if 0 in values.values():
         found = _parted(code, 0, MISSING, {c: bool(n) for c, n in values.items()}, lambda n, _: "compiled" if n else "not compiled")
@@ -193,25 +204,31 @@ def _counts(code: Code, classes: Sequence[Class], behind: set[int]) -> list[Fact
     return found + _parted(code, 0, COUNT, compiled, lambda n, _: "1 compile" if n == 1 else f"{n} compiles")
 
 
+def _is_for_all(own: Class, place: int) -> bool:
+    """Whether a compile ran under `torch.compiler.config.compile_on_one_rank` (`TORCH_COMPILE_ON_ONE_RANK`, since torch 2.14): a
+    graph that one rank compiled then runs on all (torch/compiler/config.py). Its metrics state the configuration."""
+    return ONE_RANK in own.lines(place, SETTINGS)
+
+
 def _compiles(code: Code, classes: Sequence[Class]) -> list[Fact]:
     """The compiles of a function, the first of each rank with one another, then the second."""
     found: list[Fact] = []
     owned = {own: places for own in classes if (places := own.codes.get(code))}
-    usual = _usual({own: len(places) for own, places in owned.items()})
+    usual, is_cut = _usual({own: len(places) for own, places in owned.items()}), any(own.stopped for own in classes)
     shifted = {own for own, places in owned.items() if len(places) != usual}
     for n in range(max(map(len, owned.values()))):
         members = {own: places[n] for own, places in owned.items() if n < len(places)}
         if len(members) > 1:
             known = [(own, place) for own, places in owned.items() if own not in shifted for place in places] if shifted else []
-            found += _compared((code, n + 1), members, shifted, known)
+            found += _compared((code, n + 1), members, shifted, known, is_cut)
     return found
 
 
 def _compared(
-    key: Key, members: Mapping[Class, int], shifted: set[Class], known: Sequence[tuple[Class, int]]
+    key: Key, members: Mapping[Class, int], shifted: set[Class], known: Sequence[tuple[Class, int]], is_cut: bool
 ) -> Iterator[Fact]:
     """In what compiles of one function differ: one a rank. `shifted`: ranks with more or fewer of them than is usual; what one of
-    them has and the usual ranks have in another compile (`known`) only moved."""
+    them has and the usual ranks have in another compile (`known`) only moved. `is_cut`: some rank ended in the middle."""
     done = {own: place for own, place in members.items() if own.is_over(place)}
     over = {own: own.is_over(place) for own, place in members.items() if own.ended or own in done}
     yield from _parted(*key, UNFINISHED, over, _said_end)
@@ -221,7 +238,7 @@ def _compared(
     for facet in WIDE:
         told = {own: digest for own, place in done.items() if (digest := own.step(place).of(facet))}
         yield from _with_lines(key, facet, done, told)
-    yield from _chain(key, done, traced, shifted & (done | traced).keys(), known)
+    yield from _chain(key, done, traced, shifted & (done | traced).keys(), known, is_cut)
 
 
 def _said_end(end: Hashable, own: Class) -> str:
@@ -231,7 +248,8 @@ def _said_end(end: Hashable, own: Class) -> str:
 
 
 def _chain(
-    key: Key, done: dict[Class, int], traced: dict[Class, int], shifted: set[Class], known: Sequence[tuple[Class, int]]
+    key: Key, done: dict[Class, int], traced: dict[Class, int], shifted: set[Class], known: Sequence[tuple[Class, int]],
+    is_cut: bool,
 ) -> list[Fact]:
     """Facet by facet. What differs only between ranks of which a difference was told already follows from that. `traced`: compiles
     that did not end, but of which `EARLY` facets are known; in the others they pass for what is usual."""
@@ -240,7 +258,9 @@ def _chain(
     told: dict[Class, tuple[Hashable, ...]] = dict.fromkeys(places, ())
     goes_on = not all(own.ended for own in done)
     for facet in CHAIN:
-        values = _values(places if facet in EARLY else done, facet, goes_on)
+        values = _inputs(places) if facet == INPUTS else _values(places if facet in EARLY else done, facet, goes_on)
+        if is_cut and facet in GROWING and values:
+            values = _as_far(values, facet, done)
         if shifted and len(set(values.values())) > 1:
             usual = {own.step(place).of(facet) for own, place in known}
             values = {own: v for own, v in values.items() if own not in shifted or own.step(places[own]).of(facet) not in usual}
@@ -267,21 +287,63 @@ def _values(done: Mapping[Class, int], facet: str, goes_on: bool) -> dict[Class,
         return {own: own_lines[:least] for own, own_lines in lines.items()}
     if goes_on and facet in (FAILED, PARITY):  # a backward comes later, and its code before its schedule
         return {own: own.step(place).of("end") if facet == FAILED else b"" for own, place in done.items()}
+    if facet == CACHE:  # in which order they were asked is no difference
+        return {own: tuple(sorted(own.lines(place, facet))) for own, place in done.items()}
     return {own: own.step(place).of(facet) for own, place in done.items()}
+
+
+def _as_far(values: dict[Class, Hashable], facet: str, places: Mapping[Class, int]) -> dict[Class, Hashable]:
+    """Of a job that did not end by itself: who has a part of what the most ranks have, or goes on behind it, has what they have, as
+    the others had not come to the rest. With less code come fewer answers of caches, and for no other reason."""
+    usual = _usual(values)
+    typical = next(own for own, value in values.items() if value == usual)
+    theirs, codes = typical.lines(places[typical], facet), len(typical.lines(places[typical], CODE))
+    found = dict(values)
+    for own in values:
+        mine, more = own.lines(places[own], facet), len(own.lines(places[own], CODE)) - codes
+        least = min(len(mine), len(theirs))
+        is_far = facet != CACHE or (len(mine) - len(theirs)) * more > 0
+        if least and is_far and mine[:least] == theirs[:least]:
+            found[own] = usual
+    return found
 
 
 def _with_lines(key: Key, facet: str, places: Mapping[Class, int], values: Mapping[Class, Hashable]) -> list[Fact]:
     """The fact that values differ, told by the lines in which they do."""
     if len(set(values.values())) < 2:
         return []
-    lines = {value: own.lines(places[own], facet) for own, value in reversed(list(values.items()))}
+    lines: dict[Hashable, Sequence[str]] = {}
+    for own in sorted(values, key=lambda own: not own.is_over(places[own])):  # those first that came to their end
+        lines.setdefault(values[own], own.lines(places[own], facet))
     if facet == GUARDS and _own_numbers(values, lines):
         return []
-    same = set.intersection(*(set(told) for told in lines.values()))
-    apart = {value: [line for line in told if line not in same] for value, told in lines.items()}
-    if facet == INPUTS:
-        apart = _parts_apart(apart)
-    return _parted(*key, facet, values, lambda value, _: _said(facet, lines[value], apart[value]))
+    is_partial = facet == INPUTS and any(_is_partial(own, places[own]) for own in values)
+    said = words(facet, shared_inputs(lines) if is_partial else lines)
+    return _parted(*key, facet, values, lambda value, _: said[value])
+
+
+def _is_partial(own: Class, place: int) -> bool:
+    """Whether a compile may have inputs that its log does not describe, or not yet."""
+    return not own.ended or not own.is_over(place)
+
+
+def _inputs(places: Mapping[Class, int]) -> dict[Class, Hashable]:
+    """The inputs of a compile. Of one that did not end those count that are described: it has what the most ranks have, where these
+    have all of them."""
+    found: dict[Class, Hashable] = {own: own.step(place).of(INPUTS) for own, place in places.items()}
+    partial = [own for own, place in places.items() if _is_partial(own, place)]
+    if not partial or len(set(found.values())) < 2:
+        return found
+    described = {own: set(own.lines(place, INPUTS)) for own, place in places.items()}
+    likely = sorted(places, key=lambda own: (own in partial, -len(described[own]), -len(own.lanes), own.first.rank))
+    for own in partial:
+        sources = {line.partition(": ")[0] for line in described[own]}
+        for other in likely:
+            theirs = {line.partition(": ")[0] for line in described[other]}
+            if all(line.partition(": ")[0] not in sources & theirs for line in described[own] ^ described[other]):
+                found[own] = found[other]
+                break
+    return found
 
 
 def _own_numbers(values: Mapping[Class, Hashable], lines: Mapping[Hashable, Sequence[str]]) -> bool:
@@ -295,32 +357,6 @@ def _own_numbers(values: Mapping[Class, Hashable], lines: Mapping[Hashable, Sequ
             return False
         plain.add(tuple(line.removesuffix(number) for line in apart))
     return len(plain) == 1
-
-
-def _parts_apart(lines: Mapping[Hashable, Sequence[str]]) -> dict[Hashable, list[str]]:
-    """Of inputs that all have, only what is different of them."""
-    inputs = {value: dict(line.split(": ", 1) for line in own if ": " in line) for value, own in lines.items()}
-    found: dict[Hashable, list[str]] = {}
-    for value, own in inputs.items():
-        found[value] = []
-        for source, what in own.items():
-            others = [set(other[source].split(PARTS)) for other in inputs.values() if source in other]
-            same = set.intersection(*others) if len(others) == len(inputs) else set()
-            found[value].append(f"{PARTS.join(part for part in what.split(PARTS) if part not in same) or what} of {source}")
-    return found
-
-
-def _said(facet: str, told: Sequence[str], lines: Sequence[str]) -> str:
-    """What only these ranks have, in a line."""
-    if not told:
-        return NOTHING.get(facet, "")
-    if facet == CODE or not lines:
-        return ""
-    if facet == DEVICES:
-        return f"{lines[0]}{''.join(', ' + line.removeprefix('tensors on ') for line in lines[1:])}, not its own device"
-    shown = 1 if facet in (BREAKS, GUARDS, INPUTS, ESTIMATES) else 3
-    left = len(lines) - shown
-    return "; ".join(line.strip() for line in lines[:shown]) + (f" and {left} more" if left > 0 else "")
 
 
 def _order(classes: Sequence[Class]) -> list[Fact]:

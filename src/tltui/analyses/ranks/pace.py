@@ -25,7 +25,8 @@ LATE_S = 3.0
 RULE = (
     "Slow are ranks, less than half of them, that took more than 3 times the median for a compile or a phase of it, and more "
     "than 1 s above it. Late are those that began it more than 3 s after the median, and more than 3 times as far from it as ranks "
-    "usually are."
+    "usually are. Compiles that less than half of the ranks have are extra: they count where they take a rank more than 1 s, and "
+    "more than 3 times the median of the ranks."
 )
 WAITING = "compiler_collective"
 """The timing event in which torch's compiler waits for the other ranks."""
@@ -126,6 +127,32 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
+class ExtraCompile:
+    """A compile that less than half of the ranks have."""
+
+    key: Key
+    ref: str
+    """Its address."""
+    seconds: float
+    again: bool
+    """Whether it is a recompile: most ranks compiled the function, not as often."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """Ranks with compiles that the others do not have."""
+
+    ranks: tuple[int, ...]
+    """In order."""
+    compiles: tuple[ExtraCompile, ...]
+    """Those of the slowest of them, the one that took longest first."""
+    seconds: float
+    """What these took together."""
+    typical_s: float
+    """The median of all ranks."""
+
+
+@dataclass(frozen=True, slots=True)
 class Pace:
     """How the ranks of a run kept pace."""
 
@@ -142,6 +169,13 @@ class Pace:
     """Of each compile that two ranks or more finished, the widest first."""
     offsets: Mapping[int, Offset] = field(default_factory=dict)
     """Rank → how far its clock is ahead; only of those that are off."""
+    extra: tuple[Extra, ...] = ()
+    """The most seconds first."""
+
+    @property
+    def is_even(self) -> bool:
+        """Whether nobody was late or slow, or had compiles that the others do not have."""
+        return not (self.late or self.slow or self.extra)
 
     def wait_for(self, key: Key, ranks: Sequence[int]) -> Wait | None:
         """Who waited while these ranks were at a compile."""

@@ -6,6 +6,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 from typing import TypeVar, cast
 
+from tltui.analyses.compare.comparing import rules_for
 from tltui.analyses.compare.graph_keys import GraphText, graph_text
 from tltui.analyses.compare.node_changes import ADDED, REMOVED, RETARGETED, RETYPED, NodeChange, node_changes
 from tltui.analyses.compare.own_device import owns_of
@@ -14,9 +15,10 @@ from tltui.analyses.parts import reader_of
 from tltui.analyses.ranks.columns import Columns
 from tltui.analyses.ranks.course import Lane
 from tltui.analyses.ranks.differing import Differing, Divergence, Function, differing
+from tltui.analyses.ranks.facets.texts import bare
 from tltui.analyses.ranks.hosts import with_hosts
 from tltui.analyses.ranks.lanes import read_lanes
-from tltui.analyses.ranks.matching import GRAPH
+from tltui.analyses.ranks.matching import CODE, GRAPH
 from tltui.analyses.ranks.pace import Pace
 from tltui.analyses.ranks.pacing import pace_of
 from tltui.analyses.ranks.times import PhasesOf
@@ -36,6 +38,8 @@ LIMIT = 2 << 20
 """Stored bytes of a graph up to which that is done."""
 PACED = 1_000_000
 """Compiles of all ranks together up to which who was late or slow is found out by the way: 0.5 s of CPU."""
+SAID_LINE = 160
+"""Characters of a line of code that are kept."""
 GRAPH_NAME = "dynamo_output_graph"
 ARTIFACTS = {
     GRAPH: GRAPH_NAME, "guards": "dynamo_cpp_guards_str", "code": "inductor_output_code", "inputs": GRAPH_NAME,
@@ -136,13 +140,48 @@ def _completed(run: Run, one: Divergence, with_nodes: bool) -> Divergence:
     if first is not None:
         file = first.frame.code[1]
         one = replace(one, function=replace(one.function, file=file), others=tuple(_in_file(own, file) for own in one.others))
-    if with_nodes and one.facets[0] == GRAPH and len(compiles) > 1 and compiles[0] is not None:
-        sides = [one.sides[0]]
-        for side, other in zip(one.sides[1:], compiles[1:], strict=True):
-            words = node_words(compiles[0], other) if other is not None else ""
-            sides.append(replace(side, said=": ".join(filter(None, (side.said, words)))))
-        one = replace(one, sides=tuple(sides))
+    if with_nodes and len(compiles) > 1 and compiles[0] is not None:
+        if one.facets[0] == GRAPH:
+            one = _with_nodes(one, compiles)
+        if one.facets[0] in (GRAPH, CODE) and len({side.said for side in one.sides if one.facets[0] == GRAPH}) < 2:
+            one = _with_lines(one, compiles)
     return one
+
+
+def _with_nodes(one: Divergence, compiles: Sequence[Compile | None]) -> Divergence:
+    """With the first node in which each graph is unlike that of the first side."""
+    sides = [one.sides[0]]
+    for side, other in zip(one.sides[1:], compiles[1:], strict=True):
+        words = node_words(compiles[0], other) if compiles[0] is not None and other is not None else ""
+        sides.append(replace(side, said=": ".join(filter(None, (side.said, words)))))
+    return replace(one, sides=tuple(sides))
+
+
+def _with_lines(one: Divergence, compiles: Sequence[Compile | None]) -> Divergence:
+    """With the first line in which two texts differ, where nothing else tells them apart; as it was where none can be read."""
+    name = ARTIFACTS[one.facets[0]]
+    try:
+        texts = [_compared(compile_, name) if compile_ is not None else [] for compile_ in compiles]
+    except (Gone, Elsewhere):
+        return one
+    for pair in zip(*texts, strict=False):
+        for number, lines in enumerate(zip(*(text.split("\n") for text in pair), strict=False), 1):
+            if len(set(lines)) > 1:
+                said = [f"line {number}: {line.strip() or '(empty)'}"[:SAID_LINE] for line in lines]
+                if len(set(said)) < 2:
+                    return one
+                return replace(one, sides=tuple(replace(side, said=own) for side, own in zip(one.sides, said, strict=True)))
+    return one
+
+
+def _compared(compile_: Compile, name: str) -> list[str]:
+    """The texts of an artifact as they are compared: without what is the rank's own."""
+    reader, (own, _) = reader_of(compile_), owns_of(compile_.process, compile_.process)
+    found = []
+    for record, _ in named(compile_, (name,)):
+        text = bare(reader.payload(record, LIMIT), own).decode("utf-8", "replace")
+        found.append(normalised(text, rules_for(text, own))[0])
+    return found
 
 
 def _in_file(function: Function, file: str | None) -> Function:

@@ -101,7 +101,7 @@ def slow_in(column: Column, spread: Spread, phases: Phases) -> list[Slow]:
     found: dict[int, _Explained] = {}
     for number in slow[:LOOKED_AT]:
         own = phases(column.lanes[number], column.places[number])
-        found[number] = _phase(own, compared)
+        found[number] = explained_by(own, compared)
         phase = found[number].phase
         waited = own.get(WAITING, 0.0) - _typical(WAITING, compared)
         if phase or stands_out(took[number] - max(waited, 0.0), typical):
@@ -132,8 +132,8 @@ def _typical(name: str, compared: Sequence[Mapping[str, float]]) -> float:
     return median_low([other.get(name, 0.0) for other in compared]) if compared else 0.0
 
 
-def _phase(own: Mapping[str, float], compared: Sequence[Mapping[str, float]]) -> _Explained:
-    """The innermost phase that explains why a compile was slow, seconds in it, and those of others; '' for none."""
+def explained_by(own: Mapping[str, float], compared: Sequence[Mapping[str, float]]) -> _Explained:
+    """Find the innermost phase that explains why something was slow, seconds in it, and those of others; '' for none."""
     waited = max(own.get(WAITING, 0.0) - _typical(WAITING, compared), 0.0)
     found = []
     for name, seconds in own.items():

@@ -32,6 +32,8 @@ def times_of(process: Process, reader: Reader) -> Times:
         if not compile_.is_closed:
             open_, _ = begun(compile_)
             start, seconds = open_[0].since if open_ else start, None
+        if compile_.facts.backward_unfinished:
+            seconds = None
         begin.append(math.nan if start is None else start)
         took.append(math.nan if seconds is None else seconds)
     return Times(begin, took, {})

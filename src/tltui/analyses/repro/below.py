@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from tltui.analyses.repro.allowed import Refused
+from tltui.analyses.repro.checking import dotted
 from tltui.analyses.repro.inputs import Number, Tensor, read_type, value_of
 from tltui.analyses.repro.reading import GraphClass
-from tltui.analyses.repro.whitelist import Refused, dotted
 
 _SAME = (
     "view reshape to long int contiguous clone unsqueeze squeeze expand expand_as transpose permute flatten t detach alias repeat "

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 from tltui.analyses.parts import reader_of
 from tltui.analyses.problems.failures import INTERRUPTED
+from tltui.analyses.repro.allowed import Refused
+from tltui.analyses.repro.checking import LONGEST
 from tltui.analyses.repro.facts import ReproFacts, repro_facts
 from tltui.analyses.repro.reading import GraphCode, read_graph
 from tltui.analyses.repro.runnable import read_runnable
 from tltui.analyses.repro.script import Parts, input_bytes, script_of
-from tltui.analyses.repro.whitelist import LONGEST, Refused
+from tltui.analyses.repro.sizes import MAX_BYTES
 from tltui.analyses.torch_version import version_of
 from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.nodes import Compile
@@ -59,8 +61,10 @@ class Repro:
     """The graphs that would be worth more, or all of them, and why they can't be."""
 
 
-def repro_of(compile_: Compile, only: str | None = None, artifact: Artifact | None = None) -> Repro:
-    """The script of a compile, from the graphs that are called `only` or from one `artifact` if that is asked for."""
+def repro_of(
+    compile_: Compile, only: str | None = None, artifact: Artifact | None = None, max_bytes: int = MAX_BYTES
+) -> Repro:
+    """Make the script of a compile, from the graphs that are called `only` or from one `artifact` if that is asked for."""
     ref = str(compile_.ref)
     graphs = _graphs(compile_, only) if artifact is None else [artifact] if artifact.name in WORTH else []
     if not graphs:
@@ -69,7 +73,7 @@ def repro_of(compile_: Compile, only: str | None = None, artifact: Artifact | No
     tried: list[Tried] = []
     for graph in graphs:
         try:
-            script = _script(graph, facts, tuple(tried))
+            script = _script(graph, facts, tuple(tried), max_bytes)
         except Refused as refused:
             tried.append(Tried(str(graph.ref), str(refused)))
             continue
@@ -85,7 +89,7 @@ def _graphs(compile_: Compile, only: str | None) -> list[Artifact]:
     return sorted((each for each in found if each.attempt == last), key=lambda each: (order.index(each.name), each.n))
 
 
-def _script(graph: Artifact, facts: ReproFacts, tried: tuple[Tried, ...]) -> str:
+def _script(graph: Artifact, facts: ReproFacts, tried: tuple[Tried, ...], max_bytes: int) -> str:
     checked = graph.log.check(graph.record)
     if checked is not None and checked.check is Check.BAD:
         raise Refused("its text is damaged")
@@ -96,7 +100,7 @@ def _script(graph: Artifact, facts: ReproFacts, tried: tuple[Tried, ...]) -> str
     differentiates = graph.name in BEFORE_AUTOGRAD
     if differentiates:
         _refuse_subclasses(code, facts)
-    return script_of(Parts(_header(graph, facts, tried, code), code, facts, differentiates))
+    return script_of(Parts(_header(graph, facts, tried, code), code, facts, differentiates, max_bytes))
 
 
 def _refuse_subclasses(code: GraphCode, facts: ReproFacts) -> None:

@@ -6,8 +6,8 @@ import ast
 import re
 from dataclasses import dataclass
 
-from tltui.analyses.repro.torch_names import DTYPES
-from tltui.analyses.repro.whitelist import Refused, is_device
+from tltui.analyses.repro.allowed import DTYPES, Refused
+from tltui.analyses.repro.checking import is_device
 
 _TYPE = re.compile(r"^(\w{1,20})\[([^\[\]]*)\](?:\[([^\[\]]*)\])?\s*([a-z]\w*(?::\d+)?)?$")
 _SYMBOL = re.compile(r"^Sym\((.*)\)$")

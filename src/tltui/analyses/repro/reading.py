@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from tltui.analyses.repro.whitelist import NAME, Checker, Refused, dotted, own_name, parsed
+from tltui.analyses.repro.allowed import Refused
+from tltui.analyses.repro.checking import NAME, Checker, dotted, own_name, parsed
 from tltui.text.graphs.fx_graph import parse
 
 FLAT = ("fx_pytree.tree_flatten_spec", "pytree.tree_unflatten")
@@ -132,9 +133,7 @@ class _Body:
         elif isinstance(node, ast.Assign):
             self._assign(node)
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            self.checker.expression(ast.Name(node.target.id, ast.Load()))
-            node.value = self.checker.expression(node.value)
-            self.statements.append(node)
+            self._in_place(node, node.target)
         elif isinstance(node, ast.Return):
             self._return(node)
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
@@ -142,6 +141,13 @@ class _Body:
             self.statements.append(node)
         elif not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
             raise Refused(f"line {node.lineno} of it is no statement of a graph ({type(node).__name__})")
+
+    def _in_place(self, node: ast.AugAssign, target: ast.Name) -> None:
+        operation = ast.BinOp(ast.Name(target.id, ast.Load()), node.op, node.value)
+        if isinstance(self.checker.expression(operation), ast.Call):
+            raise Refused(f"line {node.lineno} of it raises a value to a power in place")
+        node.value = operation.right
+        self.statements.append(node)
 
     def _declared(self, node: ast.AnnAssign, target: ast.Name) -> None:
         self.types[target.id] = _type(node.annotation)
@@ -186,10 +192,8 @@ class _Body:
         elif isinstance(node, (ast.Tuple, ast.List)) and all(isinstance(each, ast.Name) for each in node.elts):
             for each in node.elts:
                 self._target(each)
-        elif isinstance(node, ast.Subscript):
+        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
             node.value, node.slice = self.checker.expression(node.value), self.checker.expression(node.slice)
-        elif isinstance(node, ast.Attribute) and node.attr in ("grad", "data") and not dotted(node).startswith("self."):
-            node.value = self.checker.expression(node.value)
         else:
             raise Refused(f"line {node.lineno} of it is no statement of a graph")
         return node

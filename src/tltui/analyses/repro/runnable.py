@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 
+from tltui.analyses.repro.allowed import ALIASES, DTYPES, Refused
+from tltui.analyses.repro.checking import device_of, dotted, parsed
 from tltui.analyses.repro.reading import GraphCode, read_graph_of
-from tltui.analyses.repro.torch_names import ALIASES, DTYPES
-from tltui.analyses.repro.whitelist import Refused, device_of, dotted, parsed
 
 SHORT = {long: short for short, long in DTYPES.items()}
 

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
+from tltui.analyses.repro.allowed import Refused
 from tltui.analyses.repro.below import bounds
+from tltui.analyses.repro.checking import device_constant
 from tltui.analyses.repro.facts import ReproFacts
-from tltui.analyses.repro.inputs import SYMBOL_NAME, Number, Tensor, read_type, symbols_in, value_of
+from tltui.analyses.repro.inputs import SYMBOL_NAME, Number, Tensor, read_type, symbols_in
 from tltui.analyses.repro.reading import GraphClass, GraphCode
-from tltui.analyses.repro.whitelist import Refused, device_constant
+from tltui.analyses.repro.sizes import MAX_BYTES, bytes_of, check_bytes
 
 FALLBACK = 8
 """What a symbol is of which the trace does not tell: not 0, not 1, and most things divide it."""
@@ -31,6 +33,8 @@ class Parts:
     facts: ReproFacts
     differentiates: bool
     """Whether the graph is one of those before autograd, so that a backward can be run through it."""
+    max_bytes: int = MAX_BYTES
+    """What its tensors may take together."""
 
 
 def script_of(parts: Parts) -> str:
@@ -42,9 +46,11 @@ def script_of(parts: Parts) -> str:
     symbols = _symbols([*kinds.values(), *constants.values()])
     known = dict(facts.values)
     values = {name: known.get(name, FALLBACK) for name in symbols}
+    check_bytes(code, values, parts.max_bytes)
     devices = {each.device for each in (*kinds.values(), *constants.values()) if isinstance(each, Tensor)} | code.devices
     lines = [*(comment(line) for line in parts.header), ""]
-    lines += _file("script_begin.txt")
+    lines += _file("script_begin.txt", MAX_BYTES=parts.max_bytes)
+    lines += ["", "", *_file("script_helpers.txt")]
     lines += ["", "", *(f"{device_constant(name)} = place({name!r})" for name in sorted(devices))]
     sources = dict(facts.sources)
     lines += [f"{name} = {values[name]!r}" + _said(sources.get(name), name in known) for name in symbols]
@@ -69,8 +75,11 @@ def _said(source: str | None, known: bool) -> str:
     return f"  {comment(source[:100])}" if source else ""
 
 
-def _file(name: str) -> list[str]:
-    return files(__package__).joinpath(name).read_text("ascii").rstrip().split("\n")
+def _file(name: str, **values: int) -> list[str]:
+    text = files(__package__).joinpath(name).read_text("ascii").rstrip()
+    for constant, value in values.items():
+        text = text.replace(constant, str(value))
+    return text.split("\n")
 
 
 def _constant(name: str, kind: str) -> Tensor:
@@ -192,13 +201,5 @@ def _trained(parts: Parts, kinds: dict[str, Tensor | Number]) -> set[str]:
 
 
 def input_bytes(code: GraphCode, facts: ReproFacts) -> int:
-    """How many bytes the inputs take, at eight each."""
-    values = dict(facts.values)
-    total = 0
-    for kind in map(read_type, code.whole.parameters.values()):
-        if isinstance(kind, Tensor):
-            count = 8
-            for size in kind.size:
-                count *= value_of(size, {**dict.fromkeys(symbols_in(size), FALLBACK), **values})
-            total += count
-    return total
+    """Compute how many bytes the inputs take."""
+    return sum(bytes_of(kind, dict(facts.values), FALLBACK) for kind in code.whole.parameters.values())

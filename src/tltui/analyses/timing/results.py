@@ -91,6 +91,10 @@ class Outlier:
     """Where most of the difference is."""
     phase_s: float
     """By how much it took longer there."""
+    event: str = ""
+    """The innermost timing event that explains it; '' where none does or that is not known."""
+    event_s: float = 0.0
+    """By how much it was longer in it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from tltui.analyses.ranks.pace import stands_out
 from tltui.analyses.timing.blocks import Block, NameTotal, Waiting, block_from, stretches_of, time_of, together
 from tltui.analyses.timing.flame import flames_of
 from tltui.analyses.timing.kernels import kernels_of
-from tltui.analyses.timing.phases import ORDER, PRIORITY
+from tltui.analyses.timing.outliers import outliers_of
+from tltui.analyses.timing.phases import PRIORITY
 from tltui.analyses.timing.results import (
     CompileTime,
     FunctionTime,
     Gap,
     KernelTime,
     NameTime,
-    Outlier,
     ProcessTime,
     StillOpen,
     Timing,
@@ -26,7 +24,7 @@ from tltui.analyses.timing.results import (
 from tltui.analyses.timing.spans import Group, Seen, read_groups, record_page
 from tltui.analyses.timing.sums import NameSum, Sums, add_names, is_beside
 from tltui.model.nodes import Compile, Process
-from tltui.model.ref import NO_ID, Ref
+from tltui.model.ref import NO_ID
 
 GAPS_KEPT = 5
 LEAST_GAP = 0.1
@@ -53,12 +51,13 @@ def timing_steps(ref: str, compiles: Sequence[Compile]) -> Generator[None, None,
     yield
     both = (("events", blocks.with_events), ("metrics", blocks.with_metrics))
     everyone = [(own.process, own.names, own.beside) for own in blocks.processes.values()]
+    names = {str(process.ref): {name: own.total / 1e6 for name, own in sums.items()} for process, sums, _ in everyone}
     return Timing(
         2, ref, " and ".join(word for word, has in both if has), blocks.events, blocks.unreadable, blocks.lone_ends,
         sum(time.seconds for time in times.values()), together(time.phases for time in times.values()),
         _names((process, names) for process, names, _ in everyone), _names((process, beside) for process, _, beside in everyone),
         tuple(sorted((t for t in times.values() if t.seconds > 0), key=lambda time: -time.seconds)),
-        functions, processes, outliers_of(processes), blocks.open(), blocks.gaps(),
+        functions, processes, outliers_of(processes, names), blocks.open(), blocks.gaps(),
         kernels_of(blocks.kernels, everyone, single), flames_of(groups),
     )  # fmt: skip
 
@@ -266,31 +265,6 @@ def _busy(walls: Sequence[tuple[float, float, Compile]]) -> tuple[float, float]:
         total += max(end - max(start, upto), 0.0)
         upto = max(upto, end)
     return total / 1e6, (upto - ordered[0][0]) / 1e6
-
-
-def outliers_of(processes: Sequence[ProcessTime]) -> tuple[Outlier, ...]:
-    """Ranks of which all compiles together stand out as one compile would (the rule is in `analyses/ranks/pace.py`), the slowest
-    first. Who took less than the others may have been killed: that is no outlier."""
-    by_rank: dict[int, list[ProcessTime]] = defaultdict(list)
-    for process in processes:
-        if process.rank is not None:
-            by_rank[process.rank].append(process)
-    seconds = {rank: sum(p.seconds for p in own) for rank, own in by_rank.items()}
-    if len(seconds) < 2:
-        return ()
-    typical = statistics.median_low(seconds.values())
-    slow = sorted((rank for rank, own in seconds.items() if stands_out(own, typical)), key=lambda rank: -seconds[rank])
-    if not slow:
-        return ()
-    phases = {rank: {p.name: p.seconds for p in together(q.phases for q in own)} for rank, own in by_rank.items()}
-    names = {name: statistics.median_low(phases[rank].get(name, 0.0) for rank in seconds) for name in ORDER}
-    found = []
-    for rank in slow:
-        apart = {name: phases[rank].get(name, 0.0) - names[name] for name in ORDER}
-        name = max(apart, key=apart.__getitem__)
-        phase = name if apart[name] > 0 else None
-        found.append(Outlier(str(Ref(rank)), rank, seconds[rank], typical, phase, apart[name] if phase else 0.0))
-    return tuple(found)
 
 
 def _names(parts: Iterable[tuple[Process, dict[str, NameSum]]]) -> tuple[NameTime, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tltui.analyses.fusion.fusion import has_fusion
 from tltui.analyses.runtime.costs import costs_of
 from tltui.analyses.stacks.stacks import StackFrame
@@ -124,6 +126,8 @@ def _outcome(run: Run, node: Compile, known: Study) -> list[str]:
         if facts.failed:
             return [f"{'interrupted' if facts.interrupted else 'failed'}{after}"]
         return [f"compiled{took}, but its backward failed"]
+    if status in (Status.MISSING, Status.RUNNING) and facts.has_metrics:
+        return [f"compiled{took}, but {_backward(known)}"]
     if status is Status.MISSING:
         return [f"not finished when the log ends{_stood(known)}"]
     if status is Status.RUNNING:
@@ -137,7 +141,15 @@ def _outcome(run: Run, node: Compile, known: Study) -> list[str]:
     backward = []
     if (later := node.backward_s) is not None:
         backward = [f"of that {fmt.seconds(later)} for the backward"]
+    if facts.backward_running or facts.backward_unfinished:
+        backward.append(_backward(known))
     return [what + took, *breaks, *backward]
+
+
+def _backward(known: Study) -> str:
+    """Word that the backward has no end: `its backward is running, in inductor_compile`."""
+    what = "is running" if known.facts.backward_running else "is not finished when the log ends"
+    return f"its backward {what}{_stood(known)}"
 
 
 def _seen(node: Compile) -> list[str]:
@@ -313,9 +325,9 @@ def _attempts(page: Page, node: Compile, known: Study) -> None:
     page.heading(f"Attempts ({max(len(node.attempts), 1)})")
     last = max(node.attempts, default=0)
     for number in sorted(node.attempts):
-        ref = str(node.process.ref_of(node.id)) + (f"_{number}" if number else "")
+        ref = replace(node.ref, view="attempt", attempt=number or None)
         kept = ("this one was kept" if facts.traced else "the last one") if number == last else "given up and started again"
-        page.add("  ", (f"attempt {number}", tokens.LINK, f"@attempt:{ref}"), "  ", (kept, tokens.DIM))
+        page.add("  ", (f"attempt {number}", tokens.LINK, str(ref)), "  ", (kept, tokens.DIM))
     if facts.restarts and not known.breaks:
         for reason in facts.restarts:
             page.say(f"restarted for: {reason.splitlines()[0] if reason.strip() else 'no reason'}", "  ")

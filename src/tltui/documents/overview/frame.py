@@ -113,6 +113,8 @@ def _rung(page: Page, compile_: Compile, reasons: list[str]) -> None:
         words.append("interrupted" if facts.interrupted else error_name(facts.fail_type) or "failed")
     elif facts.backward_failed:
         words.append("its backward failed")
+    elif facts.backward_running or facts.backward_unfinished:
+        words.append("its backward is running" if facts.backward_running else "its backward is not finished")
     if facts.eager and not facts.recompile_limit:
         words.append(TABLE[Status.EAGER].words)
     if facts.breaks:

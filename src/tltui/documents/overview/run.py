@@ -238,7 +238,7 @@ def _start(page: Page, run: Run, summary: Summary, pace: Pace, culprits: Sequenc
     """Add one to four things to look at, each for a fact, the worst first."""
     is_named = any(culprit.ranks for culprit in culprits)
     wrong = _ended(culprits) + _failed(summary) + ([] if is_named else _stuck(run, summary))
-    wrong += _parted(run, summary) + _waited_for(pace) + _measured(run)
+    wrong += _parted(run, summary) + _waited_for(run, pace) + _measured(run)
     wrong += _slowed(summary)
     hints = wrong + _dearest(summary, is_alone=not wrong)
     if not wrong:
@@ -321,22 +321,22 @@ def _stuck(run: Run, summary: Summary) -> list[Hint]:
     if not summary.unfinished:
         return []
     last = summary.unfinished[0]
-    count = summary.tally.missing
+    count = summary.unfinished_count
     name = last.code.shown or "a frame"
     which = f", {'among them' if len(summary.unfinished) > 1 else 'the last is'} {name}"
     what = f"{fmt.plural(count, 'compile')} did not finish" + (f": {name}" if count == 1 else which)
     if last.doing is not None:
-        what += f"; it stood {standing(last.doing)}"
+        what += f"; {'its backward' if last.backward else 'it'} stood {standing(last.doing)}"
     return [Hint(last.ref, what, "tltui where")]
 
 
 def _parted(run: Run, summary: Summary) -> list[Hint]:
-    found = summary.diverging
-    return [Hint(*told(run, found), "tltui ranks")] if found is not None and found.count else []
+    found = told(run, summary.diverging) if summary.diverging is not None else None
+    return [Hint(*found, "tltui ranks")] if found is not None else []
 
 
-def _waited_for(pace: Pace) -> list[Hint]:
-    found = worst(pace)
+def _waited_for(run: Run, pace: Pace) -> list[Hint]:
+    found = worst(run, pace)
     return [Hint(*found, "tltui stragglers")] if found is not None else []
 
 

@@ -88,8 +88,9 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     limits = yield from limit_groups(compiles)
     _add_limits(page, run, limits)
     stood = {str(c.ref): doing(c) for c in [c for c in compiles if is_unfinished(c)][:STANDING]}
-    _add_unfinished(page, unfinished, stood, "Not finished", "No metrics: still compiling, killed, or the log is cut off.")
-    _add_unfinished(page, running, stood, "Running", f"No metrics yet: {page.goes_on}.")
+    why = "The log has no end of these: still compiling, killed, or the log is cut off."
+    _add_unfinished(page, unfinished, stood, "Not finished", why)
+    _add_unfinished(page, running, stood, "Running", f"No end yet: {page.goes_on}.")
     yield
     diverging = _add_differing(page, run, differing)
     breaks, restarts = yield from break_groups(compiles)
@@ -211,19 +212,23 @@ def _add_unfinished(
     told = [item for item in found if stood.get(item.ref)]
     for item in told:
         name = fmt.clip_middle(sanitize(item.function or "?"), 40)
-        page.row([(f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.FUNCTION), f"  {standing(stood[item.ref])}"])
+        which = "its backward " if item.backward else ""
+        page.row([
+            (f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.FUNCTION), f"  {which}{standing(stood[item.ref])}",
+        ])  # fmt: skip
     add_occurrences(page, [item for item in found if item not in told], "  ")
 
 
 def _add_differing(page: Page, run: Run, found: Differing | None) -> str:
-    """The first difference between ranks, and where all are."""
-    if found is None or not found.count:
+    """The leading difference between ranks, and where all are."""
+    said = told(run, found) if found is not None else None
+    if found is None or found.leading is None or said is None:
         return ""
     page.heading(f"Ranks that differ ({fmt.plural(found.count, 'difference')})")
-    add_divergence(page, run, found.divergences[0])
+    add_divergence(page, run, found.leading)
     lead = "all of them: " if found.count > 1 else "more about it: "
     page.row([(lead, tokens.DIM), ("ranks", tokens.LINK, "@ranks")])
-    return told(run, found)[1]
+    return said[1]
 
 
 def _add_breaks(page: Page, run: Run, groups: Sequence[BreakGroup], logged: bool) -> Generator[None, None, None]:

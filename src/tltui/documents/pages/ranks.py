@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
 
@@ -10,15 +11,23 @@ from tltui.analyses.ranks.differing import Differing, Divergence
 from tltui.analyses.ranks.estimates import Expected, read_expected
 from tltui.analyses.ranks.hosts import with_hosts
 from tltui.analyses.ranks.lanes import read_lanes
-from tltui.analyses.ranks.matching import WIDE
+from tltui.analyses.ranks.matching import CACHE, EXECUTED, WIDE
 from tltui.analyses.ranks.pacing import read_pace
 from tltui.analyses.ranks.reading import read_between
 from tltui.analyses.ranks.times import PhasesOf
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.few_ranks import why_not
-from tltui.documents.parts.ranks import add_behind, add_divergence, add_expected, add_restarted, answer
-from tltui.documents.parts.stragglers import add_clocks, add_late, add_slow
+from tltui.documents.parts.ranks import (
+    add_behind,
+    add_divergence,
+    add_expected,
+    add_received,
+    add_restarted,
+    add_stages,
+    answer,
+)
+from tltui.documents.parts.stragglers import add_clocks, add_extra, add_late, add_slow
 from tltui.documents.parts.stragglers import answer as pace_answer
 from tltui.documents.scope import Scope
 from tltui.model.run import Run
@@ -59,8 +68,10 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         said = answer(found)
         page.say(said, "", tokens.STRONG)
         page.more("nothing is said of what ranks that are behind may still do")
+        add_received(page, found)
         add_behind(page, found)
-        found = replace(found, divergences=tuple(_timed(one, pace.offsets) for one in found.divergences))
+        add_stages(page, found)
+        found = replace(found, divergences=_in_time([_timed(one, pace.offsets) for one in found.divergences]))
         _divergences(page, run, "Whole ranks", [d for d in found.divergences if d.facets[0] in WIDE])
         _divergences(page, run, "Compiles, in the order of time", [d for d in found.divergences if d.facets[0] not in WIDE])
         if found.restarted:
@@ -68,14 +79,15 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             for one in found.restarted:
                 add_restarted(page, one)
         add_clocks(page, pace.clocks)
+        add_extra(page, run, pace)
         add_late(page, pace)
         add_slow(page, pace)
         expected = yield from read_expected(run, lanes)
         add_expected(page, expected)
-        if pace.clocks or pace.late or pace.slow:
+        if pace.clocks or not pace.is_even:
             page.blank()
             page.row([("stragglers", tokens.LINK, "@stragglers"), ": what each compile took on which rank, and who waited"], "")
-        return RanksReport(said, found, pace_answer(pace) if pace.late or pace.slow else "", pace.clocks, expected)
+        return RanksReport(said, found, pace_answer(run, pace) if not pace.is_even else "", pace.clocks, expected)
 
     return GrowingDocument(scope.page("ranks"), f"what differs between ranks{scope.title}", options, fill, Page)
 
@@ -86,6 +98,14 @@ def _timed(one: Divergence, offsets: Mapping[int, Offset]) -> Divergence:
     if one.at is None or not rank.isdecimal() or (offset := offsets.get(int(rank))) is None:
         return one
     return replace(one, at=one.at - offset.at(one.at))
+
+
+def _in_time(divergences: list[Divergence]) -> tuple[Divergence, ...]:
+    """By the times that are printed; what caches answered, and the order in which graphs ran, come last, and before the others what
+    whole ranks have."""
+    return tuple(sorted(divergences, key=lambda one: (
+        one.facets[0] in (CACHE, EXECUTED), one.facets[0] not in WIDE, math.inf if one.at is None else one.at
+    )))  # fmt: skip
 
 
 def _divergences(page: Page, run: Run, title: str, divergences: list[Divergence]) -> None:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from tltui.analyses.hang.clocks import Clock
 from tltui.analyses.ranks.columns import Columns
 from tltui.analyses.ranks.course import Lane
+from tltui.analyses.ranks.courses import course_of
 from tltui.analyses.ranks.hosts import with_hosts
-from tltui.analyses.ranks.lanes import read_lanes
-from tltui.analyses.ranks.pace import RULE, Key, Pace, Spread, Wait
+from tltui.analyses.ranks.lanes import is_pipelined, read_lanes
+from tltui.analyses.ranks.pace import RULE, Extra, Key, Pace, Spread, Wait
 from tltui.analyses.ranks.pacing import read_pace
 from tltui.analyses.ranks.ranges import ranges
 from tltui.analyses.ranks.slowness import read_phase_spreads, spread_with
@@ -21,12 +22,14 @@ from tltui.documents.parts.few_ranks import why_not
 from tltui.documents.parts.stragglers import (
     Called,
     add_clocks,
+    add_extra,
     add_late,
     add_slow,
     add_spreads,
     add_waits,
     answer,
     called,
+    reason_of,
 )
 from tltui.documents.scope import Scope
 from tltui.model.run import Run
@@ -114,6 +117,32 @@ class SpreadRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ExtraCompileRow:
+    """A compile that less than half of the ranks have."""
+
+    compile: Called
+    ref: str
+    seconds: float
+    again: bool
+    """Whether it is a recompile: most ranks compiled the function, not as often."""
+    reason: str
+    """Why: `x dim 0: 8 → 5`; '' where the log does not tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtraRow:
+    """Ranks with compiles that the others do not have."""
+
+    ranks: str
+    seconds: float
+    """What these took together, on the slowest of the ranks."""
+    typical_s: float
+    """The median of all ranks."""
+    compiles: tuple[ExtraCompileRow, ...]
+    """The one that took longest first."""
+
+
+@dataclass(frozen=True, slots=True)
 class Stragglers:
     """How the ranks of a run kept pace."""
 
@@ -136,6 +165,8 @@ class Stragglers:
     """The widest first."""
     phases: tuple[SpreadRow, ...]
     """Of a compile that was asked about."""
+    extra: tuple[ExtraRow, ...] = ()
+    """Who had compiles that the others do not have: the most seconds first."""
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
@@ -149,7 +180,8 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Stragglers]:
     page.row([("Stragglers", tokens.TITLE), f"{scope.title or ' of the run'}"], "")
-    lanes = with_hosts(run, (yield from read_lanes(run, bare_course)))
+    is_alike = not all(is_pipelined(process) for process in run.processes())  # stages are known by the inputs of their compiles
+    lanes = with_hosts(run, (yield from read_lanes(run, bare_course if is_alike else course_of)))
     if len(lanes) < 2:
         page.say(page.so_far(why_not(run)))
         return Stragglers(str(scope.ref), "", RULE, len(lanes), (), (), (), (), (), ())
@@ -158,8 +190,9 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Straggler
     pace, keys, rank = _about(pace, scope, lanes)
     page.joined([fmt.plural(len(lanes), "rank"), fmt.plural(len(pace.spreads), "compile") + " that two or more finished"])
     page.more("everything below is as far as it is written")
-    said = answer(pace, None if keys else rank)
+    said = answer(run, pace, None if keys else rank)
     page.say(page.so_far(said), "", tokens.STRONG)
+    add_extra(page, run, pace)
     add_late(page, pace)
     add_slow(page, pace)
     add_waits(page, pace.waits)
@@ -177,7 +210,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Straggler
     add_spreads(page, inner, "By phase")
     page.heading("What counts")
     page.say(RULE, "  ", tokens.DIM)
-    return _report(scope, said, pace, spreads, inner)
+    return _report(run, scope, said, pace, spreads, inner)
 
 
 def _about(pace: Pace, scope: Scope, lanes: Sequence[Lane]) -> tuple[Pace, set[Key], int | None]:
@@ -207,10 +240,11 @@ def _only(pace: Pace, keys: set[Key] | None, rank: int | None) -> Pace:
         slow=tuple(one for one in pace.slow if fits(one.key, one.ranks)),
         waits=tuple(one for one in pace.waits if fits(one.key, one.last)),
         spreads=tuple(one for one in pace.spreads if keys is None or one.key in keys),
+        extra=tuple(one for one in pace.extra if any(fits(own.key, one.ranks) for own in one.compiles)),
     )  # fmt: skip
 
 
-def _report(scope: Scope, said: str, pace: Pace, spreads: Sequence[Spread], inner: Sequence[Spread]) -> Stragglers:
+def _report(run: Run, scope: Scope, said: str, pace: Pace, spreads: Sequence[Spread], inner: Sequence[Spread]) -> Stragglers:
     late = tuple(
         LateRow(called(one.key), ranges(one.ranks), one.ref, one.typical_ref, one.seconds, one.stays) for one in pace.late
     )
@@ -223,8 +257,15 @@ def _report(scope: Scope, said: str, pace: Pace, spreads: Sequence[Spread], inne
     )  # fmt: skip
     return Stragglers(
         str(scope.ref), said, RULE, pace.ranks, pace.clocks, late, slow, tuple(map(_wait, pace.waits)), tuple(map(_row, spreads)),
-        tuple(map(_row, inner)),
+        tuple(map(_row, inner)), tuple(_extra(run, one) for one in pace.extra),
     )  # fmt: skip
+
+
+def _extra(run: Run, one: Extra) -> ExtraRow:
+    return ExtraRow(ranges(one.ranks), one.seconds, one.typical_s, tuple(
+        ExtraCompileRow(called(own.key), own.ref, own.seconds, own.again, reason_of(run, own.ref) if own.again else "")
+        for own in one.compiles
+    ))  # fmt: skip
 
 
 def _wait(one: Wait) -> WaitRow:

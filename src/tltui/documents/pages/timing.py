@@ -13,7 +13,6 @@ from tltui.analyses.timing.timing import (
     compile_times,
     function_times,
     index_process_times,
-    outliers_of,
     timing_steps,
 )
 from tltui.documents import format as fmt
@@ -32,6 +31,7 @@ from tltui.documents.parts.timing import (
     add_meaning,
     add_names,
     add_open,
+    add_outliers,
     add_processes,
     on_all,
 )
@@ -95,6 +95,9 @@ def _large(page: Page, scope: Scope, sort: str) -> Generator[None, None, Timing]
     """What the index knows is there at once; the events are read behind it."""
     times = yield from _index_tables(page, scope.compiles, sort)
     timing = yield from timing_steps(str(scope.ref), scope.compiles)
+    if len(timing.processes) > 1 and times:
+        page.heading("Between ranks")
+        add_outliers(page, timing.processes, timing.outliers)
     page.heading("Where it went")
     add_time(page, timing.phases, "  ")
     add_open(page, timing)
@@ -130,8 +133,7 @@ def _index_tables(page: Page, compiles: Sequence[Compile], sort: str) -> Generat
     add_compiles(page, list(_spreads(slow)), total, sort, len(alike))
     yield
     if timed:
-        processes = index_process_times(timed)
-        add_processes(page, processes, outliers_of(processes))
+        add_processes(page, index_process_times(timed), None)
     yield
     return bool(timed)
 

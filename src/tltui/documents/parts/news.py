@@ -19,7 +19,7 @@ from tltui.model.kinds import kind_of
 from tltui.model.nodes import Compile, Process
 from tltui.model.outcome import Eager
 from tltui.model.run import Run
-from tltui.model.status import BREAK, Status, status_of
+from tltui.model.status import BREAK, Status, status_of, without_backward
 from tltui.text import cut
 from tltui.trace.envelope import is_entry
 
@@ -118,7 +118,7 @@ def _ended(compile_: Compile, news: News) -> Told:
     status = news.status
     if status is None:
         broke = bool(compile_.facts.restarts) and _breaks_by_restart(compile_)
-        status = status_of(replace(compile_.facts, backward_failed=False, breaks=int(broke)))
+        status = status_of(replace(without_backward(compile_.facts), breaks=int(broke)))
     text = _after(news.text, news.seconds, "  ")
     if status is Status.EMPTY:
         text += ", no operations were captured"

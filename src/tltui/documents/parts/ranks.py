@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tltui.analyses.ranks.differing import SAID, Differing, Divergence, Function, Restarted, Side
 from tltui.analyses.ranks.estimates import Expected
 from tltui.analyses.ranks.matching import (
+    BREAKS,
     CACHE,
     CODE,
     COLLECTIVES,
@@ -21,6 +22,7 @@ from tltui.analyses.ranks.matching import (
     RECOMPILE,
 )
 from tltui.analyses.ranks.reading import pair_of
+from tltui.analyses.ranks.wording import NOTHING
 from tltui.documents import format as fmt
 from tltui.documents.compare.artifacts import diff_ref
 from tltui.documents.page import Page
@@ -55,6 +57,7 @@ def add_ranks(page: Page, run: Run, found: Differing | None) -> None:
         if found.functions:
             page.heading("Ranks")
             page.say(page.so_far(alike(found, bool(page.untold))), "  ", tokens.DIM)
+            add_received(page, found)
             add_behind(page, found)
         return
     page.heading(f"Ranks that differ ({fmt.plural(found.count, 'difference')})")
@@ -72,6 +75,52 @@ def add_ranks(page: Page, run: Run, found: Differing | None) -> None:
     add_behind(page, found)
 
 
+STAGES_NAMED = 16
+"""Stages that are listed; of more their number is told."""
+
+
+def add_stages(page: Page, found: Differing) -> None:
+    """Which ranks do which work, where that is by design: `stage 0: rank 0  embed  model.py:12`"""
+    if not found.stages:
+        return
+    is_pipeline = found.stages[0].is_pipeline
+    what = "Pipeline" if is_pipeline else "Different work"
+    page.heading(f"{what} ({fmt.plural(len(found.stages), 'stage' if is_pipeline else 'group')})")
+    alike = "compiles of torch.distributed.pipelining; stages that compile the same are one here"
+    why = alike if is_pipeline else "no function is compiled in two groups"
+    page.say(f"Ranks are compared within a {'stage' if is_pipeline else 'group'}: {why}.", "  ", tokens.DIM)
+    for number, stage in enumerate(found.stages[:STAGES_NAMED]):
+        many = "rank" if stage.count == 1 else "ranks"
+        pieces: list[Piece] = [(f"{'stage' if is_pipeline else 'group'} {number}: {many} {stage.ranks}", tokens.STRONG), "  "]
+        pieces += [(f"[{stage.ref}]", tokens.LINK, stage.ref), " "]
+        pieces.append((fmt.clip_middle(sanitize(stage.function), 40), tokens.FUNCTION))
+        if stage.file is not None:
+            pieces += ["  ", page.place(stage.file, stage.line)]
+        page.row(pieces)
+    if found.stages[STAGES_NAMED:]:
+        page.add("  ", (f"and {fmt.count(len(found.stages) - STAGES_NAMED)} more", tokens.DIM))
+
+
+def stages_words(found: Differing) -> str:
+    """`pipeline: stage 0: rank 0, stage 1: ranks 1, 2`"""
+    is_pipeline = found.stages[0].is_pipeline
+    word = "stage" if is_pipeline else "group"
+    shown = enumerate(found.stages[:STAGES_NAMED])
+    named = [f"{word} {number}: {'rank' if one.count == 1 else 'ranks'} {one.ranks}" for number, one in shown]
+    more = f" and {fmt.count(len(found.stages) - STAGES_NAMED)} more" if found.stages[STAGES_NAMED:] else ""
+    return f"{'pipeline' if is_pipeline else 'ranks do different work'}: {'; '.join(named)}{more}"
+
+
+def add_received(page: Page, found: Differing) -> None:
+    """Who did not compile what another rank compiled for all."""
+    if found.received:
+        many = "Ranks" if any(sign in found.received for sign in "–, ") else "Rank"
+        page.say(
+            f"{many} {found.received} compiled less, and nothing is missing: with compile_on_one_rank the code that one rank "
+            "compiled runs on all ranks.", "  ", tokens.DIM,
+        )  # fmt: skip
+
+
 def weight(one: Divergence) -> int:
     """How many differences it is."""
     return 1 if one.whole else 1 + len(one.others)
@@ -79,7 +128,12 @@ def weight(one: Divergence) -> int:
 
 def alike(found: Differing, is_partly_told: bool) -> str:
     """`is_partly_told`: breaks and graphs may not have been logged, or not those of all ranks."""
-    if found.behind or is_partly_told:
+    if found.stages:
+        said = stages_words(found)
+        return f"{said[:1].upper()}{said[1:]}. Ranks of one {'stage' if found.stages[0].is_pipeline else 'group'} do not differ."
+    if found.received:
+        return f"Nothing differs in what several of the {fmt.count(found.ranks)} ranks have compiled."
+    if found.behind or found.cut or is_partly_told:
         return f"Nothing differs in what all of the {fmt.count(found.ranks)} ranks have compiled."
     what = "the same function" if found.functions == 1 else f"the same {fmt.count(found.functions)} functions"
     who = "Both ranks" if found.ranks == 2 else f"All {fmt.count(found.ranks)} ranks"
@@ -118,7 +172,9 @@ def _what(page: Page, one: Divergence) -> list[Piece]:
         named = ", ".join(_name(function) for function in one.others[: NAMED - 1])
         rest = len(one.others) - (NAMED - 1)
         pieces.append(f"and {named}" + (f" and {rest} more" if rest > 0 else "") + "  ")
-    return [*pieces, (SAID[one.facets[0]], tokens.WARN)]
+    broken = only_break(one)
+    said = SAID[one.facets[0]] if broken is None else f"graph break on {subject(broken, one)} only"
+    return [*pieces, (said, tokens.WARN)]
 
 
 def _add_sides(page: Page, run: Run, one: Divergence) -> None:
@@ -176,12 +232,13 @@ def compared(run: Run, one: Divergence) -> str:
 def add_restarted(page: Page, one: Restarted) -> None:
     """`rank 3 was started again: an older process (pid 77) ended in block1 [1/0]`"""
     who = f"{'rank' if one.count == 1 else 'ranks'} {one.ranks}"
+    ref: Piece = (f"[{one.ref}]", tokens.LINK, one.ref)
     if one.at_once:
-        what = "two processes at once have this rank: a wrong rank in a log, or two jobs in one directory"
-    else:
-        where = f" ended in {sanitize(one.inside)}" if one.inside else " ended"
-        what = f"started again: an older process (pid {one.pid}){where}"
-    page.row([(who, tokens.STRONG), f": {what}  ", (f"[{one.ref}]", tokens.LINK, one.ref)])
+        page.row([(who, tokens.STRONG), ": two processes ran at once  ", ref])
+        page.say("two jobs wrote into one directory, or a log has a wrong rank", "    ", tokens.DIM)
+        return
+    where = f" ended in {sanitize(one.inside)}" if one.inside else " ended"
+    page.row([(who, tokens.STRONG), f": started again: an older process (pid {one.pid}){where}  ", ref])
 
 
 def add_expected(page: Page, found: Sequence[Expected]) -> None:
@@ -214,24 +271,47 @@ def _name(function: Function) -> str:
     return fmt.clip_middle(sanitize(function.name), 40)
 
 
-def told(run: Run, found: Differing) -> tuple[str, str]:
-    """Where to look, and the first difference in a sentence."""
-    first = found.divergences[0]
+def told(run: Run, found: Differing) -> tuple[str, str] | None:
+    """Where to look, and the leading difference in a sentence; None where none leads."""
+    first = found.leading
+    if first is None:
+        return None
     usual, other = first.sides[0], first.sides[1]
-    whose = "" if first.whole else f"{first.function.name}: "
-    what = f"ranks diverge: {whose}{SAID[first.facets[0]]} ({subject(other, first)} unlike "
-    what += f"the other {fmt.count(usual.count)})" if first.majority and len(first.sides) == 2 else f"{subject(usual, first)})"
     more = f", and {fmt.plural(found.count - 1, 'more difference')}" if found.count > 1 else ""
-    return compared(run, first) or other.ref or usual.ref, what + more
+    ref = compared(run, first) or other.ref or usual.ref
+    if (broken := only_break(first)) is not None:
+        return ref, f"a graph break on {subject(broken, first)} only, in {first.function.name}: {fmt.one_line(broken.said)}{more}"
+    whose = "" if first.whole else f"{first.function.name}: "
+    who = "ranks of one stage diverge" if found.stages else "ranks diverge"
+    what = f"{who}: {whose}{SAID[first.facets[0]]} ({subject(other, first)} unlike "
+    what += f"the other {fmt.count(usual.count)})" if first.majority and len(first.sides) == 2 else f"{subject(usual, first)})"
+    return ref, what + more
+
+
+def only_break(one: Divergence) -> Side | None:
+    """Find the side whose ranks have a graph break that the others do not have: a `print` on rank 0, for instance."""
+    if one.facets[0] != BREAKS or len(one.sides) != 2 or one.more:
+        return None
+    without = [side for side in one.sides if side.said == NOTHING[BREAKS]]
+    return next(side for side in one.sides if side is not without[0]) if len(without) == 1 else None
 
 
 def answer(found: Differing) -> str:
     """What a page begins with."""
+    if found.stages:
+        said = stages_words(found)
+        within = f" within {'stages' if found.stages[0].is_pipeline else 'groups'}"
+        differ = f"{fmt.plural(found.count, 'difference')}{within}" if found.count else f"No difference{within}"
+        return f"{said[:1].upper()}{said[1:]}. {differ}."
     compiles = fmt.plural(found.compiles, "compile")
     everybody = "both ranks" if found.ranks == 2 else f"all {fmt.count(found.ranks)} ranks"
     if not found.count:
         if found.behind:
             return f"Nothing differs so far in what {everybody} have compiled."
+        if found.cut:
+            return f"Nothing differs in what {everybody} have compiled."
+        if found.received:
+            return f"Nothing differs in what several of {fmt.count(found.ranks)} ranks have compiled."
         return f"{everybody[:1].upper()}{everybody[1:]} agree in all of {compiles}."
     differ = fmt.plural(found.count, "difference")
     if found.agreeing:

@@ -8,7 +8,6 @@ alone, and it is said why: code that has changed since, or that another machine 
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -18,6 +17,7 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.text import tokens
 from tltui.text.document import Options, TextDocument
+from tltui.text.small_file import read_small_file
 
 AROUND = 5
 """Lines shown before and behind a recorded one."""
@@ -42,11 +42,7 @@ def read_file(path: str) -> list[str] | None:
     if not os.path.isabs(path):
         return None
     try:
-        found = os.stat(path)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_FILE:
-            return None
-        with open(path, encoding="utf-8", errors="replace", newline="") as file:
-            return [line.rstrip("\r") for line in file.read().split("\n")]
+        return [line.rstrip("\r") for line in read_small_file(path, MAX_FILE).decode("utf-8", "replace").split("\n")]
     except (OSError, ValueError):
         return None
 

@@ -6,14 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tltui.analyses.hang.clocks import Clock
-from tltui.analyses.ranks.pace import Key, Late, Pace, Slow, Spread, Wait
-from tltui.analyses.ranks.ranges import ranges
+from tltui.analyses.ranks.pace import Extra, Key, Late, Pace, Slow, Spread, Wait
+from tltui.analyses.ranks.ranges import ranges, shortened
+from tltui.analyses.recompiles.explained import explained_of
 from tltui.analyses.timing.phases import group_of
 from tltui.documents import format as fmt
 from tltui.documents.compare.artifacts import diff_ref
 from tltui.documents.page import Page
+from tltui.documents.parts.recompiles import differing, said_of
 from tltui.documents.parts.reports import PHASE_STYLES
-from tltui.model.ref import parse_ref
+from tltui.model.nodes import Compile
+from tltui.model.ref import BadAddress, parse_ref
+from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
@@ -21,6 +25,8 @@ from tltui.text.sanitize import sanitize
 SHOWN = 8
 """Facts of a kind, and rows of a table, that are not folded."""
 FOLDED = 400
+REASON = 80
+"""Characters of the reason of a recompile."""
 LIST_WIDTH = 40
 """Characters of a list of ranks."""
 
@@ -56,12 +62,12 @@ def subject(ranks: Sequence[int]) -> str:
 
 
 def _short(said: str) -> str:
-    return said if len(said) <= LIST_WIDTH else said[: said.rindex(",", 0, LIST_WIDTH)] + " …"
+    return shortened(said, LIST_WIDTH)
 
 
-def answer(pace: Pace, rank: int | None = None) -> str:
+def answer(run: Run, pace: Pace, rank: int | None = None) -> str:
     """What there is to say, in a sentence or two. `rank`: it is about this one alone."""
-    told = _told(pace)
+    told = _told(run, pace)
     if not told:
         who = "No rank was late or slow" if rank is None else f"Rank {rank} was neither late nor slow"
         return f"{who}{', with clocks put right' if pace.clocks else ''}."
@@ -70,30 +76,52 @@ def answer(pace: Pace, rank: int | None = None) -> str:
     return "; ".join(told).replace("rank", "Rank", 1) + "." + more
 
 
-def worst(pace: Pace) -> tuple[str, str] | None:
-    """Where to look, and who kept the others waiting most, or would have; None where nobody was late or slow."""
-    late = max(pace.late, key=lambda one: one.seconds, default=None)
-    slow = pace.slow[0] if pace.slow else None
-    one = late if slow is None or (late is not None and late.seconds >= slow.seconds - slow.typical_s) else slow
-    if one is None:
+def worst(run: Run, pace: Pace) -> tuple[str, str] | None:
+    """Where to look, and who kept the others waiting most, or would have; None where nobody did."""
+    late = [(one.seconds, 0, replace(pace, late=(one,), slow=(), extra=())) for one in pace.late]
+    slow = [(one.seconds - one.typical_s, 1, replace(pace, late=(), slow=(one,), extra=())) for one in pace.slow]
+    extra = [(one.seconds - one.typical_s, 2, replace(pace, late=(), slow=(), extra=(one,))) for one in pace.extra]
+    all_ = sorted([*late, *slow, *extra], key=lambda item: (-item[0], item[1]))
+    if not all_:
         return None
-    only_it = replace(pace, late=(one,), slow=()) if isinstance(one, Late) else replace(pace, late=(), slow=(one,))
-    (said,) = _told(only_it)
+    alone = all_[0][2]
+    (said,), rest = _told(run, alone), len(all_) - 1
+    if alone.extra:
+        return alone.extra[0].compiles[0].ref, said + (f"; {fmt.count(rest)} more late or slow" if rest else "")
+    one: Late | Slow = alone.late[0] if alone.late else alone.slow[0]
     wait = pace.wait_for(one.key, one.ranks)
     if wait is not None:
         said += f"; {fmt.plural(wait.waited, 'rank')} waited, {fmt.seconds(wait.rank_seconds)} in all"
-    rest = len(pace.late) + len(pace.slow) - 1
     return one.ref, said + (f"; {fmt.count(rest)} more late or slow" if rest else "")
 
 
-def _told(pace: Pace) -> list[str]:
+def extra_words(run: Run, one: Extra) -> str:
+    """`23.1 s in 2 recompiles that the others do not have, x dim 0: 8 → 5`"""
+    again = sum(compile_.again for compile_ in one.compiles)
+    what = fmt.plural(len(one.compiles), "recompile" if again == len(one.compiles) else "compile")
+    reason = next(filter(None, (reason_of(run, compile_.ref) for compile_ in one.compiles)), "")
+    return f"{fmt.seconds(one.seconds)} in {what} that the others do not have" + (f", {reason}" if reason else "")
+
+
+def reason_of(run: Run, ref: str) -> str:
+    """Word why a compile was compiled again: `x dim 0: 8 → 5`; '' where its log is not here, or does not tell."""
+    try:
+        node = run.resolve(ref)
+        shown = differing(explained_of(node, own_guards=False))[0] if isinstance(node, Compile) and node.is_recompile else []
+    except (BadAddress, OSError):
+        return ""
+    return fmt.clip(sanitize(said_of(shown[0]).replace("  ", ": ", 1)), REASON) if shown else ""
+
+
+def _told(run: Run, pace: Pace) -> list[str]:
     worst = sorted(pace.late, key=lambda one: -one.seconds)[:1]
     said = [f"{subject(one.ranks)} began {name(one.key)} {fmt.seconds(one.seconds)} after the others" for one in worst]
     for one in pace.slow[:1]:
         where = f" (in {sanitize(one.phase)})" if one.phase else ""
         times = f"took {fmt.seconds(one.seconds)} for {name(one.key)}{where}, the median is {fmt.seconds(one.typical_s)}"
         said.append(f"{subject(one.ranks)} {times}")
-    rest = len(pace.late) + len(pace.slow) - len(said)
+    said += [f"{subject(one.ranks)} took {extra_words(run, one)}" for one in pace.extra[:1]]
+    rest = len(pace.late) + len(pace.slow) + len(pace.extra) - len(said)
     return [*said, f"{fmt.count(rest)} more below"] if rest else said
 
 
@@ -126,6 +154,28 @@ def _waited(wait: Wait | None) -> list[Piece]:
     many = "rank" if wait.waited == 1 else "ranks"
     said = f"{fmt.count(wait.waited)} {many} waited{where}, {fmt.seconds(wait.seconds)} each"
     return [f"{said}, {fmt.seconds(wait.rank_seconds)} in all" if wait.waited > 1 else said]
+
+
+def add_extra(page: Page, run: Run, pace: Pace) -> None:
+    """Who had compiles that the others do not have, and why."""
+    if not pace.extra:
+        return
+    page.heading(f"Compiles that the others do not have ({fmt.count(sum(len(one.compiles) for one in pace.extra))})")
+    for number, one in enumerate(pace.extra[: SHOWN + FOLDED]):
+        _fold_from(page, number, len(pace.extra), "who had them")
+        page.row([
+            (subject(one.ranks), tokens.STRONG), " took ", (fmt.seconds(one.seconds), tokens.WARN), " for ",
+            fmt.plural(len(one.compiles), "compile"), f"; the median of the ranks is {fmt.seconds(one.typical_s)}",
+        ])  # fmt: skip
+        for compile_ in one.compiles[:SHOWN]:
+            reason = reason_of(run, compile_.ref) if compile_.again else ""
+            page.row([
+                (f"[{compile_.ref}]", tokens.LINK, compile_.ref), " ", *_function(page, compile_.key), "  ",
+                (fmt.seconds(compile_.seconds), tokens.NUMBER, timing(compile_.ref)), f"  {reason}" if reason else "",
+            ], "    ")  # fmt: skip
+        if one.compiles[SHOWN:]:
+            page.add("    ", (f"and {fmt.plural(len(one.compiles) - SHOWN, 'more compile')}", tokens.DIM))
+    _end_fold(page, len(pace.extra))
 
 
 def add_slow(page: Page, pace: Pace) -> None:

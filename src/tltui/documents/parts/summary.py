@@ -106,12 +106,12 @@ def add_unfinished(page: Page, summary: Summary, finished: bool) -> None:
     """Compiles without an end. While the log is still read there is no telling, so nothing is said."""
     if not finished or not summary.unfinished:
         return
-    page.heading(f"Not finished ({fmt.count(summary.tally.missing)})")
+    page.heading(f"Not finished ({fmt.count(summary.unfinished_count)})")
     for item in summary.unfinished:
         name = fmt.clip_middle(sanitize(item.code.shown or "?"), 40)
         pieces: list[Piece] = [(f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.FUNCTION)]
         if item.doing is not None:
-            pieces.append(f"  {standing(item.doing)}")
+            pieces.append(f"  {'its backward ' if item.backward else ''}{standing(item.doing)}")
         page.row(pieces)
 
 

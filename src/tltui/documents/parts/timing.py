@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tltui.analyses.ranks.ranges import ranges
 from tltui.analyses.timing.phases import MEANING, Phase, group_of
 from tltui.analyses.timing.results import (
     CompileTime,
@@ -35,6 +36,10 @@ FOLDED = 200
 ROWS = SHOWN + FOLDED
 """Rows of a table of functions or compiles."""
 GAPS_SHOWN = 3
+ALL = 0.9
+"""Of what a rank took longer, the share that is all of it."""
+ALIKE = 0.8
+"""Of what the slowest of some ranks took, what the others must have taken to be told with it."""
 
 
 def _timing(ref: str) -> str:
@@ -219,8 +224,8 @@ def add_compiles(page: Page, compiles: Sequence[OnAll], total: float, sort: str,
     _table(page, labels, rows, max(count, len(compiles)), SHOWN, "compiles", (0, 1, 2) if several else (0, 1))
 
 
-def add_processes(page: Page, processes: Sequence[ProcessTime], outliers: Sequence[Outlier]) -> None:
-    """Totals of ranks and their processes, and who stands out."""
+def add_processes(page: Page, processes: Sequence[ProcessTime], outliers: Sequence[Outlier] | None) -> None:
+    """Totals of ranks and their processes, and who stands out. `outliers` None: that is not known yet."""
     if len(processes) < 2:
         return
     page.heading("By rank")
@@ -233,6 +238,7 @@ def add_processes(page: Page, processes: Sequence[ProcessTime], outliers: Sequen
         page.say(what, "  ", tokens.DIM)
         shown = [*ordered[:SLOWEST], ordered[middle], *ordered[-FASTEST:]]
     rows: list[list[Piece]] = []
+    is_busy, has_phases = any(p.busy_s is not None and p.span_s for p in shown), any(p.phases for p in shown)
     for process in shown:
         who = "no rank" if process.rank is None else f"rank {process.rank}"
         busy = ""
@@ -241,30 +247,60 @@ def add_processes(page: Page, processes: Sequence[ProcessTime], outliers: Sequen
         rows.append([
             (fmt.seconds(process.seconds), tokens.NUMBER, _timing(process.ref)),
             (who + (f" pid {process.pid}" if several else ""), tokens.LINK, process.ref),
-            (fmt.plural(process.compiles, "compile"), tokens.DIM),
-            (busy, tokens.DIM),
-            _mostly(process.phases),
+            (fmt.count(process.compiles), tokens.DIM),
+            *([(busy, tokens.DIM)] if is_busy else []),
+            *([_mostly(process.phases)] if has_phases else []),
         ])  # fmt: skip
-    _table(page, _labels("total", "rank", "", "compiling", "mostly"), rows, len(shown), RANKS_SHOWN, "ranks", (0,))
-    ranks = {process.rank for process in processes if process.rank is not None}
-    for outlier in outliers[:GAPS_SHOWN]:
-        _outlier(page, outlier, len(ranks))
-    if len(ranks) > 1:
-        if not outliers:
-            page.say("No rank took much longer than the others.", "  ", tokens.DIM)
-        page.row([("stragglers", tokens.LINK, "@stragglers"), ": by compile and phase, who was late, who waited"])
+    labels = _labels("total", "rank", "compiles", *(["compiling"] if is_busy else []), *(["mostly"] if has_phases else []))
+    _table(page, labels, rows, len(shown), RANKS_SHOWN, "ranks", (0, 2))
+    if outliers is not None:
+        add_outliers(page, processes, outliers)
 
 
-def _outlier(page: Page, outlier: Outlier, ranks: int) -> None:
-    typical = f"the {'other took' if ranks == 2 else 'median of the ranks is'} {fmt.seconds(outlier.typical_s)}"
-    text = f"took {fmt.seconds(outlier.seconds)}, {typical}"
-    if outlier.phase is not None:
-        text += f"; {outlier.phase} took {fmt.seconds(outlier.phase_s)} more"
-    rank = f"rank {outlier.rank}"
-    lines = fmt.wrap(text, page.width - len(rank) - 4)
+def add_outliers(page: Page, processes: Sequence[ProcessTime], outliers: Sequence[Outlier]) -> None:
+    """Which ranks took longer than the others, and in what; what all took where none did."""
+    seconds: dict[int, float] = {}
+    for process in processes:
+        if process.rank is not None:
+            seconds[process.rank] = seconds.get(process.rank, 0.0) + process.seconds
+    if len(seconds) < 2:
+        return
+    groups: list[list[Outlier]] = []
+    for outlier in outliers:  # the slowest first
+        if groups and outlier.event == groups[-1][0].event and outlier.seconds > ALIKE * groups[-1][0].seconds:
+            groups[-1].append(outlier)
+        else:
+            groups.append([outlier])
+    for own in groups[:GAPS_SHOWN]:
+        _outliers(page, own, len(seconds))
+    slow = {outlier.rank for outlier in outliers}
+    rest = [own for rank, own in seconds.items() if rank not in slow]
+    who = f"the other {fmt.plural(len(rest), 'rank')}" if slow else "both ranks" if len(rest) == 2 else f"all {len(rest):,} ranks"
+    page.say(f"{who[:1].upper()}{who[1:]} took {fmt.from_to(rest)}.", "  ", tokens.DIM)
+    page.row([("stragglers", tokens.LINK, "@stragglers"), ": by compile and phase, who was late, who waited"])
+
+
+def _outliers(page: Page, own: Sequence[Outlier], ranks: int) -> None:
+    """`ranks 300–303 took 16.0 s, twice the median (7.80 s), all of it in async_compile.wait`"""
+    first = own[0]
+    typical = "what the other took" if ranks == 2 else "the median"
+    times = f", {_times(first.seconds / first.typical_s)} {typical} ({fmt.seconds(first.typical_s)})" if first.typical_s > 0 else ""
+    text = f"took {fmt.from_to([outlier.seconds for outlier in own])}{times}"
+    more = first.seconds - first.typical_s
+    if first.event:
+        share = "all of it" if first.event_s >= ALL * more else f"{fmt.seconds(first.event_s)} more"
+        text += f", {share} in {sanitize(first.event)}"
+    elif first.phase is not None:
+        text += f"; {first.phase} took {fmt.seconds(first.phase_s)} more"
+    who = f"rank {first.rank}" if len(own) == 1 else f"ranks {ranges(outlier.rank for outlier in own)}"
+    lines = fmt.wrap(text, page.width - len(who) - 4)
     for n, line in enumerate(lines):
-        head: Piece = (rank, tokens.WARN, outlier.ref) if n == 0 else " " * len(rank)
+        head: Piece = (who, tokens.WARN, first.ref) if n == 0 else " " * len(who)
         page.add("  ", head, " ", line)
+
+
+def _times(ratio: float) -> str:
+    return "twice" if 1.9 < ratio < 2.2 else f"{ratio:.1f} times" if ratio < 9.95 else f"{ratio:.0f} times"
 
 
 def add_kernels(page: Page, timing: Timing) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tltui.analyses.hang.open_work import AGAIN, BACKWARD_OF, CAPTURE, INTERRUPTED, OUTSIDE, RUNTIME, Inside
 from tltui.analyses.hang.results import EMPTY, INSIDE, Group, Where
 from tltui.analyses.hang.waiting import COMPILER_COLLECTIVE, GUARD_COLLECTIVE
+from tltui.analyses.ranks.ranges import shortened
 from tltui.analyses.timing.phases import group_of
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
@@ -58,9 +59,7 @@ def subject(group: Group, found: Where) -> str:
 
 def short(ranks: str) -> str:
     """The first of many ranges."""
-    if len(ranks) <= LIST_WIDTH:
-        return ranks
-    return ranks[: ranks.rindex(",", 0, LIST_WIDTH)] + " …"
+    return shortened(ranks, LIST_WIDTH)
 
 
 def named(group: Group) -> str:

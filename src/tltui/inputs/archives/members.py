@@ -14,6 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import IO, cast
 
 from tltui.inputs.archives.decompress import PIECE, RAW, CannotUnpack, Deflated, Stream, Unpacked
@@ -24,6 +25,7 @@ LINK, HARD_LINK, DEVICE, FIFO, SPECIAL = "a symbolic link", "a hard link", "a de
 ABSOLUTE, UPWARDS = "its name is an absolute path", "its name leads out of the archive"
 ENCRYPTED = "encrypted: unpack it first"
 TOO_MANY = "more than {:,} members: the rest was not looked at"
+OVERLAPPING = "{:,} of its {:,} members overlap the ones behind them: these were not unpacked"
 WRONG_SUM = "its checksum is wrong"
 _DRIVE = re.compile(r"[A-Za-z]:")
 _TAR_KINDS = {
@@ -111,7 +113,8 @@ def _tar(file: ForwardFile, most: int, faults: list[str]) -> Iterator[Entry]:
                     return
                 yield _tar_entry(info, file)
     except (tarfile.TarError, Oversized, EOFError, ValueError, OverflowError, IndexError, UnicodeError, zlib.error) as error:
-        if not (count == 0 and isinstance(error, tarfile.ReadError) and str(error) == "empty file"):
+        is_empty = count == 0 and isinstance(error, tarfile.ReadError) and str(error) == "empty file"
+        if not is_empty and not file.stream.fault:  # where the stream ends too early that is the reason
             faults.append(f"a tar archive that is broken: {error}")
     if file.stream.fault:
         faults.append(file.stream.fault)
@@ -184,14 +187,40 @@ def members_of_zip(file: IO[bytes], limits: Limits) -> Members:
 def _zip(archive: zipfile.ZipFile, file: IO[bytes], most: int, faults: list[str]) -> Iterator[Entry]:
     count = 0
     with archive:
-        for info in archive.infolist():
-            if info.is_dir():
+        members = archive.infolist()
+        overlapping = _overlapping(file, members)
+        if overlapping:
+            faults.append(OVERLAPPING.format(len(overlapping), len(members)))
+        for info in members:
+            if info.is_dir() or id(info) in overlapping:
                 continue
             count += 1
             if count > most:
                 faults.append(TOO_MANY.format(most))
                 return
             yield _zip_entry(file, info)
+
+
+def _overlapping(file: IO[bytes], members: list[zipfile.ZipInfo]) -> set[int]:
+    """The `id` of each member whose bytes reach into the next one: an archive of some kilobytes can so hold one body thousands of
+    times. No program that packs files writes this, and Python refuses to read it since 3.13 (`zipfile.ZipFile.open`)."""
+    found = set()
+    ordered = sorted(members, key=lambda info: info.header_offset)
+    for info, following in pairwise(ordered):
+        begin = info.header_offset + LOCAL.size
+        if begin > following.header_offset or _begin_of(file, info) + info.compress_size > following.header_offset:
+            found.add(id(info))
+    return found
+
+
+def _begin_of(file: IO[bytes], info: zipfile.ZipInfo) -> int:
+    """Return where the bytes of a member begin: behind the header that is repeated in front of them (APPNOTE.TXT 4.3.7)."""
+    file.seek(max(info.header_offset, 0))
+    header = file.read(LOCAL.size)
+    if len(header) < LOCAL.size:
+        return info.header_offset
+    signature, name, extra = LOCAL.unpack(header)
+    return int(info.header_offset + LOCAL.size + (name + extra) * (signature == b"PK\x03\x04"))
 
 
 def _zip_entry(file: IO[bytes], info: zipfile.ZipInfo) -> Entry:
@@ -234,21 +263,11 @@ class _ZipData:
     """
 
     def __init__(self, file: IO[bytes], info: zipfile.ZipInfo) -> None:
-        part = _Part(file, self._begin(file, info), info.compress_size)
+        part = _Part(file, _begin_of(file, info), info.compress_size)
         self._stream: Stream = part if info.compress_type == zipfile.ZIP_STORED else Unpacked(part, lambda: Deflated(RAW))
         self._wanted = info.CRC
         self._crc = 0
         self.fault = ""
-
-    @staticmethod
-    def _begin(file: IO[bytes], info: zipfile.ZipInfo) -> int:
-        """Behind the header that is repeated in front of it: APPNOTE.TXT 4.3.7."""
-        file.seek(max(info.header_offset, 0))
-        header = file.read(LOCAL.size)
-        if len(header) < LOCAL.size:
-            return info.header_offset
-        signature, name, extra = LOCAL.unpack(header)
-        return int(info.header_offset + LOCAL.size + (name + extra) * (signature == b"PK\x03\x04"))
 
     def read(self, size: int) -> bytes:
         data = self._stream.read(min(size, PIECE))

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
@@ -19,13 +19,12 @@ from tltui.inputs.archives.cache import Cache, Full, Member
 from tltui.inputs.archives.decompress import PIECE, CannotUnpack, Plain, Stream, unpacked
 from tltui.inputs.archives.magic import BLOCK, COMPRESSED, COMPRESSED_NAME, TAR, ZIP, packing_of
 from tltui.inputs.archives.members import Entry, Members, members_of_tar, members_of_zip
+from tltui.inputs.archives.streams import HEAD, Allowance, Counted, Head
 from tltui.inputs.archives.trees import Parts, Tree, safe_parts, tree_of, trees_in
 from tltui.text.sanitize import sanitize
 
-HEAD = 1 << 20
-"""Bytes of a member that are looked at to find out what it is."""
 FAR = 16 << 20
-"""The same of a compressed text that is no archive."""
+"""Bytes of a compressed text that are looked at to find out what it is, where it is no archive."""
 DEPTH = 2
 """An archive, and one in it."""
 TOO_DEEP = "an archive in an archive in an archive: unpack it first"
@@ -90,7 +89,7 @@ def unpack(path: str, label: str, cache: Cache, judge: Judge) -> Contents:
 
     What was written when it fails is taken away.
     """
-    work = _Unpacking(cache, judge, label, os.stat(path).st_mtime)
+    work = _Unpacking(cache, judge, label, os.stat(path))
     try:
         return work.file(path, sanitize(label), Path(label).name, 1)
     except BaseException:
@@ -98,66 +97,15 @@ def unpack(path: str, label: str, cache: Cache, judge: Judge) -> Contents:
         raise
 
 
-class _Head:
-    """A stream of which the beginning was looked at."""
-
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
-        self.head = b""
-        self._given = 0
-        self.look_on(HEAD)
-
-    def look_on(self, until: int) -> None:
-        """Have the first `until` bytes in `head`."""
-        parts, size = [self.head], len(self.head)
-        while size < until and (part := self._stream.read(until - size)):
-            parts.append(part)
-            size += len(part)
-        self.head = b"".join(parts)
-
-    @property
-    def fault(self) -> str:
-        return self._stream.fault
-
-    def read(self, size: int) -> bytes:
-        if self._given < len(self.head):
-            part = self.head[self._given : self._given + size]
-            self._given += len(part)
-            return part
-        return self._stream.read(size)
-
-    def close(self) -> None:
-        self._stream.close()
-
-
-class _Counted:
-    """The packed file, and how far it was read."""
-
-    def __init__(self, file: IO[bytes], size: int, tell: Callable[[int, int], object]) -> None:
-        self._file = file
-        self._size = size
-        self._tell = tell
-        self._read = 0
-        self.fault = ""
-
-    def read(self, size: int) -> bytes:
-        data = self._file.read(size)
-        self._read += len(data)
-        self._tell(self._read, self._size)
-        return data
-
-    def close(self) -> None:
-        return
-
-
 class _Unpacking:
     """One packed file on its way into the cache."""
 
-    def __init__(self, cache: Cache, judge: Judge, name: str, changed: float) -> None:
+    def __init__(self, cache: Cache, judge: Judge, name: str, status: os.stat_result) -> None:
         self._cache = cache
         self._judge = judge
         self._name = name
-        self._changed = changed
+        self._changed = status.st_mtime
+        self._allowance = Allowance(status.st_size)
         self._seen = (0, 0)
         self._written: list[Member] = []
 
@@ -181,9 +129,9 @@ class _Unpacking:
             packing = packing_of(file.read(BLOCK), name)
             file.seek(0)
             if packing in COMPRESSED:
-                stream = unpacked(packing, self._counted(file, depth), path)
+                stream = self._allowance.limited(unpacked(packing, self._counted(file, depth), path))
                 try:
-                    begun = _Head(stream)
+                    begun = Head(stream)
                     if (inside := packing_of(begun.head, name)) != TAR:
                         return self._nested(begun, label, name, depth) if inside else self._alone(begun, label, name)
                 finally:
@@ -191,9 +139,9 @@ class _Unpacking:
         return self._archive(path, label, name, depth)
 
     def _counted(self, file: IO[bytes], depth: int) -> Stream:
-        return _Counted(file, os.fstat(file.fileno()).st_size, self._read_so_far) if depth == 1 else Plain(file)
+        return Counted(file, os.fstat(file.fileno()).st_size, self._read_so_far) if depth == 1 else Plain(file)
 
-    def _alone(self, stream: _Head, label: str, name: str) -> Contents:
+    def _alone(self, stream: Head, label: str, name: str) -> Contents:
         """A compressed file that is no archive."""
         plain = COMPRESSED_NAME.sub("", name)
         contents = Contents(reason=self._judge(stream.head, plain, True))
@@ -206,7 +154,7 @@ class _Unpacking:
             self._keep(self._copy(stream, label, (name,), None), contents.copies, contents)
         return contents
 
-    def _nested(self, stream: _Head, label: str, name: str, depth: int) -> Contents:
+    def _nested(self, stream: Head, label: str, name: str, depth: int) -> Contents:
         """An archive in an archive."""
         if depth >= DEPTH:
             return Contents(refused=[(label, TOO_DEEP)])
@@ -241,11 +189,13 @@ class _Unpacking:
             packing = packing_of(file.read(BLOCK), name)
             file.seek(0)
             if packing == ZIP:
-                yield members_of_zip(file, self._cache.limits)
+                members = members_of_zip(file, self._cache.limits)
+                members.entries = (replace(each, stream=self._allowance.limited(each.stream)) for each in members.entries)
+                yield members
                 return
             stream = self._counted(file, depth)
             if packing in COMPRESSED:
-                stream = unpacked(packing, stream, path)
+                stream = self._allowance.limited(unpacked(packing, stream, path))
             try:
                 yield members_of_tar(stream, self._cache.limits)
             finally:
@@ -255,8 +205,11 @@ class _Unpacking:
         contents = Contents()
         names: list[Parts] = []
         taken: dict[Parts, list[Copy]] = {}
+        used = self._allowance.used
         with self._members(path, name, depth) as members:
             for entry in members:
+                if self._allowance.fault:
+                    break
                 own = f"{label}!{sanitize(entry.name)}"
                 if entry.refused:
                     contents.refused.append((own, entry.refused))
@@ -264,10 +217,12 @@ class _Unpacking:
                     names.append(entry.parts)
                     self._member(entry, own, depth, contents, taken)
                     self._tell()
-        contents.refused += [(label, fault) for fault in members.faults]
+        faults = [*members.faults, self._allowance.fault]
+        contents.refused += [(label, fault) for fault in dict.fromkeys(faults) if fault]
         trees = {tree.parts: tree for tree in trees_in(names)}
         if trees:
             self._without_trees(trees, names, taken, contents)
+            self._allowance.used = used
             with self._members(path, name, depth) as members:
                 self._lay_out(label, members, trees, contents)
         contents.copies += _numbered([copy for copies in taken.values() for copy in copies])
@@ -275,7 +230,7 @@ class _Unpacking:
 
     def _member(self, entry: Entry, label: str, depth: int, contents: Contents, taken: dict[Parts, list[Copy]]) -> None:
         """Look at one member, and write it where it is a log."""
-        stream = _Head(entry.stream)
+        stream = Head(entry.stream)
         if packing_of(stream.head, entry.name):
             inside = self._nested(stream, label, entry.parts[-1] if entry.parts else "", depth)
             own = [copy for copy in inside.copies if copy.label == label]
@@ -346,7 +301,7 @@ class _Unpacking:
             self._cache.make_directories(path.parent)
             if path.exists():
                 return "a second member of this name"
-            return self._copy(_Head(entry.stream), "", entry.parts, entry.changed, path).fault
+            return self._copy(Head(entry.stream), "", entry.parts, entry.changed, path).fault
         except (FileExistsError, NotADirectoryError):
             return "its name is that of a directory, or of a file in its way"
 
@@ -357,7 +312,7 @@ class _Unpacking:
         self._written.append(member)
         return member
 
-    def _copy(self, stream: _Head, label: str, parts: Parts, changed: float | None, path: Path | None = None) -> Copy:
+    def _copy(self, stream: Head, label: str, parts: Parts, changed: float | None, path: Path | None = None) -> Copy:
         """Write a file, up to the last whole record where a limit is reached."""
         member = self._new(path or self._cache.new_file())
         ends = _Ends(bool(_TRACE.search(stream.head)))

@@ -11,6 +11,7 @@ from typing import IO, Any
 
 from tltui.inputs.archives.decompress import CannotUnpack, Plain, Stream, unpacked
 from tltui.inputs.archives.magic import BLOCK, COMPRESSED, packing_of
+from tltui.inputs.archives.streams import Allowance
 from tltui.inputs.profile.columns import LAUNCHES, ON_DEVICE, Extra, Profile
 from tltui.inputs.profile.recognise import why_not
 from tltui.inputs.profile.stream import Events
@@ -40,7 +41,9 @@ def opened(file: IO[bytes], path: str) -> Stream:
     """The bytes of a file, unpacked. Raises `OSError`, `CannotUnpack`."""
     packing = packing_of(file.read(BLOCK))
     file.seek(0)
-    return unpacked(packing, Plain(file), path) if packing in COMPRESSED else Plain(file)
+    if packing not in COMPRESSED:
+        return Plain(file)
+    return Allowance(os.fstat(file.fileno()).st_size).limited(unpacked(packing, Plain(file), path))
 
 
 def reason_against(path: str) -> str:

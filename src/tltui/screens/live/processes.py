@@ -9,7 +9,8 @@ from tltui.text.document import Document, Options
 from tltui.trace.files import Identity
 from tltui.work.scheduler import Place, Steps
 
-PAGE = "@where now"
+PAGE = "@where::now"
+"""An address like all others: keys read it, and on the command line it is the page without the processes."""
 
 
 class Processes:

@@ -93,7 +93,7 @@ def _end(compile_: Compile) -> Fact:
     facts = compile_.facts
     if facts.failed:
         return plain(FAILED)
-    return plain(FINISHED) if facts.has_metrics else NONE
+    return plain(FINISHED) if facts.has_metrics and not facts.backward_unfinished else NONE
 
 
 def _version(compile_: Compile) -> Fact:

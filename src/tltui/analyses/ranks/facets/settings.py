@@ -1,4 +1,5 @@
-"""Settings of torch under which a compile ran: the configurations in its metrics, each entry a line `recompile_limit 16`.
+"""Settings of torch under which a compile ran: the configurations in its metrics, each entry a line `recompile_limit 16`, behind a
+tab with the paths that the comparison leaves out.
 
 A directory and the like says nothing (`text.diff.normalise`), nor does the number of the own device.
 """
@@ -39,16 +40,19 @@ def dumps_in(line: bytes) -> tuple[bytes, ...]:
 def settings_fact(dumps: tuple[bytes, ...], own: Own) -> Fact:
     """What `dumps_in` found. Entries of equal names in two configurations have the configuration before them."""
     lines: list[str] = []
+    compared: list[bytes] = []
     entries = [(dump[1 : dump.index(b'":')].decode(), _entries(dump)) for dump in dumps]
     names = [name for _, values in entries for name in values]
     several = {name for name in names if names.count(name) > 1} if len(names) != len(set(names)) else set()
     for config, values in entries:
         for name, value in values.items():
-            said = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=repr)
-            if len(said) > 3:
-                said, _ = normalised(said, rules_for(said, own))
-            lines.append(f"{config}.{name} {said}"[:VALUE] if name in several else f"{name} {said}"[:VALUE])
-    return fact(lines) if lines else NONE
+            whole = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=repr)
+            said = normalised(whole, rules_for(whole, own))[0] if len(whole) > 3 else whole
+            called = f"{config}.{name}" if name in several else name
+            line = f"{called} {said}"[:VALUE]
+            compared.append(line.encode("utf-8", "replace"))
+            lines.append(line if said == whole or "\t" in line + whole else f"{line}\t{called} {whole}"[: 2 * VALUE])
+    return fact(lines, compared) if lines else NONE
 
 
 def _entries(dump: bytes) -> dict[str, object]:

@@ -1,7 +1,7 @@
-"""What of a graph's text may stand in a script: statements that compute, in a few shapes, and nothing else.
+"""Check the text of a graph: a script has its statements that compute, in a few forms, and nothing else.
 
-The text is parsed by Python (`ast`: nothing is run) and written anew from what was understood. So strings, comments and names of
-the trace cannot end where they should not, and a statement that is none of a graph's is refused, not carried along.
+The text is parsed by Python (`ast`: nothing is run), and the script is written from the parsed form. So strings, comments and names
+of the trace cannot end where they should not, and a statement that no graph has is refused, not carried along.
 """
 
 from __future__ import annotations
@@ -12,16 +12,21 @@ import re
 import tokenize
 from collections.abc import Collection, Iterator
 
-from tltui.analyses.repro.torch_names import (
+from tltui.analyses.repro import checked_forms
+from tltui.analyses.repro.allowed import (
     ATTRIBUTES,
     BUILTIN,
     CONSTANTS,
+    KEYWORDS,
     MATH,
     OPERATOR,
     RANDOM,
+    Refused,
+    is_in_place,
     is_method,
     refusal,
-)  # fmt: skip
+)
+from tltui.analyses.repro.literals import check_arithmetic, check_constant, needs_bound
 
 DEEPEST = 60
 """How deep an expression may be: those of graphs are calls of names. Python 3.10 dies of deep ones."""
@@ -30,15 +35,9 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,300}", re.ASCII)
 _DEVICE = re.compile(r"(?:cpu|cuda|xpu|mps|hpu|mtia|npu|privateuseone|meta)(?::\d{1,3})?")
 _CLASS = re.compile(r"^( *)class ([^\n(]{1,300})\(torch\.nn\.Module\):", re.MULTILINE)
 _KEYWORDS = frozenset(("not", "if", "else", "lambda", "and", "or", "in", "is", "for", "await", "yield", "from"))
-TAKEN = frozenset(
-    (*BUILTIN, "torch", "self", "inf", "nan", "Ellipsis", "operator", "math", "device", "fx_pytree", "pytree", "getattr", "super",
-     "print", "exit", "argparse", "sys")
-)  # fmt: skip
+_TAKEN = "torch self inf nan pow Ellipsis operator _operator math device fx_pytree pytree getattr super print exit argparse sys"
+TAKEN = frozenset((*BUILTIN, *checked_forms.NAMES, *_TAKEN.split()))
 """Names that mean something in the script."""
-
-
-class Refused(Exception):
-    """Why there is no script of a graph: a clause for people."""
 
 
 def parsed(text: str) -> ast.Module:
@@ -121,6 +120,7 @@ class Checker:
         if isinstance(node, ast.Constant):
             if node.value is not None and not isinstance(node.value, (bool, int, float, complex, str, type(Ellipsis))):
                 raise self._refused(node)
+            check_constant(node.value)
             return node
         if isinstance(node, ast.Name):
             if node.id not in self.names and node.id not in ("inf", "nan", "Ellipsis"):
@@ -154,7 +154,7 @@ class Checker:
         elif isinstance(node, ast.UnaryOp):
             node.operand = self.expression(node.operand)
         elif isinstance(node, ast.BinOp):
-            node.left, node.right = self.expression(node.left), self.expression(node.right)
+            return self._arithmetic(node)
         elif isinstance(node, ast.BoolOp):
             node.values = [self.expression(each) for each in node.values]
         elif isinstance(node, ast.Compare):
@@ -162,6 +162,14 @@ class Checker:
         else:
             raise self._refused(node)
         return node
+
+    def _arithmetic(self, node: ast.BinOp) -> ast.expr:
+        check_arithmetic(node)
+        node.left, node.right = self.expression(node.left), self.expression(node.right)
+        if not needs_bound(node):
+            return node
+        name = "bounded_power" if isinstance(node.op, ast.Pow) else "bounded_shift"
+        return ast.Call(ast.Name(name, ast.Load()), [node.left, node.right], [])
 
     def _attribute(self, node: ast.Attribute) -> ast.expr:
         path = dotted(node)
@@ -192,13 +200,26 @@ class Checker:
             return self.device(device)
         if any(isinstance(each, ast.Starred) for each in node.args) or any(each.arg is None for each in node.keywords):
             raise self._refused(node)
-        node.func = self._callee(node)
+        path = dotted(node.func)
         node.args = [self._argument(node, None, each) for each in node.args]
         for keyword in node.keywords:
             if not NAME.fullmatch(keyword.arg or "") or (keyword.arg or "").startswith("__"):
                 raise self._refused(node)
+            if keyword.arg in KEYWORDS and not (isinstance(keyword.value, ast.Constant) and keyword.value.value in (None, False)):
+                raise Refused(f"it gives {keyword.arg} to {path[:120]}")
             keyword.value = self._argument(node, keyword.arg, keyword.value)
+        node.func = self._callee(node)
+        self._check_target(node, path)
         return node
+
+    def _check_target(self, node: ast.Call, path: str) -> None:
+        """Refuse a call that changes what is no value of the graph."""
+        method = isinstance(node.func, ast.Attribute) and path.partition(".")[0] not in ("torch", "operator", "_operator")
+        if not is_in_place(node.func.attr if method and isinstance(node.func, ast.Attribute) else path):
+            return
+        target = node.func.value if isinstance(node.func, ast.Attribute) and method else node.args[0] if node.args else None
+        if not isinstance(target, ast.Name) or target.id not in self.names:
+            raise Refused("it changes what is no value of it")
 
     def _argument(self, call: ast.Call, keyword: str | None, node: ast.expr) -> ast.expr:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and _DEVICE.fullmatch(node.value):
@@ -214,6 +235,8 @@ class Checker:
         name = path.rpartition(".")[2]
         if any(word in path for word in RANDOM):
             self.is_random = True
+        if own and path and (checked := checked_forms.checked_path(path)):
+            return checked_forms.expression_of(checked)
         if own and head == "torch" and rest:
             if why := refusal(path):
                 raise Refused(why)
@@ -231,6 +254,9 @@ class Checker:
             if own and head in BUILTIN:
                 return node.func
             raise Refused(f"it calls {head[:120]}, which is not in the trace")
+        if isinstance(node.func, ast.Attribute) and node.func.attr in checked_forms.METHODS:
+            node.args = [self.expression(node.func.value), *node.args]
+            return ast.Name(checked_forms.METHODS[node.func.attr], ast.Load())
         if isinstance(node.func, ast.Attribute) and is_method(node.func.attr):
             node.func.value = self.expression(node.func.value)
             return node.func

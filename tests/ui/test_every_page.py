@@ -1,0 +1,62 @@
+"""Keys of documents answer on every page: those of the run, those of the screen, and addresses that lead nowhere."""
+
+from __future__ import annotations
+
+import pytest
+from opened import BREAKS, TRACES, Driver, opened
+
+from tltui.commands import COMMANDS, Where
+from tltui.documents.build import PLACES
+from tltui.documents.pages.table import BY_NAME, VIEWS
+from tltui.model.ref import parse_ref
+from tltui.screens.live.processes import PAGE
+
+RECOMPILES = TRACES / "torch-2.13" / "recompiles"
+OF_A_COMPILE = ("@attempt:0/1_0", "@phase:0/1:dynamo#1", "@unit:0/1#1")
+NO_ADDRESSES = ("no address", "@grep:\x00:#")
+PAGES = [
+    *(f"@{view.name}" for view in VIEWS), *(f"@{view.name}:0/1" for view in VIEWS), *OF_A_COMPILE,
+    *(f"@{name}" for name in PLACES if name not in ("attempt", "phase", "unit")),
+    "", "0/1", "0/", "0/1:dynamo_output_graph", "@record:#1", "@grep::graph", "@grep::(", "@source::main.py:3", "@diff::0/0%200/1",
+    "@guide::hang", "@glossary::guard", "@help", "@marks", PAGE, "@nothing", "7/7", "@where:", *NO_ADDRESSES,
+]  # fmt: skip
+
+
+async def show(driver: Driver, ref: str) -> None:
+    driver.browser.show_ref(ref)
+    await driver.until(lambda: driver.browser.shown_ref == ref and driver.browser.is_at_rest)
+    driver.browser.document_view.focus()
+    await driver.pilot.pause()
+
+
+async def test_every_page_is_sorted_or_has_one_order() -> None:
+    async with opened(RECOMPILES) as driver:
+        for ref in PAGES:
+            await show(driver, ref)
+            view = None if ref in NO_ADDRESSES else BY_NAME.get(parse_ref(ref).view)
+            driver.browser.tell("")
+            await driver.pilot.press("S")
+            expected = view.sorted if view is not None and view.sorts else "this page has one order only"
+            await driver.until(lambda expected=expected: driver.said.startswith(expected))  # type: ignore[misc]
+            assert driver.browser.shown_ref == ref
+
+
+async def test_the_processes_of_the_job_have_one_order() -> None:
+    async with opened(BREAKS) as driver:
+        await driver.press("P")
+        await driver.shown(PAGE)
+        await driver.press("S")
+        await driver.until(lambda: driver.said.startswith("this page has one order only"))
+
+
+@pytest.mark.parametrize("ref", [PAGE, "@marks", "@nothing", "no address"])
+async def test_each_key_of_documents_answers_on_odd_pages(ref: str) -> None:
+    """`opened` raises what a key fails with."""
+    async with opened(BREAKS) as driver:
+        for command in COMMANDS:
+            if command.where is Where.DOCUMENT and command.keys:
+                if driver.browser.shown_ref != ref:
+                    await show(driver, ref)
+                await driver.pilot.press(command.keys[0], "escape")
+        await driver.press("b")
+        await driver.until(lambda: driver.browser.is_at_rest)

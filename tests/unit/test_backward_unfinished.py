@@ -1,0 +1,102 @@
+"""A compile whose backward has begun and has no end is not finished: in the tree, the counts, the problems, the news."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from real import TRACES, fresh, trace
+from test_follow import Live
+from test_news import Followed
+from viewed import page
+from viewed import text as seen
+
+from tltui.analyses.hang.open_work import inside
+from tltui.analyses.news import What
+from tltui.analyses.problems.gates import gates, parse_limits
+from tltui.analyses.problems.problems import problems
+from tltui.documents.tree.listing import listing_document
+from tltui.export import to_json
+from tltui.model.nodes import Compile
+from tltui.model.run import Run
+from tltui.model.status import Status
+from tltui.text.document import Options
+
+BACKWARD, LATER = "hangs/backward", "hangs/epoch_backward"
+
+
+def one(run: Run, ref: str) -> Compile:
+    found = run.resolve(ref)
+    assert isinstance(found, Compile)
+    return found
+
+
+@pytest.mark.parametrize(("name", "ref"), [(BACKWARD, "0/0"), (LATER, "0/0~2")])
+def test_it_is_no_finished_compile(name: str, ref: str) -> None:
+    compile_ = one(trace(name), ref)
+    assert compile_.is_closed and compile_.status is Status.MISSING and compile_.facts.backward_unfinished
+    assert compile_.process.tally.missing == 1
+
+
+def test_every_page_has_it() -> None:
+    run = trace(BACKWARD)
+    assert "? [0/0]" in "\n".join(line for line in listing_document(run, Options()).text())
+    first = " ".join(seen(page(run, "@run")).split())
+    assert "? 1 not finished" in first and "its backward stood in GraphLowering.run" in first
+    assert "[0/0]  f  its backward in GraphLowering.run" in seen(page(run, "@problems"))
+    assert "but its backward is not finished when the log ends, in GraphLowering.run" in " ".join(seen(page(run, "0/0")).split())
+    assert "its backward is not finished" in seen(page(run, "0/"))
+    assert [item.ref for item in problems([one(run, "0/0")]).unfinished if item.backward] == ["0/0"]
+    assert gates(run, parse_limits("unfinished=0")).limits[0].value == 1
+    assert json.loads(to_json(page(run, "0/0").data()))["facts"]["backward_unfinished"] is True
+
+
+@pytest.mark.parametrize("name", ["torch-2.13/train", "torch-2.13/resets", "torch-2.13/ddp_split", "torch-2.13/errors"])
+def test_a_backward_that_ended_changes_nothing(name: str) -> None:
+    facts = [c.facts for c in trace(name).compiles() if c.is_compile]
+    assert not any(own.backward_running or own.backward_unfinished for own in facts)
+
+
+def test_where_and_status_agree_on_all_real_logs() -> None:
+    """Whatever `where` finds in the middle of a backward has no end in the tree either."""
+    for directory in sorted((TRACES / "hangs").iterdir()):
+        run = fresh(directory)
+        for process in run.processes():
+            stands = inside(process)
+            unfinished = [str(c.ref) for c in process.ordered() if c.facts.backward_unfinished]
+            assert unfinished == ([stands.ref] if stands is not None and stands.what == "backward" else []), directory
+
+
+def test_it_runs_while_the_log_goes_on(tmp_path: Path) -> None:
+    """Record by record: compiled, running from the first event of the backward on, not finished when nobody writes any more."""
+    [log] = (TRACES / BACKWARD).iterdir()
+    lines = log.read_bytes().split(b"\nV")
+    records = [lines[0] + b"\n", *(b"V" + line + b"\n" for line in lines[1:])]
+    begun = next(n for n, record in enumerate(records) if b'"name": "entire_backward_compile"' in record)
+    metrics = next(n for n, record in enumerate(records) if b'"compilation_metrics"' in record)
+    directory = tmp_path / "trace"
+    directory.mkdir()
+    live = Live(directory, b"".join(records[: metrics + 1]))
+    seen_: list[str] = []
+    for record in records[metrics + 1 :]:
+        live.write(record.removesuffix(b"\n") if record is records[-1] else record)
+        seen_.append(live.statuses()["0/0"])
+    assert seen_[: begun - metrics - 1] == ["ok"] * (begun - metrics - 1)
+    assert set(seen_[begun - metrics - 1 :]) == {"running"}
+    assert (live.run.tally.running, live.run.tally.missing) == (1, 0)
+    live.writers.over = True
+    live.look()
+    assert live.statuses()["0/0"] == "missing" and (live.run.tally.running, live.run.tally.missing) == (0, 1)
+
+
+def test_the_news_has_it_once() -> None:
+    followed = Followed(TRACES / BACKWARD, size=300)
+    followed.look()
+    followed.writers.over = True
+    followed.look()
+    last = [news for news in followed.news if news.what is What.UNFINISHED]
+    assert [(news.label, news.text, news.status) for news in last] == [
+        ("[0/0]", "no end of its backward in the log", Status.MISSING)
+    ]
+    assert [news.status for news in followed.news if news.what is What.ENDED] == [Status.OK], "its forward did end"

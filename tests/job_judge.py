@@ -63,6 +63,7 @@ def statements(name: str, form: str, has_stacks: bool = False) -> Iterator[State
         if name == "compiler_hangs":
             yield Statement("where --pids", (r"[Rr]ank 1 .{0,200}(C\+\+|g\+\+|cc1plus)",))
     if form == OUTPUT:
+        yield Statement("summary", never=(r"skipped \S*out\.txt",))
         yield from _of_output(truth)
     elif form == ALONE:
         yield from _of_trace_alone(name, truth)

@@ -10,16 +10,19 @@ from tltui.analyses.case import holdings, is_plain
 from tltui.analyses.hang.clocks import Clock
 from tltui.analyses.job_failures.of_run import own_failures, told_first
 from tltui.analyses.problems.failures import INTERRUPTED
+from tltui.analyses.ranks.missing import missing_ranks
 from tltui.analyses.ranks.pace import Pace
 from tltui.analyses.ranks.reading import differences_and_pace
 from tltui.analyses.summary import Summary, summarise
 from tltui.analyses.told import untold
 from tltui.analyses.torch_version import version_of
+from tltui.analyses.unread import failed_files
 from tltui.documents import format as fmt
 from tltui.documents.hints import key_hint, key_of, link_hint
 from tltui.documents.page import Page
 from tltui.documents.pages.table import BY_NAME
 from tltui.documents.parts.case import held_words
+from tltui.documents.parts.incomplete import add_missing, of_ranks
 from tltui.documents.parts.job_failures import add_ends
 from tltui.documents.parts.ranks import add_ranks, told
 from tltui.documents.parts.runtime_costs import worth_knowing
@@ -54,10 +57,11 @@ CLOCKS_NAMED = 2
 def run_document(run: Run, options: Options) -> TextDocument:
     """The overview of everything that was opened."""
     diverging, pace = differences_and_pace(run)
-    summary = replace(summarise(run.processes(), pace.offsets), diverging=diverging)
+    summary = replace(summarise(run.processes(), pace.offsets), diverging=diverging, missing=missing_ranks(run))
     page = Page("", run.title, options)
     page.add((fmt.clip_middle(run.title, page.width), tokens.TITLE))
     _head(page, run, summary, pace.clocks)
+    add_missing(page, summary.missing)
     page.untold = untold(list(run.processes()), "summary")
     page.say_untold()
     if run.is_sought:
@@ -373,14 +377,15 @@ def _profiles(page: Page, run: Run) -> None:
 
 def _damage(page: Page, run: Run) -> None:
     """What could not be read, and what was not opened."""
-    skipped, notes = run.found.skipped, run.found.notes
-    if not run.damaged and not skipped and not notes and not run.failures:
+    skipped, notes, failed = run.found.skipped, run.found.notes, failed_files(run)
+    if not run.damaged and not skipped and not notes and not failed:
         return
     page.heading("Not read")
     if run.damaged:
         page.add("  ", (fmt.plural(run.damaged, "damaged place"), tokens.LINK, "@damage"), " in the logs")
-    for path, reason in list(run.failures.items())[:FILES_NAMED]:
-        page.labelled("cut off", f"{fmt.home(path)}: {reason}", gap=9, style=tokens.ERROR)
+    for own in failed[:FILES_NAMED]:
+        label = "cut off" if own.path in run.failures else "damaged"
+        page.labelled(label, f"{fmt.home(own.path)}: {own.reason}{of_ranks(own.ranks)}", gap=9, style=tokens.ERROR)
     for item in skipped[:FILES_NAMED]:
         page.labelled("skipped", f"{fmt.home(item.path)}: {item.reason}", gap=9)
     if len(skipped) > FILES_NAMED:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from tltui.analyses.hang.results import INSIDE, Where
 from tltui.analyses.hang.where import read_where
+from tltui.analyses.unread import not_read
 from tltui.documents.page import Page
+from tltui.documents.parts.incomplete import add_not_read
 from tltui.documents.parts.processes import Here, add_processes
 from tltui.documents.parts.where import FEW, GROUPS_SHOWN, add_advice, add_group, add_remarks, add_rest, answer
 from tltui.documents.scope import Scope
@@ -40,6 +42,7 @@ def where_document(run: Run, scope: Scope, options: Options, here: Here | None, 
         found = yield from read_where(run, scope.processes if str(scope.ref) else None)
         report = WhereReport(answer(found), found, here)
         page.say(report.answer, "", tokens.STRONG)
+        add_not_read(page, not_read(run))
         page.more("this is as far as it is written")
         _groups(page, found)
         add_remarks(page, found)

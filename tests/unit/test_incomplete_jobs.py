@@ -102,8 +102,8 @@ def test_a_log_that_is_damaged_in_its_index_is_not_copied_into_another(copied: P
 def test_the_node_that_is_missing_is_told_by_its_ranks(copied: Path, printed: Callable[..., str]) -> None:
     (copied / "node0001.tlx").unlink()
     told = (
-        "Ranks 2, 3 are not here, though there is a log of rank 7. Each of the 3 nodes here has 2 ranks: one more node of that size "
-        "would have them."
+        "Ranks 2, 3 are not here, though there is a log of rank 7. Each of the 3 nodes here has 2 ranks: one more node of that "
+        "size would have them."
     )
     assert told in printed("ranks", copied)
     assert told in printed("summary", copied)

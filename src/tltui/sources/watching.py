@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tltui.inputs.archives.magic import STANDARD_INPUT
 from tltui.sources.discover import MAX_DEPTH, MAX_FILES, Discovery, FoundLog
-from tltui.sources.found import FoundProfile
+from tltui.sources.found import FoundProfile, Opened
 from tltui.sources.turns import Turns
 from tltui.trace.files import Identity, identity_of
 
@@ -54,26 +54,26 @@ class Watching:
 
     def look(self, now: float, most: int) -> list[FoundLog]:
         """Logs that are new. At most about `most` calls of the file system for which a server may be asked."""
-        found = []
+        found: list[Opened] = []
         queue = self._turns.take(now, most)
         for path in queue:  # what a directory is found to have comes behind it
             if path in self._directories:
                 changed = self._list(path, now)
             elif path == STANDARD_INPUT:
                 has_ended, changed = self._discovery.has_ended(), True  # asked first: what came then is all
-                found += self._discovery.come()
-                if has_ended or found:
+                come = self._discovery.come()
+                found += come
+                if has_ended or come:
                     self._turns.drop(path)
                     continue
             else:
-                log = self._look(path)
-                changed = log is not None
-                if log is not None:
-                    found.append(log)
+                own = self._look(path)
+                changed = isinstance(own, FoundLog)
+                found.append(own)
             self._turns.looked(path, now, changed)
             if path == queue[-1]:
                 queue += self._turns.take(now, most - len(queue))
-        return found
+        return self._discovery.with_outputs(found)
 
     def renamed(self, path: str) -> None:
         """What has this name now is another file than before: it may be a new log."""
@@ -110,8 +110,8 @@ class Watching:
                     self._turns.add(entry.path, now)
         return news
 
-    def _look(self, path: str) -> FoundLog | None:
-        """A file that may be a log."""
+    def _look(self, path: str) -> Opened:
+        """Look at a file that may be a log."""
         found = self._discovery.look_at(path)
         self.has_index |= self._discovery.is_new_index(path, found)
         if isinstance(found, FoundProfile) and self._discovery.knows(path):
@@ -119,7 +119,7 @@ class Watching:
         if self._discovery.knows(path):
             self._settled.add(path)
             self._turns.drop(path)
-        return found if isinstance(found, FoundLog) else None
+        return found
 
 
 def name_of(path: str, identity: Identity) -> str | None:

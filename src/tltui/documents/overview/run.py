@@ -39,7 +39,7 @@ from tltui.documents.parts.summary import (
     standing,
 )  # fmt: skip
 from tltui.documents.titles import rank_count, stands_for
-from tltui.inputs.table import DEBUG_DIR
+from tltui.inputs.table import DEBUG_DIR, TEXT
 from tltui.model.expected import FRESH
 from tltui.model.nodes import Compile
 from tltui.model.ref import parse_ref
@@ -147,9 +147,12 @@ def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> No
 def _no_records(page: Page, run: Run) -> None:
     """A job that runs, or ran, and left no log."""
     where = fmt.home(run.found.paths[0])
-    if run.is_awaited:
+    if run.is_awaited and run.found.outputs:
         page.say(f"Waiting for the first record in {where}.", "", tokens.RUNNING)
         page.say("torch writes it when it compiles for the first time.")
+    elif run.is_awaited:
+        page.say(f"Waiting for a log in {where}.", "", tokens.RUNNING)
+        page.say(f"A job that is started with TORCH_TRACE={where} writes one when it compiles for the first time.")
     else:
         why = "nothing was compiled, or what the job was started with did not reach it"
         page.say(f"There is no log in {where}: {why}.", "", tokens.WARN)
@@ -173,6 +176,10 @@ def _no_compiles(page: Page, run: Run) -> None:
     if run.models and all(model.form == DEBUG_DIR for model in run.models):
         page.blank()
         page.say(NO_UNITS)
+    elif not records and any(model.form == TEXT for model in run.models):
+        page.blank()
+        page.row(["What the job printed has no message of torch.compile: ", ("log", tokens.LINK, "@log"), "  every line of it"], "")
+        return
     elif not records:
         page.say("There are no records.", "", tokens.WARN)
         return

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -168,3 +169,26 @@ def test_two_jobs_in_one_directory_are_said_in_one_sentence(tmp_path: Path, prin
             patch.setenv("COLUMNS", str(width))
             main(["ranks", str(tmp_path / "job"), "-o", str(tmp_path / f"{width}.txt")])
         assert not re.search(r"(?m)^\s*:", (tmp_path / f"{width}.txt").read_text())
+
+
+def _later(seconds: int, match: re.Match[bytes]) -> bytes:
+    return b'"ts": %d' % (int(match[1]) + seconds * 1_000_000)
+
+
+def test_the_newest_of_several_jobs_is_known_by_the_directories_of_the_indexes(tmp_path: Path) -> None:
+    """`$SHARED/4242`, `$SHARED/4243`: two jobs at once, on the same nodes."""
+    for job, seconds in (("4242", 0), ("4243", 20)):
+        logs = tmp_path / f"trace-{job}"
+        ranked(logs, "--ranks", 4, "--compiles", 1, "--per-node", 2, "--layout", "hosts", "--detail", "tiny", "--seed", 3)
+        for path in logs.rglob("*.log"):
+            shift = partial(_later, seconds)
+            path.write_bytes(re.sub(rb'"ts": (\d{16})', shift, path.read_bytes()))
+        for node in sorted(logs.glob("node*")):
+            (tmp_path / job).mkdir(exist_ok=True)
+            given = command(node, "-o", tmp_path / job / "%h.tlx", "--engine", "serial")
+            subprocess.run(given, check=True, capture_output=True, env=environment(node.name))
+        shutil.rmtree(logs)
+    found = discover([str(tmp_path)], latest=True)
+    assert {Path(log.index).parent.name for log in found.logs} == {"4243"} and len(found.logs) == 4
+    [note] = found.notes
+    assert f"{tmp_path}/4243 is open" in note and f"{tmp_path}/4242" in note

@@ -126,7 +126,10 @@ def _listed(common: str, names: Sequence[str]) -> str:
 
 
 def _directory(log: FoundLog) -> str:
-    """The directory that a log is in; of one of several launches that which has the directories of the launches."""
+    """The directory of a log, or of the saved index that tells of it; of one of several launches that which has the directories of
+    the launches."""
+    if not log.is_here:
+        return os.path.dirname(os.path.abspath(log.index))
     return _job(log) if log.launch else os.path.dirname(os.path.abspath(log.name.replace(INSIDE, os.sep)))
 
 

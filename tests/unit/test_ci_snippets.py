@@ -15,7 +15,7 @@ import real
 
 PAGE = (real.ROOT / "docs" / "ci.md").read_text()
 BREAKS, TRAINING = real.TRACES / "torch-2.13" / "breaks", real.TRACES / "torch-2.13" / "train"
-INSTALLS, RECORDS = "pip install tltui torch", "tltui run -o trace -- python train.py"
+INSTALLS, RECORDS = "pip install torch ./wheels/tltui-*.whl", "tltui run -o trace -- python train.py"
 
 
 def block(heading: str) -> str:

@@ -1,4 +1,4 @@
-"""Ranks that do different work by design: stages of a pipeline, functions with nothing in common, one rank that compiles for all."""
+"""Ranks that do different work by design: stages of a pipeline, functions of their own, one rank that compiles for all."""
 
 from __future__ import annotations
 

@@ -313,6 +313,58 @@ def test_latest_keeps_all_launches_of_a_job(tmp_path: Path) -> None:
     assert names(found, tmp_path) == ["job2/attempt_0/0/x.log", "job2/attempt_1/0/x.log"]
 
 
+def test_latest_goes_by_records_where_copies_lost_the_times_of_files(tmp_path: Path) -> None:
+    """As `cp` without -p, and a download, leave them."""
+    for job, begin in (("job_1", 0), ("job_2", 1000)):
+        for rank in range(2):
+            put(tmp_path / job / f"rank_{rank}.log", at(begin, rank=rank) + at(begin + 90, rank=rank), ended=5000)
+    found = discover([str(tmp_path)], latest=True)
+    assert names(found, tmp_path) == ["job_2/rank_0.log", "job_2/rank_1.log"] and found.notes == ()
+
+
+def test_latest_of_texts_goes_by_messages(tmp_path: Path) -> None:
+    line = "V1121 {time}.307000 5303 torch/_dynamo/guards.py:2835] [0/0] [__guards] GUARDS:\n"
+    for name, hour in (("old.err", 10), ("new.err", 14)):
+        (tmp_path / name).write_text("".join(line.format(time=f"{hour}:{minute}:00") for minute in (10, 20)))
+    assert names(discover([str(tmp_path)], latest=True), tmp_path) == ["new.err"]
+
+
+@pytest.mark.parametrize(("later", "said"), [
+    (10, "/arr/job_2 is open: it began last, "), (0, "/arr/job_2 is open: it began "),
+])  # fmt: skip
+def test_latest_takes_one_job_of_an_array_and_names_the_others(later: int, said: str, tmp_path: Path) -> None:
+    for number, begin in ((1, 0), (2, later)):
+        for rank in range(2):
+            put(tmp_path / "arr" / f"job_{number}" / f"rank_{rank}.log", at(begin, rank=rank) + at(begin + 500, rank=rank))
+    found = discover([str(tmp_path)], latest=True)
+    assert names(found, tmp_path) == ["arr/job_2/rank_0.log", "arr/job_2/rank_1.log"]
+    [note] = found.notes
+    assert said in note and f"{tmp_path}/arr/job_1" in note and note.endswith("; that is left out")
+    assert ("and so did" in note) == (later == 0)
+
+
+def test_latest_takes_all_nodes_and_ranks_of_a_job(tmp_path: Path) -> None:
+    for node in range(2):
+        for rank in range(2 * node, 2 * node + 2):
+            put(tmp_path / f"node{node}" / f"r{rank}" / f"rank_{rank}.log", at(node, rank=rank) + at(100, rank=rank))
+    found = discover([str(tmp_path)], latest=True)
+    assert len(found.logs) == 4 and found.notes == ()
+
+
+def test_latest_says_where_it_cannot_tell_jobs_apart(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        put(tmp_path / name / "x.log", at(0) + at(100))
+    found = discover([str(tmp_path)], latest=True)
+    assert len(found.logs) == 2 and "it is not known whether they are one job, and all are open" in found.notes[0]
+
+
+def test_latest_takes_what_the_job_printed(tmp_path: Path) -> None:
+    for job, begin in (("job_1", 0), ("job_2", 1000)):
+        put(tmp_path / job / "rank_0.log", at(begin, rank=0) + at(begin + 90, rank=0), ended=begin + 90)
+        put(tmp_path / job / f"slurm-{begin}.out", b"epoch 1\n", ended=begin + 95)
+    assert names(discover([str(tmp_path)], latest=True), tmp_path) == ["job_2/rank_0.log", "job_2/slurm-1000.out"]
+
+
 def test_without_a_clock_the_time_of_the_last_change_counts(tmp_path: Path) -> None:
     put(tmp_path / "old.log", mt.string("/a.py", 0), ended=0)
     put(tmp_path / "new.log", mt.string("/a.py", 0), ended=1000)

@@ -18,7 +18,7 @@ from tltui.sources.discover import Discovery, NothingFound, discover
 from tltui.text.payload import MemoryBytes
 
 LINE = b"V1121 18:55:22.307000 5303 torch/_dynamo/guards.py:2835] [0/0] [__guards] GUARDS:\n"
-NONE = {"short/stderr.txt", "made/empty.txt", "made/plain_text.txt"}
+NONE, PLAIN = {"short/stderr.txt", "made/empty.txt"}, "made/plain_text.txt"
 
 
 def put(path: Path, data: bytes) -> str:
@@ -34,8 +34,8 @@ def test_real_text(name: str) -> None:
             discover([str(unpacked(name))])
         return
     (log,) = discover([str(unpacked(name))]).logs
-    assert (log.form, log.rank) == (TEXT, None)
-    assert log.clock is not None and log.clock <= log.ended
+    assert (log.form, log.rank, log.is_output) == (TEXT, None, name == PLAIN)
+    assert log.is_output or (log.clock is not None and log.clock <= log.ended)
 
 
 @pytest.mark.parametrize("name", [name for name in TRUTH if traces_of(name)])
@@ -111,7 +111,7 @@ def test_a_wrong_encoding_is_refused_in_a_line(encoding: str, tmp_path: Path, ca
     assert capsys.readouterr().err.count("\n") == 1
 
 
-@pytest.mark.parametrize("name", ["short/stderr.txt", "made/empty.txt", "made/plain_text.txt"])
+@pytest.mark.parametrize("name", ["short/stderr.txt", "made/empty.txt"])
 def test_what_cannot_be_read_is_refused_in_a_line(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ls", str(unpacked(name))]) == 2
     error = capsys.readouterr().err

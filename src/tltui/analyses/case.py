@@ -9,6 +9,7 @@ from tltui.inputs.table import FORMS
 from tltui.model.artifacts import artifact_name
 from tltui.model.joining.same import EXACT
 from tltui.model.run import Run
+from tltui.model.writers_of_text import is_of_job
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +44,17 @@ def holdings(run: Run) -> list[Holding]:
     found = []
     for name, form in FORMS.items():
         models = [model for model in run.models if model.form == name]
-        if models:
-            processes = [process for model in models for process in model.processes]
+        processes = [process for model in models for process in model.processes if is_of_job(name, process)]
+        if processes:
             ranks = sorted({process.rank for process in processes if process.rank is not None})
             found.append(Holding(name, form.title, tuple(ranks), len(processes), len(models)))
     return found
 
 
 def is_plain(run: Run) -> bool:
-    """Whether it is made of traces alone: then nothing needs to be said of it."""
-    return run.joining.is_plain(run.models)
+    """Whether traces alone tell of its processes: then nothing needs to be said of it."""
+    told = [model for model in run.models if any(is_of_job(model.form, process) for process in model.processes)]
+    return run.joining.is_plain(told)
 
 
 def conflicts(run: Run) -> Iterator[Conflict | None]:

@@ -17,6 +17,7 @@ from tltui.analyses.parts import part
 from tltui.analyses.problems.breaks import GraphBreak, known_breaks
 from tltui.analyses.problems.failures import known_failures
 from tltui.analyses.ranks.differing import Differing
+from tltui.analyses.ranks.missing import Missing
 from tltui.analyses.recompiles.reasons import known_recompile, parse_reason
 from tltui.analyses.records import Reader
 from tltui.analyses.stacks.known_as import known_as
@@ -195,6 +196,8 @@ class Summary:
     """Compiles of which the log has no end, or none of their backward."""
     diverging: Differing | None = None
     """Of a run with two ranks or more: in what they differ."""
+    missing: Missing | None = None
+    """Ranks of the job of which nothing is here; None where none is known to be missing."""
 
 
 def summarise(processes: Iterable[Process], ahead: Mapping[int, Offset] | None = None) -> Summary:

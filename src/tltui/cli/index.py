@@ -94,6 +94,7 @@ def _count(text: str) -> int:
 def _target(output: str | None, host: str) -> Path:
     """The file to write."""
     from tltui.text.filename import safe_name
+    from tltui.text.shell import quoted
 
     if not output:
         raise Failure("where to? -o FILE.tlx writes the index")
@@ -107,7 +108,7 @@ def _target(output: str | None, host: str) -> Path:
     if target.is_dir():
         raise Failure(f"{target}: is a directory; name a file in it, such as {target / f'{safe_name(host)}.tlx'}")
     if not target.parent.is_dir():
-        raise Failure(f"{target.parent}: there is no such directory")
+        raise Failure(f"{target.parent}: there is no such directory; to make it: mkdir -p {quoted(str(target.parent))}")
     if not os.access(target.parent, os.W_OK | os.X_OK):
         raise Failure(f"{target.parent}: nothing can be written there")
     return target

@@ -92,7 +92,8 @@ def profiles_named(paths: Sequence[str]) -> tuple[FoundProfile, ...]:
 def search(paths: Sequence[str], latest: bool, profiles: Sequence[str] = ()) -> Found:
     """`look`, for the UI: where that takes longer than a glance it goes on while the UI starts (`Found.search`).
 
-    Standard input and what is packed are waited for: it is told how far they are, and ctrl+c stops it.
+    Standard input and what is packed are waited for: it is told how far they are, and ctrl+c stops it. In an empty directory the UI
+    waits for the first log.
     """
     from tltui.cli.unpacking import telling
     from tltui.sources.discover import Discovery, Found, NothingFound
@@ -111,6 +112,8 @@ def search(paths: Sequence[str], latest: bool, profiles: Sequence[str] = ()) -> 
         try:
             return looking.result()
         except NothingFound as nothing:
+            if nothing.is_empty:
+                return Found(tuple(paths), (), (), discovery=looking.discovery)
             raise Failure(str(nothing)) from None
     looking.hold()
     return Found(tuple(paths), (), (), discovery=looking.discovery, search=looking)

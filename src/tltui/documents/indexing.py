@@ -25,6 +25,7 @@ from tltui.analyses.ranks.times import phases_of, times_of
 from tltui.analyses.redact.names import Names
 from tltui.documents.bundle import Bundle, known_secrets
 from tltui.inputs.index import writer
+from tltui.inputs.index.checking import check_log
 from tltui.inputs.index.format import BadIndex
 from tltui.inputs.index.kept import Keep, keep, pack_extents
 from tltui.inputs.index.reader import EXTENTS, RECORDS, SavedLog
@@ -98,6 +99,10 @@ def log_part(found: FoundLog, lean: bool = False, key: bytes = b"") -> bytes:
     if not found.is_here:
         if key and not opened(found.index).logs[found.number].is_redacted:
             raise OSError(None, "it is only in an index that is not redacted: give the directory of the log")
+        try:
+            check_log(opened(found.index), found.number)
+        except BadIndex as bad:
+            raise BadIndex(f"in {found.index}: {bad.strerror}") from None
         return writer.one_log(opened(found.index), found.number)
     if key:
         return _redacted_part(found, lean, key)

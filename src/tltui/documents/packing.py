@@ -155,6 +155,8 @@ class Case:
             return
         taken: set[str] = set()
         for model in self.run.models:
+            if model.log.path in self.run.found.outputs:
+                continue  # with its state, below
             if not is_whole(model):
                 self._left_out[ONLY_INDEXED] += 1
             elif isinstance(model.log, DebugLog):
@@ -209,8 +211,8 @@ class Case:
                 yield _Entry(name, model.form, lambda log=model.log: self._redacted_text(log, redactor), model)  # type: ignore[misc]
             elif model.form != TRACE:
                 self._left_out["inputs of a form that cannot be redacted"] += 1
-        if self.run.found.outputs:
-            self._left_out["files with what the job printed"] += len(self.run.found.outputs)
+        if left := set(self.run.found.outputs).difference(model.log.path for model in self.run.models):
+            self._left_out["files with what the job printed"] += len(left)
 
     def _redacted_files(self, model: LogModel, log: DebugLog, redactor: Redactor, taken: set[str]) -> Iterator[_Entry]:
         for record in log.records():

@@ -164,7 +164,11 @@ class Follower:
         try:
             found = search.result()
         except NothingFound as nothing:
-            yield Nothing(str(nothing))
+            if nothing.is_empty:  # a log may come
+                self._found = replace(self._found, search=None)
+                yield Looked(self._found)
+            else:
+                yield Nothing(str(nothing))
             return
         known = {followed.path for followed in self._logs}
         yield from self._arrived([log for log in found.logs if log.path not in known], found, look, size)

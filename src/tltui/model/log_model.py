@@ -247,6 +247,7 @@ class LogModel:
         if not own and self.processes and self.processes[0].pid == 0:
             self.processes[0].pid = pid
             own = self._by_pid[pid] = self._by_pid.pop(0)
+            self.rearranged = True
         if rank is None and own:
             return next((process for process in own if compile_id is not None and process.find(compile_id)), own[0])
         for process in own:

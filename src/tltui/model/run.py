@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from tltui.inputs.archives.magic import STANDARD_INPUT
 from tltui.inputs.form import StepScanner
-from tltui.inputs.table import FORMS, scanner_of
+from tltui.inputs.table import FORMS, TEXT, scanner_of
 from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.dumps import Dumps
 from tltui.model.events import Added, Delta, Event, Failed, Looked, Lost, Moved, Read, Unreadable
@@ -22,6 +22,7 @@ from tltui.model.parts import Parts
 from tltui.model.profiles import Profiles
 from tltui.model.ref import NORANK, BadAddress, CompileId, Ref, parse_ref
 from tltui.model.status import NO_TALLY, Tally, total
+from tltui.model.writers_of_text import is_of_job
 from tltui.sources.crowd import Crowd
 from tltui.sources.discover import Found, FoundLog
 from tltui.trace.batch import Batch, Damage, Tail
@@ -126,7 +127,7 @@ class Run:
         model = self.models[number]
         compiles = tuple(model.apply(batch))
         self.version += 1
-        self._stale |= model.rearranged
+        self._stale |= model.rearranged or (model.form == TEXT and bool(batch.contexts))
         return Delta(compiles, model.rearranged or bool(batch.contexts) or self.joining.has(model))
 
     def join(self) -> None:
@@ -255,7 +256,9 @@ class Run:
         """Sort the processes into ranks."""
         self._stale = False
         models = sorted(self.models, key=lambda model: (model.started, model.log.path))
-        everyone = self.joining.shown(process for model in models for process in model.processes)
+        everyone = self.joining.shown(
+            process for model in models for process in model.processes if is_of_job(model.form, process)
+        )  # fmt: skip
         by_rank: dict[int | None, list[Process]] = {}
         for process in everyone:
             by_rank.setdefault(process.rank, []).append(process)

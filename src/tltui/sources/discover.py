@@ -7,14 +7,13 @@ followed out of them, and only regular files are opened.
 from __future__ import annotations
 
 import os
-import re
 import stat
 import time
 from collections.abc import Collection, Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from tltui.inputs.archives.magic import INSIDE, STANDARD_INPUT
+from tltui.inputs.archives.magic import STANDARD_INPUT
 from tltui.inputs.debug_dir.layout import Layout, layout_of
 from tltui.inputs.flight_recorder.dump import is_dump, rank_in
 from tltui.inputs.table import DEBUG_DIR, TEXT, TRACE, form_of
@@ -22,7 +21,8 @@ from tltui.inputs.text.recognise import may_become, recognise
 from tltui.sources.crowd import Crowd
 from tltui.sources.found import MEMBER, NO_RANK, OTHER, FoundDump, FoundLog, FoundProfile, Opened, Skipped, labels
 from tltui.sources.indexed import INDEX, Indexes
-from tltui.sources.kept import is_kept, is_kept_on, is_text, read_state
+from tltui.sources.kept import is_kept, is_kept_on, is_text, output_log, read_state
+from tltui.sources.latest import CLOCK, age, latest_run, newest
 from tltui.sources.profiles import again, profile_at
 from tltui.sources.sniffing import EMPTY, PACKED, REPORT, SNIFF, head_of, not_a_log, why_no_log
 from tltui.sources.walk import walk
@@ -40,11 +40,10 @@ WRITTEN = 2_000_000_000
 """Nanoseconds without a change after which a profile is taken for whole."""
 UNDECIDED = 512
 """Bytes: a file that is shorter may still become a log."""
-TOGETHER = 60.0
-"""Seconds by which a rank may have ended before the others began, and still belong to their run."""
-_CLOCK = re.compile(rb'"ts": ?(\d{15,17}(?:\.\d+)?)')
 
 KEPT = "what a job printed"
+OUTPUT = "what a job printed, without a record of torch: it is read beside logs, or by itself when it is named"
+"""Of a file in a directory without logs."""
 PROFILE = "a profile of torch.profiler: it is read beside the TORCH_TRACE log of its run"
 """Of a profile without a log."""
 DUMP = "a dump of torch's flight recorder: tltui where reads it beside the TORCH_TRACE logs of its run"
@@ -105,10 +104,12 @@ class Found:
 class NothingFound(Exception):
     """There is no log to open. Its text says what was looked at and why it did not do."""
 
-    def __init__(self, text: str, outputs: Iterable[str] = ()) -> None:
+    def __init__(self, text: str, outputs: Iterable[str] = (), is_empty: bool = False) -> None:
         super().__init__(text)
         self.outputs = tuple(outputs)
         """What jobs printed that are to write their logs there, the newest last."""
+        self.is_empty = is_empty
+        """Whether the paths are directories with no file in them: a job may be about to write there."""
 
 
 def discover(paths: Iterable[str], latest: bool = False) -> Found:
@@ -154,6 +155,10 @@ class Discovery:
         self._known: dict[str, tuple[tuple[int, int, int], Opened]] = {}
         self._others: set[str] = set()  # what was counted only, at the last look at everything
         self._indexes = Indexes()
+        self._printed: dict[str, FoundLog] = {}  # what jobs printed, by path: it is read when there is a log beside it
+        self._given: set[str] = set()  # of these the paths of those that were
+        self._has_logs = False
+
     @property
     def needs_all(self) -> bool:
         """Whether no log can be opened before all are found: of which only the newest run is wanted, or which an index knows."""
@@ -176,6 +181,8 @@ class Discovery:
         notes: list[str] = []
         others = 0
         self._others.clear()
+        self._printed.clear()
+        self._given.clear()
         self._indexes.begin()
         seen: set[str] = set()
         profiles = {own.path: own for own in map(again, self.profiles)}
@@ -192,8 +199,10 @@ class Discovery:
                     profiles.setdefault(found.path, found)
                 elif isinstance(found, FoundDump):
                     dumps.append(found)
-                elif isinstance(found, FoundLog):
+                elif isinstance(found, FoundLog) and not self._is_held(found):
                     logs.append(found)
+                elif isinstance(found, FoundLog):
+                    self._printed[found.path] = found
                 elif found.reason == KEPT:
                     outputs += [candidate] * is_text(candidate)
                 elif found.reason == MEMBER or (directory and (found.reason == OTHER or _is_somebody_elses(found))):
@@ -201,17 +210,25 @@ class Discovery:
                     self._others.add(candidate)
                 else:
                     skipped.append(found)
-                yield found if isinstance(found, FoundLog) else None
+                yield found if isinstance(found, FoundLog) and not self._is_held(found) else None
         outputs.sort(key=_changed)
         logs = self._indexes.merged(logs)
         notes += self._indexes.notes
         if not logs:
             printed = [Skipped(path, "what a job printed: tltui shows it") for path in outputs]
+            printed += [Skipped(own.name, OUTPUT) for own in self._printed.values()]
             printed += [Skipped(own.name, PROFILE) for own in profiles.values() if not own.is_named]
             printed += [Skipped(own.name, DUMP) for own in dumps]
-            raise NothingFound(_nothing(self.paths, [*skipped, *printed], others), outputs)
+            directories = all(os.path.isdir(os.path.expanduser(path)) for path in self.paths)
+            is_empty = directories and not (skipped or printed or others)
+            raise NothingFound(_nothing(self.paths, [*skipped, *printed], others), outputs, is_empty)
+        self._has_logs = True
+        logs += self._beside_logs(outputs)
         logs.sort(key=age)
-        kept, crowd = self._indexes.chosen(newest(logs) if self.latest else logs, self._ranks)
+        if self.latest:
+            logs, told = latest_run(logs)
+            notes += told
+        kept, crowd = self._indexes.chosen(logs, self._ranks)
         return Found(
             self.paths, tuple(kept), tuple(skipped), others, tuple(notes), outputs=tuple(outputs),
             profiles=tuple(profiles.values()), dumps=tuple(dumps), discovery=self, crowd=crowd,
@@ -234,6 +251,31 @@ class Discovery:
                     yield path, Skipped(path, reason)
             else:
                 yield path, found
+
+    def _is_held(self, found: FoundLog) -> bool:
+        """Whether it is no log by itself: an output without a record of torch that nobody named."""
+        return found.is_output and found.path not in self._named
+
+    def _beside_logs(self, outputs: Iterable[str]) -> list[FoundLog]:
+        """Return what jobs printed that is beside logs, once: what tltui wrote, and what is known by its text."""
+        self._printed.update((path, own) for path in outputs if (own := output_log(path)) is not None)
+        found = [own for path, own in self._printed.items() if path not in self._given]
+        self._given.update(self._printed)
+        self._printed.clear()
+        return found
+
+    def with_outputs(self, new: Iterable[Opened]) -> list[FoundLog]:
+        """Return the logs among files that have come, and what jobs printed as soon as there is a log beside it."""
+        logs = []
+        for found in new:
+            if isinstance(found, FoundLog) and not self._is_held(found):
+                logs.append(found)
+            elif isinstance(found, FoundLog):
+                self._printed[found.path] = found
+            elif isinstance(found, Skipped) and found.reason == KEPT and is_text(found.path):
+                self._printed.update((own.path, own) for own in (output_log(found.path),) if own is not None)
+        self._has_logs |= bool(logs)
+        return [*logs, *self._beside_logs(())] if self._has_logs else logs
 
     def _come(self, notes: list[str]) -> Iterator[tuple[str, Opened]]:
         """What has come through standard input."""
@@ -272,7 +314,7 @@ class Discovery:
         if isinstance(found, (FoundProfile, FoundDump)):  # written at once: whole when nothing changed for a moment
             return time.time_ns() - found.changed >= WRITTEN
         if isinstance(found, FoundLog):
-            return True
+            return self._has_logs or not self._is_held(found)
         if isinstance(found, Skipped) and found.reason == INDEX:
             return self._indexes.knows(path)  # else it may still be copied here
         return found is not None and size >= UNDECIDED and not may_become(path, size)
@@ -306,40 +348,16 @@ class Discovery:
         before, found = self._known.get(path, ((0, 0, 0), Skipped(path, "")))
         if now == before:
             return found
-        if isinstance(found, FoundLog) and now[0] == before[0] and (found.clock is not None or SNIFF <= before[1] <= now[1]):
+        is_same = isinstance(found, FoundLog) and now[0] == before[0] and not self._is_held(found)
+        if isinstance(found, FoundLog) and is_same and (found.clock is not None or SNIFF <= before[1] <= now[1]):
             found = _again(found, status)
         else:
-            found = _look(path, top, status, path in self._named if is_named is None else is_named)
+            is_given = path in self._named
+            found = _look(path, top, status, is_given if is_named is None else is_named, is_given)
         self._known[path] = (now, found)
         return found
 
 
-def newest(logs: list[FoundLog]) -> list[FoundLog]:
-    """The logs of the newest run: the last one to start and all that belong to it.
-
-    Those are logs whose times overlap with the run's, its other launches (`attempt_K` beside `attempt_K`), and ranks
-    that it lacks and that ended just before: ranks do not compile at the same time.
-    """
-    ordered = sorted(logs, key=lambda log: log.started, reverse=True)
-    run, since = ordered[:1], ordered[0].started
-    for log in ordered[1:]:
-        lacking = log.rank is not None and all(other.rank not in (log.rank, None) for other in run)
-        relaunched = log.launch != "" and any(other.launch != "" and _job(other) == _job(log) for other in run)
-        if log.ended >= since or relaunched or (lacking and log.ended >= since - TOGETHER):
-            run.append(log)
-            since = min(since, log.started)
-    return sorted(run, key=age)
-
-
-def age(log: FoundLog) -> tuple[float, str]:
-    """The order of logs."""
-    return log.started, log.path if log.is_here else log.label
-
-
-def _job(log: FoundLog) -> str:
-    """The directory that holds the directories of the launches."""
-    parts = os.path.abspath(log.name.replace(INSIDE, os.sep)).split(os.sep)
-    return os.sep.join(parts[: len(parts) - 1 - parts[::-1].index(log.launch)])
 
 
 def _is_new(key: str, seen: set[str]) -> bool:
@@ -367,7 +385,7 @@ def _again(found: FoundLog, status: os.stat_result) -> FoundLog:
     return replace(found, size=status.st_size, started=started, ended=status.st_mtime)
 
 
-def _look(path: str, top: str, status: os.stat_result, is_named: bool = True) -> Opened:
+def _look(path: str, top: str, status: os.stat_result, is_named: bool = True, opens_plain: bool = False) -> Opened:
     """One file, or directory of units: a log, or the reason why it is none."""
     try:
         is_directory = stat.S_ISDIR(status.st_mode)
@@ -383,7 +401,8 @@ def _look(path: str, top: str, status: os.stat_result, is_named: bool = True) ->
             rank = rank_in(path)
             return Skipped(path, NO_RANK) if rank is None else FoundDump(path, status.st_size, status.st_mtime_ns, rank)
         form = form_of(head) if reason == OTHER else "" if reason else TRACE
-        text = recognise(FileBytes(path), path, is_named, status.st_mtime) if reason == OTHER and not form else None
+        may_be_text = reason == OTHER and not form
+        text = recognise(FileBytes(path), path, is_named, status.st_mtime, opens_plain) if may_be_text else None
     except OSError as error:
         return Skipped(path, error.strerror or str(error))
     if not form and (text is None or not text.certainty):
@@ -391,12 +410,13 @@ def _look(path: str, top: str, status: os.stat_result, is_named: bool = True) ->
     if text is not None:
         clock = text.clock
     else:
-        match = _CLOCK.search(head)
+        match = CLOCK.search(head)
         clock = float(match[1]) / 1e6 if match else None
     started = status.st_mtime if clock is None else min(clock, status.st_mtime)
     parts = os.path.relpath(path, top).split(os.sep) if top else [os.path.basename(path)]
     rank, launch = labels(parts)
-    return FoundLog(path, status.st_size, rank, launch, started, status.st_mtime, clock, form or TEXT)
+    is_output = text is not None and text.is_output
+    return FoundLog(path, status.st_size, rank, launch, started, status.st_mtime, clock, form or TEXT, is_output=is_output)
 
 
 def _debug_directory(path: str, units: Layout, status: os.stat_result) -> FoundLog:

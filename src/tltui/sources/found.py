@@ -45,6 +45,8 @@ class FoundLog:
     and `label` says where the log was."""
     number: int = 0
     """Which log of the index it is."""
+    is_output: bool = False
+    """Whether it is what a job printed, and no message of torch was seen in it."""
 
     @property
     def name(self) -> str:

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from tltui.inputs.table import TEXT
+from tltui.sources.found import FoundLog
 from tltui.text.small_file import read_small_json
 
 NAME = "output"
@@ -86,6 +88,19 @@ def read_state(output: str) -> JobState | None:
         _number(stored, "keeper"), str(stored.get("keeper_began", "")), _seconds(ended),
         code if isinstance(code, int) and not isinstance(code, bool) and abs(code) < 1 << 16 else None,
         stored.get("held") is True, _number(stored, "missing"), str(stored.get("why", "")),
+    )  # fmt: skip
+
+
+def output_log(output: str) -> FoundLog | None:
+    """Make a log of what a job printed, with the times between which it ran; None where its file is gone."""
+    try:
+        status = os.stat(output)
+    except OSError:
+        return None
+    state = read_state(output)
+    began, ended = (state.began, state.ended) if state is not None else (0.0, None)
+    return FoundLog(
+        output, status.st_size, None, "", began or status.st_mtime, ended or status.st_mtime, began or None, TEXT, is_output=True
     )  # fmt: skip
 
 

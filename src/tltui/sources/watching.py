@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tltui.inputs.archives.magic import STANDARD_INPUT
 from tltui.sources.discover import Discovery, FoundLog
-from tltui.sources.found import FoundDump, FoundProfile
+from tltui.sources.found import FoundDump, FoundProfile, Opened
 from tltui.sources.sniffing import is_named_like_a_log
 from tltui.sources.turns import Turns
 from tltui.sources.walk import MAX_DEPTH, MAX_FILES
@@ -58,26 +58,26 @@ class Watching:
 
     def look(self, now: float, most: int) -> list[FoundLog]:
         """Logs that are new. At most about `most` calls of the file system for which a server may be asked."""
-        found = []
+        found: list[Opened] = []
         queue = self._turns.take(now, most)
         for path in queue:  # what a directory is found to have comes behind it
             if path in self._directories:
                 changed = self._list(path, now)
             elif path == STANDARD_INPUT:
                 has_ended, changed = self._discovery.has_ended(), True  # asked first: what came then is all
-                found += self._discovery.come()
-                if has_ended or found:
+                come = self._discovery.come()
+                found += come
+                if has_ended or come:
                     self._turns.drop(path)
                     continue
             else:
-                log = self._look(path)
-                changed = log is not None
-                if log is not None:
-                    found.append(log)
+                own = self._look(path)
+                changed = isinstance(own, FoundLog)
+                found.append(own)
             self._turns.looked(path, now, changed)
             if path == queue[-1]:
                 queue += self._turns.take(now, most - len(queue))
-        return found
+        return self._discovery.with_outputs(found)
 
     def renamed(self, path: str) -> None:
         """What has this name now is another file than before: it may be a new log."""
@@ -119,8 +119,8 @@ class Watching:
         most = 2 * MAX_FILES if is_named_like_a_log(name) else MAX_FILES
         return len(self._settled) < most
 
-    def _look(self, path: str) -> FoundLog | None:
-        """A file that may be a log."""
+    def _look(self, path: str) -> Opened:
+        """Look at a file that may be a log."""
         found = self._discovery.look_at(path)
         self.has_index |= self._discovery.is_new_index(path, found)
         if isinstance(found, FoundProfile) and self._discovery.knows(path):
@@ -130,7 +130,7 @@ class Watching:
         if self._discovery.knows(path):
             self._settled.add(path)
             self._turns.drop(path)
-        return found if isinstance(found, FoundLog) else None
+        return found
 
 
 def name_of(path: str, identity: Identity) -> str | None:

@@ -30,6 +30,8 @@ class Told:
             if saved.rank in self._newest and saved is not self._newest[saved.rank] and saved.kept is not None:
                 self._others.setdefault(saved.rank, []).append(saved.kept)
         self._lanes: dict[int, Lane] = {}
+        self.damaged: dict[str, str] = {}
+        """Index → why what it has of some ranks could not be read."""
 
     @property
     def ranks(self) -> list[int]:
@@ -78,10 +80,16 @@ def told(crowd: Crowd) -> Told:
 
 
 def read_told(crowd: Crowd, without: frozenset[int]) -> Generator[None, None, list[Lane]]:
-    """The lanes of all ranks but these, with a pause after each piece. Raises `BadIndex`, OSError."""
+    """Read the lanes of all ranks but these, with a pause after each piece. What an index has of a rank and cannot be read costs
+    that rank, and is in `Told.damaged`."""
     known, lanes = told(crowd), []
     for number, rank in enumerate(rank for rank in known.ranks if rank not in without):
-        if (lane := known.lane(rank)) is not None:
+        try:
+            lane = known.lane(rank)
+        except OSError as error:
+            known.damaged[crowd.newest[rank].found.index] = error.strerror or str(error)
+            lane = None
+        if lane is not None:
             lanes.append(lane)
         if number % PIECE == PIECE - 1:
             yield

@@ -16,7 +16,6 @@ from tltui.analyses.ranks.courses import course_of
 from tltui.analyses.ranks.indexed import Told, read_told, told
 from tltui.analyses.ranks.stages import PIPELINING
 from tltui.analyses.ranks.times import times_of
-from tltui.inputs.index.reader import SavedProcess
 from tltui.model.nodes import Process, Rank
 from tltui.model.run import Run
 
@@ -42,10 +41,8 @@ def read_lanes(run: Run, course: Callable[[Process], Course] = course_of) -> Gen
     known = told(run.crowd) if run.crowd is not None else None
     lanes = []
     for number, (rank, process) in enumerate(chosen, 1):
-        if known is not None and (kept := known.of(process)) is not None:
-            lanes.append(_told_lane(rank, process, known, kept))
-        else:
-            lanes.append(_lane(rank, process, course(process)))
+        lane = _told_lane(rank, process, known) if known is not None else None
+        lanes.append(lane or _lane(rank, process, course(process)))
         if number % PIECE == 0:
             yield
     if run.crowd is not None:
@@ -90,11 +87,20 @@ def _lane(rank: Rank, process: Process, course: Course) -> Lane:
     )  # fmt: skip
 
 
-def _told_lane(rank: Rank, process: Process, known: Told, kept: SavedProcess) -> Lane:
-    """A lane of a process that was read, as an index tells of it: texts that only logs have are not needed for it."""
+def _told_lane(rank: Rank, process: Process, known: Told) -> Lane | None:
+    """Make the lane of a process that was read of what an index has of it: texts that only logs have are not needed for it. None
+    where no index has it, or where what it has is damaged."""
+    kept = known.of(process)
+    if kept is None:
+        return None
+    try:
+        made = known.course(kept), known.times(kept)
+    except OSError as error:
+        known.damaged[kept.index.path] = error.strerror or str(error)
+        return None
     return Lane(
         cast(int, rank.number), process.key, _address(process), kept.host, process.pid, process.log.ended, kept.is_traced,
-        kept.last, known.course(kept), known.times(kept),
+        kept.last, *made,
         tuple(_older(own, process) for own in rank.processes if _is_older(own, process)), kept.inside,
         is_pipelined(process),
     )  # fmt: skip

@@ -10,16 +10,19 @@ from tltui.analyses.case import holdings, is_plain
 from tltui.analyses.hang.clocks import Clock
 from tltui.analyses.job_failures.of_run import RunFailure, outputs_of, own_failures, told_first
 from tltui.analyses.problems.failures import INTERRUPTED
+from tltui.analyses.ranks.missing import missing_ranks
 from tltui.analyses.ranks.pace import Pace
 from tltui.analyses.ranks.reading import differences_and_pace
 from tltui.analyses.summary import Summary, summarise
 from tltui.analyses.told import untold
 from tltui.analyses.torch_version import version_of
+from tltui.analyses.unread import failed_files
 from tltui.documents import format as fmt
 from tltui.documents.hints import key_hint, key_of, link_hint
 from tltui.documents.page import Page
 from tltui.documents.pages.table import BY_NAME
 from tltui.documents.parts.case import held_words
+from tltui.documents.parts.incomplete import add_missing, of_ranks
 from tltui.documents.parts.job_failures import UNNAMED, add_ends, add_overlaps
 from tltui.documents.parts.ranks import add_ranks, told
 from tltui.documents.parts.runtime_costs import worth_knowing
@@ -37,7 +40,7 @@ from tltui.documents.parts.summary import (
 )  # fmt: skip
 from tltui.documents.parts.where_now import open_now
 from tltui.documents.titles import rank_count, stands_for
-from tltui.inputs.table import DEBUG_DIR
+from tltui.inputs.table import DEBUG_DIR, TEXT
 from tltui.model.expected import FRESH
 from tltui.model.nodes import Compile
 from tltui.model.ref import parse_ref
@@ -55,10 +58,11 @@ CLOCKS_NAMED = 2
 def run_document(run: Run, options: Options) -> TextDocument:
     """The overview of everything that was opened."""
     diverging, pace = differences_and_pace(run)
-    summary = replace(summarise(run.processes(), pace.offsets), diverging=diverging)
+    summary = replace(summarise(run.processes(), pace.offsets), diverging=diverging, missing=missing_ranks(run))
     page = Page("", run.title, options)
     page.add((fmt.clip_middle(run.title, page.width), tokens.TITLE))
     _head(page, run, summary, pace.clocks)
+    add_missing(page, summary.missing)
     page.untold = untold(list(run.processes()), "summary")
     page.say_untold()
     if run.is_sought:
@@ -147,9 +151,12 @@ def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> No
 def _no_records(page: Page, run: Run) -> None:
     """A job that runs, or ran, and left no log."""
     where = fmt.home(run.found.paths[0])
-    if run.is_awaited:
+    if run.is_awaited and run.found.outputs:
         page.say(f"Waiting for the first record in {where}.", "", tokens.RUNNING)
         page.say("torch writes it when it compiles for the first time.")
+    elif run.is_awaited:
+        page.say(f"Waiting for a log in {where}.", "", tokens.RUNNING)
+        page.say(f"A job that is started with TORCH_TRACE={where} writes one when it compiles for the first time.")
     else:
         why = "nothing was compiled, or what the job was started with did not reach it"
         page.say(f"There is no log in {where}: {why}.", "", tokens.WARN)
@@ -173,6 +180,10 @@ def _no_compiles(page: Page, run: Run) -> None:
     if run.models and all(model.form == DEBUG_DIR for model in run.models):
         page.blank()
         page.say(NO_UNITS)
+    elif not records and any(model.form == TEXT for model in run.models):
+        page.blank()
+        page.row(["What the job printed has no message of torch.compile: ", ("log", tokens.LINK, "@log"), "  every line of it"], "")
+        return
     elif not records:
         page.say("There are no records.", "", tokens.WARN)
         return
@@ -400,14 +411,15 @@ def _profiles(page: Page, run: Run) -> None:
 
 def _damage(page: Page, run: Run) -> None:
     """What could not be read, and what was not opened."""
-    skipped, notes = run.found.skipped, run.found.notes
-    if not run.damaged and not skipped and not notes and not run.failures:
+    skipped, notes, failed = run.found.skipped, run.found.notes, failed_files(run)
+    if not run.damaged and not skipped and not notes and not failed:
         return
     page.heading("Not read")
     if run.damaged:
         page.add("  ", (fmt.plural(run.damaged, "damaged place"), tokens.LINK, "@damage"), " in the logs")
-    for path, reason in list(run.failures.items())[:FILES_NAMED]:
-        page.labelled("cut off", f"{fmt.home(path)}: {reason}", gap=9, style=tokens.ERROR)
+    for own in failed[:FILES_NAMED]:
+        label = "cut off" if own.path in run.failures else "damaged"
+        page.labelled(label, f"{fmt.home(own.path)}: {own.reason}{of_ranks(own.ranks)}", gap=9, style=tokens.ERROR)
     for item in skipped[:FILES_NAMED]:
         page.labelled("skipped", f"{fmt.home(item.path)}: {item.reason}", gap=9)
     if len(skipped) > FILES_NAMED:

@@ -9,6 +9,7 @@ from tltui.documents.format import plural, wrap
 from tltui.documents.hints import key_hint
 from tltui.documents.page import Page as Written
 from tltui.documents.pages.table import BY_NAME, VIEWS
+from tltui.inputs.table import TEXT
 from tltui.model.nodes import Rank
 from tltui.model.run import Run
 from tltui.text import tokens
@@ -35,12 +36,17 @@ LOG = Page("@log", "log", "what the job printed, every line, with the way to wha
 OUTPUT = Page("@output", "output", "what the job printed that tltui run --view started", "O", "tltui show PATH @output")
 
 
+def has_log_page(run: Run) -> bool:
+    """Whether there is an output that is not on the page `@output` already."""
+    return any(log.form == TEXT and log.path not in run.found.outputs for log in run.found.logs)
+
+
 def pages(run: Run | None = None) -> tuple[Page, ...]:
     """All pages about a run; that of its output where there is one."""
     return (
         *((OUTPUT,) if run is not None and run.found.outputs else ()),
         *(Page(f"@{view.name}", view.name, view.help, view.key, f"tltui {view.name} PATH") for view in VIEWS),
-        *((LOG,) if run is not None and any(log.form == "text" for log in run.found.logs) else ()),
+        *((LOG,) if run is not None and has_log_page(run) else ()),
         Page("@records", "records", "every record in file order, with time, site and size", "", "tltui records PATH"),
         Page("@damage", "damage", "what is damaged, and which files were not opened", "", "tltui damage PATH"),
     )

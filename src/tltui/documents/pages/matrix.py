@@ -13,9 +13,11 @@ from itertools import groupby
 from tltui.analyses.ranks.course import Lane
 from tltui.analyses.ranks.lanes import read_lanes
 from tltui.analyses.ranks.matrix import NONE, Column, Matrix, Row, matrix_of, merged
+from tltui.analyses.unread import not_read
 from tltui.documents import format as fmt
 from tltui.documents.hints import key_hint
 from tltui.documents.page import Page
+from tltui.documents.parts.incomplete import add_not_read
 from tltui.documents.parts.matrix import ASPECTS, DIFFERENCE, UNDONE, Aspect
 from tltui.documents.scope import Scope
 from tltui.model.run import Run
@@ -48,6 +50,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         matrix = matrix_of(lanes)
         yield
         _head(page, matrix, lanes, aspect, options)
+        add_not_read(page, not_read(run))
         if len(lanes) > 1:
             yield from Grid(page, matrix, aspect).write()
         return matrix

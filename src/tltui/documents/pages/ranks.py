@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tltui.analyses.hang.clocks import Clock, Offset
@@ -12,12 +12,15 @@ from tltui.analyses.ranks.estimates import Expected, read_expected
 from tltui.analyses.ranks.hosts import with_hosts
 from tltui.analyses.ranks.lanes import read_lanes
 from tltui.analyses.ranks.matching import CACHE, EXECUTED, WIDE
+from tltui.analyses.ranks.missing import Missing, missing_ranks
 from tltui.analyses.ranks.pacing import read_pace
 from tltui.analyses.ranks.reading import read_between
 from tltui.analyses.ranks.times import PhasesOf
+from tltui.analyses.unread import NotRead, not_read
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.few_ranks import why_not
+from tltui.documents.parts.incomplete import add_missing, add_not_read
 from tltui.documents.parts.ranks import (
     add_behind,
     add_divergence,
@@ -53,6 +56,10 @@ class RanksReport:
     """Those that are off."""
     expected: tuple[Expected, ...] = ()
     """Where torch expects kernels to take longer on some ranks; counted nowhere."""
+    missing: Missing | None = None
+    """Ranks of which nothing is here; None where none is known to be missing."""
+    not_read: tuple[NotRead, ...] = ()
+    """Files that could not be read."""
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
@@ -61,12 +68,15 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     def fill(page: Page) -> Generator[None, None, RanksReport]:
         lanes = yield from read_lanes(run)
         found = yield from read_between(run, lanes)
+        missing, unread = missing_ranks(run), not_read(run)
         if found is None:
             page.say(page.so_far(why_not(run)))
-            return RanksReport("", None)
+            _incomplete(page, missing, unread)
+            return RanksReport("", None, missing=missing, not_read=unread)
         pace = yield from read_pace(with_hosts(run, lanes), PhasesOf(run))
         said = answer(found)
         page.say(said, "", tokens.STRONG)
+        _incomplete(page, missing, unread)
         page.more("nothing is said of what ranks that are behind may still do")
         add_received(page, found)
         add_behind(page, found)
@@ -87,9 +97,15 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         if pace.clocks or not pace.is_even:
             page.blank()
             page.row([("stragglers", tokens.LINK, "@stragglers"), ": what each compile took on which rank, and who waited"], "")
-        return RanksReport(said, found, pace_answer(run, pace) if not pace.is_even else "", pace.clocks, expected)
+        paced = pace_answer(run, pace) if not pace.is_even else ""
+        return RanksReport(said, found, paced, pace.clocks, expected, missing, unread)
 
     return GrowingDocument(scope.page("ranks"), f"what differs between ranks{scope.title}", options, fill, Page)
+
+
+def _incomplete(page: Page, missing: Missing | None, unread: Sequence[NotRead]) -> None:
+    add_missing(page, missing)
+    add_not_read(page, unread)
 
 
 def _timed(one: Divergence, offsets: Mapping[int, Offset]) -> Divergence:

@@ -16,9 +16,11 @@ from tltui.analyses.ranks.pacing import read_pace
 from tltui.analyses.ranks.ranges import ranges
 from tltui.analyses.ranks.slowness import read_phase_spreads, spread_with
 from tltui.analyses.ranks.times import PhasesOf, bare_course
+from tltui.analyses.unread import not_read
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.few_ranks import why_not
+from tltui.documents.parts.incomplete import add_not_read
 from tltui.documents.parts.stragglers import (
     Called,
     add_clocks,
@@ -184,6 +186,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Straggler
     lanes = with_hosts(run, (yield from read_lanes(run, bare_course if is_alike else course_of)))
     if len(lanes) < 2:
         page.say(page.so_far(why_not(run)))
+        add_not_read(page, not_read(run))
         return Stragglers(str(scope.ref), "", RULE, len(lanes), (), (), (), (), (), ())
     phases = PhasesOf(run)
     pace = yield from read_pace(lanes, phases)
@@ -192,6 +195,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Straggler
     page.more("everything below is as far as it is written")
     said = answer(run, pace, None if keys else rank)
     page.say(page.so_far(said), "", tokens.STRONG)
+    add_not_read(page, not_read(run))
     add_extra(page, run, pace)
     add_late(page, pace)
     add_slow(page, pace)

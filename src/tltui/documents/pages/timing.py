@@ -15,9 +15,11 @@ from tltui.analyses.timing.timing import (
     index_process_times,
     timing_steps,
 )
+from tltui.analyses.unread import not_read
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.flame import add_flames
+from tltui.documents.parts.incomplete import add_not_read
 from tltui.documents.parts.on_ranks import alike_on_ranks
 from tltui.documents.parts.reports import add_time
 from tltui.documents.parts.timing import (
@@ -165,6 +167,8 @@ def _head(page: Page, run: Run, scope: Scope, events: int) -> None:
         words.append(f"{fmt.seconds(seconds)} of compiling")
     words.append((fmt.plural(events, "timing event"), tokens.LINK, scope.page("records")))
     page.joined(words)
+    if not str(scope.ref):
+        add_not_read(page, not_read(run))
     page.more("everything below is preliminary")
 
 

@@ -11,8 +11,10 @@ from tltui.analyses.hang.results import INSIDE, Group, Where
 from tltui.analyses.hang.sampled_stacks import StackGroup
 from tltui.analyses.hang.where import read_where
 from tltui.analyses.job_failures.of_run import RunFailure, outputs_of, run_failures
+from tltui.analyses.unread import not_read
 from tltui.documents.page import Page
 from tltui.documents.parts.collectives import add_collectives, collectives_answer
+from tltui.documents.parts.incomplete import add_not_read
 from tltui.documents.parts.job_failures import UNNAMED, add_ends, end_answer
 from tltui.documents.parts.processes import Here, add_processes, stack_groups
 from tltui.documents.parts.sampled_stacks import stacks_answer
@@ -69,6 +71,7 @@ def where_document(run: Run, scope: Scope, options: Options, here: Here | None, 
         page.say(first, "", "" if failures else tokens.STRONG)
         for sentence in others:
             page.say(sentence)
+        add_not_read(page, not_read(run))
         page.more("this is as far as it is written")
         _groups(page, found)
         if recorded is not None:

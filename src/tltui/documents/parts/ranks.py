@@ -230,15 +230,15 @@ def compared(run: Run, one: Divergence) -> str:
 
 
 def add_restarted(page: Page, one: Restarted) -> None:
-    """`rank 3 was started again: an older process (pid 77) ended in block1 [1/0]`"""
-    who = f"{'rank' if one.count == 1 else 'ranks'} {one.ranks}"
-    ref: Piece = (f"[{one.ref}]", tokens.LINK, one.ref)
+    """Add `rank 3: started again: an older process (pid 77) ended in block1 [1/0]`, over several lines where it is long."""
     if one.at_once:
-        page.row([(who, tokens.STRONG), ": two processes ran at once  ", ref])
-        page.say("two jobs wrote into one directory, or a log has a wrong rank", "    ", tokens.DIM)
-        return
-    where = f" ended in {sanitize(one.inside)}" if one.inside else " ended"
-    page.row([(who, tokens.STRONG), f": started again: an older process (pid {one.pid}){where}  ", ref])
+        these = "this rank" if one.count == 1 else "each of these ranks"
+        what = f"two processes at once have {these}: two jobs wrote into one directory, or a log has a wrong rank"
+    else:
+        where = f" ended in {sanitize(one.inside)}" if one.inside else " ended"
+        what = f"started again: an older process (pid {one.pid}){where}"
+    who = f"{'rank' if one.count == 1 else 'ranks'} {one.ranks}:"
+    page.row([(who, tokens.STRONG), *(f" {word}" for word in what.split()), "  ", (f"[{one.ref}]", tokens.LINK, one.ref)])
 
 
 def add_expected(page: Page, found: Sequence[Expected]) -> None:

@@ -47,7 +47,6 @@ def left_document(left: Left, path: str, options: Options) -> TextDocument:
     page = Page(REF, "what is not in this file", options)
     page.say("What tells most is in this file: what failed, graph breaks, recompiles and slow compiles, with the code that they "
              "lead to. All else is in the trace, and tltui prints it:")  # fmt: skip
-    page.add("  ", ("pip install tltui", tokens.STRONG))
     page.say(f"PATH in the commands here is the trace: {path}" if path else "PATH in the commands here is the trace, before it was "
              "redacted.", "  ", tokens.DIM)  # fmt: skip
     if left.missing:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 import threading
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -140,6 +141,7 @@ class IndexFile:
         except BadIndex as bad:
             raise BadIndex(str(bad.strerror), path) from None
         self._lock = threading.Lock()
+        self._sound: set[Chunk] = set()
 
     @property
     def saved(self) -> Sequence[SavedProcess]:
@@ -161,6 +163,14 @@ class IndexFile:
             return unpack(self.source, chunk)
         except BadIndex as bad:
             raise BadIndex(str(bad.strerror), self.path) from None
+
+    def check(self, chunk: Chunk) -> None:
+        """Compare the checksum of a chunk, unless that was done before. Raises `BadIndex`, OSError."""
+        if chunk in self._sound:
+            return
+        if zlib.crc32(self.source.read(chunk.offset, chunk.stored)) != chunk.crc:
+            raise BadIndex("it is damaged: a checksum is wrong", self.path)
+        self._sound.add(chunk)
 
     def section(self, log: int, name: str) -> bytes:
         """A section of a log, unpacked; b'' where it has none. Raises `BadIndex`, OSError."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tltui.inputs.index.checking import check_log
 from tltui.inputs.index.format import BadIndex
 from tltui.inputs.index.reader import RECORDS, IndexFile
 from tltui.inputs.index.records import Saved, unpack_records
@@ -50,6 +51,7 @@ class IndexScanner:
         if isinstance(self._source, KnownFile):
             return self._here(self._source, size, last)
         if not self._begun:
+            check_log(self._source.index, self._source.number)
             self._saved = saved_of(self._source.index, self._source.number)
             self._begun = True
             batch = self._saved.batch

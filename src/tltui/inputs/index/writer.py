@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tltui import __version__
+from tltui.inputs.index.checking import NO_EXTENTS, check_log
 from tltui.inputs.index.format import FORMAT, MAGIC, BadIndex, Chunk, pack, write_directory
-from tltui.inputs.index.kept import Places, unpack_extents
+from tltui.inputs.index.kept import unpack_extents
 from tltui.inputs.index.reader import EXTENTS, POOL_ROW, STREAM, IndexFile
 from tltui.text.payload import MemoryBytes
 
@@ -71,7 +71,7 @@ class Writer:
         for name, chunk in sorted(index.logs[number].sections.items()):
             places[name] = [self._offset, chunk.stored] if name == STREAM else chunk.moved(self._offset - chunk.offset)
             yield from self._copy(index, chunk)
-        for digest in sorted(unpack_extents(index.section(number, EXTENTS) or bytes(12)).digests):
+        for digest in sorted(unpack_extents(index.section(number, EXTENTS) or NO_EXTENTS).digests):
             if digest not in self._pool:
                 if (text := index.pool.get(digest)) is None:
                     raise BadIndex("it is damaged: a text is missing", index.path)
@@ -129,15 +129,12 @@ def check(part: bytes) -> None:
     """Raises `BadIndex` where a checksum of an index is wrong: whoever has the log need not copy what was damaged."""
     index = IndexFile("", MemoryBytes(part))
     for log in index.logs:
-        stream = log.sections.get(STREAM)
-        extents = unpack_extents(index.section(log.number, EXTENTS) or bytes(12))
-        blocks = [] if stream is None else Places(extents, stream).blocks
-        own = [chunk for name, chunk in log.sections.items() if name != STREAM]
+        check_log(index, log.number)
         for process in log.processes:
-            own += [process.times, process.phases]
-        for chunk in (*own, *blocks, *index.courses.values(), *index.pool.values()):
-            if zlib.crc32(index.source.read(chunk.offset, chunk.stored)) != chunk.crc:
-                raise BadIndex("it is damaged: a checksum is wrong")
+            index.check(process.times)
+            index.check(process.phases)
+    for chunk in index.courses.values():
+        index.check(chunk)
 
 
 def merged(parts: Iterable[bytes], host: str) -> Iterator[bytes]:

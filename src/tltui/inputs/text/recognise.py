@@ -1,4 +1,5 @@
-"""Whether a file is TORCH_LOGS text: by a line that one of torch's loggers wrote, wherever it stands among other lines."""
+"""Whether a file is TORCH_LOGS text: by a line that one of torch's loggers wrote, wherever it stands among other lines. And whether
+a file without such a line is what a job printed."""
 
 from __future__ import annotations
 
@@ -28,6 +29,20 @@ _SHORT = re.compile(rb"^(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):torch\.[\w.]+:", r
 _OLD = re.compile(
     rb"^(?:\[rank\d+\]:)?\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] (?:\[[^\]\n]*\] )?torch\.[\w.]+: \[\w+\]", re.MULTILINE
 )
+_SCHEDULED = re.compile(r"^slurm-[^/]+\.out(?:\.\d+)?$")
+"""What sbatch calls the output of a job without `--output` (sbatch(1)): it may be plain text without any text of a launcher."""
+_LAUNCHED = (
+    b"Traceback (most recent call last):", b"ChildFailedError", b"torch.distributed.elastic", b"torch/distributed/elastic/",
+    b"srun: error: ", b"slurmstepd: error: ", b"BAD TERMINATION", b"mpirun noticed that process", b"mpiexec noticed that process",
+    b"prterun noticed that process", b"Watchdog caught collective operation timeout",
+)  # fmt: skip
+"""Texts of launchers, and of jobs that end, by which a file beside logs is known to be what a job printed: torchrun; srun and
+slurmstepd (Slurm, src/srun/launch.c, src/slurmd/slurmstepd); MPICH (Hydra, pm/pmiserv/pmiserv_cb.c); Open MPI
+(help-orterun.txt, help-prterun.txt); ProcessGroupNCCL."""
+_OTHER_FORMAT = re.compile(r"\.(?:json|html?|xml|ya?ml|toml|csv|md|rst|pyi?|sh|c|cpp|h|cu)$", re.IGNORECASE)
+"""Names of documents and programs. Somebody who names one has confused files: that is told."""
+_CONTROLS = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
+"""Bytes that what is printed on a terminal does not have: bell, backspace, tab, line ends and escape are none of them."""
 _STREAM = re.compile(r"\.(?:log|err|out|stderr|stdout)(?:\.\d+)?$|^(?:stderr|stdout|nohup|slurm)", re.IGNORECASE)
 _OUTPUT = re.compile(r"\.(?:log|txt|err|out|stderr|stdout)(?:\.\d+)?$|^(?:stderr|stdout|nohup|slurm)|^[^.]+$", re.IGNORECASE)
 
@@ -42,6 +57,8 @@ class Recognised:
     """Why it is none, where somebody could mean it."""
     clock: float | None = None
     """Seconds since the epoch of its first message, by the clock and the time zone of this machine."""
+    is_output: bool = False
+    """It is what a job printed, and no message of torch was seen in it."""
 
 
 NOT = Recognised(0.0)
@@ -52,22 +69,33 @@ def may_become(path: str, size: int) -> bool:
     return size < NEAR and _STREAM.search(os.path.basename(path)) is not None
 
 
-def recognise(file: ByteSource, path: str, is_named: bool, changed: float) -> Recognised:
-    """What a file is. `is_named`: somebody asked for this very file; `changed`: when it was written last, which tells the year.
+def recognise(file: ByteSource, path: str, is_named: bool, changed: float, opens_plain: bool = False) -> Recognised:
+    """Tell what a file is. `is_named`: somebody asked for this very file; `changed`: when it was written last, which tells the
+    year; `opens_plain`: any text is taken for what a job printed.
 
-    Raises OSError.
+    Else a text without any message of torch is what a job printed where sbatch called it so, and where its name may be that of an
+    output and its beginning or end has a text of a launcher. Raises OSError.
     """
-    limit = FAR if is_named else NEAR if _OUTPUT.search(os.path.basename(path)) else LINE
-    found, at, before = NOT, 0, b""
+    name = os.path.basename(path)
+    limit = FAR if is_named else NEAR if _OUTPUT.search(name) else LINE
+    at, before, is_output = 0, b"", (opens_plain and not _OTHER_FORMAT.search(name)) or _SCHEDULED.match(name) is not None
     while at < limit and (more := file.read(at, min(BLOCK, limit - at))):
         if not at and more.lstrip(b"\x00")[:64].count(0) > 16:
             return NOT  # not text at all
         found = in_text(before + more, changed)
         if found.certainty or found.reason:
             return found
+        is_output |= _is_launched(more) and _OUTPUT.search(name) is not None
         at += len(more)
         before = more[more.rfind(b"\n") + 1 :][-LINE:]
-    return found
+    if not is_output and _OUTPUT.search(name) and file.size() > at:
+        is_output = _is_launched(file.read(max(file.size() - NEAR, at), NEAR))
+    printed = is_output and not _CONTROLS.search(file.read(0, LINE))
+    return Recognised(LIKELY, is_output=True) if printed else NOT
+
+
+def _is_launched(data: bytes) -> bool:
+    return any(text in data for text in _LAUNCHED)
 
 
 def in_text(data: bytes, changed: float) -> Recognised:
@@ -87,6 +115,16 @@ def in_text(data: bytes, changed: float) -> Recognised:
     if _SHORT.search(data):
         return Recognised(0.0, SHORT)
     return Recognised(0.0, OLD) if _OLD.search(data) else NOT
+
+
+def last_clock(data: bytes, changed: float) -> float | None:
+    """Return when the last message in the end of a text log was written, as `Recognised.clock`; None where there is none."""
+    for line in reversed(data.splitlines()):
+        if _MAY_BEGIN.search(line):
+            heads = [head for _, _, head in parts_of(line[:LINE]) if head is not None]
+            if heads:
+                return _clock(heads[-1], changed)
+    return None
 
 
 def _clock(head: re.Match[bytes], changed: float) -> float | None:

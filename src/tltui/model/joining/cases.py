@@ -14,6 +14,7 @@ from tltui.model.joining.same import Evidence, compare, homes_of
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, Process
 from tltui.model.ref import CompileId
+from tltui.model.writers_of_text import is_of_job
 
 REST = 2.0
 """Seconds between two times that the processes of a run that goes on are put together."""
@@ -128,6 +129,8 @@ def _join(models: Sequence[LogModel], memory: _Memory) -> tuple[list[Merged], li
     apart: list[Apart] = []
     for model in ranked:
         for process in model.processes:
+            if not is_of_job(model.form, process):
+                continue
             own = (model, process)
             home = None if model.form == ORDER[0] else _group(own, groups, apart, memory)
             if home is None:

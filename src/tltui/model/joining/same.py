@@ -16,13 +16,15 @@ from tltui.inputs.debug_dir.joining import Joined, TraceCode, join
 from tltui.inputs.debug_dir.log import AOT_ID, DebugLog
 from tltui.model.joining.merge import Home
 from tltui.model.nodes import Compile, Process
-from tltui.model.ref import CompileId
+from tltui.model.ref import NO_ID, CompileId
 from tltui.trace.log import Log
 
 EXACT = ("inductor_output_code", "dynamo_cpp_guards_str", "recompile_reasons")
 """What a text log has byte for byte as the trace has it."""
 COMPARED = 8
 """Texts of a name that are compared, from the first."""
+UNDATED = 256
+"""Records without a time, from either end, behind which one with a time is looked for."""
 CODE = "inductor_output_code"
 
 
@@ -67,15 +69,23 @@ def compare(base: Process, other: Process) -> Evidence:
 
 
 def span(process: Process) -> tuple[str, str] | None:
-    """The times of the first and the last record of a process, `MMDD HH:MM:SS`, in local time of the job."""
-    numbers = [(own.records[0], own.records[-1]) for own in process.compiles.values() if own.records]
-    if not numbers:
-        return None
-    clocks = [_clock(process.log, number) for number in (min(n for n, _ in numbers), max(n for _, n in numbers))]
-    if not clocks[0] or not clocks[1]:
+    """The times of the first and the last record of a process that has one, `MMDD HH:MM:SS`, in local time of the job. What a
+    program prints between the messages of torch has none."""
+    log, rest = process.log, process.compiles.get(NO_ID)
+    compiles = [own.records for own in process.compiles.values() if own is not rest and own.records]
+    ends = [_clock(log, min(own[0] for own in compiles)), _clock(log, max(own[-1] for own in compiles))] if compiles else []
+    if rest is not None:
+        ends += [_dated(log, rest.records[:UNDATED]), _dated(log, rest.records[-UNDATED:][::-1])]
+    clocks = sorted(filter(None, ends))
+    if not clocks:
         return None
     # a directory is named by the time at which the process began: the log of it begins later, and ends when it ends
-    return (clocks[0], "9") if isinstance(process.log, DebugLog) else (clocks[0], clocks[1])
+    return (clocks[0], "9") if isinstance(process.log, DebugLog) else (clocks[0], clocks[-1])
+
+
+def _dated(log: Log, records: Sequence[int]) -> str:
+    """The time of the first record that has one."""
+    return next(filter(None, (_clock(log, record) for record in records)), "")
 
 
 def _clock(log: Log, record: int) -> str:

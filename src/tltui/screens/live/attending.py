@@ -52,16 +52,25 @@ class Attending:
 
     def begin(self) -> None:
         """The first frame is up: of a job that was just started one wants to see what it prints, and where there is no log too."""
-        bench = self._bench
+        bench, ref = self._bench, REF
         if self._job is not None:
             self.resized()
             self._watched()
             bench.job_changed(self._remark())
-        elif bench.trace.models or not bench.trace.found.outputs:
+        elif not (page := self._only_output()):
             return
+        else:
+            ref = page
         bench.keep_cursor()
-        bench.show_ref(REF, by_user=False)
+        bench.show_ref(ref, by_user=False)
         bench.document_view.focus()
+
+    def _only_output(self) -> str:
+        """Return the page of what a job printed where there is nothing else; '' where there are logs, or nothing."""
+        found = self._bench.trace.found
+        if not all(log.is_output for log in found.logs):
+            return ""
+        return REF if found.outputs else "@log" if found.logs else ""
 
     def end(self) -> None:
         """The screen is left."""

@@ -41,7 +41,7 @@ def dask_engine(address: str) -> Iterator[Engine]:
     try:
         from distributed import Client
     except ImportError:
-        raise NoEngineError(f"{SCHEME} needs dask.distributed: pip install 'tltui[dask]'") from None
+        raise NoEngineError(f"{SCHEME} needs dask.distributed: pip install distributed") from None
     # what becomes of workers is told by us, in our words
     for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -31,7 +31,7 @@ def mpi_engine(host: str = "") -> Iterator[Engine | None]:
         from mpi4py import MPI
         from mpi4py.futures import MPICommExecutor
     except ImportError:
-        raise NoEngineError("--engine mpi needs mpi4py: pip install 'tltui[mpi]'") from None
+        raise NoEngineError("--engine mpi needs mpi4py: pip install mpi4py") from None
     except RuntimeError as error:  # mpi4py is there, and no MPI
         raise NoEngineError(f"--engine mpi: {' '.join(str(error).split())}") from None
     world = MPI.COMM_WORLD

@@ -1,0 +1,30 @@
+"""Which records of a text log are those of a process of the job: not what was printed without any message of torch, of which nobody
+knows who wrote it, and not what torchrun wrote about the processes that it started."""
+
+from __future__ import annotations
+
+from tltui.inputs.table import TEXT
+from tltui.model.nodes import Process
+from tltui.model.ref import NO_ID
+from tltui.trace.batch import Kind
+
+_LAUNCHER = ("torch.distributed.elastic.", "torch.distributed.run", "torch.distributed.launcher")
+"""How the names of the loggers of torchrun begin."""
+
+
+def is_of_job(form: str, process: Process) -> bool:
+    """Whether what a log has under one pid is a process of the job. `form`: of the log."""
+    return form != TEXT or (process.pid != 0 and not _is_launcher(process))
+
+
+def _is_launcher(process: Process) -> bool:
+    """Whether all messages of torch are torchrun's."""
+    own = process.compiles.get(NO_ID)
+    if own is None or len(process.compiles) > 1:
+        return False
+    log = process.log
+    return all(_is_from_launcher(log.kind(record)) for record in own.records)
+
+
+def _is_from_launcher(kind: Kind) -> bool:
+    return kind.event == "text" or (kind.event == "log" and kind.name.startswith(_LAUNCHER))

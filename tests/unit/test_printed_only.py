@@ -1,0 +1,160 @@
+"""What a job printed without any message of torch: opened where it is named, or beside logs, and it is no process."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from jobs import unpacked
+from real import TRACES, fresh
+
+from tltui.analyses.job_failures.of_run import outputs_of
+from tltui.cli import main
+from tltui.model.follow import open_run
+from tltui.sources.discover import Discovery, NothingFound, discover
+from tltui.sources.watching import Watching
+
+DDP = TRACES / "torch-2.13" / "ddp"
+SRUN = "epoch 1 loss 0.3\nsrun: error: node01: task 1: Killed\n"
+LAUNCHED = [
+    SRUN,
+    "Traceback (most recent call last):\n  File \"train.py\", line 1, in <module>\nRuntimeError: no\n",
+    "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   PID 3659 RUNNING AT node01\n=   EXIT CODE: 9\n",
+    "mpirun noticed that process rank 1 with PID 3659 on node node01 exited on signal 9 (Killed).\n",
+    "x\n" * 2_000_000 + "slurmstepd: error: Detected 1 oom_kill event in StepId=4242.0\n",
+]
+
+
+def put(path: Path, text: str | bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    """A directory of two logs."""
+    return Path(shutil.copytree(DDP, tmp_path / "job"))
+
+
+@pytest.fixture
+def printed(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    def run(*arguments: object, code: int = 0) -> str:
+        assert main([*map(str, arguments)]) == code
+        done = capsys.readouterr()
+        return " ".join((done.err if code else done.out).split())
+
+    return run
+
+
+def outputs(*paths: Path) -> list[str]:
+    return [Path(model.log.path).name for model in outputs_of(open_run(discover(map(str, paths))))]
+
+
+@pytest.mark.parametrize("text", ["hello\nworld\n", SRUN, "Tür auf\n".encode("latin-1")])
+def test_a_text_that_is_named_is_an_output(text: str | bytes, tmp_path: Path, printed: Callable[..., str]) -> None:
+    path = put(tmp_path / "job.o4242", text)
+    assert outputs(path) == ["job.o4242"]
+    assert printed("log", path) == " ".join((text if isinstance(text, str) else text.decode("utf-8", "replace")).split())
+    assert "What the job printed has no message of torch.compile" in printed("summary", path)
+
+
+@pytest.mark.parametrize(("name", "data"), [
+    ("job.out", bytes(range(256)) * 9), ("train.py", b"print(1)\n"), ("report.html", b"<html></html>\n"),
+    ("job.json", b'{"a": 1}\n'),
+])  # fmt: skip
+def test_what_is_no_output_is_refused_in_a_line(name: str, data: bytes, tmp_path: Path, printed: Callable[..., str]) -> None:
+    said = printed("summary", put(tmp_path / name, data), code=2)
+    assert said.endswith(f"{name}: not a trace, TORCH_LOGS text, debug directory or tlparse output")
+
+
+@pytest.mark.parametrize("text", LAUNCHED, ids=lambda text: text[-40:-1])
+def test_an_output_beside_logs_is_known_by_the_texts_of_launchers(text: str, job: Path) -> None:
+    put(job / "train.err", text)
+    put(job / "notes.txt", "to do: write it\n")
+    put(job / "slurm-4242.out", "nothing of a launcher\n")
+    assert sorted(outputs(job)) == ["slurm-4242.out", "train.err"]
+
+
+def test_outputs_alone_are_named_and_not_opened(tmp_path: Path) -> None:
+    put(tmp_path / "slurm-4242.out", SRUN)
+    with pytest.raises(NothingFound, match=r"slurm-4242\.out: what a job printed, without a record of torch") as nothing:
+        discover([str(tmp_path)])
+    assert not nothing.value.is_empty
+
+
+@pytest.mark.parametrize("elastic", ["", (
+    "E1123 14:03:22.123456 3895 torch/distributed/elastic/multiprocessing/api.py:984] failed (exitcode: -9) local_rank: 1 "
+    "(pid: 3659) of binary: /usr/bin/python\n"
+)])  # fmt: skip
+def test_an_output_is_no_process(elastic: str, job: Path, tmp_path: Path, printed: Callable[..., str]) -> None:
+    """Neither is torchrun, which is not a process of the job."""
+    alone, pages = fresh(job), ("ls", "ranks", "where", "timing")
+    before = [printed(page, job) for page in pages]
+    header = printed("summary", job).partition("Start here")[0]
+    path = put(tmp_path / "slurm-4242.out", SRUN + elastic)
+    run = open_run(discover([str(job), str(path)]))
+    assert [process.key for process in run.processes()] == [process.key for process in alone.processes()]
+    assert run.tally == alone.tally and outputs_of(run)
+    assert [printed(page, job, path).replace("job and 1 more", "job") for page in pages] == before
+    after = printed("summary", job, path)
+    assert header.replace("job torch", "job and 1 more torch") in after.replace(" ✗ srun: error: node01: task 1: Killed", "")
+    assert "✗ srun: error: node01: task 1: Killed" in after
+
+
+def test_a_plain_line_in_an_output_keeps_it_of_the_process_that_wrote_it(tmp_path: Path) -> None:
+    """The time of the first and the last message counts, not that of a line that has none."""
+    job = unpacked("breaks", tmp_path)
+    before = [process.records for process in fresh(job).processes()]
+    text = (job / "stderr.txt").read_bytes()
+    (job / "stderr.txt").write_bytes(b"epoch 0 loss 0.3\n" + text + b"epoch 1 loss 0.2\n")
+    run = fresh(job)
+    assert [process.origins for process in run.processes()] == [{"trace", "text"}]
+    assert len(before) == 1 and run.tally.compiles == fresh(job / "trace").tally.compiles
+
+
+# what tltui run --view wrote
+
+
+@pytest.fixture
+def viewed(job: Path) -> Path:
+    put(job / "output.txt", SRUN)
+    state = {"written_by": "tltui run", "command": ["torchrun"], "pid": 1, "began": 1e9, "ended": 1e9 + 9, "code": 1}
+    put(job / "output.json", json.dumps(state))
+    return job
+
+
+def test_what_tltui_wrote_beside_logs_is_read_as_any_output(viewed: Path, printed: Callable[..., str]) -> None:
+    run = fresh(viewed)
+    assert [Path(model.log.path).name for model in outputs_of(run)] == ["output.txt"]
+    assert [Path(path).name for path in run.found.outputs] == ["output.txt"]
+    assert "srun: error: node01: task 1: Killed" in printed("summary", viewed)
+    assert "srun: error: node01: task 1: Killed" in printed("problems", viewed, viewed / "output.txt")
+    listed = printed("show", viewed, "@pages")
+    assert "tltui show PATH @output" in listed and "tltui log PATH" not in listed
+
+
+def test_a_case_has_it_once(viewed: Path, tmp_path: Path) -> None:
+    import zipfile
+
+    assert main(["case", str(viewed), "-o", str(tmp_path / "case.zip")]) == 0
+    names = zipfile.ZipFile(tmp_path / "case.zip").namelist()
+    assert [name for name in names if name.endswith(".txt") and "output" in name] == ["output/output.txt"]
+    assert not [name for name in names if name.startswith("text/")]
+
+
+def test_an_output_comes_with_the_first_log(tmp_path: Path) -> None:
+    """Nothing is opened while there is no log, then everything once."""
+    put(tmp_path / "slurm-4242.out", SRUN)
+    watching = Watching(Discovery([str(tmp_path)]), 0.0)
+    assert watching.look(0.0, 100) == []
+    [first, second] = sorted(DDP.glob("*.log"))
+    shutil.copy(first, tmp_path)
+    names = [Path(log.path).name for log in watching.look(time.monotonic(), 100)]
+    assert sorted(names) == sorted([first.name, "slurm-4242.out"])
+    shutil.copy(second, tmp_path)
+    assert [Path(log.path).name for log in watching.look(time.monotonic() + 100, 100)] == [second.name]

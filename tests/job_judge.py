@@ -128,7 +128,7 @@ def _of_end(name: str, truth: Truth) -> Iterator[Statement]:
     if truth.launches > 1:
         yield Statement("summary", (r"started again|restarted|launch 2|2 launches",), lines=FIRST_SCREEN)
     if name == "two_jobs":
-        yield Statement("summary", (r"two jobs|2 jobs",), lines=FIRST_SCREEN)
+        yield Statement("summary", (r"[Tt]wo jobs",), lines=FIRST_SCREEN)
     if name == "uneven_batch":
         yield Statement("stragglers", (r"[Rr]ank 2\b.{0,200}recompil", r"8 → 5"))
         yield Statement("summary", (r"[Rr]ank 2\b.{0,200}recompil",), lines=FIRST_SCREEN)

@@ -58,10 +58,10 @@ def statements(name: str, form: str, has_stacks: bool = False) -> Iterator[State
     if form == LIVE and truth.wait:
         yield from _of_wait(name, truth.wait)
         if has_stacks and truth.wait.phase == "outside":
-            odd = rf"^.{{0,600}}[Rr]ank {truth.wait.missing}\b.{{0,120}}read_shard.{{0,300}}[Rr]anks 0, 2"
-            yield Statement("where --stacks", (odd,))
+            late = rf"^.{{0,200}}[Rr]ank {truth.wait.missing} has not come to .{{0,200}}[Rr]anks 0, 2 wait"
+            yield Statement("where --stacks", (late,))
         if name == "compiler_hangs":
-            yield Statement("where --pids", (r"[Rr]ank 1 .{0,200}(C\+\+|g\+\+|cc1plus)",))
+            yield Statement("where --pids", (r"Rank 1 on this machine .{0,400}(g\+\+|cc1plus)",))
     if form == OUTPUT:
         yield Statement("summary", never=(r"skipped \S*out\.txt",))
         yield from _of_output(truth)

@@ -281,6 +281,8 @@ def _report_exit(end: End, report: Report, ending: bool) -> None:
 def _name_ranks(ends: LaunchEnds) -> None:
     """Mark the processes that torchrun ended; name the rank of a worker by its local rank where the job has one node."""
     for pid, (output, report) in ends.stops.items():
+        if not _is_known(ends, pid):
+            continue  # its rank may have another message, and one process would be two
         end = ends.end_of(output, report.offset, pid, None)
         end.is_stopped, end.exit, end.program = True, end.exit or report.signal, end.program or TORCHRUN
     named = [end for end in ends.ends if end.index is not None and end.rank is not None]

@@ -77,7 +77,7 @@ def _timed(log: FoundLog) -> FoundLog:
         rank = log.rank if log.rank is not None else _stated_rank(source)
     except OSError:  # whoever reads it will say so
         return log
-    return replace(log, rank=rank, ended=max(last, log.clock))
+    return replace(log, rank=rank, ended=min(last, log.ended))  # a copy is changed later than its last record, never before
 
 
 def _last_time(data: bytes, log: FoundLog) -> float | None:

@@ -50,6 +50,12 @@ def range_text(runs: Sequence[Range]) -> str:
     return ", ".join(said) + (f" and {left:,} more" if left else "")
 
 
+def shortened(text: str, width: int) -> str:
+    """Cut what `ranges` wrote behind the last range that ends within `width`. A single range is never cut."""
+    end = text.rfind(",", 0, width)
+    return text if len(text) <= width or end < 0 else f"{text[:end]} …"
+
+
 def _even(runs: Sequence[Range]) -> str:
     """Numbers of an even distance, but a few that are missing; '' for others."""
     if any(a != b for a, b in runs):

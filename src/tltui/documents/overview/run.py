@@ -417,9 +417,9 @@ def _damage(page: Page, run: Run) -> None:
     page.heading("Not read")
     if run.damaged:
         page.add("  ", (fmt.plural(run.damaged, "damaged place"), tokens.LINK, "@damage"), " in the logs")
-    for own in failed[:FILES_NAMED]:
-        label = "cut off" if own.path in run.failures else "damaged"
-        page.labelled(label, f"{fmt.home(own.path)}: {own.reason}{of_ranks(own.ranks)}", gap=9, style=tokens.ERROR)
+    for file in failed[:FILES_NAMED]:
+        label = "cut off" if file.path in run.failures else "damaged"
+        page.labelled(label, f"{fmt.home(file.path)}: {file.reason}{of_ranks(file.ranks)}", gap=9, style=tokens.ERROR)
     for item in skipped[:FILES_NAMED]:
         page.labelled("skipped", f"{fmt.home(item.path)}: {item.reason}", gap=9)
     if len(skipped) > FILES_NAMED:

@@ -629,7 +629,7 @@ def test_names_of_the_trace_in_messages(here: Path, tltui: Command) -> None:
     tltui("show", str(path), "0/0:other", code=2)
     assert "It has: x␛]0;owned␇␦2J␦" in tltui.err
     name = here / f"{BAD}.log"
-    name.write_text("no log")
+    name.write_bytes(b"\x01 no log, and no text")
     tltui("ls", str(name), code=2)
     assert "x␛]0;owned␇␦2J␦.log" in tltui.err and "\x1b" not in tltui.err
 

@@ -21,6 +21,7 @@ from tltui.cli import main
 from tltui.inputs.index.format import Chunk
 from tltui.inputs.index.reader import IndexFile
 from tltui.model.follow import open_run
+from tltui.sources.crowd import Crowd
 from tltui.sources.discover import discover
 
 PAGES = ("ranks", "where", "timing", "stragglers", "matrix", "summary")
@@ -144,6 +145,17 @@ def test_a_record_that_states_the_world_size_proves_the_highest_ranks(tmp_path: 
 
 def test_a_group_of_some_ranks_states_no_world_size() -> None:
     assert world_size(fresh(TRACES / "torch-2.13" / "mesh")) == (None, "")
+
+
+def test_ranks_that_were_not_read_are_not_missing(
+    copied: Path, printed: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of many ranks that did the same one is read."""
+    monkeypatch.setattr(Crowd, "to_read", lambda crowd, *_: crowd.logs_of([0, 5]))
+    assert len(open_run(discover([str(copied)])).found.logs) == 2
+    for page in ("where", "ranks", "summary"):
+        said = printed(page, copied)
+        assert "no log of" not in said and "not here" not in said, page
 
 
 def test_a_huge_rank_costs_nothing(tmp_path: Path, printed: Callable[..., str]) -> None:

@@ -158,3 +158,14 @@ def test_an_output_comes_with_the_first_log(tmp_path: Path) -> None:
     assert sorted(names) == sorted([first.name, "slurm-4242.out"])
     shutil.copy(second, tmp_path)
     assert [Path(log.path).name for log in watching.look(time.monotonic() + 100, 100)] == [second.name]
+
+
+def test_what_tltui_writes_beside_a_job_that_runs_comes_with_its_first_log(tmp_path: Path) -> None:
+    put(tmp_path / "output.txt", SRUN)
+    put(tmp_path / "output.json", json.dumps({"written_by": "tltui run", "command": ["torchrun"], "pid": 1, "began": 1e9}))
+    watching = Watching(Discovery([str(tmp_path)]), 0.0)
+    assert watching.look(0.0, 100) == []
+    [first, _] = sorted(DDP.glob("*.log"))
+    shutil.copy(first, tmp_path)
+    came = [Path(log.path).name for turn in (100.0, 200.0) for log in watching.look(time.monotonic() + turn, 100)]
+    assert sorted(came) == sorted([first.name, "output.txt"])

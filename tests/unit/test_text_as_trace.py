@@ -34,7 +34,7 @@ LACKING: dict[str, dict[str, str]] = {
     "provenance": {"": "there is no mapping: nodes are found by names and comments"},
     "fusion": {"": "a trace has no IR and no log of fusion: there the text says more"},
     "passes": {"": "some graphs are not in the text: its steps are longer"},
-    "where": {"answer": "no text tells what is open"},
+    "where": {"answer": "no text tells what is open", "failures": "what the job printed stands only in the text"},
     "shapes": {
         "": "guards name the line of the symbol, not its whole stack",
     },

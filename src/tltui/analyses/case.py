@@ -53,8 +53,8 @@ def holdings(run: Run) -> list[Holding]:
 
 def is_plain(run: Run) -> bool:
     """Whether traces alone tell of its processes: then nothing needs to be said of it."""
-    told = [model for model in run.models if any(is_of_job(model.form, process) for process in model.processes)]
-    return run.joining.is_plain(told)
+    models = [model for model in run.models if any(is_of_job(model.form, process) for process in model.processes)]
+    return run.joining.is_plain(models)
 
 
 def conflicts(run: Run) -> Iterator[Conflict | None]:

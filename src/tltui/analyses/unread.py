@@ -22,7 +22,7 @@ class NotRead:
 
 def not_read(run: Run) -> tuple[NotRead, ...]:
     """List the files that could not be read, and those that were not opened."""
-    return (*failed_files(run), *(NotRead(own.path, own.reason) for own in run.found.skipped))
+    return (*failed_files(run), *(NotRead(file.path, file.reason) for file in run.found.skipped))
 
 
 def failed_files(run: Run) -> tuple[NotRead, ...]:
@@ -36,11 +36,11 @@ def failed_files(run: Run) -> tuple[NotRead, ...]:
     if run.crowd is not None:
         for path, reason in told(run.crowd).damaged.items():
             ranks.setdefault((path, reason), set())
-    return tuple(NotRead(path, reason, ranges(own)) for (path, reason), own in ranks.items())
+    return tuple(NotRead(path, reason, ranges(numbers)) for (path, reason), numbers in ranks.items())
 
 
 def _ranks_of(run: Run, name: str) -> Iterator[int]:
-    """The ranks of a log."""
+    """Yield the ranks of a log."""
     for log in run.found.logs:
         if log.name == name and log.rank is not None:
             yield log.rank

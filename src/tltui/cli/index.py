@@ -171,7 +171,7 @@ class _Indexing:
             raise Failure(f"{self._target}: has logs of {whose} that are not here; %h in FILE gives each host its own")
         logs = to_index(found, str(self._target))
         for log in logs:
-            if log.form != TRACE:
+            if log.form != TRACE and (not log.is_output or log.path in self._options.paths):
                 tell(f"tltui: {log.name}: {NO_TRACE}")
         traces = settled([log for log in logs if log.form == TRACE])
         if not traces:

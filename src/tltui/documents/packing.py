@@ -34,6 +34,7 @@ from tltui.model.kinds import kind_of
 from tltui.model.log_model import LogModel
 from tltui.model.ref import BadAddress
 from tltui.model.run import Run
+from tltui.model.writers_of_text import is_of_job
 from tltui.text import tokens
 from tltui.text.atomic import replacing
 from tltui.text.document import Builder, Options, TextDocument
@@ -206,13 +207,15 @@ class Case:
         for number, model in enumerate(self.run.models):
             if isinstance(model.log, DebugLog):
                 yield from self._redacted_files(model, model.log, redactor, taken)
+            elif isinstance(model.log, TextLog) and not any(is_of_job(model.form, process) for process in model.processes):
+                self._left_out["files with what the job printed"] += 1
             elif isinstance(model.log, TextLog):
                 name = f"text/{number:04}.txt"
                 yield _Entry(name, model.form, lambda log=model.log: self._redacted_text(log, redactor), model)  # type: ignore[misc]
             elif model.form != TRACE:
                 self._left_out["inputs of a form that cannot be redacted"] += 1
-        if left := set(self.run.found.outputs).difference(model.log.path for model in self.run.models):
-            self._left_out["files with what the job printed"] += len(left)
+        if unread := set(self.run.found.outputs).difference(model.log.path for model in self.run.models):
+            self._left_out["files with what the job printed"] += len(unread)
 
     def _redacted_files(self, model: LogModel, log: DebugLog, redactor: Redactor, taken: set[str]) -> Iterator[_Entry]:
         for record in log.records():

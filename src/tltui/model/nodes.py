@@ -343,6 +343,8 @@ class Process:
     _heirs: set[Process] = field(default_factory=set)
     """Forked processes that asked for a string of it."""
     _names: tuple[int | None, int, bool, bool] | None = None
+    _order: tuple[tuple[int, int], list[Compile]] | None = None
+    """(stamp and number of compiles, compiles in order), for a process that left several inputs."""
 
     @property
     def is_traced(self) -> bool:
@@ -461,8 +463,19 @@ class Process:
             compile_.touch()
 
     def ordered(self) -> Iterator[Compile]:
-        """Its compiles in the order of their first records."""
-        return iter(self.compiles.values())
+        """Its compiles in the order of their first records; of a process that left several inputs that of its trace."""
+        if not self.log.columns.source:
+            return iter(self.compiles.values())
+        state = (self.stamp, len(self.compiles))
+        if self._order is None or self._order[0] != state:
+            self._order = state, sorted(self.compiles.values(), key=self._first_in_trace)
+        return iter(self._order[1])
+
+    def _first_in_trace(self, compile_: Compile) -> tuple[bool, int]:
+        """What a compile is sorted by: the records of other inputs precede those of the trace, whenever they were written."""
+        source, records = self.log.columns.source, compile_.records
+        first = next((record for record in records if source[record] == 0), None)
+        return (first is None, first if first is not None else records[0] if records else 0)
 
     def torch_version(self) -> str | None:
         """As its metrics state it (the artifact `torch_version` needs a payload)."""

@@ -13,17 +13,17 @@ _LAUNCHER = ("torch.distributed.elastic.", "torch.distributed.run", "torch.distr
 
 
 def is_of_job(form: str, process: Process) -> bool:
-    """Whether what a log has under one pid is a process of the job. `form`: of the log."""
+    """Tell whether what a log has under one pid is a process of the job. `form`: of the log."""
     return form != TEXT or (process.pid != 0 and not _is_launcher(process))
 
 
 def _is_launcher(process: Process) -> bool:
-    """Whether all messages of torch are torchrun's."""
-    own = process.compiles.get(NO_ID)
-    if own is None or len(process.compiles) > 1:
+    """Tell whether all messages of torch are torchrun's."""
+    without_id = process.compiles.get(NO_ID)
+    if without_id is None or len(process.compiles) > 1:
         return False
     log = process.log
-    return all(_is_from_launcher(log.kind(record)) for record in own.records)
+    return all(_is_from_launcher(log.kind(record)) for record in without_id.records)
 
 
 def _is_from_launcher(kind: Kind) -> bool:

@@ -199,7 +199,7 @@ class Discovery:
                     profiles.setdefault(found.path, found)
                 elif isinstance(found, FoundDump):
                     dumps.append(found)
-                elif isinstance(found, FoundLog) and not self._is_held(found):
+                elif isinstance(found, FoundLog) and not self._needs_log(found):
                     logs.append(found)
                 elif isinstance(found, FoundLog):
                     self._printed[found.path] = found
@@ -210,24 +210,24 @@ class Discovery:
                     self._others.add(candidate)
                 else:
                     skipped.append(found)
-                yield found if isinstance(found, FoundLog) and not self._is_held(found) else None
+                yield found if isinstance(found, FoundLog) and not self._needs_log(found) else None
         outputs.sort(key=_changed)
         logs = self._indexes.merged(logs)
         notes += self._indexes.notes
         if not logs:
             printed = [Skipped(path, "what a job printed: tltui shows it") for path in outputs]
-            printed += [Skipped(own.name, OUTPUT) for own in self._printed.values()]
+            printed += [Skipped(log.name, OUTPUT) for log in self._printed.values()]
             printed += [Skipped(own.name, PROFILE) for own in profiles.values() if not own.is_named]
             printed += [Skipped(own.name, DUMP) for own in dumps]
             directories = all(os.path.isdir(os.path.expanduser(path)) for path in self.paths)
             is_empty = directories and not (skipped or printed or others)
             raise NothingFound(_nothing(self.paths, [*skipped, *printed], others), outputs, is_empty)
         self._has_logs = True
-        logs += self._beside_logs(outputs)
+        logs += self._outputs_to_read(outputs)
         logs.sort(key=age)
         if self.latest:
-            logs, told = latest_run(logs)
-            notes += told
+            logs, remarks = latest_run(logs)
+            notes += remarks
         kept, crowd = self._indexes.chosen(logs, self._ranks)
         return Found(
             self.paths, tuple(kept), tuple(skipped), others, tuple(notes), outputs=tuple(outputs),
@@ -252,30 +252,30 @@ class Discovery:
             else:
                 yield path, found
 
-    def _is_held(self, found: FoundLog) -> bool:
-        """Whether it is no log by itself: an output without a record of torch that nobody named."""
+    def _needs_log(self, found: FoundLog) -> bool:
+        """Tell whether it is read only beside a log: an output without a record of torch that nobody named."""
         return found.is_output and found.path not in self._named
 
-    def _beside_logs(self, outputs: Iterable[str]) -> list[FoundLog]:
+    def _outputs_to_read(self, outputs: Iterable[str]) -> list[FoundLog]:
         """Return what jobs printed that is beside logs, once: what tltui wrote, and what is known by its text."""
-        self._printed.update((path, own) for path in outputs if (own := output_log(path)) is not None)
-        found = [own for path, own in self._printed.items() if path not in self._given]
+        self._printed.update((path, log) for path in outputs if (log := output_log(path)) is not None)
+        logs = [log for path, log in self._printed.items() if path not in self._given]
         self._given.update(self._printed)
         self._printed.clear()
-        return found
+        return logs
 
     def with_outputs(self, new: Iterable[Opened]) -> list[FoundLog]:
         """Return the logs among files that have come, and what jobs printed as soon as there is a log beside it."""
         logs = []
-        for found in new:
-            if isinstance(found, FoundLog) and not self._is_held(found):
-                logs.append(found)
-            elif isinstance(found, FoundLog):
-                self._printed[found.path] = found
-            elif isinstance(found, Skipped) and found.reason == KEPT and is_text(found.path):
-                self._printed.update((own.path, own) for own in (output_log(found.path),) if own is not None)
+        for file in new:
+            if isinstance(file, FoundLog) and not self._needs_log(file):
+                logs.append(file)
+            elif isinstance(file, FoundLog):
+                self._printed[file.path] = file
+            elif isinstance(file, Skipped) and file.reason == KEPT and is_text(file.path):
+                self._printed.update((log.path, log) for log in (output_log(file.path),) if log is not None)
         self._has_logs |= bool(logs)
-        return [*logs, *self._beside_logs(())] if self._has_logs else logs
+        return [*logs, *self._outputs_to_read(())] if self._has_logs else logs
 
     def _come(self, notes: list[str]) -> Iterator[tuple[str, Opened]]:
         """What has come through standard input."""
@@ -314,7 +314,7 @@ class Discovery:
         if isinstance(found, (FoundProfile, FoundDump)):  # written at once: whole when nothing changed for a moment
             return time.time_ns() - found.changed >= WRITTEN
         if isinstance(found, FoundLog):
-            return self._has_logs or not self._is_held(found)
+            return self._has_logs or not self._needs_log(found)
         if isinstance(found, Skipped) and found.reason == INDEX:
             return self._indexes.knows(path)  # else it may still be copied here
         return found is not None and size >= UNDECIDED and not may_become(path, size)
@@ -348,7 +348,7 @@ class Discovery:
         before, found = self._known.get(path, ((0, 0, 0), Skipped(path, "")))
         if now == before:
             return found
-        is_same = isinstance(found, FoundLog) and now[0] == before[0] and not self._is_held(found)
+        is_same = isinstance(found, FoundLog) and now[0] == before[0] and not self._needs_log(found)
         if isinstance(found, FoundLog) and is_same and (found.clock is not None or SNIFF <= before[1] <= now[1]):
             found = _again(found, status)
         else:

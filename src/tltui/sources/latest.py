@@ -67,39 +67,39 @@ def newest(logs: Sequence[FoundLog]) -> list[FoundLog]:
 
 
 def _timed(log: FoundLog) -> FoundLog:
-    """The same log, which ended when its last event was written. What an index tells of a log keeps the time that it has."""
+    """Return the log with the time of its last event as its end. A log that only an index has keeps its times."""
     if not log.is_here or log.clock is None:
         return log
     source = FileBytes(log.path)
     try:
         ends = (_last_time(source.read(max(log.size - size, 0), size), log) for size in ENDS)
-        last = next((found for found in ends if found is not None), log.ended)
+        last = next((end for end in ends if end is not None), log.ended)
         rank = log.rank if log.rank is not None else _stated_rank(source)
     except OSError:  # whoever reads it will say so
         return log
-    return replace(log, rank=rank, ended=max(last, log.clock))
+    return replace(log, rank=rank, ended=min(last, log.ended))  # a copy is changed later than its last record, never before
 
 
 def _last_time(data: bytes, log: FoundLog) -> float | None:
-    """When the last event, or message, in the end of a log was written; None where there is none."""
+    """Return when the last event or message in these bytes was written; None where there is none."""
     if log.form == TEXT:
         return last_clock(data, log.ended)
-    return max((float(found) / 1e6 for found in CLOCK.findall(data)), default=None)
+    return max((float(time_us) / 1e6 for time_us in CLOCK.findall(data)), default=None)
 
 
 def _stated_rank(source: FileBytes) -> int | None:
-    """The rank that the first records state which state one."""
+    """Return the rank that the first records with a rank state."""
     match = _RANK.search(source.read(0, ENDS[0]))
     return int(match[1]) if match else None
 
 
 def _one_job(run: list[FoundLog]) -> tuple[list[FoundLog], list[str]]:
-    """Of jobs that ran at once in directories of their own, as those of a job array do, the one that began last."""
+    """Choose the job that began last of those that ran at once in different directories, as the tasks of a job array do."""
     jobs: dict[str, list[FoundLog]] = defaultdict(list)
     common = os.path.commonpath([_directory(log) for log in run])
     for log in run:
         jobs[os.path.relpath(_directory(log), common).split(os.sep)[0]].append(log)
-    began = {name: min(log.started for log in own) for name, own in jobs.items()}
+    began = {name: min(log.started for log in of_job) for name, of_job in jobs.items()}
     order = sorted(jobs, key=lambda name: (began[name], name), reverse=True)
     have = [{log.rank for log in jobs[name]} for name in order]
     if len(order) < 2:
@@ -116,8 +116,8 @@ def _one_job(run: list[FoundLog]) -> tuple[list[FoundLog], list[str]]:
     place = os.path.join(common, order[0])
     named = _listed(common, same or others)
     how = f"began {when}, and so did {named}" if same else f"began last, {when}, while {named} ran"
-    kept = [log for name in order if name not in others for log in jobs[name]]
-    return kept, [f"--latest: {place} is open: it {how}; {'that is' if len(others) == 1 else 'these are'} left out"]
+    chosen = [log for name in order if name not in others for log in jobs[name]]
+    return chosen, [f"--latest: {place} is open: it {how}; {'that is' if len(others) == 1 else 'these are'} left out"]
 
 
 def _listed(common: str, names: Sequence[str]) -> str:
@@ -126,8 +126,7 @@ def _listed(common: str, names: Sequence[str]) -> str:
 
 
 def _directory(log: FoundLog) -> str:
-    """The directory of a log, or of the saved index that tells of it; of one of several launches that which has the directories of
-    the launches."""
+    """Return the directory of a log, or of the saved index that has it; of a launch the directory of all launches."""
     if not log.is_here:
         return os.path.dirname(os.path.abspath(log.index))
     return _job(log) if log.launch else os.path.dirname(os.path.abspath(log.name.replace(INSIDE, os.sep)))

@@ -71,9 +71,9 @@ class Watching:
                     self._turns.drop(path)
                     continue
             else:
-                own = self._look(path)
-                changed = isinstance(own, FoundLog)
-                found.append(own)
+                file = self._look(path)
+                changed = isinstance(file, FoundLog)
+                found.append(file)
             self._turns.looked(path, now, changed)
             if path == queue[-1]:
                 queue += self._turns.take(now, most - len(queue))

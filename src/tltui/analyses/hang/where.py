@@ -19,6 +19,7 @@ from tltui.analyses.hang.open_work import AGAIN, CAPTURE, OUTSIDE, Inside, all_i
 from tltui.analyses.hang.results import BETWEEN, EMPTY, INSIDE, Also, Group, Named, Older, Where
 from tltui.analyses.hang.waiting import awaited, collective_of
 from tltui.analyses.parts import part
+from tltui.analyses.ranks.missing import ranks_here
 from tltui.analyses.ranks.ranges import gaps, range_text, ranges
 from tltui.analyses.records import Reader
 from tltui.model.nodes import Compile, Process, Rank
@@ -146,7 +147,8 @@ def read_where(run: Run, processes: Sequence[Process] | None = None) -> Generato
     others = [_older(process) for process in beside]
     return Where(
         any(not u.over for u in units), len(units), numbered, groups, ranges(behind), clocks(shifts),
-        _missing(units) if processes is None and numbered else "", tuple(_older(process) for process in restarted),
+        range_text(gaps(ranks_here(run))) if processes is None and numbered else "",
+        tuple(_older(process) for process in restarted),
         tuple(one for one in others if one.open is not None), sum(one.open is None for one in others),
         tuple(Also(u.number, one) for u in units for one in u.place.inside[1:]),
     )  # fmt: skip
@@ -203,10 +205,6 @@ def _unit(number: int, process: Process) -> Unit:
 
 def _older(process: Process) -> Older:
     return Older(process.rank, str(process.ref), process.pid, process.log.ended, inside(process))
-
-
-def _missing(units: Sequence[Unit]) -> str:
-    return range_text(gaps({unit.number for unit in units}))
 
 
 def _begun_together(units: Sequence[Unit], restarted: Sequence[Process]) -> Sequence[Unit]:

@@ -107,8 +107,8 @@ class LaunchEnds:
         """(output, report) of messages that name no process of the job."""
         self.loose: list[tuple[int, Traceback]] = []
         """(output, traceback) of which no message names the process."""
-        self.stops: set[int] = set()
-        """The pids that the launcher sent a signal."""
+        self.stops: dict[int, tuple[int, Report]] = {}
+        """pid → (output, report) of the processes that the launcher sent a signal."""
         self.interrupt: tuple[int, Report] | None = None
         self.agents: set[int | None] = set()
 
@@ -198,7 +198,7 @@ def _distinct(outputs: Sequence[tuple[Traceback, ...]]) -> list[tuple[int, Trace
 def _add_torchrun(ends: LaunchEnds, output: int, report: Report) -> None:
     """Add a message of torchrun's agent."""
     if report.kind == STOPPED and report.pid is not None:
-        ends.stops.add(report.pid)
+        ends.stops.setdefault(report.pid, (output, report))
     elif report.kind == INTERRUPTED:
         if ends.interrupt is None or ends.interrupt[1].offset > report.offset:
             ends.interrupt = (output, report)
@@ -280,8 +280,11 @@ def _report_exit(end: End, report: Report, ending: bool) -> None:
 
 def _name_ranks(ends: LaunchEnds) -> None:
     """Mark the processes that torchrun ended; name the rank of a worker by its local rank where the job has one node."""
-    for end in ends.ends:
-        end.is_stopped = end.is_stopped or (end.pid is not None and end.pid in ends.stops)
+    for pid, (output, report) in ends.stops.items():
+        if not _is_known(ends, pid):
+            continue  # its rank may have another message, and one process would be two
+        end = ends.end_of(output, report.offset, pid, None)
+        end.is_stopped, end.exit, end.program = True, end.exit or report.signal, end.program or TORCHRUN
     named = [end for end in ends.ends if end.index is not None and end.rank is not None]
     if not ends.is_one_node or any(end.rank != end.index for end in named):
         return

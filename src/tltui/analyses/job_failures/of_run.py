@@ -26,7 +26,7 @@ from tltui.trace.files import Gone
 from tltui.trace.log import Log
 
 BLOCK = 1 << 20
-MESSAGE = 1 << 12
+MESSAGE = 1 << 14
 """Bytes of a message of torchrun's logger that are read."""
 
 
@@ -66,17 +66,19 @@ def _read_on(log: Log, state: _State) -> None:
             for lines in _lines(log, record, begin, state.reader):
                 state.reader.take(lines)
         elif columns.kind[record] in elastic and (record > state.record or not state.done):
-            state.reader.read_message(_message(log, record))
+            for line in _message(log, record):
+                state.reader.read_message(line)
     if last:  # its last record may still grow
         state.record = last - 1
         state.done = columns.size[last - 1] if columns.kind[last - 1] in wanted else 1
 
 
-def _message(log: Log, record: int) -> TextLine:
-    """The first line of a message of torchrun's own logger, with torch's prefix."""
-    prefix, text = log.prefix(record), log.text(record, MESSAGE).partition("\n")[0]
+def _message(log: Log, record: int) -> Iterator[TextLine]:
+    """The lines of a message of torchrun's own logger, each with torch's prefix: messages of one moment are one record."""
+    prefix, offset = log.prefix(record), log.columns.offset[record]
     head = f"{prefix.level}{prefix.month:02}{prefix.day:02} {prefix.time} {prefix.pid} torch:1] " if prefix is not None else ""
-    return TextLine(log.columns.offset[record], (head + text).encode("utf-8", "replace"))
+    for text in log.text(record, MESSAGE).split("\n"):
+        yield TextLine(offset, (head + text).encode("utf-8", "replace"))
 
 
 def _lines(log: Log, record: int, begin: int, reader: PrintedReader) -> Iterator[Iterator[TextLine]]:

@@ -87,21 +87,21 @@ def _lane(rank: Rank, process: Process, course: Course) -> Lane:
     )  # fmt: skip
 
 
-def _told_lane(rank: Rank, process: Process, known: Told) -> Lane | None:
+def _told_lane(rank: Rank, process: Process, index: Told) -> Lane | None:
     """Make the lane of a process that was read of what an index has of it: texts that only logs have are not needed for it. None
     where no index has it, or where what it has is damaged."""
-    kept = known.of(process)
-    if kept is None:
+    saved = index.of(process)
+    if saved is None:
         return None
     try:
-        made = known.course(kept), known.times(kept)
+        course_and_times = index.course(saved), index.times(saved)
     except OSError as error:
-        known.damaged[kept.index.path] = error.strerror or str(error)
+        index.damaged[saved.index.path] = error.strerror or str(error)
         return None
     return Lane(
-        cast(int, rank.number), process.key, _address(process), kept.host, process.pid, process.log.ended, kept.is_traced,
-        kept.last, *made,
-        tuple(_older(own, process) for own in rank.processes if _is_older(own, process)), kept.inside,
+        cast(int, rank.number), process.key, _address(process), saved.host, process.pid, process.log.ended, saved.is_traced,
+        saved.last, *course_and_times,
+        tuple(_older(own, process) for own in rank.processes if _is_older(own, process)), saved.inside,
         is_pipelined(process),
     )  # fmt: skip
 

@@ -72,10 +72,10 @@ def missing_ranks(run: Run) -> Missing | None:
 
 def ranks_here(run: Run) -> set[int]:
     """Return the ranks of which a log or an index is here, also those whose log could not be read."""
-    found = {rank.number for rank in run.ranks if rank.number is not None}
-    found.update(log.rank for log in run.found.logs if log.rank is not None and log.name in run.failures)
-    found.update(() if run.crowd is None else run.crowd.newest)
-    return found
+    ranks = {rank.number for rank in run.ranks if rank.number is not None}
+    ranks.update(log.rank for log in run.found.logs if log.rank is not None and log.name in run.failures)
+    ranks.update(() if run.crowd is None else run.crowd.newest)
+    return ranks
 
 
 def _are_named(run: Run) -> bool:
@@ -115,5 +115,5 @@ def _nodes(run: Run, lacking: list[Range]) -> tuple[int, int]:
         return 0, 0
     [size] = sizes
     blocks = {(rank // size, saved.host) for rank, saved in run.crowd.newest.items()}
-    whole = len(blocks) == len(hosts) and not any(first % size or (last + 1) % size for first, last in lacking)
-    return (size, len(hosts)) if whole and size > 1 else (0, 0)
+    are_nodes = len(blocks) == len(hosts) and not any(first % size or (last + 1) % size for first, last in lacking)
+    return (size, len(hosts)) if are_nodes and size > 1 else (0, 0)

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from tltui.analyses.case import holdings, is_plain
 from tltui.analyses.hang.clocks import Clock
-from tltui.analyses.job_failures.of_run import RunFailure, outputs_of, own_failures, told_first
+from tltui.analyses.hang.results import Where
+from tltui.analyses.job_failures.of_run import RunFailure, own_failures, told_first
 from tltui.analyses.problems.failures import INTERRUPTED
 from tltui.analyses.ranks.missing import missing_ranks
 from tltui.analyses.ranks.pace import Pace
@@ -38,7 +39,7 @@ from tltui.documents.parts.summary import (
     add_unfinished,
     standing,
 )  # fmt: skip
-from tltui.documents.parts.where_now import open_now
+from tltui.documents.parts.where_now import is_unnamed, open_at_end, open_now, place_at_end
 from tltui.documents.titles import rank_count, stands_for
 from tltui.inputs.table import DEBUG_DIR, TEXT
 from tltui.model.expected import FRESH
@@ -84,9 +85,10 @@ def run_document(run: Run, options: Options) -> TextDocument:
     failures = told_first(run)
     add_overlaps(page, run)
     add_ends(page, run, failures)
-    if not failures and _are_several_open(run):
+    at_end = place_at_end(run) if run.finished and run.is_read and summary.unfinished else None
+    if not failures and is_unnamed(run, at_end):
         page.say(UNNAMED, "", tokens.WARN)
-    _start(page, run, summary, pace, own_failures(failures))
+    _start(page, run, summary, pace, own_failures(failures), at_end)
     add_ranks(page, run, summary.diverging)
     add_errors(page, summary)
     add_eager(page, summary)
@@ -237,18 +239,13 @@ WHERE = "app.view_where"
 RUNTIME = "app.view_runtime"
 
 
-def _are_several_open(run: Run) -> bool:
-    """Whether the job ended while several ranks were in a compile, and no output is part of the run."""
-    if not run.finished or not run.is_read or outputs_of(run):
-        return False
-    unfinished = {process.rank for process in run.processes() if process.rank is not None and process.tally.missing}
-    return len(unfinished) > 1
-
-
-def _start(page: Page, run: Run, summary: Summary, pace: Pace, culprits: Sequence[RunFailure]) -> None:
+def _start(
+    page: Page, run: Run, summary: Summary, pace: Pace, culprits: Sequence[RunFailure], at_end: Where | None
+) -> None:
     """Add one to four things to look at, each for a fact, the worst first."""
     is_named = any(culprit.ranks for culprit in culprits)
-    wrong = _ended(culprits) + _failed(summary) + ([] if is_named else _stuck(run, summary))
+    ended = _ended(culprits)
+    wrong = [*ended, *_failed(summary)] if is_named else [*_failed(summary), *_stuck(run, summary, at_end), *ended]
     wrong += _parted(run, summary) + _waited_for(run, pace) + _measured(run)
     wrong += _slowed(summary)
     hints = wrong + _dearest(summary, is_alone=not wrong)
@@ -321,7 +318,7 @@ def _failed(summary: Summary) -> list[Hint]:
     return hints
 
 
-def _stuck(run: Run, summary: Summary) -> list[Hint]:
+def _stuck(run: Run, summary: Summary, at_end: Where | None) -> list[Hint]:
     if not run.finished:
         if run.is_read and (doing := open_now(run)):
             return [Hint("@where", doing, "tltui where", WHERE)]
@@ -331,6 +328,9 @@ def _stuck(run: Run, summary: Summary) -> list[Hint]:
         return [Hint("@where", what, "tltui where", WHERE)] if running else []
     if not summary.unfinished:
         return []
+    ref, sentence = open_at_end(at_end)
+    if ref:
+        return [Hint(ref, sentence, "tltui where")]
     last = summary.unfinished[0]
     count = summary.unfinished_count
     name = last.code.shown or "a frame"
@@ -417,9 +417,9 @@ def _damage(page: Page, run: Run) -> None:
     page.heading("Not read")
     if run.damaged:
         page.add("  ", (fmt.plural(run.damaged, "damaged place"), tokens.LINK, "@damage"), " in the logs")
-    for own in failed[:FILES_NAMED]:
-        label = "cut off" if own.path in run.failures else "damaged"
-        page.labelled(label, f"{fmt.home(own.path)}: {own.reason}{of_ranks(own.ranks)}", gap=9, style=tokens.ERROR)
+    for file in failed[:FILES_NAMED]:
+        label = "cut off" if file.path in run.failures else "damaged"
+        page.labelled(label, f"{fmt.home(file.path)}: {file.reason}{of_ranks(file.ranks)}", gap=9, style=tokens.ERROR)
     for item in skipped[:FILES_NAMED]:
         page.labelled("skipped", f"{fmt.home(item.path)}: {item.reason}", gap=9)
     if len(skipped) > FILES_NAMED:

@@ -37,7 +37,7 @@ OUTPUT = Page("@output", "output", "what the job printed that tltui run --view s
 
 
 def has_log_page(run: Run) -> bool:
-    """Whether there is an output that is not on the page `@output` already."""
+    """Tell whether there is an output that is not on the page `@output` already."""
     return any(log.form == TEXT and log.path not in run.found.outputs for log in run.found.logs)
 
 

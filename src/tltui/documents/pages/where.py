@@ -6,11 +6,10 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
 from tltui.analyses.hang.collectives import Collectives, compare_dumps
-from tltui.analyses.hang.open_work import INTERRUPTED
 from tltui.analyses.hang.results import INSIDE, Group, Where
 from tltui.analyses.hang.sampled_stacks import StackGroup
 from tltui.analyses.hang.where import read_where
-from tltui.analyses.job_failures.of_run import RunFailure, outputs_of, run_failures
+from tltui.analyses.job_failures.of_run import RunFailure, run_failures
 from tltui.analyses.unread import not_read
 from tltui.documents.page import Page
 from tltui.documents.parts.collectives import add_collectives, collectives_answer
@@ -19,6 +18,7 @@ from tltui.documents.parts.job_failures import UNNAMED, add_ends, end_answer
 from tltui.documents.parts.processes import Here, add_processes, stack_groups
 from tltui.documents.parts.sampled_stacks import stacks_answer
 from tltui.documents.parts.where import FEW, GROUPS_SHOWN, add_group, add_rest, answer
+from tltui.documents.parts.where_now import is_unnamed
 from tltui.documents.parts.where_remarks import add_advice, add_remarks
 from tltui.documents.scope import Scope
 from tltui.model.run import Run
@@ -83,12 +83,6 @@ def where_document(run: Run, scope: Scope, options: Options, here: Here | None, 
         return report
 
     return GrowingDocument(ref or scope.page("where"), f"where it is{scope.title}", options, fill, Page)
-
-
-def is_unnamed(run: Run, found: Where) -> bool:
-    """Return whether ranks of an ended job were in different places, and no output shows which of them failed first."""
-    inside = [group for group in found.groups if group.state == INSIDE and group.what != INTERRUPTED]
-    return not found.goes_on and not outputs_of(run) and sum(group.count for group in inside) > 1
 
 
 def _causes_first(groups: Sequence[Group], failures: Sequence[RunFailure]) -> tuple[Group, ...]:

@@ -42,8 +42,8 @@ def _nodes(missing: Missing) -> str:
 
 def add_not_read(page: Page, files: Sequence[NotRead]) -> None:
     """Add `Not read: node6.tlx: it is damaged: a checksum is wrong (ranks 48–55)`, a line each file."""
-    for own in files[:FILES_NAMED]:
-        page.say(f"Not read: {sanitize(fmt.home(own.path))}: {own.reason}{of_ranks(own.ranks)}", "", tokens.WARN, hang="  ")
+    for file in files[:FILES_NAMED]:
+        page.say(f"Not read: {sanitize(fmt.home(file.path))}: {file.reason}{of_ranks(file.ranks)}", "", tokens.WARN, hang="  ")
     if len(files) > FILES_NAMED:
         more = fmt.plural(len(files) - FILES_NAMED, "more file")
         page.row([(f"Not read: {more}: ", tokens.WARN), ("[damage]", tokens.LINK, "@damage")], "")

@@ -5,7 +5,20 @@ from __future__ import annotations
 from tltui.analyses.hang.open_work import INTERRUPTED
 from tltui.analyses.hang.results import INSIDE, Group, Where
 from tltui.analyses.hang.where import where
-from tltui.documents.parts.where import called, doing, elsewhere, many_ranks, short, since_when, stands, subject, these, waited_for
+from tltui.analyses.job_failures.of_run import outputs_of
+from tltui.documents.parts.where import (
+    answer,
+    called,
+    doing,
+    elsewhere,
+    many_ranks,
+    short,
+    since_when,
+    stands,
+    subject,
+    these,
+    waited_for,
+)
 from tltui.model.run import Run
 from tltui.sources.pids import compilers_of
 from tltui.trace.files import FileBytes
@@ -54,6 +67,25 @@ def open_now(run: Run) -> str:
     compilers = _compilers_now(run, found.groups[0]) if said else ()
     more = f" and {len(compilers) - 1} more" if len(compilers) > 1 else ""
     return f"{said} ({compilers[0]}{more})" if compilers else said
+
+
+def place_at_end(run: Run) -> Where | None:
+    """Find where the ranks of an ended job were; None for a job of one process, or where too many would have to be read."""
+    return where(run) if 1 < sum(1 for _ in run.processes()) <= MOST else None
+
+
+def is_unnamed(run: Run, found: Where | None) -> bool:
+    """Return whether several ranks of an ended job were in compiles, and neither an output nor what they waited for shows which of
+    them failed first."""
+    if found is None or found.goes_on or outputs_of(run) or any(group.waits_for for group in found.groups):
+        return False
+    return sum(group.count for group in found.groups if group.state == INSIDE and group.what != INTERRUPTED) > 1
+
+
+def open_at_end(found: Where | None) -> tuple[str, str]:
+    """The compile that ranks of an ended job were in: its address, and a sentence; both empty where nothing was open."""
+    inside = [group for group in found.groups if group.state == INSIDE] if found is not None and found.ranks > 1 else []
+    return (inside[0].ref, answer(found)) if inside and found is not None else ("", "")
 
 
 def _compilers_now(run: Run, group: Group) -> tuple[str, ...]:

@@ -72,8 +72,10 @@ def span(process: Process) -> tuple[str, str] | None:
     """The times of the first and the last record of a process that has one, `MMDD HH:MM:SS`, in local time of the job. What a
     program prints between the messages of torch has none."""
     log, rest = process.log, process.compiles.get(NO_ID)
-    compiles = [own.records for own in process.compiles.values() if own is not rest and own.records]
-    ends = [_clock(log, min(own[0] for own in compiles)), _clock(log, max(own[-1] for own in compiles))] if compiles else []
+    compiles = [compile_.records for compile_ in process.compiles.values() if compile_ is not rest and compile_.records]
+    ends = []
+    if compiles:
+        ends = [_clock(log, min(records[0] for records in compiles)), _clock(log, max(records[-1] for records in compiles))]
     if rest is not None:
         ends += [_dated(log, rest.records[:UNDATED]), _dated(log, rest.records[-UNDATED:][::-1])]
     clocks = sorted(filter(None, ends))
@@ -84,7 +86,7 @@ def span(process: Process) -> tuple[str, str] | None:
 
 
 def _dated(log: Log, records: Sequence[int]) -> str:
-    """The time of the first record that has one."""
+    """Return the time of the first record that has one."""
     return next(filter(None, (_clock(log, record) for record in records)), "")
 
 

@@ -7,6 +7,7 @@ import os
 import pickle
 import shutil
 import struct
+import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -81,9 +82,28 @@ def test_where_finds_the_dumps_beside_the_logs(tmp_path: Path) -> None:
     assert lines[0].startswith("Rank 1 has not entered barrier, number 2 of the group of all ranks (")
     assert "flight_recorder.py:40 in step" in " ".join(lines[:3]), "the pickle is read, as JSON has no stacks"
     assert "Flight recorder of ranks 0–2" in lines
+    assert "On the machine where rank 1 runs" in text(document) and "py-spy dump --pid 1001" in text(document)
     report = result_of(document)
     assert isinstance(report, WhereReport) and report.collectives is not None and report.collectives.pending[0].missing == "1"
     assert "Flight recorder" not in text(page(run, "@where:1:")), "of one rank alone there is nothing to compare"
+
+
+def test_the_first_page_leads_to_them(tmp_path: Path) -> None:
+    for path in TRACES.iterdir():
+        shutil.copy(path, tmp_path)
+    shown = " ".join(text(page(going_on(job(tmp_path, *others(0, 1, 2))), "", 100)).split())
+    assert "torch's flight recorder left dumps of ranks 0–2: which collective ranks wait in, and who has not entered it" in shown
+
+
+def test_dumps_in_an_archive(tmp_path: Path) -> None:
+    job(tmp_path / "job", *others(0, 1, 2))
+    for rank in range(3):
+        shutil.copy(TRACES / f"comm_lib_trace_rank_{rank}", tmp_path / "job")
+    with tarfile.open(tmp_path / "job.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "job", "job")
+    found = discover([str(tmp_path / "job.tar.gz")])
+    names = [(dump.rank, dump.label.rpartition("/")[2]) for dump in found.dumps]
+    assert names == [(rank, f"comm_lib_trace_rank_{rank}") for rank in range(3)]
 
 
 def test_dumps_of_an_earlier_job_are_left_out(tmp_path: Path) -> None:

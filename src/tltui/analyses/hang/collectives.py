@@ -72,6 +72,8 @@ class Pending:
     """The ranks of which there is no dump, or none that is new enough."""
     last: tuple[Call, ...]
     """What the missing ranks entered last in this group."""
+    first_missing: int | None
+    """The first of the missing ranks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,7 @@ def _pending(
     last = {rank: calls[max(calls)] for rank in missing if (calls := use.calls.get(rank))}
     found = Pending(
         _named(key, members), first.operation, first.backend, sequence, since, _calls(waiting), ranges(missing), ranges(unknown),
-        _calls(last),
+        _calls(last), min(missing, default=None),
     )  # fmt: skip
     return found, missing, set(waiting)
 

@@ -35,7 +35,7 @@ from tltui.documents.parts.summary import (
     add_unfinished,
     standing,
 )  # fmt: skip
-from tltui.documents.parts.where_now import open_now
+from tltui.documents.parts.where_now import dumps_beside, open_now
 from tltui.documents.titles import rank_count, stands_for
 from tltui.inputs.table import DEBUG_DIR
 from tltui.model.expected import FRESH
@@ -228,7 +228,8 @@ def _start(page: Page, run: Run, summary: Summary, pace: Pace, has_failed: bool)
     told = [Hint("@problems", "what the output says of how the job ended", "tltui problems")] if has_failed else []
     wrong = told + _failed(summary) + _stuck(run, summary) + _parted(run, summary) + _waited_for(pace) + _measured(run)
     wrong += _slowed(summary)
-    hints = wrong + _dearest(summary, is_alone=not wrong)
+    recorded = [Hint("@where", what, "tltui where", WHERE)] if (what := dumps_beside(run)) else []
+    hints = wrong + recorded + _dearest(summary, is_alone=not wrong)
     if not wrong:
         hints = hints or _first(run, summary)
         read = " in what could be read" if run.damaged or run.failures else ""

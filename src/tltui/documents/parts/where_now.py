@@ -5,6 +5,7 @@ from __future__ import annotations
 from tltui.analyses.hang.open_work import INTERRUPTED
 from tltui.analyses.hang.results import INSIDE, Group, Where
 from tltui.analyses.hang.where import where
+from tltui.analyses.ranks.ranges import ranges
 from tltui.documents.parts.where import called, doing, elsewhere, many_ranks, short, since_when, stands, subject, these, waited_for
 from tltui.model.run import Run
 from tltui.sources.pids import compilers_of
@@ -54,6 +55,13 @@ def open_now(run: Run) -> str:
     compilers = _compilers_now(run, found.groups[0]) if said else ()
     more = f" and {len(compilers) - 1} more" if len(compilers) > 1 else ""
     return f"{said} ({compilers[0]}{more})" if compilers else said
+
+
+def dumps_beside(run: Run) -> str:
+    """That there are dumps of the flight recorder, which the first page does not read; '' where there are none."""
+    ranks = ranges(dump.rank for dump in run.found.dumps)
+    what = "which collective ranks wait in, and who has not entered it"
+    return f"torch's flight recorder left dumps of {these(short(ranks)).lower()}: {what}" if ranks else ""
 
 
 def _compilers_now(run: Run, group: Group) -> tuple[str, ...]:

@@ -8,12 +8,14 @@ import pickle
 import shutil
 import struct
 import tarfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from made_logs import ROOT
+from replaying import HeldWriters
 from test_where import DAY, going_on, job, others
 from viewed import page, text
 
@@ -24,6 +26,8 @@ from tltui.documents.pages.where import WhereReport
 from tltui.documents.parts.collectives import collectives_answer
 from tltui.inputs.flight_recorder.dump import Dump, NotADump, is_dump, rank_in, read_dump
 from tltui.inputs.flight_recorder.pickled import NotPlain, plain_value
+from tltui.model.follow import Follower
+from tltui.model.run import Run
 from tltui.sources.discover import NothingFound, discover
 
 TRACES = ROOT / "tests" / "traces" / "flight_recorder"
@@ -93,6 +97,22 @@ def test_the_first_page_leads_to_them(tmp_path: Path) -> None:
         shutil.copy(path, tmp_path)
     shown = " ".join(text(page(going_on(job(tmp_path, *others(0, 1, 2))), "", 100)).split())
     assert "torch's flight recorder left dumps of ranks 0–2: which collective ranks wait in, and who has not entered it" in shown
+
+
+def test_a_dump_that_comes_while_the_job_is_followed(tmp_path: Path) -> None:
+    """The watchdog of a job writes it when a collective has timed out."""
+    run = Run(discover([str(job(tmp_path, *others(0, 1, 2)))]))
+    follower = Follower(run, run.found.discovery, HeldWriters(), clock=iter(range(1, 10_000)).__next__)
+    for event in follower.read():
+        run.take(event)
+    assert "has not entered" not in text(page(run, "@where"))
+    for path in sorted(TRACES.iterdir()):
+        shutil.copy(path, tmp_path)
+        os.utime(tmp_path / path.name, (time.time() - 60,) * 2)  # nobody writes it any more
+    for _ in range(40):
+        for event in follower.look():
+            run.take(event)
+    assert text(page(run, "@where")).startswith("Rank 1 has not entered barrier")
 
 
 def test_dumps_in_an_archive(tmp_path: Path) -> None:

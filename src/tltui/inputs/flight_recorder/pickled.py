@@ -46,12 +46,11 @@ class _Reader:
     def skip(self, size: int) -> None:
         self.take(size)
 
-    def number(self, layout: str) -> int:
-        value: int = struct.unpack(layout, self.take(struct.calcsize(layout)))[0]
-        return value
+    def number(self, size: int) -> int:
+        return int.from_bytes(self.take(size), "little")
 
-    def text(self, layout: str) -> None:
-        self.stack.append(self.take(self.number(layout)).decode("utf-8", "replace"))
+    def text(self, size: int) -> None:
+        self.stack.append(self.take(self.number(size)).decode("utf-8", "replace"))
 
     def pop(self) -> object:
         if not self.stack:
@@ -95,7 +94,7 @@ class _Reader:
         self.memo[number] = self.top()
 
     def long(self) -> None:
-        size = self.number("<B")
+        size = self.number(1)
         if size > 8:
             raise NotPlain("it has a number of more than 64 bits")
         self.stack.append(int.from_bytes(self.take(size), "little", signed=True))
@@ -120,14 +119,14 @@ OPCODES: dict[int, Callable[[_Reader], None]] = {
     ord("N"): _push(lambda: None),
     0x88: _push(lambda: True),
     0x89: _push(lambda: False),
-    ord("J"): lambda reader: reader.stack.append(reader.number("<i")),
-    ord("K"): lambda reader: reader.stack.append(reader.number("<B")),
-    ord("M"): lambda reader: reader.stack.append(reader.number("<H")),
+    ord("J"): lambda reader: reader.stack.append(int.from_bytes(reader.take(4), "little", signed=True)),
+    ord("K"): lambda reader: reader.stack.append(reader.number(1)),
+    ord("M"): lambda reader: reader.stack.append(reader.number(2)),
     0x8A: _Reader.long,
     ord("G"): lambda reader: reader.stack.append(struct.unpack(">d", reader.take(8))[0]),
-    0x8C: lambda reader: reader.text("<B"),
-    ord("X"): lambda reader: reader.text("<I"),
-    0x8D: lambda reader: reader.text("<Q"),
+    0x8C: lambda reader: reader.text(1),
+    ord("X"): lambda reader: reader.text(4),
+    0x8D: lambda reader: reader.text(8),
     ord("s"): lambda reader: reader.set_items([reader.pop(), reader.pop()][::-1]),
     ord("u"): lambda reader: reader.set_items(reader.items()),
     ord("a"): lambda reader: reader.append([reader.pop()]),
@@ -136,10 +135,10 @@ OPCODES: dict[int, Callable[[_Reader], None]] = {
     0x85: lambda reader: reader.last(1),
     0x86: lambda reader: reader.last(2),
     0x87: lambda reader: reader.last(3),
-    ord("h"): lambda reader: reader.recall(reader.number("<B")),
-    ord("j"): lambda reader: reader.recall(reader.number("<I")),
-    ord("q"): lambda reader: reader.keep(reader.number("<B")),
-    ord("r"): lambda reader: reader.keep(reader.number("<I")),
+    ord("h"): lambda reader: reader.recall(reader.number(1)),
+    ord("j"): lambda reader: reader.recall(reader.number(4)),
+    ord("q"): lambda reader: reader.keep(reader.number(1)),
+    ord("r"): lambda reader: reader.keep(reader.number(4)),
     0x94: lambda reader: reader.keep(len(reader.memo)),
 }
 """Opcode → what it does: those of plain values."""
@@ -149,8 +148,12 @@ STOP = ord(".")
 def plain_value(data: bytes) -> object:
     """The value of a pickle. Raises `NotPlain`."""
     reader = _Reader(data)
+    size = len(data)
     for _ in range(VALUES):
-        code = reader.take(1)[0]
+        if reader.at >= size:
+            raise NotPlain("it is cut off")
+        code = data[reader.at]
+        reader.at += 1
         if code == STOP:
             return reader.pop()
         act = OPCODES.get(code)

@@ -33,11 +33,11 @@ class Dumps:
         self._read = {file: self._read[file] for file in self._files if file in self._read}
 
     def steps(self) -> Iterator[None]:
-        """Read what was not read yet, with a pause after each file."""
+        """Read what was not read yet, with a pause after each piece."""
         for file in self._files[:MOST]:
             if file not in self._read:
                 try:
-                    self._read[file] = read_dump(file.path, file.rank)
+                    self._read[file] = yield from read_dump(file.path, file.rank)
                 except NotADump as fault:
                     self._read[file] = RefusedDump(file.name, str(fault))
                 yield

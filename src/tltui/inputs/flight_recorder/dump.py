@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tltui.inputs.flight_recorder.pickled import NotPlain, plain_value
@@ -15,6 +15,8 @@ BYTES = 64 << 20
 """Of a file that is read. The recorder keeps 2,000 entries unless somebody asks for more: a few MB."""
 ENTRIES = 20_000
 """That are read of a dump, the newest."""
+PIECE = 200
+"""Entries between two pauses."""
 FRAMES = 64
 TENSORS, DIMS = 64, 16
 TEXT = 400
@@ -98,11 +100,11 @@ def rank_in(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def read_dump(path: str, rank: int) -> Dump:
-    """Read a dump. Raises `NotADump`."""
+def read_dump(path: str, rank: int) -> Generator[None, None, Dump]:
+    """Read a dump, with a pause after each piece. Raises `NotADump`."""
     try:
         data, written = _bytes_of(path)
-        value = plain_value(data) if data[:1] == b"\x80" else json_codec.loads(data)
+        value = (yield from plain_value(data)) if data[:1] == b"\x80" else json_codec.loads(data)
     except NotPlain as fault:
         raise NotADump(str(fault)) from None
     except json_codec.JSONDecodeError:
@@ -116,7 +118,9 @@ def read_dump(path: str, rank: int) -> Dump:
     status = {_text(key): _mapping(record) for key, record in _mapping(dump.get("pg_status")).items()}
     entries = []
     entered: dict[str, int] = {}
-    for record in map(_mapping, records):
+    for number, record in enumerate(map(_mapping, records), 1):
+        if number % PIECE == 0:
+            yield
         progress = status.get(_text(record.get("pg_id")), {})
         entry = _entry(record, _int(progress.get("last_completed_collective")))
         if entry is not None:

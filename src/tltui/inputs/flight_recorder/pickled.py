@@ -9,10 +9,12 @@ by the bytes of the file: references to the memo share a value, they do not copy
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 VALUES = 8_000_000
 """Opcodes of one file."""
+PIECE = 20_000
+"""Opcodes between two pauses."""
 
 
 class NotPlain(Exception):
@@ -145,11 +147,13 @@ OPCODES: dict[int, Callable[[_Reader], None]] = {
 STOP = ord(".")
 
 
-def plain_value(data: bytes) -> object:
-    """The value of a pickle. Raises `NotPlain`."""
+def plain_value(data: bytes) -> Generator[None, None, object]:
+    """The value of a pickle, with a pause after each piece. Raises `NotPlain`."""
     reader = _Reader(data)
     size = len(data)
-    for _ in range(VALUES):
+    for number in range(1, VALUES):
+        if number % PIECE == 0:
+            yield
         if reader.at >= size:
             raise NotPlain("it is cut off")
         code = data[reader.at]

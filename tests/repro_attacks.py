@@ -148,6 +148,7 @@ LAYOUTS = [
     "y = torch.rand(4, generator=x)",
     "torch.add(x, x, out=x)",
     "y = torch.ops.aten.add.out(x, x, out=x)",
+    "y = torch.ops.aten._unsafe_index.Tensor_out(x, [x])",
     "y = torch.ops.aten.kthvalue.values(x, 1, values=x, indices=x)",
 ]
 """Layouts whose indices nobody checks, and results that go into another tensor."""

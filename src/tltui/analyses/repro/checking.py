@@ -234,6 +234,8 @@ class Checker:
         if any(word in path for word in RANDOM):
             self.is_random = True
         if own and path and (checked := checked_forms.checked_path(path)):
+            if checked.startswith("torch.") and (why := refusal(checked)):
+                raise Refused(why)
             return checked_forms.expression_of(checked)
         if own and head == "torch" and rest:
             if why := refusal(path):

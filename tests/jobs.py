@@ -11,11 +11,11 @@ from real import TRACES
 INPUTS = TRACES / "inputs"
 
 
-def unpacked(name: str, into: Path) -> Path:
+def unpacked(name: str, into: Path, inputs: Path = INPUTS) -> Path:
     """A job's inputs as it left them: not compressed."""
     top = into / name
-    for path in sorted((INPUTS / name).rglob("*")):
-        place = top / path.relative_to(INPUTS / name)
+    for path in sorted((inputs / name).rglob("*")):
+        place = top / path.relative_to(inputs / name)
         if path.is_dir():
             place.mkdir(parents=True, exist_ok=True)
         elif path.suffix == ".xz":

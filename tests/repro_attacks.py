@@ -148,6 +148,7 @@ LAYOUTS = [
     "y = torch.rand(4, generator=x)",
     "torch.add(x, x, out=x)",
     "y = torch.ops.aten.add.out(x, x, out=x)",
+    "y = torch.ops.aten._unsafe_index.Tensor_out(x, [x])",
     "y = torch.ops.aten.kthvalue.values(x, 1, values=x, indices=x)",
 ]
 """Layouts whose indices nobody checks, and results that go into another tensor."""
@@ -168,6 +169,8 @@ PROCESS = [
     "y = torch.library.custom_op('a::b', x)",
     "y = torch.ops.profiler._record_function_enter_new('a')",
     "y = torch.ops.higher_order.run_with_rng_state(x, torch.ops.aten.relu.default, x)",
+    "y = torch.ops.higher_order.map(torch.ops.aten.convolution_backward.default, x)",
+    "y = torch.ops.higher_order.cond(True, torch.ops.aten.copy_.default, torch.ops.aten.copy_.default, (x, x))",
     "y = torch.ops.higher_order.with_effects(x, torch.ops.aten.relu.default, x)",
     "y = torch.ops.higher_order.auto_functionalized(torch.ops.aten.set_.source_Tensor, x = x)",
     "y = torch._C._functorch._add_batch_dim(x, 0, 1)",

@@ -47,13 +47,9 @@ DENIED = re.compile(
     r"dtensor|dist_|^is_owner|rename|names|align_"
 )
 """Parts of names that are refused even if a trace has them."""
-_SAFE = (
-    "storage_offset sym_storage_offset gru_cell convolution_backward threshold_backward "
-    "_scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_flash_attention_for_cpu_backward inductor_lookup_seed "
-    "inductor_random inductor_randint inductor_seed inductor_seeds"
-)
-SAFE = frozenset(_SAFE.split())
-"""Names that `DENIED` matches and that graphs of the traces need: a number, checked kernels, kernels with a checked form."""
+_SAFE = "storage_offset sym_storage_offset gru_cell threshold_backward inductor_lookup_seed inductor_random inductor_randint"
+SAFE = frozenset((*_SAFE.split(), "inductor_seed", "inductor_seeds"))
+"""Names that `DENIED` matches and that graphs need: a number, and kernels that check. What has a checked form is in no list."""
 _LOWERED = (
     "alias clamp_max clamp_min constant_pad_nd convolution copy fill hardswish_ hardsigmoid_ im2col lift_fresh "
     "lift_fresh_copy reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d replication_pad3d "

@@ -7,7 +7,7 @@ import asyncio
 import gc
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import ClassVar
 
@@ -87,6 +87,16 @@ class TltuiApp(Surviving, TypeAhead, Floor, Frames):
         bench = front(self)
         is_floor = isinstance(event, events.Key) and event.key == FLOOR
         return bench is not None and not is_floor and bench.prompt.take(event)
+
+    def is_asking(self) -> bool:
+        """Whether the screen in front asks something."""
+        bench = front(self)
+        return bench is not None and bench.prompt.is_open
+
+    def typing(self) -> Callable[[str], None] | None:
+        """Insert typed text into the line of what is asked, where that is a text."""
+        bench = front(self)
+        return bench.prompt.type if bench is not None and bench.prompt.takes_text else None
 
     def awaits_document(self) -> bool:
         """Whether what the last key asked for is being made for the pane that has the focus."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import runpy
+import shutil
 import signal
 import subprocess
 import sys
@@ -49,8 +50,8 @@ def environment(directory: Path, **more: str) -> dict[str, str]:
     }  # fmt: skip
 
 
-def told(directory: Path) -> dict[str, Any]:
-    done = run([sys.executable, "-m", "tltui", "where", str(directory / "trace"), "--json"])
+def told(directory: Path, stacks: bool = False) -> dict[str, Any]:
+    done = run([sys.executable, "-m", "tltui", "where", str(directory / "trace"), "--json", *["--stacks"] * stacks])
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)["result"]
     assert isinstance(result, dict)
@@ -97,11 +98,29 @@ def test_ranks_of_which_one_hangs(tmp_path: Path) -> None:
         child.wait()
 
 
-def waited(directory: Path, *texts: str) -> bool:
+@pytest.mark.skipif(shutil.which("py-spy") is None, reason="py-spy is not installed")
+def test_the_stacks_of_ranks_of_which_one_hangs(tmp_path: Path) -> None:
+    """The others are in the all_reduce behind the compile in which rank 2 hangs; the first page names it too."""
+    command = [PYTHON, "-m", "torch.distributed.run", "--nproc-per-node", "4", str(PROGRAMS / "hang_ranks.py")]
+    child = subprocess.Popen(
+        command, env=environment(tmp_path, HANG="1"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        assert waited(tmp_path, "Rank 2 is in block1 [2/0]", "ranks 0, 1, 3 have nothing open after block1 [1/0]")
+        first = run([sys.executable, "-m", "tltui", "summary", str(tmp_path / "trace")])
+        assert "rank 2 is in block1 [2/0]: backend_compile since " in " ".join(first.stdout.split())
+        answer = "Rank 2 has not come to the all_reduce at programs/hang_ranks.py:57, in which ranks 0, 1, 3 wait; it is at "
+        assert waited(tmp_path, answer, " in backend, inside of torch.compile.", stacks=True)
+    finally:
+        os.killpg(child.pid, signal.SIGTERM)
+        child.wait()
+
+
+def waited(directory: Path, *texts: str, stacks: bool = False) -> bool:
     """Whether the answer comes to have these texts."""
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
-        if any((directory / "trace").glob("*.log")) and all(text in told(directory)["answer"] for text in texts):
+        if any((directory / "trace").glob("*.log")) and all(text in told(directory, stacks)["answer"] for text in texts):
             return True
         time.sleep(1)
     return False

@@ -178,3 +178,11 @@ def test_the_screen_is_as_if_drawn_anew(tmp_path: Path, columns: int, rows: int,
             after = looks(terminal)
             said = rows - 1  # what the status line says ends with the next key
             assert [(y, before[y], after[y]) for y in range(said) if before[y] != after[y]] == []
+
+
+@pytest.mark.parametrize("keys", [b"j" * 10_000, b"\x1b[B\x1b[A" * 5_000, b"/" + b"a" * 10_000 + b"\r"], ids=["one", "two", "text"])
+def test_quit_behind_very_many_keys(terminal: Terminal, keys: bytes) -> None:
+    """One after the other they would take longer than a test waits."""
+    terminal.press("enter")
+    send(terminal, keys)
+    leave(terminal)

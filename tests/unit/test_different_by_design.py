@@ -1,4 +1,4 @@
-"""Ranks that do different work by design: stages of a pipeline, functions of their own, one rank that compiles for all."""
+"""Different by design: stages of a pipeline, functions with nothing in common, one rank that compiles for all."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tltui.analyses.ranks.reading import differences_of
 from tltui.analyses.ranks.stages import groups_of
 from tltui.model.run import Run
 
-STAGES, BLOCKS, LOGGING = "jobs/stages", "jobs/blocks", "jobs/logging"
+STAGES, BLOCKS, LOGGING = "rank_jobs/stages", "rank_jobs/blocks", "rank_jobs/logging"
 
 
 def found_in(run: Run) -> Differing:

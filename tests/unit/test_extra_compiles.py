@@ -17,7 +17,7 @@ from tltui.analyses.ranks.pacing import pace_of
 from tltui.analyses.ranks.times import PhasesOf
 from tltui.model.run import Run
 
-UNEVEN, LOGGING = "jobs/uneven", "jobs/logging"
+UNEVEN, LOGGING = "rank_jobs/uneven", "rank_jobs/logging"
 
 
 def pace(run: Run) -> Pace:

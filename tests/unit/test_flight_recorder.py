@@ -7,12 +7,15 @@ import os
 import pickle
 import shutil
 import struct
-from collections.abc import Sequence
+import tarfile
+import time
+from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import pytest
 from made_logs import ROOT
+from replaying import HeldWriters
 from test_where import DAY, going_on, job, others
 from viewed import page, text
 
@@ -23,6 +26,8 @@ from tltui.documents.pages.where import WhereReport
 from tltui.documents.parts.collectives import collectives_answer
 from tltui.inputs.flight_recorder.dump import Dump, NotADump, is_dump, rank_in, read_dump
 from tltui.inputs.flight_recorder.pickled import NotPlain, plain_value
+from tltui.model.follow import Follower
+from tltui.model.run import Run
 from tltui.sources.discover import NothingFound, discover
 
 TRACES = ROOT / "tests" / "traces" / "flight_recorder"
@@ -39,12 +44,28 @@ def entry(sequence: int, operation: str = "nccl:all_reduce", state: str = "compl
     } | more  # fmt: skip
 
 
+Result = TypeVar("Result")
+
+
+def whole(steps: Generator[None, None, Result]) -> Result:
+    """What a generator gives at its end."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            return cast(Result, stop.value)
+
+
+def dump_at(path: str, rank: int) -> Dump:
+    return whole(read_dump(path, rank))
+
+
 def written(directory: Path, rank: int, *entries: dict[str, Any], groups: dict[str, str] | None = None) -> Dump:
     """A dump in JSON, as a job with NCCL writes it."""
     config = {name: {"name": name, "desc": "", "ranks": ranks} for name, ranks in (groups or {"0": "[0, 1, 2]"}).items()}
     path = directory / f"nccl_trace_rank_{rank}.json"
     path.write_text(json.dumps({"version": "2.10", "pg_config": config, "pg_status": {}, "entries": entries}))
-    return read_dump(str(path), rank)
+    return dump_at(str(path), rank)
 
 
 def said(*dumps: Dump) -> str:
@@ -56,7 +77,7 @@ def said(*dumps: Dump) -> str:
 
 @pytest.mark.parametrize("suffix", ["", ".json"])
 def test_a_barrier_that_one_rank_has_not_entered(suffix: str) -> None:
-    dumps = [read_dump(str(TRACES / f"comm_lib_trace_rank_{rank}{suffix}"), rank) for rank in range(3)]
+    dumps = [dump_at(str(TRACES / f"comm_lib_trace_rank_{rank}{suffix}"), rank) for rank in range(3)]
     found = compare_dumps(dumps)
     [pending] = found.pending
     assert (pending.operation, pending.backend, pending.sequence) == ("barrier", "gloo", 2)
@@ -81,9 +102,44 @@ def test_where_finds_the_dumps_beside_the_logs(tmp_path: Path) -> None:
     assert lines[0].startswith("Rank 1 has not entered barrier, number 2 of the group of all ranks (")
     assert "flight_recorder.py:40 in step" in " ".join(lines[:3]), "the pickle is read, as JSON has no stacks"
     assert "Flight recorder of ranks 0–2" in lines
+    assert "On the machine where rank 1 runs" in text(document) and "py-spy dump --pid 1001" in text(document)
     report = result_of(document)
     assert isinstance(report, WhereReport) and report.collectives is not None and report.collectives.pending[0].missing == "1"
     assert "Flight recorder" not in text(page(run, "@where:1:")), "of one rank alone there is nothing to compare"
+
+
+def test_the_first_page_leads_to_them(tmp_path: Path) -> None:
+    for path in TRACES.iterdir():
+        shutil.copy(path, tmp_path)
+    shown = " ".join(text(page(going_on(job(tmp_path, *others(0, 1, 2))), "", 100)).split())
+    assert "torch's flight recorder left dumps of ranks 0–2: which collective ranks wait in, and who has not entered it" in shown
+
+
+def test_a_dump_that_comes_while_the_job_is_followed(tmp_path: Path) -> None:
+    """The watchdog of a job writes it when a collective has timed out."""
+    run = Run(discover([str(job(tmp_path, *others(0, 1, 2)))]))
+    follower = Follower(run, run.found.discovery, HeldWriters(), clock=iter(range(1, 10_000)).__next__)
+    for event in follower.read():
+        run.take(event)
+    assert "has not entered" not in text(page(run, "@where"))
+    for path in sorted(TRACES.iterdir()):
+        shutil.copy(path, tmp_path)
+        os.utime(tmp_path / path.name, (time.time() - 60,) * 2)  # nobody writes it any more
+    for _ in range(40):
+        for event in follower.look():
+            run.take(event)
+    assert text(page(run, "@where")).startswith("Rank 1 has not entered barrier")
+
+
+def test_dumps_in_an_archive(tmp_path: Path) -> None:
+    job(tmp_path / "job", *others(0, 1, 2))
+    for rank in range(3):
+        shutil.copy(TRACES / f"comm_lib_trace_rank_{rank}", tmp_path / "job")
+    with tarfile.open(tmp_path / "job.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "job", "job")
+    found = discover([str(tmp_path / "job.tar.gz")])
+    names = [(dump.rank, dump.label.rpartition("/")[2]) for dump in found.dumps]
+    assert names == [(rank, f"comm_lib_trace_rank_{rank}") for rank in range(3)]
 
 
 def test_dumps_of_an_earlier_job_are_left_out(tmp_path: Path) -> None:
@@ -131,7 +187,7 @@ def test_a_rank_without_a_dump_is_not_accused(tmp_path: Path) -> None:
 def test_a_dump_that_is_older_than_the_call_proves_nothing(tmp_path: Path) -> None:
     late = written(tmp_path, 1, entry(1))
     os.utime(late.path, (DAY, DAY))
-    dumps = [*(written(tmp_path, rank, entry(1), entry(2, state="started")) for rank in (0, 2)), read_dump(late.path, 1)]
+    dumps = [*(written(tmp_path, rank, entry(1), entry(2, state="started")) for rank in (0, 2)), dump_at(late.path, 1)]
     assert (compare_dumps(dumps).pending[0].missing, compare_dumps(dumps).pending[0].unknown) == ("", "1")
 
 
@@ -223,21 +279,28 @@ def test_a_pickle_that_calls_something_is_refused_and_not_executed(
 ])  # fmt: skip
 def test_broken_pickles(data: bytes, fault: str) -> None:
     with pytest.raises(NotPlain, match=fault):
-        plain_value(data)
+        whole(plain_value(data))
 
 
 def test_many_references_to_one_list_stay_small() -> None:
     """Forty lists, each twice in the next one: 2^40 items for who would copy them."""
     data = PROTO + b"]q\x00" + b"".join(b"](h%ch%ceq%c" % (n, n, n + 1) for n in range(40)) + b"."
-    value = plain_value(data)
+    value = whole(plain_value(data))
     assert isinstance(value, list) and value[0] is value[1]
+
+
+def test_a_large_pickle_is_read_in_pieces() -> None:
+    """Whoever waits for the screen meanwhile gets it."""
+    values = list(range(100_000))
+    assert sum(1 for _ in plain_value(pickle.dumps(values, 2))) >= 5
+    assert whole(plain_value(pickle.dumps(values, 2))) == values
 
 
 def test_what_the_pickler_of_python_writes_is_read_too() -> None:
     values = 1, -2, 3.5, None, True, False, "é", [], {}, 2**40, (), (1,), (1, 2), (1, 2, 3, 4)
     value = {"entries": [{"a": values}], "long": "x" * 300}
     for protocol in (2, 3, 4, 5):
-        assert plain_value(pickle.dumps(value, protocol)) == value
+        assert whole(plain_value(pickle.dumps(value, protocol))) == value
 
 
 @pytest.mark.parametrize("content", [
@@ -247,7 +310,7 @@ def test_json_that_is_no_dump(tmp_path: Path, content: str) -> None:
     path = tmp_path / "rank_0.json"
     path.write_text(content)
     with pytest.raises(NotADump):
-        read_dump(str(path), 0)
+        dump_at(str(path), 0)
 
 
 def test_values_of_the_wrong_kind_cost_themselves(tmp_path: Path) -> None:
@@ -277,11 +340,11 @@ def test_names_are_hostile_text(tmp_path: Path) -> None:
 def test_a_fifo_and_a_large_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "rank_0")
     with pytest.raises(NotADump, match="regular"):
-        read_dump(str(tmp_path / "rank_0"), 0)
+        dump_at(str(tmp_path / "rank_0"), 0)
     with (tmp_path / "rank_1").open("wb") as file:
         file.truncate((64 << 20) + 1)
     with pytest.raises(NotADump, match="more than 64 MB"):
-        read_dump(str(tmp_path / "rank_1"), 1)
+        dump_at(str(tmp_path / "rank_1"), 1)
 
 
 def test_other_pickles_and_profiles_are_no_dumps() -> None:

@@ -7,6 +7,7 @@ import re
 from array import array
 from collections.abc import Sequence
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from viewed import lead_somewhere, opened, page, targets, text
 
 from tltui.analyses.ranks.course import FACETS, Course, Lane, Step, Times
 from tltui.analyses.ranks.lanes import lanes_of
-from tltui.analyses.ranks.matrix import MARKS, Matrix, Row, matrix_of, merged
+from tltui.analyses.ranks.matrix import MARKS, Column, Matrix, Row, matrix_of, merged
 from tltui.documents.page import Page
 from tltui.documents.pages.matrix import Grid
 from tltui.documents.parts.matrix import ASPECTS
@@ -96,7 +97,7 @@ def test_each_plant_is_in_its_cell_and_no_other(made: tuple[Run, dict[str, Any]]
         elif plant["kind"] == "killed":
             died = places[plant["function"], 1]
             expected[rank, died] = "?"
-            expected |= {(rank, n): " " for n in range(died + 1, len(matrix.columns))}
+            expected |= {(rank, n): "~" for n in range(died + 1, len(matrix.columns))}
     more = next(n for n, column in enumerate(matrix.columns) if column.number == 2)
     for rank in range(40):
         row = row_of(matrix, rank)
@@ -113,11 +114,46 @@ def test_times_and_caches_of_the_plants(made: tuple[Run, dict[str, Any]]) -> Non
     matrix = matrix_of(lanes_of(run))
     places = {(column.function, column.number): n for n, column in enumerate(matrix.columns)}
     slow, missed = (next(p for p in truth["plants"] if p["kind"] == kind) for kind in ("slow_phase", "cache_miss"))
-    strange = {(rank, n) for rank in range(40) for n, sign in enumerate(row_of(matrix, rank).times) if sign not in "= ?"}
+    strange = {(rank, n) for rank in range(40) for n, sign in enumerate(row_of(matrix, rank).times) if sign not in "= ?~"}
     assert strange == {(int(slow["ranks"]), places[slow["function"], 1])}
     assert row_of(matrix, int(slow["ranks"])).times[places[slow["function"], 1]] in "3456789+"
     n = places[missed["function"], 1]
     assert row_of(matrix, int(missed["ranks"])).caches[n] == "m" != row_of(matrix, matrix.usual).caches[n]
+
+
+def test_one_sign_for_what_comes_after_the_end_of_a_log(made: tuple[Run, dict[str, Any]]) -> None:
+    """In each aspect and line, whether or not another rank lacks the same compile; a fold names who had ended."""
+    run, truth = made
+    matrix = matrix_of(lanes_of(run))
+    rank = int(next(p for p in truth["plants"] if p["kind"] == "killed")["ranks"])
+    row = row_of(matrix, rank)
+    died = row.differs.index("?")
+    for cells in (row.differs, row.statuses, row.graphs, row.times, row.caches):
+        assert set(cells[died + 1 :]) == {"~"} and "~" not in cells[:died]
+    assert all("~" not in other.differs for other in matrix.rows if other is not row)
+    assert "† ended before this" in text(shown(run, "difference"))
+
+
+def test_a_fold_names_who_had_ended_before(tmp_path: Path) -> None:
+    ranked(tmp_path, "--ranks", 6, "--compiles", 4, "--recompiles", 1, "--detail", "tiny", "--plant", "killed:ranks=4,compile=1")
+    lines = text(shown(open_run(discover([str(tmp_path)])), "difference")).split("\n")
+    assert any("compiles alike" in line and line.endswith("(rank 4 ended before)") for line in lines)
+
+
+def test_kinds_of_ranks_are_told_by_what_separates_them() -> None:
+    """Rank 0 has what rank 2 has, and a break of its own: that is what it is told by."""
+    usual = ("=====", "b=+==", "  +==")
+    rows = [
+        Row("", (n,), f"{n}", next((at for at, sign in enumerate(cells) if sign != "="), -1), "", (), cells, "", "", "", "",
+            ("0/0",) * 5, 0)
+        for n, cells in enumerate(usual)
+    ]  # fmt: skip
+    columns = [Column(f"{n}/0", f"0:{n}/0", f"f{n}", "f.py", n, 1, 3, None) for n in range(5)]
+    told = [
+        [text_ for text_, _ in ASPECTS["difference"].told(row, columns, rows[0], [own for own in rows if own is not row])]
+        for row in rows
+    ]
+    assert told == [[], ["[0/0] f0: graph breaks", "+1"], ["[0/0] f0: not compiled", "+2"]]
 
 
 def test_the_most_ranks_come_first_then_who_parts_first(made: tuple[Run, dict[str, Any]]) -> None:
@@ -232,7 +268,7 @@ def test_a_rank_that_ended_hides_no_likeness() -> None:
     lanes = [lane(rank, steps(50)) for rank in range(9)]
     lanes.append(lane(9, [*steps(20), step(20, "missing", end="", graph="", code="")], [1.0] * 20 + [float("nan")]))
     matrix = matrix_of(lanes)
-    assert row_of(matrix, 9).differs == "=" * 20 + "?" + " " * 29
+    assert row_of(matrix, 9).differs == "=" * 20 + "?" + "~" * 29
     lines = [line for line in written(matrix, 80) if line.startswith("  [")]
     assert [line.split()[0] for line in lines] == ["[20/0]"]
 
@@ -278,6 +314,6 @@ def test_where_all_differ_the_one_most_like_the_others_is_compared_with() -> Non
     lanes.append(lane(4, steps(6)))
     matrix = matrix_of(lanes)
     assert matrix.usual == 1
-    assert row_of(matrix, 0).differs == "==    "
+    assert row_of(matrix, 0).differs == "==~~~~"
     assert {rank: row_of(matrix, rank).differs for rank in (1, 2, 4)} == {1: "======", 2: "==g===", 4: "==g==="}
     assert matrix_of([*lanes, *(lane(rank, steps(6)) for rank in (5, 6))]).usual == 4

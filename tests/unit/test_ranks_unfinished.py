@@ -15,7 +15,7 @@ from tltui.analyses.ranks.reading import differences_of
 from tltui.analyses.ranks.wording import words
 from tltui.model.run import Run
 
-KILLED, RACE, CUT = "jobs/backward", "jobs/cache", b"\nV"
+KILLED, RACE, CUT = "rank_jobs/backward", "rank_jobs/cache", b"\nV"
 
 
 def found_in(run: Run) -> Differing:

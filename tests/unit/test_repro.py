@@ -293,6 +293,7 @@ def test_what_is_no_statement_of_a_graph_is_refused(line: str, tmp_path: Path) -
     [
         'x: "f32[4][1]cpu" = open("a")', '*x', '**x', 'x: "f32[__import__(\'os\')][1]cpu"', 'x: "f32[4][1]/etc"',
         'x: "f32[f(4)][1]cpu"',
+        'x: "Sym((((s0**4)**4)**4)**4)"',
         'x: "Sym(open)"', 'x: "Sym(9**9**9)"', 'x: "f99[4]"', 'x: "f32[4][1, 1]cpu"', 'x', 'torch: "f32[4][1]cpu"',
     ],
 )  # fmt: skip

@@ -319,7 +319,7 @@ def test_what_a_trace_says_of_a_failure_is_not_said_again(tmp_path: Path) -> Non
 def test_ranks_are_compared_by_what_was_logged() -> None:
     """Rank 1 alone breaks its graph: without metrics none of its compiles is known to have ended."""
     said_of = joined(text_run("ranks_diverge/stderr.txt.xz"), "")
-    head = "Ranks that differ (1 difference) [0/0] step job/ranks_c.py:4 graph breaks differ"
+    head = "Ranks that differ (1 difference) [0/0] step job/ranks_c.py:4 graph break on rank 1 only"
     assert f"{head} with that: guards rank 0 [0:0/0]: no break" in said_of
     assert "same graphs" not in said_of
 

@@ -23,37 +23,37 @@ class RefusedDump:
 class Dumps:
     """The dumps of a run. What was read is kept while the file is the same."""
 
-    def __init__(self, found: Iterable[FoundDump] = ()) -> None:
-        self._found = tuple(found)
+    def __init__(self, files: Iterable[FoundDump] = ()) -> None:
+        self._files = tuple(files)
         self._read: dict[FoundDump, Dump | RefusedDump] = {}
 
-    def add(self, found: Iterable[FoundDump]) -> None:
+    def add(self, files: Iterable[FoundDump]) -> None:
         """Take over which dumps there are now."""
-        self._found = tuple(found)
-        self._read = {own: self._read[own] for own in self._found if own in self._read}
+        self._files = tuple(files)
+        self._read = {file: self._read[file] for file in self._files if file in self._read}
 
     def steps(self) -> Iterator[None]:
-        """Read what was not read yet, with a pause after each file."""
-        for own in self._found[:MOST]:
-            if own not in self._read:
+        """Read what was not read yet, with a pause after each piece."""
+        for file in self._files[:MOST]:
+            if file not in self._read:
                 try:
-                    self._read[own] = read_dump(own.path, own.rank)
+                    self._read[file] = yield from read_dump(file.path, file.rank)
                 except NotADump as fault:
-                    self._read[own] = RefusedDump(own.name, str(fault))
+                    self._read[file] = RefusedDump(file.name, str(fault))
                 yield
 
     @property
     def refused(self) -> list[RefusedDump]:
         """The dumps that cannot be read, as far as that was tried."""
-        return [own for own in self._read.values() if isinstance(own, RefusedDump)]
+        return [dump for dump in self._read.values() if isinstance(dump, RefusedDump)]
 
     @property
     def dumps(self) -> list[Dump]:
         """The newest dump of each rank; of those that end with the same collective the one with stacks, which is the pickle."""
         best: dict[int, Dump] = {}
-        for own in self._read.values():
-            if isinstance(own, Dump) and (own.rank not in best or _value(own) > _value(best[own.rank])):
-                best[own.rank] = own
+        for dump in self._read.values():
+            if isinstance(dump, Dump) and (dump.rank not in best or _value(dump) > _value(best[dump.rank])):
+                best[dump.rank] = dump
         return [best[rank] for rank in sorted(best)]
 
 

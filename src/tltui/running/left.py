@@ -64,7 +64,8 @@ def left_in(directory: str, before: frozenset[Identity]) -> tuple[Found | None, 
     earlier = len(found.logs) - len(new)
     skipped = tuple(item for item in found.skipped if not _was_there(item.path, before))
     profiles = tuple(own for own in found.profiles if not _was_there(own.path, before))
-    return replace(found, logs=new, skipped=skipped, profiles=profiles) if new else None, earlier
+    dumps = tuple(own for own in found.dumps if not _was_there(own.path, before))
+    return replace(found, logs=new, skipped=skipped, profiles=profiles, dumps=dumps) if new else None, earlier
 
 
 def still_written(found: Found) -> tuple[LogProcess, ...]:

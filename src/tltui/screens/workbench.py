@@ -73,7 +73,7 @@ class Workbench(Screen[T]):
     @property
     def is_whole(self) -> bool:
         """Whether its parts are there: not before it is laid out, and no more while it goes."""
-        return self.is_mounted and bool(self.query(StatusBar))
+        return self.is_mounted and any(isinstance(child, StatusBar) for child in self.children)  # asked at every key
 
     def watch_focused(self, focused: Widget | None) -> None:
         """Textual takes the focus from what is hidden, and may give it to nobody: then no key of a pane would work."""

@@ -28,7 +28,7 @@ CHILDREN_READ = 256
 COMPILED = (".cpp", ".cc", ".cxx", ".c", ".h", ".hpp", ".cu", ".hip", ".ptx", ".ll", ".s", ".S", ".ttir", ".ttgir")
 """What the names of files end with that compilers read."""
 OTHER_FILES = frozenset(("-o", "-include", "-imacros", "-isystem", "-I", "-L", "-MF", "-MT", "-dumpbase", "-dumpdir", "-aux-info"))
-"""Options behind which another file stands than the one that is compiled."""
+"""Options with a file that is not the one that is compiled."""
 CHILDREN_SHOWN = 4
 STATES = {
     "R": "running", "S": "sleeping", "D": "waiting for a device or a file system (D)", "T": "stopped", "t": "stopped by a debugger",
@@ -260,14 +260,14 @@ def lines_of(found: LogProcesses) -> list[str]:
 def doing_of(process: LogProcess) -> str:
     """What a process does, without its numbers: `sleeping, 1 child process: g++ … cpu_fused.cpp, sleeping`. Equal for processes
     that do the same. Safe to print."""
-    said = STATES.get(process.state, f"state {sanitize(process.state)}")
-    said += ", at work" if process.cpu_percent >= AT_WORK else ""
+    text = STATES.get(process.state, f"state {sanitize(process.state)}")
+    text += ", at work" if process.cpu_percent >= AT_WORK else ""
     named = [child for child in process.children if child.cpu_percent >= AT_WORK or not child.name.startswith("python")]
     if named:
         states = [STATES.get(child.state, "in another state") for child in named]
         shown = [f"{child.command or child.name}, {state}" for child, state in zip(named[:CHILDREN_SHOWN], states, strict=False)]
-        said += f"; child processes: {'; '.join(shown)}"
-    return said
+        text += f"; child processes: {'; '.join(shown)}"
+    return text
 
 
 def _lines(process: LogProcess) -> list[str]:
@@ -306,7 +306,7 @@ def compilers_of(pid: int, log: Identity, proc: str = PROC) -> tuple[str, ...]:
     below it only; none where the number is that of another process."""
     if not holds(pid, log, proc):
         return ()
-    found: list[str] = []
+    commands: list[str] = []
     todo, seen = [pid], {pid}
     while todo and len(seen) < CHILDREN_READ:
         for child in _children_of(todo.pop(), proc):
@@ -314,17 +314,17 @@ def compilers_of(pid: int, log: Identity, proc: str = PROC) -> tuple[str, ...]:
                 seen.add(child)
                 todo.append(child)
                 if file := _compiled(words := _words(child, proc)):
-                    found.append(_short(words, file))
-    return tuple(dict.fromkeys(found))
+                    commands.append(_short(words, file))
+    return tuple(dict.fromkeys(commands))
 
 
 def _children_of(pid: int, proc: str) -> list[int]:
     """proc(5): /proc/PID/task/TID/children; none where the kernel has no such file."""
-    found: list[int] = []
+    children: list[int] = []
     try:
         for thread in os.listdir(f"{proc}/{pid}/task"):
             with open(f"{proc}/{pid}/task/{thread}/children", encoding="ascii") as file:
-                found += map(int, file.read(COMMAND_READ).split())
+                children += map(int, file.read(COMMAND_READ).split())
     except (OSError, ValueError):
         pass
-    return found
+    return children

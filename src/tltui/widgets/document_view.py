@@ -23,6 +23,7 @@ from tltui.widgets.document_live import is_live
 from tltui.widgets.document_names import Stop
 from tltui.widgets.document_renewing import RenewingCanvas
 from tltui.widgets.document_strips import WHOLE
+from tltui.widgets.type_ahead import MOVES
 
 PLACES = 500
 """Documents of which the place is remembered."""
@@ -46,6 +47,7 @@ class DocumentView(RenewingCanvas):
     """Shows a document; `commands.py` says which keys call its `action_…` methods."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.DOCUMENT)
+    REPEATED: ClassVar[frozenset[str]] = MOVES
 
     @dataclass
     class Followed(Message):
@@ -267,29 +269,29 @@ class DocumentView(RenewingCanvas):
 
     # movement
 
-    def action_cursor_down(self) -> None:
+    def action_cursor_down(self, times: int = 1) -> None:
         """One row down."""
-        self.move_rows(1)
+        self.move_rows(times)
 
-    def action_cursor_up(self) -> None:
+    def action_cursor_up(self, times: int = 1) -> None:
         """One row up."""
-        self.move_rows(-1)
+        self.move_rows(-times)
 
-    def action_page_down(self) -> None:
+    def action_page_down(self, times: int = 1) -> None:
         """One page down, less a row."""
-        self.move_rows(max(self.size.height - 1, 1), scroll=True)
+        self.move_rows(times * max(self.size.height - 1, 1), scroll=True)
 
-    def action_page_up(self) -> None:
+    def action_page_up(self, times: int = 1) -> None:
         """One page up, less a row."""
-        self.move_rows(-max(self.size.height - 1, 1), scroll=True)
+        self.move_rows(-times * max(self.size.height - 1, 1), scroll=True)
 
-    def action_half_down(self) -> None:
+    def action_half_down(self, times: int = 1) -> None:
         """Half a page down."""
-        self.move_rows(max(self.size.height // 2, 1), scroll=True)
+        self.move_rows(times * max(self.size.height // 2, 1), scroll=True)
 
-    def action_half_up(self) -> None:
+    def action_half_up(self, times: int = 1) -> None:
         """Half a page up."""
-        self.move_rows(-max(self.size.height // 2, 1), scroll=True)
+        self.move_rows(-times * max(self.size.height // 2, 1), scroll=True)
 
     def action_top(self) -> None:
         """To the first row."""

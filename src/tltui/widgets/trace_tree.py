@@ -18,6 +18,7 @@ from tltui.model.run import Run
 from tltui.widgets.bindings import bindings
 from tltui.widgets.pointer import cell_under, is_inside
 from tltui.widgets.tree_canvas import INDENT, SOON, TreeCanvas
+from tltui.widgets.type_ahead import MOVES
 
 STACKS_OPEN = 200
 """Nodes for callers that are open at first."""
@@ -27,6 +28,7 @@ class TraceTree(TreeCanvas, inherit_bindings=False):
     """Shows an `OutlineRows` with a cursor."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.TREE)
+    REPEATED: ClassVar[frozenset[str]] = MOVES
 
     @dataclass
     class Highlighted(Message):
@@ -157,13 +159,13 @@ class TraceTree(TreeCanvas, inherit_bindings=False):
         self._scroll(min(max(top + rows, 0), limit))
         self.move_to(place)
 
-    def action_cursor_down(self) -> None:
+    def action_cursor_down(self, times: int = 1) -> None:
         """One line down."""
-        self.move_to(self._cursor + 1)
+        self.move_to(self._cursor + times)
 
-    def action_cursor_up(self) -> None:
+    def action_cursor_up(self, times: int = 1) -> None:
         """One line up."""
-        self.move_to(self._cursor - 1)
+        self.move_to(self._cursor - times)
 
     def action_top(self) -> None:
         """To the run itself."""
@@ -173,21 +175,21 @@ class TraceTree(TreeCanvas, inherit_bindings=False):
         """To the last line."""
         self.move_to(len(self.outline) - 1)
 
-    def action_page_down(self) -> None:
+    def action_page_down(self, times: int = 1) -> None:
         """One page down, less a row."""
-        self._page(max(self.size.height - 1, 1))
+        self._page(times * max(self.size.height - 1, 1))
 
-    def action_page_up(self) -> None:
+    def action_page_up(self, times: int = 1) -> None:
         """One page up, less a row."""
-        self._page(-max(self.size.height - 1, 1))
+        self._page(-times * max(self.size.height - 1, 1))
 
-    def action_half_down(self) -> None:
+    def action_half_down(self, times: int = 1) -> None:
         """Half a page down."""
-        self._page(max(self.size.height // 2, 1))
+        self._page(times * max(self.size.height // 2, 1))
 
-    def action_half_up(self) -> None:
+    def action_half_up(self, times: int = 1) -> None:
         """Half a page up."""
-        self._page(-max(self.size.height // 2, 1))
+        self._page(-times * max(self.size.height // 2, 1))
 
     # opening and closing
 

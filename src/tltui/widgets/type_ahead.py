@@ -4,12 +4,17 @@ Textual hands a key to the widget that has the focus when the key *arrives*. Ove
 next keys are often there before the first one has done what it does: of `/gemm` typed at once, `gemm` would go to the
 document instead of the prompt that `/` opens. So a key, or what is pasted, waits here until the key before it has done its
 work and what it opened can take keys.
+
+A key takes Textual some milliseconds. Where many wait, those that only move the cursor are carried out together, as many times as
+they were pressed, and letters are typed together.
 """
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import Any
 
 from textual import events
@@ -23,6 +28,14 @@ PAUSE = 0.005
 """Seconds between two looks at a screen that is being opened."""
 PATIENCE = 0.4
 """Seconds after which a key stops waiting for the one before it, whatever that does."""
+MOVES = frozenset(("cursor_down", "cursor_up", "page_down", "page_up", "half_down", "half_up"))
+"""Actions that only move the cursor. The method of each takes how many times it is done."""
+MANY = 8
+"""Keys that wait, from which on moves are carried out together."""
+SLICE = 0.02
+"""Seconds of moves between two looks at everything else."""
+EQUAL = 500
+"""Equal keys that wait, of which more have no effect: nobody holds a key for so long that a program lags behind by that many."""
 
 
 class TypeAhead(App[None]):
@@ -33,6 +46,7 @@ class TypeAhead(App[None]):
         self._typed: deque[events.Key | events.Paste] = deque()
         self._key_at_work = 0  # number of the key that is being handled, 0 for none
         self._keys_taken = 0
+        self._hurried = 0  # the key behind which the others do not wait longer than `PATIENCE`
 
     @property
     def keys_wait(self) -> bool:
@@ -47,12 +61,21 @@ class TypeAhead(App[None]):
         self._typed.append(event)
         if not self._key_at_work:
             await self._take_key()
-        else:
+        elif self._hurried != self._key_at_work:
+            self._hurried = self._key_at_work
             self.set_timer(PATIENCE, lambda stuck=self._key_at_work: self._key_done(stuck))
 
     def intercepts(self, event: events.Key | events.Paste) -> bool:
         """Take a key or a paste in the place of what has the focus. Whether it was taken."""
         return False
+
+    def is_asking(self) -> bool:
+        """Whether `intercepts` takes the next key: it may be a letter of a text."""
+        return False
+
+    def typing(self) -> Callable[[str], None] | None:
+        """Who takes the next keys as letters of a text; None where they are keys."""
+        return None
 
     def awaits_document(self) -> bool:
         """Whether the next key is for a document that is not there yet."""
@@ -89,6 +112,54 @@ class TypeAhead(App[None]):
             self.set_timer(PAUSE, lambda: self._wait_for_screen(key, looks - 1))
 
     async def _key_done(self, key: int) -> None:
-        if key == self._key_at_work:
-            self._key_at_work = 0
+        if key != self._key_at_work:
+            return
+        self._key_at_work = 0
+        try:
+            if len(self._typed) > MANY:
+                self._shorten()
+        finally:
             await self._take_key()
+
+    def _shorten(self) -> None:
+        """Do together what the next keys do: type letters, or move the cursor. Drop what is too much of any other key."""
+        if (typing := self.typing()) is not None:
+            letters = [event.character or "" for event in takewhile(_is_letter, self._typed) if isinstance(event, events.Key)]
+            for _ in letters:
+                self._typed.popleft()
+            if letters:
+                typing("".join(letters))
+        elif not self.is_asking():
+            self._move_on()
+
+    def _move_on(self) -> None:
+        """Carry out the moves that wait next."""
+        end, moves = time.monotonic() + SLICE, self._moves()
+        while self._typed and time.monotonic() < end:
+            event = self._typed[0]
+            if not isinstance(event, events.Key):
+                return
+            times = next((n for n, other in enumerate(self._typed) if not _is_same(event, other)), len(self._typed))
+            move = moves.get(event.key)
+            for _ in range(times if move is not None else times - EQUAL):
+                self._typed.popleft()
+            if move is None:
+                return
+            move(times)
+
+    def _moves(self) -> dict[str, Callable[[int], object]]:
+        """Keys that only move the cursor now, and what each does."""
+        found = {}
+        for key, active in self.screen.active_bindings.items():
+            name = active.binding.action
+            if active.enabled and name in getattr(active.node, "REPEATED", ()):
+                found[key] = getattr(active.node, f"action_{name}")
+        return found
+
+
+def _is_letter(event: events.Key | events.Paste) -> bool:
+    return isinstance(event, events.Key) and event.is_printable
+
+
+def _is_same(event: events.Key, other: events.Key | events.Paste) -> bool:
+    return isinstance(other, events.Key) and other.key == event.key

@@ -72,6 +72,8 @@ class Pending:
     """The ranks of which there is no dump, or none that is new enough."""
     last: tuple[Call, ...]
     """What the missing ranks entered last in this group."""
+    first_missing: int | None
+    """The first of the missing ranks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +122,12 @@ def compare_dumps(dumps: Sequence[Dump], ranks: Iterable[int] = (), began: float
     world = {dump.rank for dump in dumps} | set(ranks)
     uses = _uses(dumps)
     written = {dump.rank: dump.written for dump in dumps}
-    pending = [own for key, use in uses.items() if (own := _pending(key, use, world, written)) is not None]
+    pending = [item for key, use in uses.items() if (item := _pending(key, use, world, written)) is not None]
     waiting = {rank for _, absent, present in pending for rank in present}
     # who is missing and waits nowhere itself comes first: what it is missing in holds up the others
-    pending.sort(key=lambda own: (not own[1], bool(own[1] & waiting), own[0].since))
-    mismatches = [own for key, use in uses.items() for own in _mismatches(key, use)]
-    return Collectives(ranges(written), tuple(own for own, _, _ in pending), tuple(mismatches[:MISMATCHES]))
+    pending.sort(key=lambda item: (not item[1], bool(item[1] & waiting), item[0].since))
+    mismatches = [item for key, use in uses.items() for item in _mismatches(key, use)]
+    return Collectives(ranges(written), tuple(item for item, _, _ in pending), tuple(mismatches[:MISMATCHES]))
 
 
 def _uses(dumps: Sequence[Dump]) -> dict[Key, _Use]:
@@ -137,10 +139,10 @@ def _uses(dumps: Sequence[Dump]) -> dict[Key, _Use]:
             members = dump.members.get(entry.group, ())
             key = entry.group, entry.description, members
             use = uses.setdefault(key, _Use(members, {}, set(), {}))
-            own = use.calls.setdefault(dump.rank, {})
-            if entry.sequence in own:
+            item = use.calls.setdefault(dump.rank, {})
+            if entry.sequence in item:
                 use.several.add(entry.sequence)
-            own[entry.sequence] = entry
+            item[entry.sequence] = entry
             use.entered[dump.rank] = max(use.entered.get(dump.rank, 0), entry.sequence, dump.entered.get(entry.group, 0))
     return uses
 
@@ -161,11 +163,11 @@ def _pending(
     unknown = {rank for rank in members if rank not in written} | (behind - missing)
     first = next(iter(waiting.values()))
     last = {rank: calls[max(calls)] for rank in missing if (calls := use.calls.get(rank))}
-    found = Pending(
+    result = Pending(
         _named(key, members), first.operation, first.backend, sequence, since, _calls(waiting), ranges(missing), ranges(unknown),
-        _calls(last),
+        _calls(last), min(missing, default=None),
     )  # fmt: skip
-    return found, missing, set(waiting)
+    return result, missing, set(waiting)
 
 
 def _members(key: Key, use: _Use, world: set[int]) -> set[int]:
@@ -182,13 +184,13 @@ def _named(key: Key, members: Iterable[int]) -> GroupName:
 def _mismatches(key: Key, use: _Use) -> list[Mismatch]:
     """Where ranks made different calls, the first of each kind: what comes after it is a consequence."""
     numbers = sorted({number for calls in use.calls.values() for number in calls} - use.several)
-    found: dict[str, Mismatch] = {}
+    result: dict[str, Mismatch] = {}
     for number in numbers:
-        calls = {rank: own[number] for rank, own in use.calls.items() if number in own}
+        calls = {rank: item[number] for rank, item in use.calls.items() if number in item}
         differs = _differs(list(calls.values()))
-        if differs and differs not in found:
-            found[differs] = Mismatch(_named(key, use.members or use.calls), number, differs, _calls(calls))
-    return list(found.values())
+        if differs and differs not in result:
+            result[differs] = Mismatch(_named(key, use.members or use.calls), number, differs, _calls(calls))
+    return list(result.values())
 
 
 def _differs(calls: Sequence[DumpEntry]) -> str:
@@ -217,6 +219,6 @@ def _calls(calls: Mapping[int, DumpEntry]) -> tuple[Call, ...]:
 def user_frame(frames: Sequence[DumpFrame]) -> DumpFrame | None:
     """The innermost frame of the user's code, else of a library, else the innermost."""
     for owner in (Owner.USER, Owner.LIBRARY):
-        if (own := next((frame for frame in frames if owner_of(frame.file) is owner), None)) is not None:
-            return own
+        if (item := next((frame for frame in frames if owner_of(frame.file) is owner), None)) is not None:
+            return item
     return frames[0] if frames else None

@@ -113,15 +113,15 @@ def main_thread(lines: Iterable[str]) -> tuple[StackFrame, ...]:
             threads.append((MAIN in line, []))
         elif threads and (match := _FRAME.match(line)):
             threads[-1][1].append(StackFrame(match[1], match[2], int(match[3]) if match[3] else None))
-    frames = next((own for is_main, own in threads if is_main), threads[0][1] if threads else [])
+    frames = next((thread for is_main, thread in threads if is_main), threads[0][1] if threads else [])
     return tuple(frames)
 
 
 def _places(frames: Sequence[StackFrame]) -> tuple[StackFrame, ...]:
     """The user's frames; of a process without any those of libraries, else all."""
     for owner in (Owner.USER, Owner.LIBRARY):
-        if own := tuple(frame for frame in frames if _owner(frame) is owner):
-            return own
+        if chosen := tuple(frame for frame in frames if _owner(frame) is owner):
+            return chosen
     return tuple(frames)
 
 
@@ -159,8 +159,8 @@ def _outermost(frames: Sequence[StackFrame], inner: StackFrame) -> str:
 def _group(members: Sequence[tuple[SampledStack, tuple[StackFrame, ...]]]) -> StackGroup:
     frames = members[0][1]
     variants: dict[tuple[StackFrame, ...], list[SampledStack]] = defaultdict(list)
-    for stack, own in members:
-        variants[own].append(stack)
+    for stack, full in members:
+        variants[full].append(stack)
     places, (state, collective) = _places(frames), _state(frames)
     inner = frames.index(places[0])
     different = sorted(variants.values(), key=len)
@@ -169,7 +169,7 @@ def _group(members: Sequence[tuple[SampledStack, tuple[StackFrame, ...]]]) -> St
     return StackGroup(
         _ranks(stacks), len(stacks), tuple(stack.pid for stack in stacks), state, collective,
         _compiles(frames), state == IN_COLLECTIVE and _compiles(frames[:inner]), places, called,
-        tuple(StackVariant(_ranks(own), tuple(stack.pid for stack in own), own[0].lines) for own in different),
+        tuple(StackVariant(_ranks(same), tuple(stack.pid for stack in same), same[0].lines) for same in different),
     )
 
 

@@ -140,7 +140,7 @@ def steps_in(process: Process) -> list[tuple[Compile, Code, int]]:
     codes: dict[int, Code | None] = {}
     counts: dict[Code, int] = {}
     found = []
-    for compile_ in process.ordered():
+    for compile_ in sorted(process.ordered(), key=_begun) if process.log.columns.source else process.ordered():
         if not compile_.is_compile:
             continue
         frame = compile_.frame
@@ -151,6 +151,12 @@ def steps_in(process: Process) -> list[tuple[Compile, Code, int]]:
             counts[code] = counts.get(code, 0) + 1
             found.append((compile_, code, counts[code]))
     return found
+
+
+def _begun(compile_: Compile) -> int:
+    """Where the trace of a process that several inputs tell of begins with a compile: in a text an id may come up at any time."""
+    source = compile_.process.log.columns.source
+    return next((record for record in compile_.records if source[record] == 0), compile_.records[0] if compile_.records else 0)
 
 
 def classes(lanes: Sequence[Lane]) -> list[list[Lane]]:

@@ -16,11 +16,13 @@ from tltui.analyses.caches.caches import BYPASS, HIT, MISS
 from tltui.analyses.ranks.course import Lane, Step
 from tltui.analyses.ranks.matching import NAMES, WIDE, Class, Fact, Key, classes_of, facts_of, order_of
 from tltui.analyses.ranks.ranges import ranges
+from tltui.analyses.ranks.stages import Stage, groups_of, stages_of
 from tltui.model.status import TABLE, Status
 
-SAME, NONE, MORE, MANY, NOTHING = "=", " ", "+", "*", "0"
+SAME, NONE, MORE, MANY, NOTHING, ENDED = "=", " ", "+", "*", "0", "~"
 """A cell that is as on the most ranks; one of a compile that the ranks do not have; one of a compile that only they have, or that
-took ten times as long or longer; one of more kinds than there are characters; nothing in the log."""
+took ten times as long or longer; one of more kinds than there are characters; nothing in the log; one of a compile that the others
+began when the logs of the ranks had ended in the middle."""
 MARKS = {
     "breaks": "b", "failure": "f", "collectives": "c", "order": "q", "devices": "d", "recompile": "r", "inputs": "i", "graph": "g",
     "guards": "u", "code": "k", "parity": "p", "cache": "h", "estimates": "e", "executed": "x",
@@ -71,8 +73,9 @@ class Row:
     whole: tuple[str, ...]
     """In what all of their compiles differ from those of the most ranks: another torch, another setting."""
     differs: str
-    """`=` as the most ranks, a blank for a compile that they do not have, `+` for one that the most ranks do not have, else what
-    differs by `MARKS`, or the sign of a status for what is not finished."""
+    """`=` as the most ranks, a blank for a compile that they do not have, `~` (in the other strings as well) for one that comes
+    after the end of their logs, `+` for one that the most ranks do not have, else what differs by `MARKS`, or the sign of a status
+    for what is not finished."""
     statuses: str
     """The signs of `--ascii`."""
     graphs: str
@@ -83,6 +86,8 @@ class Row:
     """`h` hit, `m` miss, `b` bypass, `0` no answer in the log."""
     ids: tuple[str, ...]
     """What they call each compile; '' for none."""
+    usual: int = -1
+    """One of the most ranks, of their stage where there are several, with which they are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,23 +103,37 @@ class Matrix:
     """One of the most ranks, with which the others are compared."""
     behind: str
     """Ranks that have compiled less than others and may still do so, as ranges."""
+    stages: tuple[Stage, ...] = ()
+    """Where ranks do different work by design, the groups within which they are compared."""
 
 
 def matrix_of(lanes: Sequence[Lane]) -> Matrix:
     """The matrix of some ranks."""
     if not lanes:
         return Matrix(1, 0, (), (), -1, "")
-    classes = classes_of(lanes)
-    facts, behind = facts_of(classes)
-    usual = _usual(classes)
+    groups = [classes_of(own) for own in groups_of(lanes)]
+    classes = [own for group in groups for own in group]
+    facts: list[Fact] = []
+    behind: set[int] = set()
+    typical: dict[int, Class] = {}
+    for group in groups:
+        more, late = facts_of(group)
+        facts += more
+        behind |= late
+        typical.update(dict.fromkeys(map(id, group), _usual(group)))
+    usual = _usual(classes) if len(groups) == 1 else typical[id(max(groups, key=_ranks)[0])]
     order = order_of(classes)
     keys = sorted(order, key=order.__getitem__)
-    cells = _Cells(classes, usual, keys)
+    cells = _Cells(classes, typical, keys)
     marks, whole = _marks(facts, cells)
     rows = merged([row for own in classes for row in cells.rows(own, marks, whole, behind)], _everything)
     rows.sort(key=lambda row: (usual.first.rank not in row.numbers, -len(row.numbers), row.first, row.numbers))
     columns = tuple(cells.column(number) for number in range(len(keys)))
-    return Matrix(1, len(lanes), columns, tuple(rows), usual.first.rank, ranges(behind))
+    return Matrix(1, len(lanes), columns, tuple(rows), usual.first.rank, ranges(behind), stages_of(lanes))
+
+
+def _ranks(classes: Sequence[Class]) -> int:
+    return sum(len(own.lanes) for own in classes)
 
 
 def _usual(classes: Sequence[Class]) -> Class:
@@ -157,9 +176,11 @@ def _marks(facts: Sequence[Fact], cells: _Cells) -> tuple[dict[tuple[int, int], 
 class _Cells:
     """What the cells of classes are made of."""
 
-    def __init__(self, classes: Sequence[Class], usual: Class, keys: Sequence[Key]) -> None:
+    def __init__(self, classes: Sequence[Class], usual: Mapping[int, Class], keys: Sequence[Key]) -> None:
+        """`usual`: class (its `id`) → the one with which it is compared."""
         self._keys = keys
         self._usual = usual
+        self._typical_classes = {id(own) for own in usual.values()}
         self.places = {key: number for number, key in enumerate(keys)}
         self._steps: dict[int, dict[int, int]] = {}
         self._having: list[list[Class]] = [[] for _ in keys]
@@ -196,7 +217,7 @@ class _Cells:
         """What is said of a compile."""
         (name, file, line), which = self._keys[number]
         having = self._having[number]
-        first = self._usual if self._usual in having else max(having, key=lambda own: (len(own.lanes), -own.first.rank))
+        first = max(having, key=lambda own: (id(own) in self._typical_classes, len(own.lanes), -own.first.rank))
         step = self.step(first, number)
         assert step is not None
         seconds = self._typical[number]
@@ -213,40 +234,42 @@ class _Cells:
         facets = [marks.get((id(own), number), "") for number in range(len(steps))]
         differs = "".join(self._differs(own, n, step, facets[n]) for n, step in enumerate(steps))
         may_come = not own.ended or own.first.rank in behind
-        usual = [self.step(self._usual, number) is not None for number in range(len(steps))]
-        lacks = [steps[n] is None and (may_come or not usual[n]) for n in range(len(steps))]
+        usual = [self.step(self._usual[id(own)], number) is not None for number in range(len(steps))]
+        is_told = any(step is not None and step.status in UNFINISHED for step in steps)  # where its log ends
+        lacks = [steps[n] is None and (may_come or not usual[n] or (is_told and differs[n] == ENDED)) for n in range(len(steps))]
         first = next((n for n, mark in enumerate(differs) if mark != SAME and not lacks[n]), -1)
         facet = "" if first < 0 else facets[first] or _said_of(differs[first])
-        statuses = "".join(NONE if step is None else STATUSES.get(step.status, NOTHING) for step in steps)
-        graphs = "".join(NONE if s is None else self._graphs[n].get(s.of("graph"), NOTHING) for n, s in enumerate(steps))
-        caches = "".join(NONE if step is None else _cache(own.first, step) for step in steps)
+        absent = [ENDED if mark == ENDED else NONE for mark in differs]
+        statuses = "".join(absent[n] if s is None else STATUSES.get(s.status, NOTHING) for n, s in enumerate(steps))
+        graphs = "".join(absent[n] if s is None else self._graphs[n].get(s.of("graph"), NOTHING) for n, s in enumerate(steps))
+        caches = "".join(absent[n] if s is None else _cache(own.first, s) for n, s in enumerate(steps))
         ids = tuple("" if step is None else step.id for step in steps)
         groups: dict[str, list[Lane]] = defaultdict(list)
         for lane in own.lanes:
-            groups[self._times(own, lane)].append(lane)
+            groups[self._times(own, lane, absent)].append(lane)
         return [
             Row("", tuple(lane.rank for lane in lanes), lanes[0].ref, first, facet, tuple(sorted(whole.get(id(own), ()))),
-                differs, statuses, graphs, times, caches, ids)
+                differs, statuses, graphs, times, caches, ids, self._usual[id(own)].first.rank)
             for times, lanes in groups.items()
         ]  # fmt: skip
 
     def _differs(self, own: Class, number: int, step: Step | None, facet: str) -> str:
-        other = self.step(self._usual, number)
+        other = self.step(self._usual[id(own)], number)
         if step is None:
-            return NONE
+            return ENDED if own.stopped and number > max(self._steps[id(own)], default=-1) else NONE
         if step.status in UNFINISHED and (other is None or other.status != step.status):
             return STATUSES[step.status]
         return MARKS[facet] if facet else MORE if other is None else SAME
 
-    def _times(self, own: Class, lane: Lane) -> str:
+    def _times(self, own: Class, lane: Lane, absent: Sequence[str]) -> str:
         return "".join(
-            NONE if (place := self._steps[id(own)].get(number)) is None else _slower(lane.times.took[place], typical)
+            absent[number] if (place := self._steps[id(own)].get(number)) is None else _slower(lane.times.took[place], typical)
             for number, typical in enumerate(self._typical)
         )
 
 
 def _said_of(mark: str) -> str:
-    return "missing" if mark == NONE else "count" if mark == MORE else "unfinished"
+    return "missing" if mark in (NONE, ENDED) else "count" if mark == MORE else "unfinished"
 
 
 def _cache(lane: Lane, step: Step) -> str:

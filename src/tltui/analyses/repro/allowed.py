@@ -28,7 +28,7 @@ OTHERS = frozenset(_OTHERS.split())
 
 _REGIONS = (
     "cond while_loop scan associative_scan map map_impl wrap wrap_activation_checkpoint tag_activation_checkpoint checkpoint "
-    "autograd_function_apply wrap_with_set_grad_enabled wrap_with_autocast invoke_subgraph foreach_map"
+    "autograd_function_apply wrap_with_set_grad_enabled wrap_with_autocast invoke_subgraph"
 )
 REGIONS = frozenset(_REGIONS.split())
 """`torch.ops.higher_order`: what takes parts of the graph as an argument."""

@@ -179,9 +179,7 @@ class Checker:
         if head == "torch" and head not in self.names:
             if path.count(".") == 1 and node.attr in CONSTANTS:
                 return node
-            if path.startswith("torch.ops.") and not (why := refusal(path)):
-                return node  # an operator as an argument, e.g. of `auto_functionalized`
-            raise Refused(why if path.startswith("torch.ops.") else f"it reads {path[:120]}")
+            raise Refused(f"it reads {path[:120]}")  # an operator too: as an argument it would escape its checked form
         if node.attr not in ATTRIBUTES:
             raise Refused(f"it reads .{node.attr[:60]} of a value")
         node.value = self.expression(node.value)
@@ -236,6 +234,8 @@ class Checker:
         if any(word in path for word in RANDOM):
             self.is_random = True
         if own and path and (checked := checked_forms.checked_path(path)):
+            if checked.startswith("torch.") and (why := refusal(checked)):
+                raise Refused(why)
             return checked_forms.expression_of(checked)
         if own and head == "torch" and rest:
             if why := refusal(path):

@@ -86,7 +86,7 @@ def _checked(node: ast.expr, depth: int) -> ast.expr:
         return node
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.Div, ast.Pow)):
         node.left, node.right = _checked(node.left, depth + 1), _checked(node.right, depth + 1)
-        if isinstance(node.op, ast.Pow) and not (isinstance(node.right, ast.Constant) and node.right.value in (1, 2, 3, 4)):
+        if isinstance(node.op, ast.Pow) and not _is_small_power(node):
             raise Refused("it has a size with a power")
         return node
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -95,6 +95,12 @@ def _checked(node: ast.expr, depth: int) -> ast.expr:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords and node.args:
         return _function(node, node.func.id, [_checked(each, depth + 1) for each in node.args])
     raise Refused("it has a size that is no whole number")
+
+
+def _is_small_power(node: ast.BinOp) -> bool:
+    """Whether a power is computed at once: a power of a power has four times the digits with each level."""
+    is_small = isinstance(node.right, ast.Constant) and node.right.value in (1, 2, 3, 4)
+    return is_small and not any(isinstance(each, ast.Pow) for each in ast.walk(node.left))
 
 
 def _function(node: ast.Call, name: str, args: list[ast.expr]) -> ast.expr:

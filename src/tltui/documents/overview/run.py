@@ -39,7 +39,7 @@ from tltui.documents.parts.summary import (
     add_unfinished,
     standing,
 )  # fmt: skip
-from tltui.documents.parts.where_now import is_unnamed, open_at_end, open_now, place_at_end
+from tltui.documents.parts.where_now import dumps_beside, is_unnamed, open_at_end, open_now, place_at_end
 from tltui.documents.titles import rank_count, stands_for
 from tltui.inputs.table import DEBUG_DIR, TEXT
 from tltui.model.expected import FRESH
@@ -248,7 +248,8 @@ def _start(
     wrong = [*ended, *_failed(summary)] if is_named else [*_failed(summary), *_stuck(run, summary, at_end), *ended]
     wrong += _parted(run, summary) + _waited_for(run, pace) + _measured(run)
     wrong += _slowed(summary)
-    hints = wrong + _dearest(summary, is_alone=not wrong)
+    recorded = [Hint("@where", what, "tltui where", WHERE)] if (what := dumps_beside(run)) else []
+    hints = wrong + recorded + _dearest(summary, is_alone=not wrong)
     if not wrong:
         hints = hints or _first(run, summary)
         read = " in what could be read" if run.damaged or run.failures else ""

@@ -12,13 +12,14 @@ from itertools import groupby
 
 from tltui.analyses.ranks.course import Lane
 from tltui.analyses.ranks.lanes import read_lanes
-from tltui.analyses.ranks.matrix import NONE, Column, Matrix, Row, matrix_of, merged
+from tltui.analyses.ranks.matrix import ENDED, NONE, Column, Matrix, Row, matrix_of, merged
+from tltui.analyses.ranks.ranges import ranges
 from tltui.analyses.unread import not_read
 from tltui.documents import format as fmt
 from tltui.documents.hints import key_hint
 from tltui.documents.page import Page
 from tltui.documents.parts.incomplete import add_not_read
-from tltui.documents.parts.matrix import ASPECTS, DIFFERENCE, UNDONE, Aspect
+from tltui.documents.parts.matrix import ASPECTS, DIFFERENCE, Aspect
 from tltui.documents.scope import Scope
 from tltui.model.run import Run
 from tltui.text import tokens
@@ -93,7 +94,10 @@ class Grid:
         self._wide = 2 if 2 * len(self._rows) <= room else 1
         self._shown = min(len(self._rows), room // self._wide, len(NAMES))
         self._label = min(page.width - self._wide * self._shown - 2, max(map(self._needs, self._columns), default=LABEL))
-        self._over = [_over(row) for row in self._rows]
+        by_rank = {number: place for place, row in enumerate(self._rows) for number in row.numbers}
+        self._compared = [by_rank[row.usual] for row in self._rows]
+        """Of each kind of ranks the one that it is compared with."""
+        self._stages = matrix.stages
 
     def write(self) -> Generator[None, None, None]:
         """What the signs mean, which column is which, the cells."""
@@ -122,9 +126,8 @@ class Grid:
 
     def _alike(self, number: int) -> str:
         """The cell that all ranks have of a compile; '' where they differ. What ranks lack after they ended does not count."""
-        first = self._cells[0][number]
-        others = zip(self._cells, self._over, strict=True)
-        return first if all(cells[number] == first or over <= number for cells, over in others) else ""
+        signs = {cells[number] for cells in self._cells} - {ENDED}
+        return signs.pop() if len(signs) == 1 else ""
 
     def _needs(self, column: Column) -> int:
         place = self._aspect.beside(column)
@@ -165,9 +168,23 @@ class Grid:
         pieces: list[Piece] = ["  ", (name, tokens.STRONG), "  ", (who, tokens.LINK, f"{row.ref}:")]
         if many:
             pieces.append(f"  {row.ranks}")
-        for text, target in self._aspect.told(row, self._columns, self._rows[0]):
+        compared = self._rows[self._compared[number]]
+        if compared is row and len(self._rows) > 1:
+            pieces += ["  ", (self._usual_words(row), tokens.DIM)]
+        others = [other for other in self._rows if other is not row]
+        for text, target in self._aspect.told(row, self._columns, compared, others):
             pieces += ["  ", (text, tokens.LINK if target else tokens.WARN, target)]
         page.row(pieces, "")
+
+    def _usual_words(self, row: Row) -> str:
+        """What the ranks are with which others are compared."""
+        if self._stages:
+            firsts: dict[int, int] = {}
+            for own in self._rows:
+                firsts[own.usual] = min(firsts.get(own.usual, own.numbers[0]), own.numbers[0])
+            number = sorted(firsts.values()).index(firsts[row.usual])
+            return f"{'stage' if self._stages[0].is_pipeline else 'group'} {number}"
+        return "most ranks" if 2 * len(row.numbers) > sum(len(own.numbers) for own in self._rows) else "most alike to the others"
 
     def _names(self) -> None:
         gap = " " * (self._wide - 1)
@@ -176,12 +193,11 @@ class Grid:
     def _line(self, number: int) -> None:
         column = self._columns[number]
         pieces: list[Piece] = ["  ", *self._named(column, self._label)]
-        usual = self._cells[0][number]
         gap = " " * (self._wide - 1)
         run, style = "", ""
-        for row, cells, over in zip(self._rows[: self._shown], self._cells, self._over, strict=False):
+        for row, cells, compared in zip(self._rows[: self._shown], self._cells, self._compared, strict=False):
             sign = cells[number]
-            is_told = sign != usual and number < over
+            is_told = sign != self._cells[compared][number] and sign != ENDED
             target = self._aspect.target(column, row, number) if is_told else ""
             own = self._aspect.style(sign) if sign != NONE or is_told else tokens.DIM
             if target or own != style:
@@ -212,7 +228,10 @@ class Grid:
         first, last = self._columns[numbers[0]], self._columns[numbers[-1]]
         page.open(what, folded=True)
         drawn, style = self._aspect.drawn(sign), self._aspect.style(sign)
-        page.add("  ", (f"{drawn} ", style), (f"{what}, [{first.id}] … [{last.id}]", tokens.DIM))
+        signs = zip(self._rows, (cells[numbers[0]] for cells in self._cells), strict=True)
+        over = [rank for own, mine in signs if mine == ENDED for rank in own.numbers]
+        ended = f" ({'rank' if len(over) == 1 else 'ranks'} {ranges(over)} ended before)" if over else ""
+        page.add("  ", (f"{drawn} ", style), (f"{what}, [{first.id}] … [{last.id}]{ended}", tokens.DIM))
         named = [self._columns[number] for number in numbers[:ALIKE_NAMED]]
         width = min(page.width - 6, max(map(self._needs, named)))
         for column in named:
@@ -220,10 +239,3 @@ class Grid:
         if len(numbers) > ALIKE_NAMED:
             page.add("    ", (f"and {fmt.count(len(numbers) - ALIKE_NAMED)} more", tokens.DIM))
         page.close()
-
-
-def _over(row: Row) -> int:
-    """From which column on nothing is said of ranks: they ended before it. The first compile that they lack is, where it does not
-    stand in the cell before that they ended there."""
-    had = len(row.statuses.rstrip())
-    return had if row.differs[had - 1 : had] in UNDONE else had + 1

@@ -79,7 +79,7 @@ def where_document(run: Run, scope: Scope, options: Options, here: Here | None, 
         add_remarks(page, found)
         if here is not None:
             add_processes(page, run, here)
-        add_advice(page, found, here is not None or bool(failures))
+        add_advice(page, found, here is not None or bool(failures), _missing(run, recorded))
         return report
 
     return GrowingDocument(ref or scope.page("where"), f"where it is{scope.title}", options, fill, Page)
@@ -100,6 +100,13 @@ def _recorded(run: Run, scope: Scope) -> Collectives | None:
     ranks = [rank.number for rank in run.ranks if rank.number is not None]
     began = min((process.started for process in run.processes() if process.is_traced and process.started), default=0.0)
     return compare_dumps(run.dumps.dumps, ranks, began * 1e6)
+
+
+def _missing(run: Run, recorded: Collectives | None) -> tuple[int, int] | None:
+    """A rank that has not entered a collective in which others wait, and its newest process; None where no dump shows one."""
+    rank = next((own.first_missing for own in recorded.pending if own.missing), None) if recorded is not None else None
+    processes = [process for process in run.processes() if process.rank == rank and process.is_traced] if rank is not None else []
+    return (rank, processes[-1].pid) if rank is not None and processes else None
 
 
 def _groups(page: Page, found: Where) -> None:

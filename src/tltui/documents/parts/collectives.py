@@ -18,14 +18,14 @@ SHOWN = 4
 NAME_WIDTH = 40
 
 
-def collectives_answer(found: Collectives, over: bool = False) -> str:
+def collectives_answer(recorded: Collectives, over: bool = False) -> str:
     """The answer in a sentence; '' where no dump names a rank. `over`: the job has ended, so that nobody waits any more."""
-    first = next((own for own in found.pending if own.missing), None)
+    first = next((item for item in recorded.pending if item.missing), None)
     if first is not None:
         return _not_entered(first, over)
-    if found.mismatches:
-        return f"{_mismatch(found.mismatches[0])}."
-    unknown = next((own for own in found.pending if own.unknown), None)
+    if recorded.mismatches:
+        return f"{_mismatch(recorded.mismatches[0])}."
+    unknown = next((item for item in recorded.pending if item.unknown), None)
     if unknown is not None:
         who = _these(_waiting(unknown))
         return (
@@ -35,19 +35,19 @@ def collectives_answer(found: Collectives, over: bool = False) -> str:
     return ""
 
 
-def _not_entered(own: Pending, over: bool) -> str:
+def _not_entered(item: Pending, over: bool) -> str:
     """`Rank 1 has not entered barrier, number 2 of the group of all ranks, in which ranks 0, 2 wait since 14:25:02.`"""
-    waiting, have = _waiting(own), "had" if over else "have" if many_ranks(own.missing) else "has"
-    said = f"{_these(own.missing)} {have} not entered {_call(own)}, in which {_these(waiting).lower()} {_wait(waiting, over)}"
-    said += f" since {fmt.clock(own.since)}"
-    if len(own.last) == 1:
-        last = own.last[0]
-        said += f"; the last one that {'they' if many_ranks(own.missing) else 'it'} entered there is {_operation(last)}{_at(last)}"
-    return f"{said}."
+    waiting, have = _waiting(item), "had" if over else "have" if many_ranks(item.missing) else "has"
+    text = f"{_these(item.missing)} {have} not entered {_call(item)}, in which {_these(waiting).lower()} {_wait(waiting, over)}"
+    text += f" since {fmt.clock(item.since)}"
+    if len(item.last) == 1:
+        last = item.last[0]
+        text += f"; the last one that {'they' if many_ranks(item.missing) else 'it'} entered there is {_operation(last)}{_at(last)}"
+    return f"{text}."
 
 
-def _call(own: Pending) -> str:
-    return f"{_name(own.operation)}, number {own.sequence} of {_group(own.group)}{_at(own.waiting[-1])}"
+def _call(item: Pending) -> str:
+    return f"{_name(item.operation)}, number {item.sequence} of {_group(item.group)}{_at(item.waiting[-1])}"
 
 
 def _operation(call: Call) -> str:
@@ -72,8 +72,8 @@ def _name(text: str) -> str:
     return fmt.clip_middle(sanitize(text), NAME_WIDTH)
 
 
-def _waiting(own: Pending) -> str:
-    return ", ".join(call.ranks for call in own.waiting)
+def _waiting(item: Pending) -> str:
+    return ", ".join(call.ranks for call in item.waiting)
 
 
 def _wait(ranks: str, over: bool) -> str:
@@ -84,9 +84,9 @@ def _these(ranks: str) -> str:
     return these(short(ranks))
 
 
-def _mismatch(own: Mismatch) -> str:
-    calls = "; ".join(f"{_these(call.ranks).lower()}: {_made(call, own.differs)}{_at(call)}" for call in own.calls[:SHOWN])
-    return f"Ranks made different calls as number {own.sequence} of {_group(own.group)}: {calls}"
+def _mismatch(item: Mismatch) -> str:
+    calls = "; ".join(f"{_these(call.ranks).lower()}: {_made(call, item.differs)}{_at(call)}" for call in item.calls[:SHOWN])
+    return f"Ranks made different calls as number {item.sequence} of {_group(item.group)}: {calls}"
 
 
 def _made(call: Call, differs: str) -> str:
@@ -98,22 +98,22 @@ def _made(call: Call, differs: str) -> str:
 
 
 def _sizes(sizes: Sequence[Sequence[int]]) -> str:
-    shown = ", ".join(f"[{', '.join(map(str, own))}]" for own in sizes[:SHOWN])
+    shown = ", ".join(f"[{', '.join(map(str, item))}]" for item in sizes[:SHOWN])
     return shown + (", …" if len(sizes) > SHOWN else "") if sizes else "no tensors"
 
 
-def add_collectives(page: Page, found: Collectives, refused: Sequence[RefusedDump]) -> None:
+def add_collectives(page: Page, recorded: Collectives, refused: Sequence[RefusedDump]) -> None:
     """Every collective in which ranks wait, calls that do not match, and dumps that could not be read."""
-    page.heading(f"Flight recorder of {_these(found.ranks).lower()}" if found.ranks else "Flight recorder")
-    for own in found.pending[:SHOWN]:
-        _add_pending(page, own)
-    if (more := len(found.pending) - SHOWN) > 0:
+    page.heading(f"Flight recorder of {_these(recorded.ranks).lower()}" if recorded.ranks else "Flight recorder")
+    for item in recorded.pending[:SHOWN]:
+        _add_pending(page, item)
+    if (more := len(recorded.pending) - SHOWN) > 0:
         page.say(f"and {fmt.plural(more, 'more collective')} in which ranks wait", "  ", tokens.DIM)
-    for mismatch in found.mismatches[:SHOWN]:
+    for mismatch in recorded.mismatches[:SHOWN]:
         page.say(f"{_mismatch(mismatch)}.", "  ", tokens.WARN)
-    if found.is_older:
+    if recorded.is_older:
         page.say("All that these dumps have is older than this run: they are of another one.", "  ")
-    elif found.ranks and not found.pending and not found.mismatches:
+    elif recorded.ranks and not recorded.pending and not recorded.mismatches:
         page.say("Every collective that a dump has was over when it was written.", "  ")
     for dump in refused[:SHOWN]:
         page.say(f"not read: {fmt.home(sanitize(dump.path))}: {dump.reason}", "  ", tokens.WARN)
@@ -121,20 +121,20 @@ def add_collectives(page: Page, found: Collectives, refused: Sequence[RefusedDum
         page.say(f"and {fmt.plural(more, 'more dump')} not read", "  ", tokens.DIM)
 
 
-def _add_pending(page: Page, own: Pending) -> None:
-    number = f"  number {own.sequence} of {_group(own.group)}"
-    page.row([(_name(own.operation), tokens.STRONG), number, (f"  {_name(own.backend)}", tokens.DIM)])
-    for call in own.waiting:
+def _add_pending(page: Page, item: Pending) -> None:
+    number = f"  number {item.sequence} of {_group(item.group)}"
+    page.row([(_name(item.operation), tokens.STRONG), number, (f"  {_name(item.backend)}", tokens.DIM)])
+    for call in item.waiting:
         pieces: list[Piece] = [f"{_these(call.ranks).lower()}: {_name(call.state)}"]
         if call.input_sizes:
             pieces.append((f"  {_sizes(call.input_sizes)} {', '.join(map(_name, call.dtypes[:SHOWN]))}", tokens.DIM))
         page.row([*pieces, *_frame(page, call)], "    ")
-    for call in own.last:
+    for call in item.last:
         page.row([f"{_these(call.ranks).lower()}: not entered; last {_operation(call)}", *_frame(page, call)], "    ")
-    if own.missing and not own.last:
-        page.say(f"{_these(own.missing).lower()}: not entered, nor any other call of this group that the dumps have", "    ")
-    if own.unknown:
-        page.say(f"{_these(own.unknown).lower()}: no dump, or an older one", "    ", tokens.DIM)
+    if item.missing and not item.last:
+        page.say(f"{_these(item.missing).lower()}: not entered, nor any other call of this group that the dumps have", "    ")
+    if item.unknown:
+        page.say(f"{_these(item.unknown).lower()}: no dump, or an older one", "    ", tokens.DIM)
 
 
 def _frame(page: Page, call: Call) -> list[Piece]:

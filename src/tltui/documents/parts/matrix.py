@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 
 from tltui.analyses.ranks.matching import COUNT, MISSING, STOPPED, UNFINISHED
-from tltui.analyses.ranks.matrix import CACHES, LETTERS, MANY, MARKS, MORE, NONE, NOTHING, SAME, Column, Row
+from tltui.analyses.ranks.matrix import CACHES, ENDED, LETTERS, MANY, MARKS, MORE, NONE, NOTHING, SAME, Column, Row
 from tltui.documents import format as fmt
 from tltui.documents.compare.artifacts import diff_ref
 from tltui.model.ref import parse_ref
@@ -24,8 +24,11 @@ WORDS = {
     UNFINISHED: "not finished", MISSING: "not compiled", COUNT: "only here", STOPPED: "stopped",
 }  # fmt: skip
 """Facets, in a word or two."""
-ABSENT, UNDONE = "·", ("?", "o")
-"""How a compile is drawn that the ranks do not have; the signs of what is not finished."""
+ABSENT, OVER, UNDONE = "·", "†", ("?", "o")
+"""How a compile is drawn that the ranks do not have, and one that comes after the end of their logs; the signs of what is not
+finished."""
+TOLD = 3
+"""Compiles that tell a kind of ranks apart from the others, at most."""
 _SIGNS = {row.ascii: row for row in TABLE.values()}
 _LETTERS = (tokens.CHANGED, tokens.PHASE_INDUCTOR, tokens.PHASE_DYNAMO, tokens.PHASE_BACKEND, tokens.PHASE_CACHE)
 """Styles of the graphs that the most ranks do not have."""
@@ -48,8 +51,8 @@ class Aspect:
 
     def drawn(self, sign: str) -> str:
         """The sign on the page."""
-        if sign == NONE:
-            return ABSENT
+        if sign in (NONE, ENDED):
+            return ABSENT if sign == NONE else OVER
         is_status = self.name == STATUS or sign in UNDONE
         return _SIGNS[sign].glyph if is_status and sign in _SIGNS and sign != "." else sign
 
@@ -62,13 +65,13 @@ class Aspect:
     def ordered(self, signs: Collection[str]) -> list[str]:
         """Signs as they are explained: what is usual first, what is not there last."""
         known = [*self.meanings, *_SIGNS]
-        return sorted(signs, key=lambda sign: (sign == NONE, known.index(sign) if sign in known else len(known)))
+        return sorted(signs, key=lambda sign: (sign in (NONE, ENDED), known.index(sign) if sign in known else len(known)))
 
     def style(self, sign: str) -> str:
         """A style of `tltui.text.tokens`; a cell is never told apart by that alone."""
         if sign in self.styles:
             return self.styles[sign]
-        if sign in (SAME, NOTHING):
+        if sign in (SAME, NOTHING, ENDED):
             return tokens.DIM
         if sign in _SIGNS and (self.name == STATUS or sign in UNDONE):
             return _SIGNS[sign].colour
@@ -89,16 +92,43 @@ class Aspect:
             return str(parse_ref(own).at(self.page))
         return diff_ref(column.ref, own) if self.cells(row)[number] not in (MORE, *UNDONE) else own
 
-    def told(self, row: Row, columns: Sequence[Column], usual: Row) -> Iterator[tuple[str, str]]:
-        """What a kind of ranks is told by: in what it is unlike the most ranks first, and where that leads."""
+    def told(self, row: Row, columns: Sequence[Column], usual: Row, others: Sequence[Row]) -> Iterator[tuple[str, str]]:
+        """What a kind of ranks is told by, and where that leads: the compiles that separate it from the `others`, and how many more
+        are not as on the ranks that it is compared with."""
         if self.name == DIFFERENCE:
             yield from ((WORDS[facet], "@metrics") for facet in row.whole)
-        number = self.first(row, usual)
-        if number < 0:
+        numbers = self._unlike(row, usual)
+        if not numbers:
             return
-        sign = self.cells(row)[number]
-        what = WORDS[COUNT] if self.cells(usual)[number] == NONE else self.meaning(sign)
-        yield _at(columns[number], what), self.target(columns[number], row, number)
+        shown = self._separating(row, numbers, others)
+        for number in shown:
+            sign = self.cells(row)[number]
+            what = WORDS[COUNT] if self.cells(usual)[number] == NONE else self.meaning(sign)
+            yield _at(columns[number], what), self.target(columns[number], row, number)
+        if len(numbers) > len(shown):
+            yield f"+{len(numbers) - len(shown)}", ""
+
+    def _unlike(self, row: Row, usual: Row) -> list[int]:
+        """The compiles in which ranks are not as the most, the first that tells something first."""
+        pairs = zip(self.cells(row), self.cells(usual), strict=True)
+        found = [number for number, (mine, theirs) in enumerate(pairs) if mine != theirs and mine != ENDED]
+        first = self.first(row, usual)
+        return [first, *(number for number in found if number > first)] if first >= 0 else []
+
+    def _separating(self, row: Row, numbers: Sequence[int], others: Sequence[Row]) -> list[int]:
+        """Choose the first of these compiles that no other kind of ranks has so; where there is none as many as it takes."""
+        cells = self.cells(row)
+        alone = next((n for n in numbers if all(self.cells(other)[n] != cells[n] for other in others)), None)
+        if alone is not None:
+            return [alone]
+        shown: list[int] = []
+        like = list(others)
+        for number in numbers[:TOLD]:
+            fewer = [other for other in like if self.cells(other)[number] == cells[number]]
+            if not shown or len(fewer) < len(like):
+                shown.append(number)
+            like = fewer
+        return shown
 
     def first(self, row: Row, usual: Row) -> int:
         """The first compile in which ranks are not as the most; -1 for none."""
@@ -112,7 +142,8 @@ def _at(column: Column, what: str) -> str:
     return f"[{column.id}] {fmt.clip_middle(sanitize(short(column.function)), 24)}: {what}"
 
 
-_DONE = {"?": "not finished", "o": "not finished yet", NONE: "not compiled"}
+_ABSENT = {NONE: "not compiled", ENDED: "ended before this"}
+_DONE = {"?": "not finished", "o": "not finished yet", **_ABSENT}
 _TIMES = {str(n): f"{n} times" for n in range(2, 10)}
 ASPECTS: Mapping[str, Aspect] = {
     aspect.name: aspect
@@ -124,12 +155,12 @@ ASPECTS: Mapping[str, Aspect] = {
             {MORE: tokens.ADDED},
         ),
         Aspect(
-            STATUS, "what became of each compile", lambda row: row.statuses, lambda row: row.statuses, {NONE: "not compiled"},
+            STATUS, "what became of each compile", lambda row: row.statuses, lambda row: row.statuses, _ABSENT,
         ),
         Aspect(
             GRAPH, "which ranks have the same graph: a letter each", lambda row: row.graphs, lambda row: row.graphs,
             {"a": "the graph of most ranks", **dict.fromkeys(LETTERS[1:], "another"), MANY: "more", NOTHING: "none in the log",
-             NONE: "not compiled"},
+             **_ABSENT},
             {"a": tokens.DIM, **{letter: _LETTERS[n % len(_LETTERS)] for n, letter in enumerate(LETTERS[1:])}},
         ),
         Aspect(
@@ -141,7 +172,7 @@ ASPECTS: Mapping[str, Aspect] = {
         Aspect(
             CACHE, "what the caches answered", lambda row: row.caches, lambda row: row.caches,
             {CACHES["hit"]: "hit", CACHES["miss"]: "miss", CACHES["bypass"]: "bypass", NOTHING: "no answer in the log",
-             NONE: "not compiled"},
+             **_ABSENT},
             {CACHES["hit"]: tokens.OK, CACHES["miss"]: tokens.WARN, CACHES["bypass"]: tokens.RECOMPILE},
             "caches",
         ),

@@ -28,14 +28,14 @@ def stacks_answer(groups: Sequence[StackGroup]) -> str:
     absent = [group for group in groups if group.state == ELSEWHERE]
     if waiting and absent:
         return _not_come(absent, waiting)
-    said = "; ".join(f"{_who(group)} {_are(group)} {_doing(group)}" for group in groups[:NAMED])
+    text = "; ".join(f"{_who(group)} {_are(group)} {_doing(group)}" for group in groups[:NAMED])
     if more := sum(group.count for group in groups[NAMED:]):
-        said += f"; {fmt.plural(more, 'more process', 'more processes')} elsewhere"
+        text += f"; {fmt.plural(more, 'more process', 'more processes')} elsewhere"
     if len(waiting) > 1:
-        said += ". These are different calls: where they use the same process group, none of them can end"
+        text += ". These are different calls: where they use the same process group, none of them can end"
     elif len(groups) > 1 and any(group.state == IN_BACKWARD for group in groups):
-        said += ". A backward may wait in a collective, which Python's stacks do not show"
-    return f"{said[:1].upper()}{said[1:]}."
+        text += ". A backward may wait in a collective, which Python's stacks do not show"
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _not_come(absent: Sequence[StackGroup], waiting: Sequence[StackGroup]) -> str:
@@ -44,13 +44,13 @@ def _not_come(absent: Sequence[StackGroup], waiting: Sequence[StackGroup]) -> st
     first = absent[0]
     have, it = ("has", "it") if first.count == 1 else ("have", "they")
     wait = "waits" if largest.count == 1 else "wait"
-    said = f"{_who(first)} {have} not come to the {_call(largest)}, in which {_who(largest)} {wait}"
-    said += f"; {it} {_are(first)} {_doing(first)}"
+    text = f"{_who(first)} {have} not come to the {_call(largest)}, in which {_who(largest)} {wait}"
+    text += f"; {it} {_are(first)} {_doing(first)}"
     others = [*absent[1:], *(group for group in waiting if group is not largest)]
-    said += "".join(f"; {_who(group)} {_are(group)} {_doing(group)}" for group in others[: NAMED - 1])
+    text += "".join(f"; {_who(group)} {_are(group)} {_doing(group)}" for group in others[: NAMED - 1])
     if more := sum(group.count for group in others[NAMED - 1 :]):
-        said += f"; {fmt.plural(more, 'more process', 'more processes')} elsewhere"
-    return f"{said[:1].upper()}{said[1:]}."
+        text += f"; {fmt.plural(more, 'more process', 'more processes')} elsewhere"
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _are(group: StackGroup) -> str:
@@ -76,12 +76,12 @@ def _call(group: StackGroup) -> str:
 def _doing(group: StackGroup) -> str:
     """`in the barrier at job.py:288`, `at job.py:287 in sync, inside of torch.compile`"""
     if group.state == IN_COLLECTIVE:
-        said = f"in the {_call(group)}"
+        text = f"in the {_call(group)}"
     elif group.state == IN_BACKWARD:
-        said = f"in the backward at {_place(group.frames[0])}"
+        text = f"in the backward at {_place(group.frames[0])}"
     else:
-        said = f"at {_place(group.frames[0])} in {_function(group.frames[0])}"
-    return f"{said}, inside of torch.compile" if group.compiling and not group.compilers_own else said
+        text = f"at {_place(group.frames[0])} in {_function(group.frames[0])}"
+    return f"{text}, inside of torch.compile" if group.compiling and not group.compilers_own else text
 
 
 def _place(frame: StackFrame) -> str:

@@ -135,9 +135,9 @@ def waited_for(found: Where) -> str:
     them = "it" if sum(group.count for group in absent) == 1 else "them"
     place = "there, " if missed and len(absent) == 1 and absent[0].state not in (INSIDE, EMPTY) else ""
     inside = f" of {compile_}" if compile_ and not place else ""
-    said = f"{'; '.join(culprits)}; {subject(first, found)} {are} for {them} {place}{COLLECTIVES[first.collective]}{inside}"
+    text = f"{'; '.join(culprits)}; {subject(first, found)} {are} for {them} {place}{COLLECTIVES[first.collective]}{inside}"
     more = sum(group.count for group in others)
-    return said + (f"; {_ranks(more, found)} in a collective of the compiler too" if more else "")
+    return text + (f"; {_ranks(more, found)} in a collective of the compiler too" if more else "")
 
 
 def _absent(group: Group, compile_: str, found: Where) -> str:

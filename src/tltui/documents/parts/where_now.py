@@ -6,6 +6,7 @@ from tltui.analyses.hang.open_work import INTERRUPTED
 from tltui.analyses.hang.results import INSIDE, Group, Where
 from tltui.analyses.hang.where import where
 from tltui.analyses.job_failures.of_run import outputs_of
+from tltui.analyses.ranks.ranges import ranges
 from tltui.documents.parts.where import (
     answer,
     called,
@@ -29,32 +30,32 @@ COMPILING = {"compile_file": "compiling C++ for", "async_compile.wait": "waiting
 """Phases in which other processes do the work, in words."""
 
 
-def now(found: Where) -> str:
+def now(places: Where) -> str:
     """What a job that goes on is in the middle of, in a line: `rank 1 is compiling C++ for forward [4/0] since 13:55:26; ranks 0, 2
     have finished it`. '' where nothing is open."""
-    if any(group.waits_for for group in found.groups):
-        return waited_for(found)
-    inside = [group for group in found.groups if group.state == INSIDE and not group.over and group.what != INTERRUPTED]
+    if any(group.waits_for for group in places.groups):
+        return waited_for(places)
+    inside = [group for group in places.groups if group.state == INSIDE and not group.over and group.what != INTERRUPTED]
     if not inside:
         return ""
     first = inside[0]
-    said = f"{_works(first, found)}{elsewhere(inside, found)}"
+    text = f"{_works(first, places)}{elsewhere(inside, places)}"
     if first.passed:
-        said += f"; {these(short(first.passed)).lower()} {'have' if many_ranks(first.passed) else 'has'} finished it"
+        text += f"; {these(short(first.passed)).lower()} {'have' if many_ranks(first.passed) else 'has'} finished it"
     if first.not_begun:
-        said += f"; {these(short(first.not_begun)).lower()} {'have' if many_ranks(first.not_begun) else 'has'} not begun it so far"
-    return said
+        text += f"; {these(short(first.not_begun)).lower()} {'have' if many_ranks(first.not_begun) else 'has'} not begun it so far"
+    return text
 
 
-def _works(group: Group, found: Where) -> str:
+def _works(group: Group, places: Where) -> str:
     """`rank 1 is compiling C++ for forward [4/0] since 13:55:26`"""
     names = [phase.name for phase in group.phases[-1:]]
-    names += [one.open.phases[-1].name for one in found.also if one.rank == group.first and one.open.phases]
+    names += [one.open.phases[-1].name for one in places.also if one.rank == group.first and one.open.phases]
     what = next((COMPILING[name] for name in COMPILING if name in names), "")
     if not what or names[0] not in COMPILING:
-        return stands(group, found)
+        return stands(group, places)
     is_ = "is" if group.count == 1 else "are"
-    return f"{subject(group, found)} {is_} {what} {doing(group, called(group))} {since_when(group)}".rstrip()
+    return f"{subject(group, places)} {is_} {what} {doing(group, called(group))} {since_when(group)}".rstrip()
 
 
 def open_now(run: Run) -> str:
@@ -62,11 +63,18 @@ def open_now(run: Run) -> str:
     many processes would have to be read."""
     if sum(1 for _ in run.processes()) > MOST:
         return ""
-    found = where(run)
-    said = now(found)
-    compilers = _compilers_now(run, found.groups[0]) if said else ()
+    places = where(run)
+    text = now(places)
+    compilers = _compilers_now(run, places.groups[0]) if text else ()
     more = f" and {len(compilers) - 1} more" if len(compilers) > 1 else ""
-    return f"{said} ({compilers[0]}{more})" if compilers else said
+    return f"{text} ({compilers[0]}{more})" if compilers else text
+
+
+def dumps_beside(run: Run) -> str:
+    """That there are dumps of the flight recorder, which the first page does not read; '' where there are none."""
+    ranks = ranges(dump.rank for dump in run.found.dumps)
+    what = "which collective ranks wait in, and who has not entered it"
+    return f"torch's flight recorder left dumps of {these(short(ranks)).lower()}: {what}" if ranks else ""
 
 
 def place_at_end(run: Run) -> Where | None:
@@ -90,9 +98,9 @@ def open_at_end(found: Where | None) -> tuple[str, str]:
 
 def _compilers_now(run: Run, group: Group) -> tuple[str, ...]:
     """What the first process of a group compiles in child processes now, where it runs on this machine."""
-    own = (model for model in run.models if any(process.pid == group.pid for process in model.processes))
-    for source in (model.log.source for model in own):
+    models = (model for model in run.models if any(process.pid == group.pid for process in model.processes))
+    for source in (model.log.source for model in models):
         identity = source.identity if isinstance(source, FileBytes) else None
-        if identity is not None and (found := compilers_of(group.pid, identity)):
-            return found
+        if identity is not None and (commands := compilers_of(group.pid, identity)):
+            return commands
     return ()

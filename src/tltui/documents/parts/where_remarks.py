@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tltui.analyses.hang.open_work import INTERRUPTED, Inside
-from tltui.analyses.hang.results import INSIDE, Group, Older, Where
+from tltui.analyses.hang.results import INSIDE, Older, Where
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.stragglers import clock_said
@@ -79,8 +79,9 @@ def _open(one: Inside) -> str:
     return f"{said}: {sanitize(one.trail)}" if one.trail else said
 
 
-def add_advice(page: Page, found: Where, asked: bool = False) -> None:
-    """What to do next, in a line or two. `asked`: what its processes do is on the page already."""
+def add_advice(page: Page, found: Where, asked: bool = False, missing: tuple[int, int] | None = None) -> None:
+    """What to do next, in a line or two. `asked`: what its processes do is on the page already. `missing`: a rank that others wait
+    for by the flight recorder, and its process: it is the one to look at."""
     running = [group for group in found.groups if not group.over and group.what != INTERRUPTED]
     if not running:
         if not asked:
@@ -101,9 +102,9 @@ def add_advice(page: Page, found: Where, asked: bool = False) -> None:
             "If the job hangs now, then outside of torch.compile, as far as its logs tell: in a kernel, a collective, the "
             "loading of data, or code that is not compiled.", "", tokens.DIM,
         )  # fmt: skip
-    which = f"where rank {first.first} runs" if found.numbered else "of the job"
+    rank, pid = missing or (first.first, first.pid)
     if not asked:
-        _ask_it(page, first, which)
+        _ask_it(page, pid, f"where rank {rank} runs" if found.numbered else "of the job")
 
 
 def _still_alive(page: Page, found: Where) -> None:
@@ -111,12 +112,12 @@ def _still_alive(page: Page, found: Where) -> None:
     stood = next((group for group in found.groups if group.state == INSIDE and group.what != INTERRUPTED), None)
     if stood is not None:
         page.blank()
-        _ask_it(page, stood, "where it runs")
+        _ask_it(page, stood.pid, "where it runs")
 
 
-def _ask_it(page: Page, group: Group, which: str) -> None:
+def _ask_it(page: Page, pid: int, which: str) -> None:
     """How one sees what a process does now. Old logs, as of torch 2.4, have the number of the thread in place of the process."""
-    command = f" (py-spy dump --pid {group.pid})" if 0 < group.pid <= PID_MAX else ""
+    command = f" (py-spy dump --pid {pid})" if 0 < pid <= PID_MAX else ""
     page.say(
         f"On the machine {which}, tltui where PATH --pids (in the screen P) says whether it lives and what it does, "
         f"--stacks where its Python code is{command}.", "", tokens.DIM,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tltui.inputs.flight_recorder.pickled import NotPlain, plain_value
@@ -15,6 +15,8 @@ BYTES = 64 << 20
 """Of a file that is read. The recorder keeps 2,000 entries unless somebody asks for more: a few MB."""
 ENTRIES = 20_000
 """That are read of a dump, the newest."""
+PIECE = 200
+"""Entries between two pauses."""
 FRAMES = 64
 TENSORS, DIMS = 64, 16
 TEXT = 400
@@ -98,11 +100,11 @@ def rank_in(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def read_dump(path: str, rank: int) -> Dump:
-    """Read a dump. Raises `NotADump`."""
+def read_dump(path: str, rank: int) -> Generator[None, None, Dump]:
+    """Read a dump, with a pause after each piece. Raises `NotADump`."""
     try:
         data, written = _bytes_of(path)
-        value = plain_value(data) if data[:1] == b"\x80" else json_codec.loads(data)
+        value = (yield from plain_value(data)) if data[:1] == b"\x80" else json_codec.loads(data)
     except NotPlain as fault:
         raise NotADump(str(fault)) from None
     except json_codec.JSONDecodeError:
@@ -110,19 +112,21 @@ def read_dump(path: str, rank: int) -> Dump:
     except OSError as error:
         raise NotADump(error.strerror or str(error)) from None
     dump = _mapping(value)
-    raw = _sequence(dump.get("entries"))[-ENTRIES:]
-    if not raw and not _mapping(dump.get("pg_config")):
+    records = _sequence(dump.get("entries"))[-ENTRIES:]
+    if not records and not _mapping(dump.get("pg_config")):
         raise NotADump("it has neither collectives nor process groups")
-    status = {_text(key): _mapping(own) for key, own in _mapping(dump.get("pg_status")).items()}
+    status = {_text(key): _mapping(record) for key, record in _mapping(dump.get("pg_status")).items()}
     entries = []
     entered: dict[str, int] = {}
-    for own in map(_mapping, raw):
-        known = status.get(_text(own.get("pg_id")), {})
-        entry = _entry(own, _int(known.get("last_completed_collective")))
+    for number, record in enumerate(map(_mapping, records), 1):
+        if number % PIECE == 0:
+            yield
+        progress = status.get(_text(record.get("pg_id")), {})
+        entry = _entry(record, _int(progress.get("last_completed_collective")))
         if entry is not None:
             entries.append(entry)
             if not entry.is_message:
-                last = max(entry.sequence, _int(known.get("last_enqueued_collective")))
+                last = max(entry.sequence, _int(progress.get("last_enqueued_collective")))
                 entered[entry.group] = max(entered.get(entry.group, 0), last)
     return Dump(path, rank, written, _text(dump.get("version")), tuple(entries), _members(dump.get("pg_config")), entered)
 
@@ -138,42 +142,42 @@ def _bytes_of(path: str) -> tuple[bytes, float]:
         return file.read(BYTES), status.st_mtime_ns / 1e3
 
 
-def _entry(own: Mapping[object, object], completed: int) -> DumpEntry | None:
+def _entry(record: Mapping[object, object], completed: int) -> DumpEntry | None:
     """An entry; None for a value that is none. `completed`: the last collective of its group that has ended."""
-    name = _text(own.get("profiling_name"))
+    name = _text(record.get("profiling_name"))
     if not name:
         return None
     backend, _, operation = name.rpartition(":")
-    group, description = [*map(_text, _sequence(own.get("process_group"))[:2]), "", ""][:2]
-    sequence, is_message = _int(own.get("collective_seq_id")), own.get("is_p2p") is True
-    state = _text(own.get("state"))
-    is_over = state == "completed" or (backend == FINISHED_BY_RETIRING and own.get("retired") is True)
+    group, description = [*map(_text, _sequence(record.get("process_group"))[:2]), "", ""][:2]
+    sequence, is_message = _int(record.get("collective_seq_id")), record.get("is_p2p") is True
+    state = _text(record.get("state"))
+    is_over = state == "completed" or (backend == FINISHED_BY_RETIRING and record.get("retired") is True)
     return DumpEntry(
         group, description, backend, operation, sequence, is_message, state, is_over or (not is_message and sequence <= completed),
-        _sizes(own.get("input_sizes")), _sizes(own.get("output_sizes")),
-        tuple(map(_text, _sequence(own.get("input_dtypes"))[:TENSORS])), _int(own.get("time_created_ns")) / 1e3,
-        tuple(_frame(_mapping(frame)) for frame in _sequence(own.get("frames"))[:FRAMES]),
+        _sizes(record.get("input_sizes")), _sizes(record.get("output_sizes")),
+        tuple(map(_text, _sequence(record.get("input_dtypes"))[:TENSORS])), _int(record.get("time_created_ns")) / 1e3,
+        tuple(_frame(_mapping(frame)) for frame in _sequence(record.get("frames"))[:FRAMES]),
     )  # fmt: skip
 
 
-def _frame(own: Mapping[object, object]) -> DumpFrame:
-    return DumpFrame(_text(own.get("name")), _text(own.get("filename")), _int(own.get("line")) or None)
+def _frame(record: Mapping[object, object]) -> DumpFrame:
+    return DumpFrame(_text(record.get("name")), _text(record.get("filename")), _int(record.get("line")) or None)
 
 
 def _sizes(value: object) -> tuple[tuple[int, ...], ...]:
-    return tuple(tuple(map(_int, _sequence(own)[:DIMS])) for own in _sequence(value)[:TENSORS])
+    return tuple(tuple(map(_int, _sequence(record)[:DIMS])) for record in _sequence(value)[:TENSORS])
 
 
 def _members(value: object) -> dict[str, tuple[int, ...]]:
     """The ranks of each process group. Gloo records all its groups under an empty name, the last one over the others: that tells
     nothing."""
-    found = {}
-    for key, own in _mapping(value).items():
-        ranks = _mapping(own).get("ranks")
+    members = {}
+    for key, record in _mapping(value).items():
+        ranks = _mapping(record).get("ranks")
         numbers = _NUMBER.findall(ranks) if isinstance(ranks, str) else [str(_int(rank)) for rank in _sequence(ranks)]
         if _text(key) and numbers:
-            found[_text(key)] = tuple(sorted({int(number) for number in numbers[:MEMBERS]}))
-    return found
+            members[_text(key)] = tuple(sorted({int(number) for number in numbers[:MEMBERS]}))
+    return members
 
 
 def _mapping(value: object) -> Mapping[object, object]:

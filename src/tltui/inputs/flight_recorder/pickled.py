@@ -9,10 +9,12 @@ by the bytes of the file: references to the memo share a value, they do not copy
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 VALUES = 8_000_000
 """Opcodes of one file."""
+PIECE = 20_000
+"""Opcodes between two pauses."""
 
 
 class NotPlain(Exception):
@@ -46,12 +48,11 @@ class _Reader:
     def skip(self, size: int) -> None:
         self.take(size)
 
-    def number(self, layout: str) -> int:
-        value: int = struct.unpack(layout, self.take(struct.calcsize(layout)))[0]
-        return value
+    def number(self, size: int) -> int:
+        return int.from_bytes(self.take(size), "little")
 
-    def text(self, layout: str) -> None:
-        self.stack.append(self.take(self.number(layout)).decode("utf-8", "replace"))
+    def text(self, size: int) -> None:
+        self.stack.append(self.take(self.number(size)).decode("utf-8", "replace"))
 
     def pop(self) -> object:
         if not self.stack:
@@ -65,11 +66,11 @@ class _Reader:
 
     def items(self) -> list[object]:
         """What was put on the stack since the last mark."""
-        found: list[object] = []
+        values: list[object] = []
         while (value := self.pop()) is not _MARK:
-            found.append(value)
-        found.reverse()
-        return found
+            values.append(value)
+        values.reverse()
+        return values
 
     def set_items(self, items: list[object]) -> None:
         target = self.top()
@@ -95,7 +96,7 @@ class _Reader:
         self.memo[number] = self.top()
 
     def long(self) -> None:
-        size = self.number("<B")
+        size = self.number(1)
         if size > 8:
             raise NotPlain("it has a number of more than 64 bits")
         self.stack.append(int.from_bytes(self.take(size), "little", signed=True))
@@ -111,8 +112,8 @@ def _push(value: Callable[[], object]) -> Callable[[_Reader], None]:
 
 
 OPCODES: dict[int, Callable[[_Reader], None]] = {
-    0x80: lambda own: own.skip(1),  # the version of the format
-    0x95: lambda own: own.skip(8),  # the size of what follows
+    0x80: lambda reader: reader.skip(1),  # the version of the format
+    0x95: lambda reader: reader.skip(8),  # the size of what follows
     ord("("): _push(lambda: _MARK),
     ord("}"): _push(dict),
     ord("]"): _push(list),
@@ -120,37 +121,43 @@ OPCODES: dict[int, Callable[[_Reader], None]] = {
     ord("N"): _push(lambda: None),
     0x88: _push(lambda: True),
     0x89: _push(lambda: False),
-    ord("J"): lambda own: own.stack.append(own.number("<i")),
-    ord("K"): lambda own: own.stack.append(own.number("<B")),
-    ord("M"): lambda own: own.stack.append(own.number("<H")),
+    ord("J"): lambda reader: reader.stack.append(int.from_bytes(reader.take(4), "little", signed=True)),
+    ord("K"): lambda reader: reader.stack.append(reader.number(1)),
+    ord("M"): lambda reader: reader.stack.append(reader.number(2)),
     0x8A: _Reader.long,
-    ord("G"): lambda own: own.stack.append(struct.unpack(">d", own.take(8))[0]),
-    0x8C: lambda own: own.text("<B"),
-    ord("X"): lambda own: own.text("<I"),
-    0x8D: lambda own: own.text("<Q"),
-    ord("s"): lambda own: own.set_items([own.pop(), own.pop()][::-1]),
-    ord("u"): lambda own: own.set_items(own.items()),
-    ord("a"): lambda own: own.append([own.pop()]),
-    ord("e"): lambda own: own.append(own.items()),
-    ord("t"): lambda own: own.stack.append(tuple(own.items())),
-    0x85: lambda own: own.last(1),
-    0x86: lambda own: own.last(2),
-    0x87: lambda own: own.last(3),
-    ord("h"): lambda own: own.recall(own.number("<B")),
-    ord("j"): lambda own: own.recall(own.number("<I")),
-    ord("q"): lambda own: own.keep(own.number("<B")),
-    ord("r"): lambda own: own.keep(own.number("<I")),
-    0x94: lambda own: own.keep(len(own.memo)),
+    ord("G"): lambda reader: reader.stack.append(struct.unpack(">d", reader.take(8))[0]),
+    0x8C: lambda reader: reader.text(1),
+    ord("X"): lambda reader: reader.text(4),
+    0x8D: lambda reader: reader.text(8),
+    ord("s"): lambda reader: reader.set_items([reader.pop(), reader.pop()][::-1]),
+    ord("u"): lambda reader: reader.set_items(reader.items()),
+    ord("a"): lambda reader: reader.append([reader.pop()]),
+    ord("e"): lambda reader: reader.append(reader.items()),
+    ord("t"): lambda reader: reader.stack.append(tuple(reader.items())),
+    0x85: lambda reader: reader.last(1),
+    0x86: lambda reader: reader.last(2),
+    0x87: lambda reader: reader.last(3),
+    ord("h"): lambda reader: reader.recall(reader.number(1)),
+    ord("j"): lambda reader: reader.recall(reader.number(4)),
+    ord("q"): lambda reader: reader.keep(reader.number(1)),
+    ord("r"): lambda reader: reader.keep(reader.number(4)),
+    0x94: lambda reader: reader.keep(len(reader.memo)),
 }
 """Opcode → what it does: those of plain values."""
 STOP = ord(".")
 
 
-def plain_value(data: bytes) -> object:
-    """The value of a pickle. Raises `NotPlain`."""
+def plain_value(data: bytes) -> Generator[None, None, object]:
+    """The value of a pickle, with a pause after each piece. Raises `NotPlain`."""
     reader = _Reader(data)
-    for _ in range(VALUES):
-        code = reader.take(1)[0]
+    size = len(data)
+    for number in range(1, VALUES):
+        if number % PIECE == 0:
+            yield
+        if reader.at >= size:
+            raise NotPlain("it is cut off")
+        code = data[reader.at]
+        reader.at += 1
         if code == STOP:
             return reader.pop()
         act = OPCODES.get(code)

@@ -55,6 +55,11 @@ class Prompting:
         return self._asked is not None
 
     @property
+    def takes_text(self) -> bool:
+        """Whether a text is asked for, and not a key."""
+        return self._asked is not None and self._asked.keys is None
+
+    @property
     def question(self) -> str:
         """What is asked; '' for nothing."""
         return self._asked.label if self._asked is not None else ""
@@ -159,7 +164,12 @@ class Prompting:
         elif self._edit.key(key):
             self._changed()
         elif event.character is not None and event.is_printable:
-            self._edit.insert(event.character)
+            self.type(event.character)
+
+    def type(self, text: str) -> None:
+        """Insert characters that were typed, where a text is asked for."""
+        if self.takes_text:
+            self._edit.insert(text)
             self._changed()
 
     def _changed(self) -> None:

@@ -131,6 +131,9 @@ def alike(found: Differing, is_partly_told: bool) -> str:
     if found.stages:
         said = stages_words(found)
         return f"{said[:1].upper()}{said[1:]}. Ranks of one {'stage' if found.stages[0].is_pipeline else 'group'} do not differ."
+    if any(one.at_once for one in found.restarted):
+        newest = f"the newest processes of the {fmt.count(found.ranks)} ranks"
+        return f"Nothing differs between {newest}. Other processes ran at the same time: see ranks."
     if found.received:
         return f"Nothing differs in what several of the {fmt.count(found.ranks)} ranks have compiled."
     if found.behind or found.cut or is_partly_told:

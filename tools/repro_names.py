@@ -42,7 +42,7 @@ DENIED = re.compile(
     # indices, offsets, pivots or saved values that are used without a check, in the kernel or in Inductor's lowering of it
     r"embedding_bag|embedding_renorm|max_unpool|fractional_max_pool|segment_reduce|ctc_loss|masked_scatter|lu_unpack|lu_solve|"
     r"ldl_solve|col2im|^upsample_|grid_sampler|grouped_mm|scaled_mm|linear_cross_entropy|^native_|_cell$|slow_conv|thnn|"
-    r"with_offsets|offsets_to|_helper$|_foreach|_out$|cufft|cuda_|"
+    r"flash_attention|with_offsets|offsets_to|_helper$|_foreach|_out$|cufft|cuda_|"
     # distributed tensors, names of dimensions
     r"dtensor|dist_|^is_owner|rename|names|align_"
 )

@@ -150,7 +150,8 @@ def test_srun_names_the_tasks_and_slurm_names_no_rank() -> None:
         "slurmstepd: error: *** STEP 7.0 ON node01 CANCELLED AT 2026-11-23T10:00:00 ***\nsrun: error: node01: tasks 0,2: Killed\n"
     )
     first, followed, *remarks = failures(text)
-    assert (first.sentence, followed.sentence) == ("rank 1 failed first (SIGKILL)", "srun ended ranks 0, 2 (SIGKILL)")
+    assert first.sentence == "rank 1 failed first (SIGKILL, out of memory)"
+    assert followed.sentence == "srun ended ranks 0, 2 (SIGKILL)"
     assert [(item.role, item.rank) for item in remarks] == [("remark", None), ("remark", None)]
 
 

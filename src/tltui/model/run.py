@@ -22,7 +22,7 @@ from tltui.model.parts import Parts
 from tltui.model.profiles import Profiles
 from tltui.model.ref import NORANK, BadAddress, CompileId, Ref, parse_ref
 from tltui.model.status import NO_TALLY, Tally, total
-from tltui.model.writers_of_text import is_of_job
+from tltui.model.writers_of_text import processes_of_job
 from tltui.sources.crowd import Crowd
 from tltui.sources.discover import Found, FoundLog
 from tltui.trace.batch import Batch, Damage, Tail
@@ -256,9 +256,7 @@ class Run:
         """Sort the processes into ranks."""
         self._stale = False
         models = sorted(self.models, key=lambda model: (model.started, model.log.path))
-        everyone = self.joining.shown(
-            process for model in models for process in model.processes if is_of_job(model.form, process)
-        )  # fmt: skip
+        everyone = self.joining.shown(processes_of_job((model.form, process) for model in models for process in model.processes))
         by_rank: dict[int | None, list[Process]] = {}
         for process in everyone:
             by_rank.setdefault(process.rank, []).append(process)

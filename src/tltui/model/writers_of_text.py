@@ -3,6 +3,8 @@ knows who wrote it, and not what torchrun wrote about the processes that it star
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tltui.inputs.table import TEXT
 from tltui.model.nodes import Process
 from tltui.model.ref import NO_ID
@@ -15,6 +17,13 @@ _LAUNCHER = ("torch.distributed.elastic.", "torch.distributed.run", "torch.distr
 def is_of_job(form: str, process: Process) -> bool:
     """Tell whether what a log has under one pid is a process of the job. `form`: of the log."""
     return form != TEXT or (process.pid != 0 and not _is_launcher(process))
+
+
+def processes_of_job(processes: Iterable[tuple[str, Process]]) -> list[Process]:
+    """Choose the processes of the job; where torchrun alone wrote messages of torch, torchrun. Each comes with the form of its
+    log."""
+    writers = [(form, process) for form, process in processes if form != TEXT or process.pid]
+    return [process for form, process in writers if is_of_job(form, process)] or [process for _, process in writers]
 
 
 def _is_launcher(process: Process) -> bool:

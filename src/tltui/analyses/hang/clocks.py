@@ -112,6 +112,8 @@ def offset_of(apart: Sequence[float], times: Sequence[float]) -> Offset | None:
         return None
     apart, times = chosen(apart), chosen(times)
     middle = median(apart)
+    if abs(middle) >= LEAST_S and abs(apart[0]) <= SPREAD_S:
+        return None  # its first compile began with those of the others: its clock agrees with theirs
     if (found := _agreed([one - middle for one in apart])) is not None:
         return Offset(middle, *found)
     return _growing(apart, [at / 1e6 for at in times])

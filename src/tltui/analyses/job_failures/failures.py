@@ -76,6 +76,8 @@ class End:
     """Whether the launcher ended it, or sent it a signal."""
     timed_out: bool = False
     """Whether a watchdog gave one of its collectives up."""
+    memory: str = ""
+    """The program that reports that memory ran out: `the kernel`; empty for none."""
 
     @property
     def traceback(self) -> tuple[int, Traceback] | None:
@@ -171,6 +173,7 @@ def launch_ends(printed: Sequence[Printed], processes: Sequence[TracedProcess]) 
     for ends in ordered:
         _name_ranks(ends)
         _give_loose(ends)
+        _name_memory(ends)
     return ordered
 
 
@@ -276,6 +279,7 @@ def _report_exit(end: End, report: Report, ending: bool) -> None:
     end.meaning = end.meaning or report.meaning
     end.text = end.text or report.text
     end.is_stopped = end.is_stopped or report.signal == "SIGTERM" or (ending and report.signal == "SIGKILL")
+    end.memory = end.memory or (report.program if report.is_memory else "")
 
 
 def _name_ranks(ends: LaunchEnds) -> None:
@@ -315,3 +319,11 @@ def _give_loose(ends: LaunchEnds) -> None:
 def _error(traceback: Traceback) -> tuple[object, ...]:
     """An exception without the numbers in its message: ports and addresses differ from process to process."""
     return traceback.type, re.sub(r"[\d.:]+", "", traceback.message), traceback.file, traceback.line
+
+
+def _name_memory(ends: LaunchEnds) -> None:
+    """Give a report that memory ran out, which names no rank, to the only process that SIGKILL ended."""
+    killed = [end for end in ends.ends if end.exit == "SIGKILL" and end.role == CULPRIT and not end.tracebacks]
+    programs = [report.program for _, report in ends.remarks if report.is_memory]
+    if len(killed) == 1 and programs:
+        killed[0].memory = killed[0].memory or programs[0]

@@ -79,6 +79,8 @@ class Report:
     host: str = ""
     reason: str = ""
     """`TIME LIMIT`: why Slurm ended a job; empty where it prints none."""
+    is_memory: bool = False
+    """Whether it reports that memory ran out."""
     agent: int | None = None
     """The pid of the torchrun that printed it."""
     time: str = ""
@@ -272,7 +274,8 @@ def report_of(line: TextLine) -> tuple[Report, Row] | None:
             agent = int(glog["pid"]) if glog and row.program == TORCHRUN else None
             time = glog["time"] if glog else ""
             report = Report(line.offset, row.kind, row.program, bare.strip(), row.meaning, agent=agent, time=time)
-            return replace(report, **_fields(match.groupdict())), row
+            is_memory = row.kind == MEMORY or row.program == KERNEL or match.groupdict().get("signal") == "Out Of Memory"
+            return replace(report, is_memory=is_memory, **_fields(match.groupdict())), row
     return None
 
 

@@ -17,6 +17,7 @@ from tltui.analyses.job_failures.results import JobFailure, job_failures
 from tltui.analyses.job_failures.tracebacks import Traceback
 from tltui.analyses.problems.failures import known_failures
 from tltui.analyses.ranks.ranges import ranges
+from tltui.analyses.stacks.known_as import known_as
 from tltui.analyses.told import TEXT
 from tltui.model.failed_in_text import OTHER_TEXT, unfinished_before
 from tltui.model.log_model import LogModel
@@ -163,6 +164,10 @@ class RunFailure:
     """Whether the log of its process is part of the run."""
     is_certain: bool = False
     """Whether the log of the process names `compile`; else it is the last one without an end before the message."""
+    compiling: str = ""
+    """The function of the compile that failed; empty for none."""
+    is_backward: bool = False
+    """Whether the compile of its backward failed."""
 
 
 def run_failures(run: Run) -> tuple[RunFailure, ...]:
@@ -218,6 +223,8 @@ def _placed(run: Run, model: LogModel, failure: JobFailure, traced: Sequence[Tra
         str(compile_.ref) if compile_ else open_.ref if open_ else "", failure.file, failure.line, failure.function, failure.means,
         failure.host, failure.time, model.log.path, failure.offset, deadly and failure.role != REMARK, failure.role, failure.launch,
         launches, ranges(failure.ranks), open_, process is not None, certain or open_ is not None,
+        (known_as(compile_.frame) or compile_.frame.code[0] or "") if compile_ and certain else "",
+        bool(compile_ and certain and compile_.facts.backward_failed),
     )  # fmt: skip
 
 

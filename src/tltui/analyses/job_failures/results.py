@@ -16,7 +16,7 @@ from tltui.analyses.job_failures.failures import (
     LaunchEnds,
     launch_ends,
 )
-from tltui.analyses.job_failures.launchers import CANCELLED, DEEPSPEED, EXIT, MEMORY, SPAWN, TORCHRUN, Report
+from tltui.analyses.job_failures.launchers import CANCELLED, DEEPSPEED, EXIT, MEMORY, SPAWN, SRUN, TORCHRUN, Report
 from tltui.analyses.job_failures.launches import TracedProcess
 from tltui.analyses.job_failures.printed import Printed
 from tltui.analyses.job_failures.tracebacks import Traceback
@@ -47,6 +47,8 @@ class JobFailure:
     launch: int = 1
     program: str = ""
     """The launcher that reported it, or ended it."""
+    memory: str = ""
+    """The program that reports that memory ran out; empty for none."""
     is_compile: bool = False
     """A compile failed."""
     is_unexplained: bool = False
@@ -114,7 +116,8 @@ class JobFailure:
             return f"torchrun was ended from outside ({self.exit})" if self.exit else "torchrun was ended from outside"
         if not who:
             return ""
-        how = f"({self.exit})" if self.exit else ""
+        reported = "" if not self.memory else ", out of memory" if self.memory == SRUN else f", {self.memory} reports out of memory"
+        how = f"({self.exit}{reported})" if self.exit else ""
         if len(self.ranks) > 1:
             order = f", rank {self.first_rank} first" if self.first_rank is not None else ""
             return f"{who} failed alike{order} {how}".rstrip()
@@ -153,7 +156,7 @@ def _of_launch(ends: LaunchEnds) -> list[JobFailure]:
 def _of_end(end: End) -> JobFailure:
     base = JobFailure(
         "", end.role, end.exit, () if end.rank is None else (end.rank,), () if end.pid is None else (end.pid,), end.index, None,
-        end.launch, end.program, host=end.host, time=end.time, means=end.meaning, offset=end.offset, output=end.output,
+        end.launch, end.program, end.memory, host=end.host, time=end.time, means=end.meaning, offset=end.offset, output=end.output,
     )  # fmt: skip
     if end.traceback is not None:
         output, traceback = end.traceback

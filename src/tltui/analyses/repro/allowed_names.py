@@ -90,7 +90,7 @@ _METHODS = (
 METHODS = frozenset(_METHODS.split())
 
 _ATEN = (
-    "_assert_scalar _assert_tensor_metadata _local_scalar_dense _log_softmax _scaled_dot_product_flash_attention_for_cpu _softmax "
+    "_assert_scalar _assert_tensor_metadata _local_scalar_dense _log_softmax _softmax "
     "_to_copy abs abs_ absolute absolute_ acos acos_ acosh acosh_ adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d "
     "adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d add add_ addbmm addbmm_ addcdiv addcdiv_ addcmul addcmul_ addmm "
     "addmm_ addmv addmv_ addr addr_ adjoint alias alias_copy all allclose alpha_dropout amax amin aminmax angle any arange arccos "

@@ -24,7 +24,7 @@ from tltui.documents.page import Page
 from tltui.documents.pages.table import BY_NAME
 from tltui.documents.parts.case import held_words
 from tltui.documents.parts.incomplete import add_missing, of_ranks
-from tltui.documents.parts.job_failures import UNNAMED, add_ends, add_overlaps
+from tltui.documents.parts.job_failures import UNNAMED, add_ends, add_overlaps, launches_in
 from tltui.documents.parts.ranks import add_ranks, told
 from tltui.documents.parts.runtime_costs import worth_knowing
 from tltui.documents.parts.stragglers import clock_said, worst
@@ -116,9 +116,8 @@ def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> No
     processes = sum(len(rank.processes) for rank in ranks)
     if processes > max(numbered, 1):
         words.append(fmt.plural(processes, "process", "processes"))
-    launches = {model_launch for p in run.processes() if (model_launch := p.launch)}
-    if len(launches) > 1:
-        words.append(fmt.plural(len(launches), "launch", "launches"))
+    if (launches := launches_in(run)) > 1:
+        words.append(fmt.plural(launches, "launch", "launches"))
     if summary.tally.compiles:
         words.append(fmt.plural(summary.tally.compiles, "compile"))
     if summary.tally.seconds:

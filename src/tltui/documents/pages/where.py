@@ -14,7 +14,7 @@ from tltui.analyses.unread import not_read
 from tltui.documents.page import Page
 from tltui.documents.parts.collectives import add_collectives, collectives_answer
 from tltui.documents.parts.incomplete import add_not_read
-from tltui.documents.parts.job_failures import UNNAMED, add_ends, end_answer
+from tltui.documents.parts.job_failures import UNNAMED, add_ends, add_overlaps, end_answer
 from tltui.documents.parts.processes import Here, add_processes, stack_groups
 from tltui.documents.parts.sampled_stacks import stacks_answer
 from tltui.documents.parts.where import FEW, GROUPS_SHOWN, add_group, add_rest, answer
@@ -64,6 +64,9 @@ def where_document(run: Run, scope: Scope, options: Options, here: Here | None, 
         end = end_answer(failures)
         first, *others = [sentence for sentence in (stacks_answer(groups), by_dumps, answer(found)) if sentence]
         report = WhereReport(f"{end} {first}".strip(), found, here, groups, recorded, failures)
+        at_once = frozenset() if str(scope.ref) else add_overlaps(page, run)
+        if at_once:  # they are the processes of another job, no older ones
+            found = replace(found, restarted=tuple(one for one in found.restarted if one.pid not in at_once))
         if failures:
             add_ends(page, run, failures)
         elif is_unnamed(run, found):

@@ -85,8 +85,17 @@ def _short(item: RunFailure) -> str:
 def sentence_of(item: RunFailure) -> str:
     """`rank 1 failed first (SIGKILL) in the backward of Net.forward [1:5/0], in inductor_compile`"""
     event, colon, error = item.sentence.partition(": ")
-    place = f", in {open_work(item.open)}" if item.open is not None else ", with no compile open" if is_outside(item) else ""
-    return sanitize(event) + place + sanitize(colon + error)
+    return sanitize(event) + _place(item) + sanitize(colon + error)
+
+
+def _place(item: RunFailure) -> str:
+    """`, in the backward of Net.forward, phase inductor_compile`: what the process was in; empty where no log shows it."""
+    if item.open is not None:
+        return f", in {open_work(item.open)}"
+    if item.compiling:
+        what = "the backward" if item.is_backward else "the compile"
+        return f", in {what} of {fmt.clip_middle(sanitize(item.compiling), 60)}"
+    return ", with no compile open" if is_outside(item) else ""
 
 
 def is_outside(item: RunFailure) -> bool:
@@ -119,8 +128,13 @@ def end_answer(failures: Sequence[RunFailure]) -> str:
     return capital(sentence_of(culprits[0])).rstrip(".") + "."
 
 
-def add_overlaps(page: Page, run: Run) -> None:
-    """Add a warning where two jobs wrote into one directory at the same time."""
+def launches_in(run: Run) -> int:
+    """Return how many launches of the job left logs."""
+    return max((process.launch for process in traced_processes(run)[0]), default=1)
+
+
+def add_overlaps(page: Page, run: Run) -> frozenset[int]:
+    """Add a warning where two jobs wrote into one directory at the same time; return the pids of the processes."""
     overlaps = traced_processes(run)[1]
     if overlaps:
         pids = "; ".join(f"rank {one.rank}: pids {one.pids[0]}, {one.pids[1]}" for one in overlaps[:RANKS_SHOWN])
@@ -129,6 +143,7 @@ def add_overlaps(page: Page, run: Run) -> None:
             f"Two jobs ran at once and wrote into this directory ({pids}{more}). Give each job a directory of its own: this page "
             "mixes them.", "", tokens.WARN,
         )  # fmt: skip
+    return frozenset(pid for one in overlaps for pid in one.pids)
 
 
 def _where(page: Page, item: RunFailure) -> list[Piece]:

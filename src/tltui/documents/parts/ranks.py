@@ -80,19 +80,17 @@ STAGES_NAMED = 16
 
 
 def add_stages(page: Page, found: Differing) -> None:
-    """Which ranks do which work, where that is by design: `stage 0: rank 0  embed  model.py:12`"""
+    """Add the ranks that do the same work, where work differs by design: `ranks 1, 2  [1:0/0] embed  model.py:12`."""
     if not found.stages:
         return
     is_pipeline = found.stages[0].is_pipeline
-    what = "Pipeline" if is_pipeline else "Different work"
-    page.heading(f"{what} ({fmt.plural(len(found.stages), 'stage' if is_pipeline else 'group')})")
-    alike = "compiles of torch.distributed.pipelining; stages that compile the same are one here"
+    page.heading("Pipeline" if is_pipeline else "Different work")
+    alike = "compiles of torch.distributed.pipelining; stages that compile the same are one line"
     why = alike if is_pipeline else "no function is compiled in two groups"
     page.say(f"Ranks are compared within a {'stage' if is_pipeline else 'group'}: {why}.", "  ", tokens.DIM)
-    for number, stage in enumerate(found.stages[:STAGES_NAMED]):
+    for stage in found.stages[:STAGES_NAMED]:
         many = "rank" if stage.count == 1 else "ranks"
-        pieces: list[Piece] = [(f"{'stage' if is_pipeline else 'group'} {number}: {many} {stage.ranks}", tokens.STRONG), "  "]
-        pieces += [(f"[{stage.ref}]", tokens.LINK, stage.ref), " "]
+        pieces: list[Piece] = [(f"{many} {stage.ranks}", tokens.STRONG), "  ", (f"[{stage.ref}]", tokens.LINK, stage.ref), " "]
         pieces.append((fmt.clip_middle(sanitize(stage.function), 40), tokens.FUNCTION))
         if stage.file is not None:
             pieces += ["  ", page.place(stage.file, stage.line)]
@@ -102,13 +100,11 @@ def add_stages(page: Page, found: Differing) -> None:
 
 
 def stages_words(found: Differing) -> str:
-    """`pipeline: stage 0: rank 0, stage 1: ranks 1, 2`"""
-    is_pipeline = found.stages[0].is_pipeline
-    word = "stage" if is_pipeline else "group"
-    shown = enumerate(found.stages[:STAGES_NAMED])
-    named = [f"{word} {number}: {'rank' if one.count == 1 else 'ranks'} {one.ranks}" for number, one in shown]
+    """`pipeline, stages by what they compile: rank 0; ranks 1, 2`: a log does not contain the number of a stage."""
+    what = "pipeline, stages by what they compile" if found.stages[0].is_pipeline else "different work by design"
+    shown = [f"{'rank' if one.count == 1 else 'ranks'} {one.ranks}" for one in found.stages[:STAGES_NAMED]]
     more = f" and {fmt.count(len(found.stages) - STAGES_NAMED)} more" if found.stages[STAGES_NAMED:] else ""
-    return f"{'pipeline' if is_pipeline else 'ranks do different work'}: {'; '.join(named)}{more}"
+    return f"{what}: {'; '.join(shown)}{more}"
 
 
 def add_received(page: Page, found: Differing) -> None:
@@ -131,6 +127,9 @@ def alike(found: Differing, is_partly_told: bool) -> str:
     if found.stages:
         said = stages_words(found)
         return f"{said[:1].upper()}{said[1:]}. Ranks of one {'stage' if found.stages[0].is_pipeline else 'group'} do not differ."
+    if any(one.at_once for one in found.restarted):
+        newest = f"the newest processes of the {fmt.count(found.ranks)} ranks"
+        return f"Nothing differs between {newest}. Other processes ran at the same time: see ranks."
     if found.received:
         return f"Nothing differs in what several of the {fmt.count(found.ranks)} ranks have compiled."
     if found.behind or found.cut or is_partly_told:

@@ -67,7 +67,7 @@ def statements(name: str, form: str, has_stacks: bool = False) -> Iterator[State
     elif form == ALONE:
         yield from _of_trace_alone(name, truth)
     if form != LIVE:
-        yield from _of_end(name, truth)
+        yield from _of_end(name, truth, form)
 
 
 def _of_wait(name: str, wait: Wait) -> Iterator[Statement]:
@@ -122,9 +122,9 @@ def _of_trace_alone(name: str, truth: Truth) -> Iterator[Statement]:
         yield Statement("where", (r"do not show which rank failed first",), lines=10)
 
 
-def _of_end(name: str, truth: Truth) -> Iterator[Statement]:
+def _of_end(name: str, truth: Truth, form: str) -> Iterator[Statement]:
     """Yield statements about a job that has ended: launches, two jobs, compiles that other ranks do not have."""
-    if truth.launches > 1:
+    if truth.launches > 1 and (form == OUTPUT or truth.logged_launches > 1):
         yield Statement("summary", (r"started again|restarted|launch 2|2 launches",), lines=FIRST_SCREEN)
     if name == "two_jobs":
         yield Statement("summary", (r"[Tt]wo jobs",), lines=FIRST_SCREEN)
@@ -158,10 +158,10 @@ def _of_json(truth: Truth, text: str) -> list[str]:
 
 
 def _phase(failure: dict[str, Any]) -> str:
-    """Return what the rank was compiling: `forward`, `backward`, `outside`, or `inside` where the phase is not given."""
+    """Return what the rank was compiling: `forward`, `backward` or `outside`."""
     if failure["open"]:
         return "backward" if failure["open"]["what"] == "backward" else "forward"
-    return "backward" if "backward of" in failure["sentence"] else "inside" if failure["compile"] else "outside"
+    return "outside" if not failure["compile"] else "backward" if failure["is_backward"] else "forward"
 
 
 def printing(*paths: Path) -> Callable[[str], str]:

@@ -125,7 +125,7 @@ def _of_trace_alone(name: str, truth: Truth) -> Iterator[Statement]:
 
 def _of_end(name: str, truth: Truth) -> Iterator[Statement]:
     """Of a job that has ended: launches, jobs, and compiles that other ranks do not have."""
-    if truth.launches > 1:
+    if truth.launches > 1 and name != "restart_unconnected":  # its second launch left no logs
         yield Statement("summary", (r"started again|restarted|launch 2|2 launches",), lines=FIRST_SCREEN)
     if name == "two_jobs":
         yield Statement("summary", (r"[Tt]wo jobs",), lines=FIRST_SCREEN)
@@ -162,7 +162,9 @@ def _phase(failure: dict[str, Any]) -> str:
     """What was being compiled: `forward`, `backward`, `outside`; of an exception in a compile only that it was inside."""
     if failure["open"]:
         return "backward" if failure["open"]["what"] == "backward" else "forward"
-    return "backward" if "backward of" in failure["sentence"] else "inside" if failure["compile"] else "outside"
+    if failure["is_backward"] or "backward of" in failure["sentence"]:
+        return "backward"
+    return "inside" if failure["compile"] else "outside"
 
 
 def printing(*paths: Path) -> Callable[[str], str]:

@@ -60,6 +60,8 @@ def look(job):
         job.dump_flight_recorder()
     (job.place / "live").mkdir()
     shutil.copy(job.output(), job.place / "live")
+    if shutil.which("py-spy") is None:
+        sys.exit("py-spy is not installed: pip install py-spy")
     (job.place / "py_spy").mkdir()
     for rank, pid in job.ranks().items():
         done = subprocess.run(["py-spy", "dump", "--pid", str(pid)], capture_output=True, check=False)

@@ -22,14 +22,13 @@ FIRST_SCREEN = 30
 """Lines of `summary` that a terminal shows at first."""
 PAGES = ("summary", "where", "problems", "ranks", "matrix", "stragglers")
 """Pages that may not have anything false."""
-
 NEVER = (r"clock is (?!.{0,60}, or (it|they) started)",)
-"""False about each job: all processes are on one machine, with one clock; that they started later is the truth."""
+"""False about each job: its processes are on one machine and have one clock. Some of them started later."""
 
 
 @dataclass(frozen=True)
 class Statement:
-    """What the first lines of a command must have, and must not have."""
+    """Patterns that the first lines of a command must have, and must not have."""
 
     command: str
     must: tuple[str, ...] = ()
@@ -37,7 +36,7 @@ class Statement:
     lines: int | None = None
 
     def faults(self, text: str) -> list[str]:
-        """What is missing from this output, or false in it."""
+        """List what is missing from this output, and what is false in it."""
         joined = " ".join(" ".join(text.splitlines()[: self.lines]).split())
         missing = [f"{self.command}: missing: {pattern}" for pattern in self.must if not re.search(pattern, joined)]
         false = [(pattern, re.search(pattern, joined)) for pattern in self.never]
@@ -48,7 +47,7 @@ class Statement:
 
 
 def statements(name: str, form: str, has_stacks: bool = False) -> Iterator[Statement]:
-    """What must be reported about a job, and what must not. With stacks: py-spy is there, and the job runs on this machine."""
+    """Yield what must be reported about a job, and what must not. `has_stacks`: py-spy is installed, and the job runs here."""
     truth = (TRUTHS | ACCIDENTS)[name]
     for page in PAGES:
         yield Statement(page, never=(*truth.never, *NEVER))
@@ -68,11 +67,11 @@ def statements(name: str, form: str, has_stacks: bool = False) -> Iterator[State
     elif form == ALONE:
         yield from _of_trace_alone(name, truth)
     if form != LIVE:
-        yield from _of_end(name, truth)
+        yield from _of_end(name, truth, form)
 
 
 def _of_wait(name: str, wait: Wait) -> Iterator[Statement]:
-    """Live: the rank that has not arrived, and what the others wait for."""
+    """Yield statements about a live job: the rank that has not arrived, and what the others wait for."""
     waiting = "ranks " + ", ".join(map(str, wait.waiting))
     if wait.function:
         names = (rf"[Rr]ank {wait.missing} is .{{0,60}}\b{wait.function}\b.{{0,200}}since \d\d:\d\d:\d\d",)
@@ -85,7 +84,7 @@ def _of_wait(name: str, wait: Wait) -> Iterator[Statement]:
 
 
 def _of_output(truth: Truth) -> Iterator[Statement]:
-    """With what the job printed: who failed first, how, and in which compile."""
+    """Yield statements about the output of a job: which rank failed first, how, and in which compile."""
     if len(truth.failures) > 1 and len({each.error for each in truth.failures}) == 1:
         error = re.escape(truth.failures[0].error)
         ranks = rf"([Rr]anks 0[,–] ?(1, )?2|[Aa]ll {truth.ranks} ranks)"
@@ -102,7 +101,7 @@ def _of_output(truth: Truth) -> Iterator[Statement]:
 
 
 def _of_failure(failure: Failure) -> Iterator[str]:
-    """Patterns for how a rank ended, and where."""
+    """Yield patterns for how a rank ended, and in which compile."""
     ending = re.escape(failure.error[:60]) if failure.ending == "exception" else failure.ending
     yield rf"[Rr]ank {failure.rank}\b.{{0,200}}{ending}"
     if failure.function:
@@ -112,7 +111,7 @@ def _of_failure(failure: Failure) -> Iterator[str]:
 
 
 def _of_trace_alone(name: str, truth: Truth) -> Iterator[Statement]:
-    """With the logs alone: what was open, and what they do not show."""
+    """Yield statements about logs without the output: what was open, and what they do not show."""
     for failure in truth.failures:
         if failure.function and failure.ending == "SIGKILL":
             yield Statement("where", tuple(_of_failure(failure))[1:])
@@ -123,9 +122,9 @@ def _of_trace_alone(name: str, truth: Truth) -> Iterator[Statement]:
         yield Statement("where", (r"do not show which rank failed first",), lines=10)
 
 
-def _of_end(name: str, truth: Truth) -> Iterator[Statement]:
-    """Of a job that has ended: launches, jobs, and compiles that other ranks do not have."""
-    if truth.launches > 1 and name != "restart_unconnected":  # its second launch left no logs
+def _of_end(name: str, truth: Truth, form: str) -> Iterator[Statement]:
+    """Yield statements about a job that has ended: launches, two jobs, compiles that other ranks do not have."""
+    if truth.launches > 1 and (form == OUTPUT or truth.logged_launches > 1):
         yield Statement("summary", (r"started again|restarted|launch 2|2 launches",), lines=FIRST_SCREEN)
     if name == "two_jobs":
         yield Statement("summary", (r"[Tt]wo jobs",), lines=FIRST_SCREEN)
@@ -139,7 +138,7 @@ def _of_end(name: str, truth: Truth) -> Iterator[Statement]:
 
 
 def faults(name: str, form: str, show: Callable[[str], str], has_stacks: bool = False) -> list[str]:
-    """Compare what commands print with the truth: what is missing, and what is false."""
+    """Compare what commands print with the truth, and list what is missing or false."""
     wanted = list(statements(name, form, has_stacks))
     printed = {command: show(command) for command in dict.fromkeys(each.command for each in wanted)}
     result = [fault for each in wanted for fault in each.faults(printed[each.command])]
@@ -148,7 +147,7 @@ def faults(name: str, form: str, show: Callable[[str], str], has_stacks: bool = 
 
 
 def _of_json(truth: Truth, text: str) -> list[str]:
-    """Compare the failures in the JSON of `problems` with the truth: what failed first in each launch, and in which compile."""
+    """Compare the JSON of `problems` with the truth: which rank failed first in each launch, and in which compile."""
     printed = [failure for failure in json.loads(text)["result"]["printed"] if failure["role"] == "first" and failure["ranks"]]
     got = [(failure["launch"], failure["rank"], _phase(failure)) for failure in printed]
     alike = len({failure.error for failure in truth.failures}) == 1 and len(truth.failures) > 1
@@ -159,16 +158,14 @@ def _of_json(truth: Truth, text: str) -> list[str]:
 
 
 def _phase(failure: dict[str, Any]) -> str:
-    """What was being compiled: `forward`, `backward`, `outside`; of an exception in a compile only that it was inside."""
+    """Return what the rank was compiling: `forward`, `backward` or `outside`."""
     if failure["open"]:
         return "backward" if failure["open"]["what"] == "backward" else "forward"
-    if failure["is_backward"] or "backward of" in failure["sentence"]:
-        return "backward"
-    return "inside" if failure["compile"] else "outside"
+    return "outside" if not failure["compile"] else "backward" if failure["is_backward"] else "forward"
 
 
 def printing(*paths: Path) -> Callable[[str], str]:
-    """What a command prints about these paths."""
+    """Return a function that runs a command on these paths and returns what it prints."""
 
     def show(command: str) -> str:
         head, text = said([*command.split(), *map(str, paths)]).decode().lstrip().split("\n", 1)

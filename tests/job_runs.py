@@ -9,7 +9,9 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from job_truths import TRUTHS
@@ -20,7 +22,7 @@ WITHOUT_CACHES = (
     "killed_forward", "killed_backward", "killed_backward_early", "backward_error", "compiler_hangs", "barrier_inside",
     "flight_recorder_allreduce", "compiler_collective",
 )  # fmt: skip
-"""A cache of another rank would let the planted place be skipped."""
+"""Jobs whose planted place would be skipped if the code came from the cache of another rank."""
 RESTARTS = ("restart_works", "restart_fails")
 FINISHED_BACKWARD = b'"bwd_compilation_metrics"'
 HANGING_COMPILER = """#!/bin/bash
@@ -32,7 +34,7 @@ exec {compiler} "$@"
 
 @dataclass
 class Job:
-    """A job that was started: its directory has `trace`, what it printed, and what it needs."""
+    """A job that was started. Its directory has the logs in `trace`, what the job printed, and what it needs."""
 
     name: str
     place: Path
@@ -46,11 +48,11 @@ class Job:
         return self.place / ("out.txt" if not part else f"out_{part}.txt")
 
     def wait(self) -> list[int]:
-        """Wait for its end; the exit codes."""
+        """Wait for its end, and return the exit codes."""
         return [process.wait(PATIENCE_S) for process in self.processes]
 
     def wait_until_it_hangs(self) -> None:
-        """Wait until the hanging rank is in its place and the logs of the others have come to theirs."""
+        """Wait until the hanging rank hangs, and the logs of the others have what they write before they wait for it."""
         truth = TRUTHS[self.name]
         self._until(lambda: (self.place / "hangs").exists() or truth.wait is None)
         if truth.wait is None:
@@ -58,14 +60,14 @@ class Job:
             return
         texts = {"allreduce": FINISHED_BACKWARD, "barrier": b'"compilation_metrics"', "compiler_collective": b"compiler_collective"}
         for rank in truth.wait.waiting:
-            self._until(lambda rank=rank: texts[truth.wait.place] in self.log_of(rank))  # type: ignore[misc]
+            self._until(partial(self._log_has, rank, texts[truth.wait.place]))
         time.sleep(2)  # from there to the collective
 
-    def log_of(self, rank: int) -> bytes:
-        return b"".join(log.read_bytes() for log in self.trace.glob(f"*_rank_{rank}_*.log"))
+    def _log_has(self, rank: int, text: bytes) -> bool:
+        return any(text in log.read_bytes() for log in self.trace.glob(f"*_rank_{rank}_*.log"))
 
     def ranks(self) -> dict[int, int]:
-        """The process of each rank that runs on this machine."""
+        """Find the process of each rank."""
         pids, place = {}, os.fsencode(self.place)
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
@@ -80,14 +82,14 @@ class Job:
         (self.place / "dump").touch()
         self._until(lambda: len(list(self.trace.glob("comm_lib_trace_rank_*.json"))) == TRUTHS[self.name].ranks)
 
-    def _until(self, is_true) -> None:  # type: ignore[no-untyped-def]
+    def _until(self, is_true: Callable[[], bool]) -> None:
         end = time.monotonic() + PATIENCE_S
         while not is_true():
             assert time.monotonic() < end and self.processes[0].poll() is None, self.output().read_text()[-4000:]
             time.sleep(0.2)
 
     def stop(self) -> None:
-        """End it from outside: SIGTERM to torchrun alone, which ends its ranks; at last, what is still there."""
+        """End it from outside: SIGTERM to torchrun alone, which ends its ranks; then SIGKILL to what has not ended."""
         for process in self.processes:
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
@@ -97,9 +99,9 @@ class Job:
             if self.name == "compiler_hangs":
                 with contextlib.suppress(OSError):  # nobody reads it: the compiler has ended
                     os.close(os.open(self.place / "fifo", os.O_WRONLY | os.O_NONBLOCK))
-            for process in self.processes:
+            for pid in (*self.ranks().values(), *(process.pid for process in self.processes if process.poll() is None)):
                 with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
+                    os.kill(pid, signal.SIGKILL)
 
 
 def warm_cache(place: Path, python: str) -> Path:
@@ -133,7 +135,7 @@ def start(name: str, place: Path, python: str, cache: Path) -> Job:
 
 
 def command(name: str, python: str) -> list[str]:
-    """How a user starts it."""
+    """Return the command line by which a user starts it."""
     if name == "spawn_error":
         return [python, str(PROGRAM), name]
     restarts = ["--max-restarts", "1"] if name in RESTARTS else []
@@ -144,7 +146,7 @@ def command(name: str, python: str) -> list[str]:
 
 
 def environment(name: str, place: Path) -> dict[str, str]:
-    """A user's environment without settings of torch but the trace, a cache for this job alone and few threads."""
+    """Return an environment in which torch has no settings but a trace, a cache of the job's own and few threads."""
     cleared = ("TORCH", "INDUCTOR", "RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_", "TLTUI")
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -157,5 +159,5 @@ def environment(name: str, place: Path) -> dict[str, str]:
     return {key: value for key, value in os.environ.items() if not key.startswith(cleared)} | {
         "TORCH_TRACE": str(place / "trace"), "TORCHINDUCTOR_CACHE_DIR": str(place / "cache"), "OMP_NUM_THREADS": "1",
         "TORCHINDUCTOR_COMPILE_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", "MASTER_PORT": port, "TLTUI_JOB": str(place),
-        "TMPDIR": os.environ.get("TMPDIR", "/tmp"), **more,
+        **more,
     }  # fmt: skip

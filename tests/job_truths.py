@@ -52,6 +52,8 @@ class Truth:
     stops: str = ""
     """The signal to torchrun that ends a job that does not end by itself."""
     launches: int = 1
+    logged_launches: int = 1
+    """Those that left logs."""
     exit_code: int = 0
     """Of torchrun, or of the program where there is no torchrun."""
     extra: tuple[tuple[int, str], ...] = ()
@@ -100,7 +102,8 @@ TRUTHS = {
     ),
     "restart_works": Truth(
         "In launch 1 rank 1 exits with code 3 before its step 3. torchrun starts all ranks again, and launch 2 ends well.",
-        failures=(Failure(1, "exit code 3"),), consequences=(0, 2), launches=2, never=(*_DIVERGE, *_VICTIMS),
+        failures=(Failure(1, "exit code 3"),), consequences=(0, 2), launches=2, logged_launches=2,
+        never=(*_DIVERGE, *_VICTIMS),
     ),
     "restart_fails": Truth(
         "In launch 1 rank 1 exits with code 3 before its step 3. torchrun starts all ranks again, and in launch 2 rank 0 raises "
@@ -109,7 +112,7 @@ TRUTHS = {
             Failure(1, "exit code 3"),
             Failure(0, "exception", "ValueError: planted: the checkpoint of step 2 is incomplete", launch=2),
         ),
-        consequences=(0, 1, 2), launches=2, exit_code=1,
+        consequences=(0, 1, 2), launches=2, logged_launches=2, exit_code=1,
         never=(*_DIVERGE, r"rank 2 (died|failed) first", r"✗ rank 2\b", r"✗ rank \d[^✗]{0,80}Connection closed"),
     ),
     "compiler_hangs": Truth(

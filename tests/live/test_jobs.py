@@ -48,7 +48,8 @@ def test_a_job_that_hangs(name: str, tmp_path: Path, cache: Path) -> None:
         job.wait_until_it_hangs()
         if name.startswith("flight_recorder"):
             job.dump_flight_recorder()
-        assert faults(name, LIVE, printing(job.trace, job.output()), has_stacks=shutil.which("py-spy") is not None) == []
+        wrong = faults(name, LIVE, printing(job.trace, job.output()), has_stacks=shutil.which("py-spy") is not None)
+        assert not wrong, "\n".join(wrong)
     finally:
         job.stop()
     judge_the_end(job)
@@ -56,4 +57,5 @@ def test_a_job_that_hangs(name: str, tmp_path: Path, cache: Path) -> None:
 
 def judge_the_end(job: Job) -> None:
     """Compare what is reported about the job that has ended with the truth: its logs alone, and with what it printed."""
-    assert faults(job.name, ALONE, printing(job.trace)) + faults(job.name, OUTPUT, printing(job.trace, job.output())) == []
+    wrong = faults(job.name, ALONE, printing(job.trace)) + faults(job.name, OUTPUT, printing(job.trace, job.output()))
+    assert not wrong, "\n".join(wrong)

@@ -18,7 +18,7 @@ CASES = [(name, form) for name in TRUTHS | ACCIDENTS for form in (ALONE, OUTPUT)
 
 
 def pages(run: tltui.Run, paths: list[Path]) -> Callable[[str], str]:
-    """What commands print about a run that is open."""
+    """Return a function that returns what a command prints about a run that is open."""
 
     def show(command: str) -> str:
         name, *options = command.split()
@@ -35,7 +35,8 @@ def test_the_truth_about_a_job(name: str, form: str, tmp_path: Path) -> None:
     place = unpacked(name, tmp_path, JOBS)
     paths = [place / "trace", *([place / "out.txt"] if form == OUTPUT else [])]
     with tltui.open(*paths) as run:
-        assert faults(name, form, pages(run, paths)) == []
+        wrong = faults(name, form, pages(run, paths))
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("words", ["slurm", "kernel"])
@@ -50,7 +51,7 @@ def test_others_report_that_memory_ran_out(words: str, tmp_path: Path) -> None:
 
 
 def test_each_job_has_a_capture() -> None:
-    assert {path.name for path in JOBS.iterdir() if path.is_dir()} == set(TRUTHS | ACCIDENTS)
+    assert {path.parent.parent.name for path in JOBS.glob("*/trace/*.log.xz")} == set(TRUTHS | ACCIDENTS)
 
 
 def test_the_judge_notices_what_is_missing_and_what_is_false() -> None:

@@ -310,9 +310,7 @@ def other_inputs() -> dict[str, bytes]:
         "UTF-16  ": BEFORE.decode().encode("utf-16-le"),
         "TORCH_LOGS text of torch 2.2 or older": old.encode(),
         "TORCH_LOGS_FORMAT=short": no_ids.encode(),
-        "not a trace, TORCH_LOGS text, debug directory or tlparse output": b"just some text\nand more\n",
         "not a trace, TORCH_LOGS text": b"\x7fELF" + bytes(range(256)) * 9,
-        "not a ": b'{"json": true}\n',
     }
 
 

@@ -32,7 +32,7 @@ NOT_ON_PAGES = {
     "course": "what ranks are compared by", "facet": "what ranks are compared by", "lane": "what ranks are compared by",
     "class of ranks": "pages say kind of ranks",
     "origin": "a form of input",
-    "failure in the output": "said as a sentence",
+    "failure in the output": "said as a sentence", "role": "said as a sentence: failed first, lost the connection, ended",
     "counts": "a rule", "own": "a rule: your line", "library": "a rule: your line", "python": "a rule: your line",
     "torch": "a rule: your line",
     "kernels with nodes": "said in full on the page", "kernels with lines": "said in full on the page",

@@ -105,7 +105,7 @@ def _of_failure(failure: Failure) -> Iterator[str]:
     ending = re.escape(failure.error[:60]) if failure.ending == "exception" else failure.ending
     yield rf"[Rr]ank {failure.rank}\b.{{0,200}}{ending}"
     if failure.function:
-        function = rf"\b{failure.function}\b"
+        function = rf"\b(\w+\.)*{failure.function}\b"  # with its class where the source is at hand
         place = rf"(backward of {function}|{function}.{{0,60}}its backward)" if failure.phase == "backward" else function
         yield rf"[Rr]ank {failure.rank}\b.{{0,260}}{place}"
 

@@ -51,7 +51,7 @@ async def test_the_second_press_compares_the_stacks_of_its_processes(tmp_path: P
         monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
         async with opened(trace, wait=False) as driver:
             await driver.pilot.press("P")
-            await driver.shown("@where now")
+            await driver.shown("@where::now")
             await driver.pilot.press("P")
             view = driver.browser.document_view
             answer = "Rank 1 has not come to the barrier at user/job.py:281, in which ranks 0, 2 wait; it is at user/job.py:280"

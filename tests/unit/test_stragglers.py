@@ -322,6 +322,17 @@ def test_a_rank_that_was_started_again_alone_cannot_have_begun_before_the_others
     assert pace_of(others).clocks == (), "the others were started again, and so began later"
 
 
+def test_a_rank_whose_log_was_written_when_its_records_were_began_later() -> None:
+    """Its clock agrees with that of the file system, and so do those of the others."""
+    late = lanes_with(together(4, 4, lambda rank, n: 20.0 if rank == 3 else 0.0), [[2.0] * 4] * 4)
+    assert [clock.ranks for clock in pace_of(late).clocks] == ["3"], "without the times of files it may be either"
+    right = [replace(lane, last=100e6, written=100.2e6) for lane in late]
+    found = pace_of(right)
+    assert found.clocks == () and [one.ranks for one in found.late] == [(3,)]
+    ahead = [replace(lane, written=80e6) if lane.rank == 3 else lane for lane in right]
+    assert [clock.ranks for clock in pace_of(ahead).clocks] == ["3"], "its log was written 20 s before its own clock says so"
+
+
 def test_a_clock_that_goes_wrong() -> None:
     """An hour and more of compiles; a clock that gains 4 s an hour."""
     found = pace_of(lanes_with(

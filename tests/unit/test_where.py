@@ -226,7 +226,7 @@ def test_one_rank_is_in_a_compile_that_the_others_have_not_begun(tmp_path: Path)
     assert (found.groups[0].passed, found.groups[0].not_begun, found.goes_on) == ("", "0–6", True)
     lines = text(page(run, "@where", 100))
     assert "So far: ranks 0–6 have not begun it." in lines and "py-spy dump --pid 1007" in lines
-    assert "or wait for another one, rank 7 for instance" in " ".join(lines.split())
+    assert "compute, or wait for rank 7" in " ".join(lines.split())
 
 
 def test_all_are_in_the_same_place(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ there at first: such a rank fell behind.
 
 from __future__ import annotations
 
+import math
+import os
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +16,8 @@ from statistics import median, median_low
 from typing import NamedTuple, TypeVar
 
 from tltui.analyses.ranks.ranges import ranges
+from tltui.trace.files import FileBytes
+from tltui.trace.log import Log
 
 T = TypeVar("T")
 FIRST, LAST = 16, 48
@@ -30,6 +34,28 @@ FASTEST = 1e-3
 """Seconds a second by which a clock may go wrong (one that is being put right is slewed by 0.0005); more is falling behind."""
 TREND = 6
 """Compiles from which on an offset may be seen to grow."""
+
+
+def written_us(log: Log) -> float:
+    """Return when a log was written last, in microseconds since the epoch by the clock of its file system; NaN where that is not
+    known: for copies that tltui made, and for logs that are not here."""
+    source = log.source
+    if not isinstance(source, FileBytes) or source.gone or source.path != log.path:
+        return math.nan
+    try:
+        return os.stat(source.path).st_mtime * 1e6
+    except OSError:
+        return math.nan
+
+
+def without_late(offsets: Mapping[int, Offset], times: Iterable[tuple[int, float | None, float]]) -> dict[int, Offset]:
+    """Leave out ranks that began later than the others, and whose clocks are right.
+
+    `times`: (rank, when its last record was written by its own clock, when its log was written last by that of the file system), in
+    microseconds. Where both are the same, and they are for a rank without an offset too, the two clocks agree.
+    """
+    right = {rank for rank, last, written in times if last is not None and abs(written - last) < LEAST_S * 1e6}
+    return dict(offsets) if right <= offsets.keys() else {rank: own for rank, own in offsets.items() if rank not in right}
 
 
 class Offset(NamedTuple):
@@ -112,9 +138,8 @@ def offset_of(apart: Sequence[float], times: Sequence[float]) -> Offset | None:
         return None
     apart, times = chosen(apart), chosen(times)
     middle = median(apart)
-    if abs(middle) >= LEAST_S and abs(apart[0]) <= SPREAD_S:
-        return None  # its first compile began with those of the others: its clock agrees with theirs
-    if (found := _agreed([one - middle for one in apart])) is not None:
+    together = abs(middle) >= LEAST_S and abs(apart[0]) <= SPREAD_S  # when they began their first compile: their clocks agreed
+    if not together and (found := _agreed([one - middle for one in apart])) is not None:
         return Offset(middle, *found)
     return _growing(apart, [at / 1e6 for at in times])
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, cast
 
 from tltui.analyses.compare.pairing import code_of
-from tltui.analyses.hang.clocks import Offset, clocks, offsets
+from tltui.analyses.hang.clocks import Offset, clocks, offsets, without_late, written_us
 from tltui.analyses.hang.interrupted import stood_in
 from tltui.analyses.hang.open_work import AGAIN, CAPTURE, OUTSIDE, Inside, all_inside, inside, inside_of, last_record, read_inside
 from tltui.analyses.hang.results import BETWEEN, EMPTY, INSIDE, Also, Group, Named, Older, Where
@@ -140,6 +140,8 @@ def read_where(run: Run, processes: Sequence[Process] | None = None) -> Generato
     yield
     numbered = bool(units) and units[0].process.rank is not None
     shifts = offsets(_starts(_begun_together(units, restarted))) if len(units) > 1 else {}
+    if shifts:
+        shifts = without_late(shifts, ((unit.number, unit.place.last, written_us(unit.process.log)) for unit in units))
     yield
     behind = _behind(units)
     groups = _groups(units, shifts, behind)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tltui.analyses.hang.clocks import Offset, chosen, off
+from tltui.analyses.hang.clocks import Offset, chosen, off, without_late
 from tltui.analyses.ranks.course import Lane, classes, compile_ref
 from tltui.analyses.ranks.pace import Key
 from tltui.model.status import Status
@@ -136,4 +136,4 @@ class Columns:
                 if again < 0 or (again and any(at >= usual for at, usual in known)):
                     continue  # who was started again, and not with the others, began all of it later: its clock can only be behind
                 rows.append((lane.rank, [(at - usual) / 1e6 for at, usual in known], [at for at, _ in known]))
-        return off(rows)
+        return without_late(off(rows), ((lane.rank, lane.last, lane.written) for own in self.classes for lane in own))

@@ -9,6 +9,7 @@ of most ranks; everything that compares ranks reads lanes and no nodes.
 from __future__ import annotations
 
 import hashlib
+import math
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -132,6 +133,8 @@ class Lane:
     """Phases that are open in its last compile, or in the newest backward without an end, the outermost first."""
     is_pipelined: bool = False
     """Whether stacks of its log go through `torch.distributed.pipelining`; not known of a rank that only an index tells of."""
+    written: float = math.nan
+    """When its log was written last, microseconds since the epoch by the clock of the file system; NaN where that is not known."""
 
 
 def steps_in(process: Process) -> list[tuple[Compile, Code, int]]:
@@ -140,7 +143,7 @@ def steps_in(process: Process) -> list[tuple[Compile, Code, int]]:
     codes: dict[int, Code | None] = {}
     counts: dict[Code, int] = {}
     found = []
-    for compile_ in sorted(process.ordered(), key=_begun) if process.log.columns.source else process.ordered():
+    for compile_ in process.ordered():
         if not compile_.is_compile:
             continue
         frame = compile_.frame
@@ -151,12 +154,6 @@ def steps_in(process: Process) -> list[tuple[Compile, Code, int]]:
             counts[code] = counts.get(code, 0) + 1
             found.append((compile_, code, counts[code]))
     return found
-
-
-def _begun(compile_: Compile) -> int:
-    """Where the trace of a process that several inputs tell of begins with a compile: in a text an id may come up at any time."""
-    source = compile_.process.log.columns.source
-    return next((record for record in compile_.records if source[record] == 0), compile_.records[0] if compile_.records else 0)
 
 
 def classes(lanes: Sequence[Lane]) -> list[list[Lane]]:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Generator, Sequence
 from typing import cast
 
+from tltui.analyses.hang.clocks import written_us
 from tltui.analyses.hang.open_work import begun, last_record
 from tltui.analyses.ranks.course import TOGETHER_US, Course, Lane, Older, steps_in
 from tltui.analyses.ranks.courses import course_of
@@ -83,7 +84,7 @@ def _lane(rank: Rank, process: Process, course: Course) -> Lane:
         cast(int, rank.number), process.key, _address(process), "", process.pid,
         process.log.ended, process.is_traced, math.nan if last is None else last, course, times_of(process),
         tuple(_older(own, process) for own in rank.processes if _is_older(own, process)), inside_of(process),
-        is_pipelined(process),
+        is_pipelined(process), written_us(process.log),
     )  # fmt: skip
 
 
@@ -102,7 +103,7 @@ def _told_lane(rank: Rank, process: Process, index: Told) -> Lane | None:
         cast(int, rank.number), process.key, _address(process), saved.host, process.pid, process.log.ended, saved.is_traced,
         saved.last, *course_and_times,
         tuple(_older(own, process) for own in rank.processes if _is_older(own, process)), saved.inside,
-        is_pipelined(process),
+        is_pipelined(process), written_us(process.log),
     )  # fmt: skip
 
 

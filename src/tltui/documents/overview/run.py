@@ -244,8 +244,11 @@ def _start(
     """Add one to four things to look at, each for a fact, the worst first."""
     is_named = any(culprit.ranks for culprit in culprits)
     ended = _ended(culprits)
-    wrong = [*ended, *_failed(summary)] if is_named else [*_failed(summary), *_stuck(run, summary, at_end), *ended]
-    wrong += _parted(run, summary) + _waited_for(run, pace) + _measured(run)
+    failed = [hint for hint in _failed(summary) if hint.ref not in {own.ref for own in ended}]
+    wrong = [*ended, *failed] if is_named else [*failed, *_stuck(run, summary, at_end), *ended]
+    apart, late = _parted(run, summary), _waited_for(run, pace)
+    wrong += late + apart if pace.extra else apart + late  # a compile that others do not have explains the difference
+    wrong += _measured(run)
     wrong += _slowed(summary)
     recorded = [Hint("@where", what, "tltui where", WHERE)] if (what := dumps_beside(run)) else []
     hints = wrong + recorded + _dearest(summary, is_alone=not wrong)

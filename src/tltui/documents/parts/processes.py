@@ -14,6 +14,7 @@ from tltui.analyses.ranks.ranges import ranges
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.parts.sampled_stacks import add_stacks
+from tltui.inputs.table import TEXT
 from tltui.model.nodes import Process
 from tltui.model.run import Run
 from tltui.sources.pids import LogProcesses, doing_of, lines_of, processes_of
@@ -57,8 +58,10 @@ class Here:
 
 def files_of(run: Run) -> dict[str, Identity]:
     """The logs that are still what they were when they were read: those that end inside of a compile first, as stacks are
-    asked of some only; then by rank. Copies that tltui has made are left out: nobody but itself writes them."""
-    models = sorted(run.models, key=lambda model: min(map(_turn, model.processes), default=LAST))
+    asked of some only; then by rank. Copies that tltui has made are left out: nobody but itself writes them. So are outputs beside
+    traces: the launcher, a shell or `tee` holds them open, which is no rank."""
+    logs = [model for model in run.models if model.form != TEXT] or run.models
+    models = sorted(logs, key=lambda model: min(map(_turn, model.processes), default=LAST))
     sources = {model.log.path: model.log.source for model in models}
     return {
         path: source.identity

@@ -94,8 +94,8 @@ def add_advice(page: Page, found: Where, asked: bool = False, missing: tuple[int
         page.say(f"{waits}: look at {subject(first, found)}.", "", tokens.DIM)
     elif first.state == INSIDE and any(group.state != INSIDE for group in running):
         page.say(
-            "So far the logs of the ranks with nothing open do not tell whether they compute or wait for another one, "
-            f"{subject(first, found)} for instance.", "", tokens.DIM,
+            f"So far the logs do not show whether the ranks with nothing open compute, or wait for {subject(first, found)}.", "",
+            tokens.DIM,
         )  # fmt: skip
     elif first.state != INSIDE:
         page.say(

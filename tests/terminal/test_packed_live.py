@@ -68,13 +68,13 @@ def test_it_grows(tmp_path: Path) -> None:
     assert unpacked(tmp_path) == []
 
 
-def test_it_ends_without_a_log(tmp_path: Path) -> None:
+def test_it_is_what_a_job_printed(tmp_path: Path) -> None:
     terminal, job = fed(tmp_path)
     with terminal:
         terminal.wait_for("standard input")
         os.write(job, b"Traceback (most recent call last):\nImportError: no module named torch\n")
         os.close(job)
-        terminal.wait_for("not a trace, TORCH_LOGS text, debug directory or tlparse output")
+        terminal.wait_for("ImportError: no module named torch")
         leave(terminal)
 
 

@@ -254,7 +254,7 @@ class Discovery:
 
     def _needs_log(self, found: FoundLog) -> bool:
         """Tell whether it is read only beside a log: an output without a record of torch that nobody named."""
-        return found.is_output and found.path not in self._named
+        return found.is_output and found.path not in self._named and found.name != STANDARD_INPUT
 
     def _outputs_to_read(self, outputs: Iterable[str]) -> list[FoundLog]:
         """Return what jobs printed that is beside logs, once: what tltui wrote, and what is known by its text."""

@@ -155,8 +155,10 @@ def _run_children(run: Run) -> list[Node]:
 
 
 def _process_children(process: Process) -> list[Node]:
-    frames = sorted(process.frames.values(), key=lambda frame: frame.key == NO_ID)
-    return [frame_node(frame) for frame in frames]
+    frames = list(process.frames.values())
+    if process.log.columns.source:  # of several inputs the one that was read first need not be the trace
+        frames = list({id(own.frame): own.frame for own in process.ordered()}.values())
+    return [frame_node(frame) for frame in sorted(frames, key=lambda frame: frame.key == NO_ID)]
 
 
 def frame_node(frame: Frame) -> Node:

@@ -125,6 +125,8 @@ class ProvenanceScreen(PanesOfUnit):
 
     def _come_to_when_laid_out(self, pane: int, tries: int = LAYOUTS) -> None:
         """What is in sight is known once panes that have just come have their heights."""
+        if not self.query(ProvenanceView):
+            return  # the mode was left before that
         if tries and not all(self.view(own).is_laid_out for own in self._chosen):
             self.call_after_refresh(self._come_to_when_laid_out, pane, tries - 1)
         else:

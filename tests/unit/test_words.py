@@ -33,8 +33,8 @@ EXPLAINED = (
     "provenance", "epoch", "own time", "your line", "proven", "run", "launch", "rank", "process", "artifact", "record", "address",
     "own device", "diverge", "region", "lookup", "specialization", "recompile reason", "node mapping", "derived, `≈`",
     "layer, iteration",
-    "static cost", "form of input", "case", "profile", "flight recorder", "output", "index", "kind of ranks", "late, slow, wait",
-    "open", "version",
+    "static cost", "form of input", "case", "profile", "flight recorder", "dump", "missing ranks", "output", "index",
+    "kind of ranks", "late, slow, wait", "open", "version",
 )  # fmt: skip
 """Words of ours and of torch's that pages use without saying what they mean."""
 

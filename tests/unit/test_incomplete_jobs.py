@@ -45,8 +45,9 @@ def copied(indexes: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def printed(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+def printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """What a command prints, and its exit code is 0."""
+    monkeypatch.setenv("COLUMNS", "300")  # paths of temporary files are long
 
     def run(*arguments: object) -> str:
         assert main([*map(str, arguments)]) == 0, capsys.readouterr().err

@@ -23,6 +23,8 @@ INPUTS = TRACES / "inputs"
 LOGS = sorted(
     path for path in TRACES.rglob("*") if path.suffix in (".log", ".txt") and path.is_file() and not path.is_relative_to(INPUTS)
 )
+COMPLETE_LOGS = [path for path in LOGS if not path.is_relative_to(TRACES / "rank_jobs")]
+"""Those of which no records were left out: of the others a peer that reads each artifact reads something else."""
 DAY = 86_400
 
 

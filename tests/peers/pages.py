@@ -9,7 +9,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from real import LOGS, TRACES
+from real import COMPLETE_LOGS as LOGS
+from real import TRACES
 
 __all__ = ["BINARY", "LOGS", "TRACES", "label", "names_of", "page", "pages_of"]
 BINARY = shutil.which("tlparse", path=str(Path(sys.executable).parent)) or shutil.which("tlparse")

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from real import LOGS, TRACES, opened
+from real import COMPLETE_LOGS as LOGS
+from real import TRACES, opened
 
 from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.status import tlparse_status

@@ -138,6 +138,8 @@ def why(said: Said, found: Ours) -> str | None:
     if found.differing.restarted:
         assert not said.groups or ranks_in(found.differing.restarted[0].ranks) in said.groups
         return OLDER
+    if found.differing.stages:
+        return OTHER_WORK
     return None
 
 
@@ -180,9 +182,10 @@ def sample(name: str, into: Path) -> Path:
     return into
 
 
+OTHER_WORK = "ranks without a function in common do other work: they are compared within their group"
 SAMPLES: dict[str, dict[str, str]] = {
     "two_gpus": {"collectives": "", "parity": "", "order": "", "schedule": ""},
-    "multi_rank_logs": {"ids": "", "cache": JOINED},
+    "multi_rank_logs": {"ids": OTHER_WORK, "cache": OTHER_WORK},
 }
 
 

@@ -111,11 +111,6 @@ class Cut:
         else:
             self._ends.append((launch, offset))
 
-    @property
-    def count(self) -> int:
-        """Launches that the output shows."""
-        return self._ends[-1][0] if self._ends else 1
-
     def launch_of(self, offset: int, is_launcher: bool = False) -> int:
         """Return the launch to which a place of the output belongs. `is_launcher`: it is a message of the launcher itself."""
         if self._attempt is not None:

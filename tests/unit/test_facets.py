@@ -12,9 +12,10 @@ from replaying import HeldWriters
 
 from tltui.analyses.ranks.course import FACETS, Course
 from tltui.analyses.ranks.courses import course_of
+from tltui.analyses.ranks.facets.fact import Fact
 from tltui.analyses.ranks.facets.inputs import inputs_fact
 from tltui.analyses.ranks.facets.schedules import collectives_fact, estimates_fact, parity_fact
-from tltui.analyses.ranks.facets.settings import dumps_in, settings_fact
+from tltui.analyses.ranks.facets.settings import configuration, dumps_in, settings_fact
 from tltui.analyses.ranks.facets.texts import bare, code_digest, graph_fact, guards_fact
 from tltui.analyses.ranks.reading import differences_of
 from tltui.model.follow import open_run
@@ -135,13 +136,16 @@ def test_settings_are_told_by_name_and_value() -> None:
         return f'V] {{"compilation_metrics": {{"a": 1, "dynamo_config": {config}, "config_suppress_errors": false, ' \
                f'"inductor_config": {inductor}, "is_runtime": false}}, "rank": 1}}'.encode()  # fmt: skip
 
-    own = settings_fact(dumps_in(line(8, "/tmp/rank_1/debug")), OWN)
+    def settings(line: bytes) -> Fact:
+        return settings_fact([configuration(dump, OWN) for dump in dumps_in(line)])
+
+    own = settings(line(8, "/tmp/rank_1/debug"))
     assert own.said.split("\n")[0] == "recompile_limit 8" and "config_suppress_errors false" in own.said
     assert {"dynamo_config.verbose false", "inductor_config.verbose true"} <= set(own.said.split("\n"))
-    assert settings_fact(dumps_in(line(8, "/tmp/rank_2/debug")), OWN).digest == own.digest, "a directory is no setting"
+    assert settings(line(8, "/tmp/rank_2/debug")).digest == own.digest, "a directory is no setting"
     assert "debug_dir_root ‹tmp›\tdebug_dir_root /tmp/rank_1/debug" in own.said, "behind the tab as it is printed"
-    assert settings_fact(dumps_in(line(16, "/tmp/rank_1/debug")), OWN) != own
-    assert settings_fact(dumps_in(b'{"compilation_metrics": {"dynamo_config": "{\\"torn'), OWN).digest == b""
+    assert settings(line(16, "/tmp/rank_1/debug")) != own
+    assert settings(b'{"compilation_metrics": {"dynamo_config": "{\\"torn').digest == b""
 
 
 # collectives

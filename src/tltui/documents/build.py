@@ -1,29 +1,15 @@
-"""An address → the document that shows it. The one place that knows which page belongs to which node."""
+"""An address → the document that shows it. The one place that knows which page belongs to which node.
+
+The module of a page is imported when the page is asked for: all of them are 300 modules, one of them needs few.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 
-from tltui.documents.artifact import artifact_document, record_document
-from tltui.documents.compare.compare import compare_document
-from tltui.documents.manual.pages import glossary_document, guide_document
-from tltui.documents.output import output_document
-from tltui.documents.overview.attempt import attempt_document
-from tltui.documents.overview.compile import compile_document
-from tltui.documents.overview.frame import frame_document
-from tltui.documents.overview.phase import phase_document, unit_document
-from tltui.documents.overview.rank import process_document, rank_document
-from tltui.documents.overview.run import run_document
-from tltui.documents.pages.damage import damage_document
-from tltui.documents.pages.grep import BadPattern, Query, grep_document, unsearched_document
-from tltui.documents.pages.listed import pages_document
-from tltui.documents.pages.log import log_document
-from tltui.documents.pages.records import records_document
-from tltui.documents.pages.source import source_document
 from tltui.documents.pages.table import BY_NAME
 from tltui.documents.scope import place_of, view_document
-from tltui.documents.titles import in_output, whose
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import BadAddress, Ref, parse_ref
@@ -40,18 +26,28 @@ def build(run: Run, ref: Ref | str, options: Options) -> Document:
         return _view(run, ref, options)
     node = run.resolve(ref)
     if isinstance(node, Artifact):
+        from tltui.documents.artifact import artifact_document
+
         return artifact_document(node, options)
     if isinstance(node, Compile):
         if ref.attempt is not None:
-            return attempt_document(run, node, ref.attempt, options)
+            return _attempt(run, node, ref, options)
+        from tltui.documents.overview.compile import compile_document
+
         return compile_document(run, node, options)
     if isinstance(node, Frame):
+        from tltui.documents.overview.frame import frame_document
+
         return frame_document(run, node, options)
     if isinstance(node, Process):
+        from tltui.documents.overview.rank import process_document
+
         return process_document(run, node, options)
     if isinstance(node, Rank):
+        from tltui.documents.overview.rank import rank_document
+
         return rank_document(run, node, options)
-    return run_document(run, options)
+    return _run(run, ref, options)
 
 
 def _view(run: Run, ref: Ref, options: Options) -> Document:
@@ -63,13 +59,45 @@ def _view(run: Run, ref: Ref, options: Options) -> Document:
     return PLACES[ref.view](run, ref, options)
 
 
-def _records(run: Run, ref: Ref, options: Options) -> Document:
-    place = place_of(ref)
-    node = run.resolve(place)
-    return records_document(node, list(run.processes()), place)
+def _run(run: Run, ref: Ref, options: Options) -> Document:
+    from tltui.documents.overview.run import run_document
+
+    return run_document(run, options)
+
+
+def _damage(run: Run, ref: Ref, options: Options) -> Document:
+    from tltui.documents.pages.damage import damage_document
+
+    return damage_document(run, options)
+
+
+def _pages(run: Run, ref: Ref, options: Options) -> Document:
+    from tltui.documents.pages.listed import pages_document
+
+    return pages_document(run, options)
+
+
+def _guide(run: Run, ref: Ref, options: Options) -> Document:
+    from tltui.documents.manual.pages import guide_document
+
+    return guide_document(ref.artifact or "", options)
+
+
+def _glossary(run: Run, ref: Ref, options: Options) -> Document:
+    from tltui.documents.manual.pages import glossary_document
+
+    return glossary_document(ref.artifact or "", options)
+
+
+def _diff(run: Run, ref: Ref, options: Options) -> Document:
+    from tltui.documents.compare.compare import compare_document
+
+    return compare_document(run, ref, options)
 
 
 def _grep(run: Run, ref: Ref, options: Options) -> Document:
+    from tltui.documents.pages.grep import BadPattern, Query, grep_document, unsearched_document
+
     pattern = ref.artifact or ""
     try:
         return grep_document(run, Query(pattern), options)
@@ -77,7 +105,36 @@ def _grep(run: Run, ref: Ref, options: Options) -> Document:
         return unsearched_document(pattern, bad, options)
 
 
+def _source(run: Run, ref: Ref, options: Options) -> Document:
+    from tltui.documents.pages.source import source_document
+
+    return source_document(run, ref, options)
+
+
+def _output(run: Run, ref: Ref, options: Options) -> Document:
+    from tltui.documents.output import output_document
+
+    return output_document(run, options)
+
+
+def _records(run: Run, ref: Ref, options: Options) -> Document:
+    from tltui.documents.pages.records import records_document
+
+    place = place_of(ref)
+    node = run.resolve(place)
+    return records_document(node, list(run.processes()), place)
+
+
+def _log(run: Run, ref: Ref, options: Options) -> Document:
+    from tltui.documents.pages.log import log_document
+
+    return log_document(run, ref, options)
+
+
 def _record(run: Run, ref: Ref, options: Options) -> Document:
+    from tltui.documents.artifact import record_document
+    from tltui.documents.titles import in_output, whose
+
     node = run.resolve(Ref(ref.rank, ref.process))
     processes = [node] if isinstance(node, Process) else node.processes if isinstance(node, Rank) else list(run.processes())
     if len(processes) != 1:
@@ -99,20 +156,38 @@ def _of_compile(make: Callable[[Run, Compile, Ref, Options], Document]) -> Calla
     return page
 
 
+def _attempt(run: Run, node: Compile, ref: Ref, options: Options) -> Document:
+    from tltui.documents.overview.attempt import attempt_document
+
+    return attempt_document(run, node, ref.attempt or 0, options)
+
+
+def _phase(run: Run, node: Compile, ref: Ref, options: Options) -> Document:
+    from tltui.documents.overview.phase import phase_document
+
+    return phase_document(run, node, ref.artifact or "", ref.n, options)
+
+
+def _unit(run: Run, node: Compile, ref: Ref, options: Options) -> Document:
+    from tltui.documents.overview.phase import unit_document
+
+    return unit_document(run, node, ref.n or 1, options)
+
+
 PLACES: dict[str, Callable[[Run, Ref, Options], Document]] = {
-    "run": lambda run, ref, options: run_document(run, options),
-    "damage": lambda run, ref, options: damage_document(run, options),
-    "pages": lambda run, ref, options: pages_document(run, options),
-    "guide": lambda run, ref, options: guide_document(ref.artifact or "", options),
-    "glossary": lambda run, ref, options: glossary_document(ref.artifact or "", options),
-    "diff": compare_document,
+    "run": _run,
+    "damage": _damage,
+    "pages": _pages,
+    "guide": _guide,
+    "glossary": _glossary,
+    "diff": _diff,
     "grep": _grep,
-    "source": source_document,
-    "output": lambda run, ref, options: output_document(run, options),
+    "source": _source,
+    "output": _output,
     "records": _records,
-    "log": log_document,
+    "log": _log,
     "record": _record,
-    "attempt": _of_compile(lambda run, node, ref, options: attempt_document(run, node, ref.attempt or 0, options)),
-    "phase": _of_compile(lambda run, node, ref, options: phase_document(run, node, ref.artifact or "", ref.n, options)),
-    "unit": _of_compile(lambda run, node, ref, options: unit_document(run, node, ref.n or 1, options)),
+    "attempt": _of_compile(_attempt),
+    "phase": _of_compile(_phase),
+    "unit": _of_compile(_unit),
 }

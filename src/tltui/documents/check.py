@@ -32,7 +32,7 @@ def check_document(found: Gates, title: str, options: Options, unread: int = 0, 
         style = tokens.ERROR if outcome.exceeded else ""
         value = (number(outcome, outcome.value), style, outcome.page)
         rows.append([mark, (outcome.name, tokens.STRONG), value, (at_most(outcome), tokens.DIM), outcome.title])
-    page.table(rows, right=(2,))
+    page.grid(rows, right=(2,))
     for outcome in found.limits:
         if outcome.exceeded:
             _add_reasons(page, outcome)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from tltui.documents import format as fmt
+from tltui.documents.columns import Column, Row, Table, fitting
 from tltui.model.status import Status, colour, glyph
 from tltui.text import cut, tokens
 from tltui.text.document import Builder, Options, Piece, piece_text, with_text
@@ -20,6 +21,8 @@ COLUMN, LAST = 6, 16
 BAR, BAR_END = "▇", "▏"
 CLOSING = (",", ":", ";", ".")
 """What no line begins with."""
+Cell = tuple[str, str, str]
+"""Text, style, and where it leads."""
 
 
 class Page(Builder):
@@ -166,10 +169,34 @@ class Page(Builder):
         if text and text.strip():
             self.add(indent, (fmt.clip(sanitize(text.strip()), self.width - len(indent)), tokens.NAME))
 
-    def table(
+    def table(self, table: Table[Row], rows: Sequence[Row], total: int | None = None) -> None:
+        """Add rows below the titles of their columns, as many columns as fit.
+
+        `total` is the number of rows with those that the caller left out.
+        """
+        if not rows:
+            return
+        most = table.shown + table.folded if table.shown and table.folded else len(rows)
+        columns, total, rows = table.present(rows), max(total or 0, len(rows)), rows[:most]
+        head: list[list[Piece]] = [[(column.title, tokens.LABEL) for column in columns]]
+        cells = (head if any(column.title for column in columns) else []) + [[one.cell(row) for one in columns] for row in rows]
+        texts = [[self._cell(piece) for piece in row] for row in cells]
+        least = [_least_of(column, [row[n] for row in texts]) for n, column in enumerate(columns)]
+        stay = fitting(least, [column.drop for column in columns], self.width - len(table.indent))
+        more = f"{fmt.count(total - table.shown)} more {table.noun}"
+        if total > len(rows):
+            more += f", {fmt.count(len(rows) - table.shown)} of them here, all of them with --json"
+        is_folded = table.shown and total > table.shown + 2
+        self._grid(
+            [[row[n] for n in stay] for row in texts], table.indent, [place for place, n in enumerate(stay) if columns[n].right],
+            len(cells) - len(rows) + table.shown if is_folded else -1, more,
+            [0 if columns[n].shrinks else least[n] for n in stay],
+        )  # fmt: skip
+
+    def grid(
         self, rows: Sequence[Sequence[Piece]], indent: str = "  ", right: Sequence[int] = (), shown: int = -1, more: str = ""
     ) -> None:
-        """Columns as wide as their widest cell; the last one is cut to the width, `right` ones are aligned right.
+        """Add cells below each other, without titles: columns are as wide as their widest cell, `right` ones are aligned right.
 
         Rows from number `shown` on are folded below a line that says `more`.
         """
@@ -177,9 +204,16 @@ class Page(Builder):
             return
         count = max(len(row) for row in rows)
         cells = [[self._cell(piece) for piece in row] + [("", "", "")] * (count - len(row)) for row in rows]
+        self._grid(cells, indent, right, shown, more, [0] * count)
+
+    def _grid(
+        self, cells: Sequence[Sequence[Cell]], indent: str, right: Sequence[int], shown: int, more: str, least: Sequence[int]
+    ) -> None:
+        """Add cells, none narrower than its column's `least`; the last column is cut to the width first."""
+        count = len(least)
         columns = [[row[n][0] for row in cells] for n in range(count)]
         widths = [max(map(wide, texts)) for texts in columns]
-        self._fit(widths, len(indent), [_least(row[n] for row in cells) for n in range(count)])
+        self._fit(widths, len(indent), [max(least[n], _least(row[n] for row in cells)) for n in range(count)])
         shorts = []
         for n, texts in enumerate(columns):
             shorts.append(cut.apart(texts, widths[n], cut.end if n == count - 1 else cut.name))
@@ -204,7 +238,7 @@ class Page(Builder):
         if 0 <= shown < len(cells):
             self.close()
 
-    def _cell(self, piece: Piece) -> tuple[str, str, str]:
+    def _cell(self, piece: Piece) -> Cell:
         text, style, target = (piece, "", "") if isinstance(piece, str) else (*piece, "")[:3]
         return self._own_text(sanitize(text)), style, target
 
@@ -225,6 +259,12 @@ class Page(Builder):
             widths[widest] -= min(over(), max(1, widths[widest] - lower))
 
 
-def _least(cells: Iterable[tuple[str, str, str]]) -> int:
+def _least_of(column: Column[Row], cells: Sequence[Cell]) -> int:
+    """Return the cells of the terminal that a column needs at least."""
+    widest = max(wide(text) for text, _, _ in cells)
+    return min(widest, _least(cells)) if column.shrinks else widest
+
+
+def _least(cells: Iterable[Cell]) -> int:
     """Cells that a column must have: its addresses, whole, and a few of whatever else."""
     return max([COLUMN, *(wide(text) for text, _, target in cells if target and text.strip("[] ") == target)])

@@ -88,7 +88,7 @@ def _dims(page: Page, own: Operation) -> None:
         ])  # fmt: skip
     if rows:
         head = ("dimension", "size", "slices", "slice of core c")
-        page.table([[(text, tokens.LABEL) for text in head], *rows])
+        page.grid([[(text, tokens.LABEL) for text in head], *rows])
 
 
 def _tensors(page: Page, tensors: Sequence[Tensor]) -> None:
@@ -101,7 +101,7 @@ def _tensors(page: Page, tensors: Sequence[Tensor]) -> None:
     if rows:
         page.blank()
         head = ("tensor", "role", "dtype", "memory", "layout", "address of core c")
-        page.table([[(text, tokens.LABEL) for text in head], *rows])
+        page.grid([[(text, tokens.LABEL) for text in head], *rows])
 
 
 def _each_core(page: Page, what: str, table: PerCore) -> None:

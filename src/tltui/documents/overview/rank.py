@@ -95,7 +95,7 @@ def _body(page: Page, run: Run, summary: Summary) -> None:
             ]
             for ref, seconds, code in summary.slowest
         ]
-        page.table(rows, right=(0,))
+        page.grid(rows, right=(0,))
     add_caches(page, summary)
 
 
@@ -115,7 +115,7 @@ def _processes(page: Page, node: Rank) -> None:
             (process.launch, tokens.DIM), (fmt.when(process.started * 1e6) if process.is_dated else "", tokens.DIM),
             (fmt.file_name(process.log.path), tokens.DIM),
         ])  # fmt: skip
-    page.table(rows)
+    page.grid(rows)
 
 
 def _facts(page: Page, process: Process) -> None:

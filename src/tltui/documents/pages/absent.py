@@ -169,7 +169,7 @@ def _reasons(page: Page, groups: Sequence[AbsentGroup], state: str, indent: str)
         names: list[list[Piece]] = [
             [(group.title, tokens.STRONG), ("" if group.title == group.name else group.name, tokens.DIM)] for group in members
         ]
-        page.table(names, indent + "  ")
+        page.grid(names, indent + "  ")
         _setting(page, flag, reason, indent + "  ")
         _links(page, refs, indent + "  ")
         page.close()
@@ -208,4 +208,4 @@ def _present(page: Page, absence: Absence) -> None:
         share = f"in {fmt.count(item.compiles)} of {fmt.count(item.wanted)}"
         style = tokens.DIM if item.compiles == item.wanted else tokens.VALUE
         rows.append([(item.title, ""), (share, style), ("" if item.name == item.title else item.name, tokens.DIM)])
-    page.table(rows)
+    page.grid(rows)

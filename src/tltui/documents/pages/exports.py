@@ -166,7 +166,7 @@ def _values(page: Page, failure: ExportFailure) -> None:
         rows.append([("where" if n == 0 else "", tokens.LABEL), (item.name, tokens.NAME), (item.value, tokens.VALUE)])
     for n, item in enumerate(failure.symbols):
         rows.append([("symbol" if n == 0 else "", tokens.LABEL), (item.name, tokens.NAME), (f"is {item.value}", "")])
-    page.table(rows)
+    page.grid(rows)
 
 
 def _expression(page: Page, parts: tuple[Expression, ...]) -> None:
@@ -194,7 +194,7 @@ def _parts(page: Page, parts: tuple[Expression, ...]) -> None:
         else:
             how = (part.source or "", tokens.DIM)
         rows.append([(text, tokens.NAME), _line(page, part.where), how])
-    page.table(rows, "    ")
+    page.grid(rows, "    ")
 
 
 def _line(page: Page, where: StackFrame | None) -> Piece:
@@ -242,4 +242,4 @@ def _unbacked(page: Page, symbols: tuple[Symbol, ...], nested: bool) -> None:
             (symbol.name, tokens.NAME), (symbol.range or "", tokens.DIM), _line(page, symbol.where),
             (code.strip(), tokens.DIM),
         ])  # fmt: skip
-    page.table(rows)
+    page.grid(rows)

@@ -331,7 +331,7 @@ def _kinds(page: Page, kinds: Iterable[tuple[str, int]]) -> None:
         [(fmt.count(count), tokens.NUMBER), (kind, tokens.KEYWORD), (KINDS.get(kind, ""), tokens.DIM)]
         for kind, count in kinds
     ]
-    page.table(rows, right=(0,))
+    page.grid(rows, right=(0,))
 
 
 def _why_none(compile_: Compile) -> str:

@@ -218,7 +218,7 @@ class _View:
             [(fmt.count(count), tokens.NUMBER), (cause, tokens.KEYWORD), (CAUSES.get(cause, ""), tokens.DIM)]
             for cause, count in self._ordered()
         ]
-        page.table(rows, right=(0,))
+        page.grid(rows, right=(0,))
         page.add("  ", ("how many recompiles named it; one can name several", tokens.DIM))
 
 

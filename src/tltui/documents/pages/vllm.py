@@ -143,7 +143,7 @@ def _table(page: Page, call: Call) -> None:
         for (submodule, _), label in zip(groups, labels, strict=True):
             cells = {piece.range: _cell(piece) for piece in submodule.pieces}
             rows.append([(label, tokens.NAME), *(cells.get(r, ("", tokens.DIM)) for r in ranges)])
-        page.table(rows)
+        page.grid(rows)
     if capture:
         page.say("* a CUDA graph is captured at this size", "  ", tokens.DIM)
     if any(piece.code is None for submodule in call.submodules for piece in submodule.pieces):
@@ -183,7 +183,7 @@ def _passes(page: Page, call: Call) -> None:
         number = "" if total.number is None else str(total.number)
         style = tokens.VALUE if total.changed else tokens.DIM
         rows.append([(number, tokens.DIM), (total.name, tokens.FUNCTION), (what, style), patterns])
-    page.table(rows, right=(0, 2))
+    page.grid(rows, right=(0, 2))
 
 
 def _submodules(page: Page, call: Call) -> None:

@@ -185,7 +185,7 @@ def _rows(page: Page, groups: Sequence[Sequence[CompileCaches]], indent: str) ->
             (fmt.took_from_to([own.saved_s for own in members if own.saved_s], "saved "), tokens.NUMBER),
             (_said(own) + "".join(f"  {piece_text(piece)}" for piece in ranks), tokens.DIM),
         ])  # fmt: skip
-    page.table(rows, indent)
+    page.grid(rows, indent)
 
 
 def _said(own: CompileCaches) -> str:

@@ -65,7 +65,7 @@ def _tensors(page: Page, tensors: Sequence[TensorInput], indent: str = "  ") -> 
             (tensor.device, ""),
             (_remarks(tensor), tokens.DIM),
         ])  # fmt: skip
-    page.table(rows, indent)
+    page.grid(rows, indent)
 
 
 def readable(source: str) -> str:
@@ -124,7 +124,7 @@ def _symbols(page: Page, symbols: Sequence[Symbol], indent: str) -> None:
             ("", "") if where is None else (fmt.place(where.file, where.line), tokens.LINK,
                                             fmt.place_target(where.file, where.line)),
         ])  # fmt: skip
-    page.table(rows, indent)
+    page.grid(rows, indent)
 
 
 def add_caches(page: Page, caches: Sequence[CacheAnswer], node: Compile) -> None:
@@ -146,7 +146,7 @@ def add_caches(page: Page, caches: Sequence[CacheAnswer], node: Compile) -> None
             said.append(f"key {fmt.clip(answer.key, 12)}")
         state = (answer.state, styles.get(answer.state, ""), answer.ref or "")
         rows.append([answer.cache, state, (" · ".join(said), tokens.DIM)])
-    page.table(rows)
+    page.grid(rows)
 
 
 def add_artifacts(page: Page, parts: Sequence[Part]) -> None:

@@ -75,14 +75,14 @@ class GuardGroups:
         page.heading(f"Failed later: guards of {fmt.plural(compiles, 'compile')}, for {fmt.plural(recompiles, 'recompile')}")
         groups = alike_on_ranks(found, lambda own: str(own.frame.ref), self._newest, _same)
         rows = [_row(own, self._newest) for own in groups[: SHOWN + FOLDED]]
-        page.table(rows[:SHOWN], right=(2,))
+        page.grid(rows[:SHOWN], right=(2,))
         rest = rows[SHOWN:]
         if rest:
             what = f"{fmt.plural(len(groups) - SHOWN, 'more function')}"
             what += f", the first {fmt.count(len(rest))}" if len(groups) - SHOWN > len(rest) else ""
             page.open(what, folded=True)
             page.add("  ", (what, tokens.DIM))
-            page.table(rest, "    ", right=(2,))
+            page.grid(rest, "    ", right=(2,))
             page.close()
 
 

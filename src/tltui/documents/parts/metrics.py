@@ -45,7 +45,7 @@ def add_list(page: Page, measured: Sequence[Compile]) -> None:
     more = f"{fmt.count(left)} more compiles"
     if len(groups) > len(rows):
         more += f", {fmt.count(sum(map(len, groups[COMPILES_SHOWN : len(rows)])))} of them here"
-    page.table(rows, right=(3,), shown=COMPILES_SHOWN if len(groups) > COMPILES_SHOWN + 2 else -1, more=more)
+    page.grid(rows, right=(3,), shown=COMPILES_SHOWN if len(groups) > COMPILES_SHOWN + 2 else -1, more=more)
 
 
 def add_differences(page: Page, found: RunMetrics) -> None:
@@ -141,7 +141,7 @@ def add_totals(page: Page, found: RunMetrics) -> None:
         title = UNKNOWN if group == OTHER else group
         page.open(title)
         page.add("  ", (title, tokens.LABEL))
-        page.table([_labels("field", "sum", "records", "most", ""), *map(_total, members)], "    ", right=(1, 2, 3))
+        page.grid([_labels("field", "sum", "records", "most", ""), *map(_total, members)], "    ", right=(1, 2, 3))
         page.close()
     zero = [total.name for total in shown if not total.most and not total.least]
     add_names(page, zero, "with nothing but 0")

@@ -80,7 +80,7 @@ def _ops(page: Page, told: Told, ops: Sequence[EagerTime]) -> None:
     if rows:
         rows.insert(0, [(name, tokens.LABEL) for name in (told.of, "", "calls", "mean", "operator")])
         shown = 1 + OPS_SHOWN if len(ops) > OPS_SHOWN + 2 else -1
-        page.table(rows, "    ", (0, 1, 2, 3), shown, f"{fmt.count(len(ops) - OPS_SHOWN)} more operators")
+        page.grid(rows, "    ", (0, 1, 2, 3), shown, f"{fmt.count(len(ops) - OPS_SHOWN)} more operators")
 
 
 def add_outside(page: Page, told: Told) -> None:
@@ -135,7 +135,7 @@ def add_never(page: Page, told: Told, refs: set[str] | None) -> None:
         took = (fmt.seconds(seconds) if seconds else "", tokens.NUMBER)
         rows.append([took, (f"[{ref}]", tokens.LINK, ref), (name, tokens.FUNCTION)])
     shown = NEVER_SHOWN if len(found) > NEVER_SHOWN + 2 else -1
-    page.table(rows, right=(0,), shown=shown, more=f"{fmt.count(len(found) - NEVER_SHOWN)} more compiles")
+    page.grid(rows, right=(0,), shown=shown, more=f"{fmt.count(len(found) - NEVER_SHOWN)} more compiles")
     page.say("while the profiler ran; they may run at other times", "  ", tokens.DIM)
 
 
@@ -144,4 +144,4 @@ def add_unmatched(page: Page, told: Told) -> None:
     found = {name: count for name, count in told.runtime.unmatched.items() if count}
     if found:
         page.heading("Of nothing in the trace")
-        page.table([[(fmt.count(count), tokens.NUMBER), sanitize(name)] for name, count in sorted(found.items())], right=(0,))
+        page.grid([[(fmt.count(count), tokens.NUMBER), sanitize(name)] for name, count in sorted(found.items())], right=(0,))

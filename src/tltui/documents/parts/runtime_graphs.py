@@ -116,7 +116,7 @@ def add_compiles(page: Page, told: Told, compiles: Sequence[CompileTime]) -> Non
         ])  # fmt: skip
     more = f"{fmt.count(len(compiles) - COMPILES_SHOWN)} more compiles"
     first = 1 + COMPILES_SHOWN if len(compiles) > COMPILES_SHOWN + 2 else -1
-    page.table(rows, right=range(1, len(names) - 1), shown=first, more=more)
+    page.grid(rows, right=range(1, len(names) - 1), shown=first, more=more)
     said = f"own: {told.of}, without compiles that run inside of it, with its guards and its backward. Guards are of a call"
     said = said if guards else said.partition(" Guards")[0].rstrip(".")
     page.say(f"{said}{', beside what torch estimated when it compiled' if estimates else ''}.", "  ", tokens.DIM)
@@ -251,7 +251,7 @@ def _kernels(page: Page, told: Told, graph: GraphTime, targets: _Targets) -> Non
     page.add("    ", (_title(len(kernels), told), tokens.LABEL))
     more = f"{fmt.count(len(kernels) - KERNELS_SHOWN)} more kernels"
     shown = 1 + KERNELS_SHOWN if len(kernels) > KERNELS_SHOWN + 2 else -1
-    page.table(rows, "    ", range(len(labels) - 1), shown, more)
+    page.grid(rows, "    ", range(len(labels) - 1), shown, more)
     if any(kernel.nth < 0 and kernel.time.calls for kernel in kernels):
         page.say("×: all calls of that name together, as they cannot be told apart.", "    ", tokens.DIM)
 
@@ -325,5 +325,5 @@ def _lines(page: Page, told: Told, noun: str, times: Sequence[LineTime], graph: 
     page.open(what)
     page.say(f"{what}, each with all of its kernels: not to be added", "    ", tokens.LABEL)
     shown = 1 + LINES_SHOWN if len(times) > LINES_SHOWN + 2 else -1
-    page.table(rows, "    ", range(len(labels) - 1), shown, f"{fmt.count(len(times) - LINES_SHOWN)} more {noun}s")
+    page.grid(rows, "    ", range(len(labels) - 1), shown, f"{fmt.count(len(times) - LINES_SHOWN)} more {noun}s")
     page.close()

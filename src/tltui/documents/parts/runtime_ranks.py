@@ -55,7 +55,7 @@ def add_ranks(page: Page, runtimes: Sequence[Runtime]) -> None:
             *((fmt.percent(float(getattr(share, field)), share.whole_us), style) for _, field, style, _ in parts),
         ])  # fmt: skip
     shown = 1 + RANKS_SHOWN if len(ordered) > RANKS_SHOWN + 2 else -1
-    page.table(rows, right=range(1, len(rows[0])), shown=shown, more=f"{fmt.count(len(ordered) - RANKS_SHOWN)} more ranks")
+    page.grid(rows, right=range(1, len(rows[0])), shown=shown, more=f"{fmt.count(len(ordered) - RANKS_SHOWN)} more ranks")
 
 
 def _who(runtime: Runtime) -> Piece:
@@ -91,7 +91,7 @@ def add_rank_kernels(page: Page, runtimes: Sequence[Runtime]) -> None:
             (sanitize(item.kernel.key or item.kernel.name), tokens.LINK, f"@runtime:{item.ref}"),
         ])  # fmt: skip
     shown = 1 + KERNELS_SHOWN if len(found) > KERNELS_SHOWN + 2 else -1
-    page.table(rows, right=(0, 1), shown=shown, more=f"{fmt.count(len(found) - KERNELS_SHOWN)} more kernels")
+    page.grid(rows, right=(0, 1), shown=shown, more=f"{fmt.count(len(found) - KERNELS_SHOWN)} more kernels")
     said = "A call on average, on the rank in the middle and on the slowest; which ranks are slow. Those first that differ most."
     page.say(said, "  ", tokens.DIM)
 

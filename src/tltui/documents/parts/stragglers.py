@@ -11,6 +11,7 @@ from tltui.analyses.ranks.ranges import ranges, shortened
 from tltui.analyses.recompiles.explained import explained_of
 from tltui.analyses.timing.phases import group_of
 from tltui.documents import format as fmt
+from tltui.documents.columns import Column, Table
 from tltui.documents.compare.artifacts import diff_ref
 from tltui.documents.page import Page
 from tltui.documents.parts.recompiles import differing, said_of
@@ -245,20 +246,17 @@ def add_waits(page: Page, waits: Sequence[Wait]) -> None:
     if not waits:
         return
     page.heading("Waits")
-    rows: list[list[Piece]] = [
-        [
-            (fmt.seconds(wait.rank_seconds), tokens.NUMBER), (fmt.count(wait.waited), tokens.NUMBER),
-            (fmt.seconds(wait.seconds), tokens.NUMBER), _last(wait), (name(wait.key), tokens.LINK, wait.ref),
-            ("began late" if wait.late else "done last", tokens.DIM),
-        ]
-        for wait in waits[: SHOWN + FOLDED]
-    ]  # fmt: skip
-    head: list[Piece] = [(label, tokens.LABEL) for label in ("in all", "ranks", "each", "for", "at", "why")]
-    _table(page, [head, *rows], len(waits), "waits", (0, 1, 2))
+    page.table(WAITS, waits)
 
 
-def _last(wait: Wait) -> str:
-    return fmt.clip(subject(wait.last), 24)
+WAITS: Table[Wait] = Table((
+    Column("in all", lambda row: (fmt.seconds(row.rank_seconds), tokens.NUMBER), right=True),
+    Column("ranks", lambda row: (fmt.count(row.waited), tokens.NUMBER), right=True, drop=2),
+    Column("each", lambda row: (fmt.seconds(row.seconds), tokens.NUMBER), right=True, drop=3),
+    Column("for", lambda row: fmt.clip(subject(row.last), 24)),
+    Column("at", lambda row: (name(row.key), tokens.LINK, row.ref)),
+    Column("why", lambda row: ("began late" if row.late else "done last", tokens.DIM), drop=1),
+), "waits", SHOWN, FOLDED)  # fmt: skip
 
 
 def add_clocks(page: Page, clocks: Sequence[Clock]) -> None:
@@ -294,29 +292,34 @@ def add_spreads(page: Page, spreads: Sequence[Spread], title: str, own: bool = F
     if not spreads:
         return
     page.heading(title)
-    rows: list[list[Piece]] = []
-    for one in spreads[: SHOWN + FOLDED]:
-        what = sanitize(one.phase) if one.phase else name(one.key)
-        style = PHASE_STYLES[group_of(one.phase)] if one.phase else tokens.FUNCTION
-        times = _times(one.slowest_s / one.median_s) if one.median_s > 0 else ""
-        rows.append([
-            (fmt.seconds(one.slowest_s), tokens.NUMBER, timing(one.slowest_ref)), (str(one.slowest), tokens.LINK, one.slowest_ref),
-            (fmt.seconds(one.median_s), tokens.NUMBER, timing(one.median_ref)), (str(one.median), tokens.LINK, one.median_ref),
-            (fmt.seconds(one.fastest_s), tokens.NUMBER, timing(one.fastest_ref)), (str(one.fastest), tokens.LINK, one.fastest_ref),
-            (times, tokens.LINK, diff_ref(one.median_ref, one.slowest_ref)) if one.median_ref != one.slowest_ref else times,
-            (fmt.count(one.count), tokens.NUMBER), (what, style),
-        ])  # fmt: skip
-    what = "phase" if spreads[0].phase else "compile"
-    labels = ("took" if own else "slowest", "rank", "median", "rank", "fastest", "rank", "×", "ranks", what)
-    _table(page, [[(label, tokens.LABEL) for label in labels], *rows], len(spreads), f"{what}s", range(8))
+    page.table(spreads_table("phase" if spreads[0].phase else "compile", "took" if own else "slowest"), spreads)
+
+
+def spreads_table(noun: str, first: str) -> Table[Spread]:
+    """Return the table of compiles or phases; `first` is the title of the column with the slowest rank."""
+
+    def time(seconds: float, ref: str) -> Piece:
+        return (fmt.seconds(seconds), tokens.NUMBER, timing(ref))
+
+    def ratio(row: Spread) -> Piece:
+        text = _times(row.slowest_s / row.median_s) if row.median_s > 0 else ""
+        return text if row.median_ref == row.slowest_ref else (text, tokens.LINK, diff_ref(row.median_ref, row.slowest_ref))
+
+    def what(row: Spread) -> Piece:
+        return (sanitize(row.phase), PHASE_STYLES[group_of(row.phase)]) if row.phase else (name(row.key), tokens.FUNCTION)
+
+    return Table((
+        Column(first, lambda row: time(row.slowest_s, row.slowest_ref), right=True),
+        Column("rank", lambda row: (str(row.slowest), tokens.LINK, row.slowest_ref), right=True),
+        Column("median", lambda row: time(row.median_s, row.median_ref), right=True, drop=4),
+        Column("rank", lambda row: (str(row.median), tokens.LINK, row.median_ref), right=True, drop=3),
+        Column("fastest", lambda row: time(row.fastest_s, row.fastest_ref), right=True, drop=2),
+        Column("rank", lambda row: (str(row.fastest), tokens.LINK, row.fastest_ref), right=True, drop=1),
+        Column("×", ratio, right=True, drop=6),
+        Column("ranks", lambda row: (fmt.count(row.count), tokens.NUMBER), right=True, drop=5),
+        Column(noun, what),
+    ), f"{noun}s", SHOWN, FOLDED)  # fmt: skip
 
 
 def _times(ratio: float) -> str:
     return f"{ratio:.1f}×" if ratio < 9.95 else f"{ratio:.0f}×" if ratio < 999.5 else ">999×"
-
-
-def _table(page: Page, rows: list[list[Piece]], count: int, noun: str, right: Sequence[int]) -> None:
-    what = f"{fmt.count(count - SHOWN)} more {noun}"
-    if count > len(rows) - 1:
-        what += f", {fmt.count(len(rows) - 1 - SHOWN)} of them here, all of them with --json"
-    page.table(rows, right=right, shown=1 + SHOWN if count > SHOWN + 2 else -1, more=what)

@@ -205,7 +205,7 @@ def add_costs(page: Page, summary: Summary, shown: int, title: str) -> None:
             place_piece(cost.code),
             (compiles, tokens.DIM),
         ])  # fmt: skip
-    page.table(rows, right=(0, 1))
+    page.grid(rows, right=(0, 1))
 
 
 def code_piece(code: Code, ref: str) -> Piece:

@@ -18,6 +18,7 @@ from tltui.analyses.timing.results import (
     Timing,
 )
 from tltui.documents import format as fmt
+from tltui.documents.columns import Column, Table
 from tltui.documents.page import Page
 from tltui.documents.parts.on_ranks import alike_on_ranks, said_ranks
 from tltui.documents.parts.reports import PHASE_STYLES
@@ -44,16 +45,6 @@ ALIKE = 0.8
 
 def _timing(ref: str) -> str:
     return str(parse_ref(ref).at("timing"))
-
-
-def _table(
-    page: Page, head: list[Piece], rows: list[list[Piece]], total: int, shown: int, noun: str, right: Sequence[int]
-) -> None:
-    """A table whose rows from `shown` on are folded. `total`: with those rows that were left out."""
-    what = f"{fmt.count(total - shown)} more {noun}"
-    if total > len(rows):
-        what += f", {fmt.count(len(rows) - shown)} of them here, all of them with --json"
-    page.table([head, *rows], right=right, shown=1 + shown if total > shown + 2 else -1, more=what)
 
 
 def add_open(page: Page, timing: Timing) -> None:
@@ -99,48 +90,35 @@ def _open(page: Page, own: Sequence[StillOpen]) -> None:
         page.say(f"inside of {inside}", "    ", tokens.DIM)
 
 
-_ORDERS = {
-    "own": lambda row: (-row.self_s, row.name),
-    "total": lambda row: (-row.total_s, row.name),
-    "count": lambda row: (-row.count, row.name),
-    "name": lambda row: (row.name,),
-}
-
-
 def add_names(page: Page, timing: Timing, sort: str, folded: bool = False) -> None:
     """Own and total time by name of the event."""
     if not timing.names:
         return
     title = f"By event, sorted by {sort}" + (" time" if sort in ("own", "total") else "")
     page.heading(title, folded)
-    whole = sum(row.self_s for row in timing.names)
-    rows = [_name(row, whole) for row in sorted(timing.names, key=_ORDERS[sort])[: NAMES_SHOWN + FOLDED]]
-    labels = _labels("own", "", "total", "count", "event", "longest", "")
-    if timing.flames:  # all of them are of one compile
-        labels, rows = labels[:-1], [row[:-1] for row in rows]
-    _table(page, labels, rows, len(timing.names), NAMES_SHOWN, "names", (0, 1, 2, 3, 5))
+    table = names_table(sum(row.self_s for row in timing.names), is_one_compile=bool(timing.flames))
+    page.table(table, table.ordered(timing.names, sort))
 
 
-def _labels(*names: str) -> list[Piece]:
-    return [(name, tokens.LABEL) for name in names]
+def names_table(whole_s: float, is_one_compile: bool) -> Table[NameTime]:
+    """Return the table by name of the event; `whole_s` is the time of all of them."""
 
+    def time(row: NameTime, seconds: float) -> Piece:
+        """Return nothing where it just began when the log ends."""
+        return (fmt.seconds(seconds) if row.total_s else "", tokens.NUMBER, row.record or "")
 
-def _name(row: NameTime, whole: float) -> list[Piece]:
-    record = row.record or ""
-
-    def told(seconds: float) -> Piece:
-        """Nothing where it just began when the log ends."""
-        return (fmt.seconds(seconds) if row.total_s else "", tokens.NUMBER, record)
-
-    return [
-        told(row.self_s),
-        (fmt.percent(row.self_s, whole), tokens.DIM),
-        told(row.total_s),
-        (fmt.count(row.count), tokens.NUMBER, record),
-        (row.name, PHASE_STYLES[group_of(row.name)]),
-        told(row.longest_s),
-        (f"[{row.longest}]", tokens.LINK, _timing(row.longest)) if row.longest else "",
-    ]
+    return Table((
+        Column("own", lambda row: time(row, row.self_s), right=True, sort="own", key=lambda row: (-row.self_s, row.name)),
+        Column("", lambda row: (fmt.percent(row.self_s, whole_s), tokens.DIM), right=True, drop=3),
+        Column("total", lambda row: time(row, row.total_s), right=True, drop=4, sort="total",
+               key=lambda row: (-row.total_s, row.name)),
+        Column("count", lambda row: (fmt.count(row.count), tokens.NUMBER, row.record or ""), right=True, drop=5, sort="count",
+               key=lambda row: (-row.count, row.name)),
+        Column("event", lambda row: (row.name, PHASE_STYLES[group_of(row.name)]), sort="name", key=lambda row: row.name),
+        Column("longest", lambda row: time(row, row.longest_s), right=True, drop=2),
+        Column("", lambda row: (f"[{row.longest}]", tokens.LINK, _timing(row.longest)) if row.longest else "", drop=1,
+               when=lambda _: not is_one_compile),
+    ), "names", NAMES_SHOWN, FOLDED)  # fmt: skip
 
 
 def _mostly(phases: Sequence[Phase]) -> Piece:
@@ -157,24 +135,25 @@ def add_functions(page: Page, functions: Sequence[FunctionTime], total: float, s
     if not functions:
         return
     page.heading("By function")
-    if sort == "name":
-        functions = sorted(functions, key=lambda f: (f.function or "", f.file or ""))
-    elif sort == "count":
-        functions = sorted(functions, key=lambda f: -f.compiles)
-    ranks = any(function.ranks > 1 for function in functions)
-    rows: list[list[Piece]] = []
-    for function in functions[:ROWS]:
-        rows.append([
-            (fmt.seconds(function.seconds), tokens.NUMBER, _timing(function.frame)),
-            (fmt.percent(function.seconds, total), tokens.DIM),
-            (fmt.count(function.compiles), tokens.NUMBER, function.frame),
-            *([(fmt.count(function.ranks), tokens.NUMBER)] if ranks else []),
-            (fmt.clip_middle(sanitize(function.function or f"frame {function.frame}"), 40), tokens.LINK, function.frame),
-            _place(function.file, function.line),
-            _mostly(function.phases),
-        ])  # fmt: skip
-    labels = _labels("total", "", "compiles", *(["ranks"] if ranks else []), "function", "", "mostly")
-    _table(page, labels, rows, max(count, len(functions)), SHOWN, "functions", (0, 1, 2, *((3,) if ranks else ())))
+    table = functions_table(total)
+    page.table(table, table.ordered(functions, sort), count)
+
+
+def functions_table(total_s: float) -> Table[FunctionTime]:
+    """Return the table by function; `total_s` is the time of all compiles."""
+    return Table((
+        Column("total", lambda row: (fmt.seconds(row.seconds), tokens.NUMBER, _timing(row.frame)), right=True),
+        Column("", lambda row: (fmt.percent(row.seconds, total_s), tokens.DIM), right=True, drop=3),
+        Column("compiles", lambda row: (fmt.count(row.compiles), tokens.NUMBER, row.frame), right=True, drop=5,
+               sort="count", key=lambda row: -row.compiles),
+        Column("ranks", lambda row: (fmt.count(row.ranks), tokens.NUMBER), right=True, drop=4,
+               when=lambda rows: any(row.ranks > 1 for row in rows)),
+        Column("function", lambda row: (
+            fmt.clip_middle(sanitize(row.function or f"frame {row.frame}"), 40), tokens.LINK, row.frame
+        ), sort="name", key=lambda row: (row.function or "", row.file or "")),
+        Column("", lambda row: _place(row.file, row.line), drop=2),
+        Column("mostly", lambda row: _mostly(row.phases), drop=1),
+    ), "functions", SHOWN, FOLDED)  # fmt: skip
 
 
 def _place(file: str | None, line: int | None) -> Piece:
@@ -204,24 +183,28 @@ def add_compiles(page: Page, compiles: Sequence[OnAll], total: float, sort: str,
     if sum(one.count for one in compiles) < 2:
         return
     page.heading("By compile" if sort == "name" else "Slowest compiles")
-    if sort == "name":
-        compiles = sorted(compiles, key=lambda c: (c.slowest.function or "", c.slowest.file or "", c.slowest.ref))
-    several = any(one.count > 1 for one in compiles)
-    rows: list[list[Piece]] = []
-    for one in compiles[:ROWS]:
-        time = one.slowest
-        least = "≥" if time.source == "events" and time.status in ("missing", "running") else ""
-        rows.append([
-            (least + fmt.from_to((one.least_s, time.seconds)), tokens.NUMBER, _timing(time.ref)),
-            (fmt.percent(time.seconds, total), tokens.DIM),
-            *([(fmt.count(one.count), tokens.NUMBER)] if several else []),
-            (f"[{time.ref}]", tokens.LINK, time.ref),
-            (fmt.clip_middle(sanitize(time.function or ""), 40), tokens.FUNCTION),
-            _place(time.file, time.line),
-            _mostly(time.phases),
-        ])  # fmt: skip
-    labels = _labels("total", "", *(["ranks"] if several else []), "slowest" if several else "compile", "", "", "mostly")
-    _table(page, labels, rows, max(count, len(compiles)), SHOWN, "compiles", (0, 1, 2) if several else (0, 1))
+    table = compiles_table(total, is_on_ranks=any(one.count > 1 for one in compiles))
+    page.table(table, table.ordered(compiles, sort), count)
+
+
+def compiles_table(total_s: float, is_on_ranks: bool) -> Table[OnAll]:
+    """Return the table by compile; `total_s` is the time of all, `is_on_ranks` whether several ranks have one of them."""
+
+    def time(row: OnAll) -> Piece:
+        slowest = row.slowest
+        least = "≥" if slowest.source == "events" and slowest.status in ("missing", "running") else ""
+        return (least + fmt.from_to((row.least_s, slowest.seconds)), tokens.NUMBER, _timing(slowest.ref))
+
+    return Table((
+        Column("total", time, right=True),
+        Column("", lambda row: (fmt.percent(row.slowest.seconds, total_s), tokens.DIM), right=True, drop=4),
+        Column("ranks", lambda row: (fmt.count(row.count), tokens.NUMBER), right=True, drop=5, when=lambda _: is_on_ranks),
+        Column("slowest" if is_on_ranks else "compile", lambda row: (f"[{row.slowest.ref}]", tokens.LINK, row.slowest.ref)),
+        Column("", lambda row: (fmt.clip_middle(sanitize(row.slowest.function or ""), 40), tokens.FUNCTION), drop=3,
+               sort="name", key=lambda row: (row.slowest.function or "", row.slowest.file or "", row.slowest.ref)),
+        Column("", lambda row: _place(row.slowest.file, row.slowest.line), drop=2),
+        Column("mostly", lambda row: _mostly(row.slowest.phases), drop=1),
+    ), "compiles", SHOWN, FOLDED)  # fmt: skip
 
 
 def add_processes(page: Page, processes: Sequence[ProcessTime], outliers: Sequence[Outlier] | None) -> None:
@@ -237,24 +220,30 @@ def add_processes(page: Page, processes: Sequence[ProcessTime], outliers: Sequen
         what = f"The slowest and the fastest of {fmt.count(len(ordered))}, and the one in the middle; all of them with --json."
         page.say(what, "  ", tokens.DIM)
         shown = [*ordered[:SLOWEST], ordered[middle], *ordered[-FASTEST:]]
-    rows: list[list[Piece]] = []
-    is_busy, has_phases = any(p.busy_s is not None and p.span_s for p in shown), any(p.phases for p in shown)
-    for process in shown:
-        who = "no rank" if process.rank is None else f"rank {process.rank}"
-        busy = ""
-        if process.busy_s is not None and process.span_s:
-            busy = f"{fmt.percent(process.busy_s, process.span_s)} of {fmt.seconds(process.span_s)}"
-        rows.append([
-            (fmt.seconds(process.seconds), tokens.NUMBER, _timing(process.ref)),
-            (who + (f" pid {process.pid}" if several else ""), tokens.LINK, process.ref),
-            (fmt.count(process.compiles), tokens.DIM),
-            *([(busy, tokens.DIM)] if is_busy else []),
-            *([_mostly(process.phases)] if has_phases else []),
-        ])  # fmt: skip
-    labels = _labels("total", "rank", "compiles", *(["compiling"] if is_busy else []), *(["mostly"] if has_phases else []))
-    _table(page, labels, rows, len(shown), RANKS_SHOWN, "ranks", (0, 2))
+    page.table(processes_table(several), shown)
     if outliers is not None:
         add_outliers(page, processes, outliers)
+
+
+def processes_table(has_pids: bool) -> Table[ProcessTime]:
+    """Return the table by rank, with process ids where a rank has several processes."""
+
+    def name(row: ProcessTime) -> Piece:
+        rank = "no rank" if row.rank is None else f"rank {row.rank}"
+        return (rank + (f" pid {row.pid}" if has_pids else ""), tokens.LINK, row.ref)
+
+    def share(row: ProcessTime) -> Piece:
+        if row.busy_s is None or not row.span_s:
+            return ""
+        return (f"{fmt.percent(row.busy_s, row.span_s)} of {fmt.seconds(row.span_s)}", tokens.DIM)
+
+    return Table((
+        Column("total", lambda row: (fmt.seconds(row.seconds), tokens.NUMBER, _timing(row.ref)), right=True),
+        Column("rank", name),
+        Column("compiles", lambda row: (fmt.count(row.compiles), tokens.DIM), right=True, drop=3),
+        Column("compiling", share, drop=2, when=lambda rows: any(row.busy_s is not None and row.span_s for row in rows)),
+        Column("mostly", lambda row: _mostly(row.phases), drop=1, when=lambda rows: any(row.phases for row in rows)),
+    ), "ranks", RANKS_SHOWN)  # fmt: skip
 
 
 def add_outliers(page: Page, processes: Sequence[ProcessTime], outliers: Sequence[Outlier]) -> None:
@@ -321,14 +310,7 @@ def add_kernels(page: Page, timing: Timing) -> None:
     if kernels.triton:
         what = f"of compiling {fmt.plural(len(kernels.triton), 'Triton kernel')}, added up"
         _told(page, kernels.triton_s, kernels.triton[0].ref, what)
-        rows: list[list[Piece]] = [
-            [
-                (fmt.seconds(kernel.seconds), tokens.NUMBER, kernel.ref), (kernel.name, tokens.FUNCTION),
-                (_tuned(kernel), tokens.DIM),
-            ]
-            for kernel in kernels.triton
-        ]  # fmt: skip
-        _table(page, _labels("compile", "kernel", ""), rows, len(rows), SHOWN, "kernels", (0,))
+        page.table(KERNELS, kernels.triton)
 
 
 def _told(page: Page, seconds: float, ref: str | None, text: str) -> None:
@@ -347,6 +329,13 @@ def _tuned(kernel: KernelTime) -> str:
     return ", ".join(words)
 
 
+KERNELS: Table[KernelTime] = Table((
+    Column("compile", lambda row: (fmt.seconds(row.seconds), tokens.NUMBER, row.ref), right=True),
+    Column("kernel", lambda row: (row.name, tokens.FUNCTION)),
+    Column("", lambda row: (_tuned(row), tokens.DIM), drop=1),
+), "kernels", SHOWN)  # fmt: skip
+
+
 def add_beside(page: Page, timing: Timing) -> None:
     """What worker threads did while a compile waited."""
     if not timing.beside:
@@ -357,14 +346,15 @@ def add_beside(page: Page, timing: Timing) -> None:
         "above already, as async_compile.wait; what is tuned at the first call is not."
     )
     page.say(what, "  ", tokens.DIM)
-    rows: list[list[Piece]] = [
-        [
-            (fmt.seconds(row.work_s), tokens.NUMBER, row.record or ""), (fmt.seconds(row.total_s), tokens.NUMBER, row.record or ""),
-            (fmt.count(row.count), tokens.NUMBER, row.record or ""), (row.name, tokens.FUNCTION),
-        ]
-        for row in timing.beside
-    ]  # fmt: skip
-    page.table([_labels("added up", "at once", "count", "event"), *rows], right=(0, 1, 2))
+    page.table(BESIDE, timing.beside)
+
+
+BESIDE: Table[NameTime] = Table((
+    Column("added up", lambda row: (fmt.seconds(row.work_s), tokens.NUMBER, row.record or ""), right=True),
+    Column("at once", lambda row: (fmt.seconds(row.total_s), tokens.NUMBER, row.record or ""), right=True, drop=1),
+    Column("count", lambda row: (fmt.count(row.count), tokens.NUMBER, row.record or ""), right=True, drop=2),
+    Column("event", lambda row: (row.name, tokens.FUNCTION)),
+))  # fmt: skip
 
 
 def add_gaps(page: Page, timing: Timing) -> None:

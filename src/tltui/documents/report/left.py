@@ -51,17 +51,17 @@ def left_document(left: Left, path: str, options: Options) -> TextDocument:
              "redacted.", "  ", tokens.DIM)  # fmt: skip
     if left.missing:
         page.heading("Pages that did not fit")
-        page.table([[(name, tokens.VALUE), (way, tokens.DIM)] for name, way in left.missing])
+        page.grid([[(name, tokens.VALUE), (way, tokens.DIM)] for name, way in left.missing])
     if left.cut:
         page.heading("Only the first lines are here")
         rows: list[list[Piece]] = [
             [(one.title, tokens.LINK, one.ref), f"{one.lines:,} of {plural(one.of, 'line')}", (one.way, tokens.DIM)]
             for one in left.cut
         ]
-        page.table(rows)
+        page.grid(rows)
     _kinds(page, left)
     page.heading("Never in a report")
-    page.table([
+    page.grid([
         ["every record, timing events too", ("tltui records PATH", tokens.DIM)],
         ["the time line, for ui.perfetto.dev", ("tltui timing PATH --perfetto FILE", tokens.DIM)],
         ["everything as JSON", ("tltui ls PATH --json", tokens.DIM)],
@@ -87,6 +87,6 @@ def _kinds(page: Page, left: Left) -> None:
         page.heading("Not all of them are here")
         page.say("Equal ones of several ranks count once. tltui show PATH 0/0:NAME prints one, tltui show PATH 0/0 an overview.",
                  "  ", tokens.DIM)  # fmt: skip
-        page.table(rows, right=(1,))
+        page.grid(rows, right=(1,))
     if len(short) > NAMES:
         page.say(f"and artifacts of {len(short) - NAMES:,} more names: tltui ls PATH --json", "  ", tokens.DIM)

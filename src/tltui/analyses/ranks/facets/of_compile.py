@@ -18,7 +18,7 @@ from tltui.analyses.problems.breaks import known_breaks
 from tltui.analyses.ranks.facets.fact import NONE, Fact, fact, plain
 from tltui.analyses.ranks.facets.inputs import inputs_fact
 from tltui.analyses.ranks.facets.schedules import MARK, collectives_fact, estimates_fact, parity_fact
-from tltui.analyses.ranks.facets.settings import dumps_in, settings_fact
+from tltui.analyses.ranks.facets.settings import Configuration, configuration, dumps_in, settings_fact
 from tltui.analyses.ranks.facets.texts import bare, code_digest, graph_fact, guards_fact, without_rank
 from tltui.analyses.records import Reader
 from tltui.model.artifacts import artifact_name
@@ -106,7 +106,13 @@ def _settings(compile_: Compile, reader: Reader, own: Own) -> Fact:
     if record < 0:
         return NONE
     dumps = dumps_in(reader.head(record))
-    return shared(compile_, _settings, (dumps, own.name), lambda: settings_fact(dumps, own)) if dumps else NONE
+    if not dumps:
+        return NONE
+
+    def read(dump: bytes) -> Configuration:  # most compiles have most of their configurations in common
+        return shared(compile_, configuration, (dump, own.name), lambda: configuration(dump, own))
+
+    return shared(compile_, _settings, (dumps, own.name), lambda: settings_fact([read(dump) for dump in dumps]))
 
 
 def _breaks(compile_: Compile) -> Fact:

@@ -7,6 +7,9 @@ A directory and the like says nothing (`text.diff.normalise`), nor does the numb
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from tltui.analyses.compare.comparing import rules_for
 from tltui.analyses.ranks.facets.fact import NONE, Fact, fact
@@ -37,21 +40,39 @@ def dumps_in(line: bytes) -> tuple[bytes, ...]:
     return tuple(found)
 
 
-def settings_fact(dumps: tuple[bytes, ...], own: Own) -> Fact:
-    """What `dumps_in` found. Entries of equal names in two configurations have the configuration before them."""
+class Setting(NamedTuple):
+    """An entry of a configuration."""
+
+    name: str
+    value: str
+    compared: str
+    """The value without what only another run or rank changes."""
+
+
+Configuration = tuple[str, tuple[Setting, ...]]
+"""The name of a configuration, and its entries."""
+
+
+def configuration(dump: bytes, own: Own) -> Configuration:
+    """Read one of the configurations of `dumps_in`."""
+    settings = []
+    for name, value in _entries(dump).items():
+        text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=repr)
+        settings.append(Setting(name, text, normalised(text, rules_for(text, own))[0] if len(text) > 3 else text))
+    return dump[1 : dump.index(b'":')].decode(), tuple(settings)
+
+
+def settings_fact(configurations: Sequence[Configuration]) -> Fact:
+    """Join the configurations of a compile. Entries of equal names in two of them have the configuration before them."""
     lines: list[str] = []
     compared: list[bytes] = []
-    entries = [(dump[1 : dump.index(b'":')].decode(), _entries(dump)) for dump in dumps]
-    names = [name for _, values in entries for name in values]
-    several = {name for name in names if names.count(name) > 1} if len(names) != len(set(names)) else set()
-    for config, values in entries:
-        for name, value in values.items():
-            whole = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=repr)
-            said = normalised(whole, rules_for(whole, own))[0] if len(whole) > 3 else whole
-            called = f"{config}.{name}" if name in several else name
-            line = f"{called} {said}"[:VALUE]
+    count = Counter(setting.name for _, settings in configurations for setting in settings)
+    for config, settings in configurations:
+        for name, value, same in settings:
+            label = f"{config}.{name}" if count[name] > 1 else name
+            line = f"{label} {same}"[:VALUE]
             compared.append(line.encode("utf-8", "replace"))
-            lines.append(line if said == whole or "\t" in line + whole else f"{line}\t{called} {whole}"[: 2 * VALUE])
+            lines.append(line if same == value or "\t" in line + value else f"{line}\t{label} {value}"[: 2 * VALUE])
     return fact(lines, compared) if lines else NONE
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from real import ROOT
 
-from tltui.analyses.problems.gates import MEASURES
-from tltui.documents.pages.table import VIEWS
 from tltui.model.status import TABLE
+from tltui.questions.check.limits import MEASURES
+from tltui.questions.table import VIEWS
 
 BANNED = {
     r"\brungs?\b": "recompiles", r"\bladders?\b": "the recompiles of a function", r"\bstorms?\b": "many recompiles",

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Row, Table, fitting
 from tltui.model.status import Status, colour, glyph
-from tltui.text import cut, tokens
+from tltui.text import formatting, tokens
 from tltui.text.document import Builder, Options, Piece, piece_text, with_text
-from tltui.text.resume_names import short
+from tltui.text.formatting import OWN
+from tltui.text.formatting import cells as wide
 from tltui.text.sanitize import sanitize
-from tltui.text.script import OWN
-from tltui.text.width import cells as wide
+from tltui.text.torch_names import short
 
 _WORD = re.compile(r"\s*\S+\s*")
 COLUMN, LAST = 6, 16
@@ -35,7 +35,7 @@ class Page(Builder):
         self.goes_on = options.goes_on
         self.untold = options.untold
         self.newest = options.newest
-        self._apart = cut.Apart()
+        self._apart = formatting.Apart()
         if options.about:
             self.say(options.about, "", tokens.DIM)
         if self.untold:
@@ -67,7 +67,7 @@ class Page(Builder):
 
     def clip_middle(self, text: str, width: int) -> str:
         """As `format.clip_middle`; what would look like another text that was cut on this page is cut otherwise."""
-        return self._apart.cut(self._own_text(text), width, cut.name)
+        return self._apart.cut(self._own_text(text), width, formatting.name)
 
     def more(self, what: str = "") -> None:
         """Say that more may come, and what of the page that concerns."""
@@ -216,7 +216,7 @@ class Page(Builder):
         self._fit(widths, len(indent), [max(least[n], _least(row[n] for row in cells)) for n in range(count)])
         shorts = []
         for n, texts in enumerate(columns):
-            shorts.append(cut.apart(texts, widths[n], cut.end if n == count - 1 else cut.name))
+            shorts.append(formatting.apart(texts, widths[n], formatting.end if n == count - 1 else formatting.name))
             needs = max(map(wide, shorts[n]))
             if n < count - 1 and needs < widths[n]:  # a path is cut at its directories
                 widths[n], widths[-1] = needs, min(widths[-1] + widths[n] - needs, max(map(wide, columns[-1])))

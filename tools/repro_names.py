@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-TARGET = ROOT / "src" / "tltui" / "analyses" / "repro" / "allowed_names.py"
+TARGET = ROOT / "src" / "tltui" / "writers" / "repro" / "allowed_names.py"
 FAULTS = Path(__file__).with_name("repro_faults.txt")
 MODULES = ("torch.nn.functional", "torch._C._nn", "torch.linalg", "torch.fft", "torch.special", "torch.functional", "torch")
 sys.path.insert(0, str(ROOT / "src"))

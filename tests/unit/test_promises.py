@@ -187,7 +187,7 @@ def test_the_exit_code_of_a_job_is_handed_on(tmp_path: Path) -> None:
 def test_a_fault_of_ours_is_70(tmp_path: Path) -> None:
     """In a copy of which a page is broken."""
     shutil.copytree(ROOT / "src" / "tltui", tmp_path / "tltui", ignore=shutil.ignore_patterns("__pycache__", "demo"))
-    page = tmp_path / "tltui" / "documents" / "tree" / "listing.py"
+    page = tmp_path / "tltui" / "tree" / "listing.py"
     page.write_text(page.read_text(encoding="utf-8") + "\nlisting_document = None\n", encoding="utf-8")
     assert code_of("ls", str(LOG), sources=tmp_path) == 70
 

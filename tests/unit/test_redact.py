@@ -396,7 +396,7 @@ def test_deep_json_and_what_only_looks_like_it() -> None:
 
 
 def test_the_vocabulary_is_torchs_and_small() -> None:
-    data = ROOT / "src" / "tltui" / "analyses" / "redact" / "torch_words.z"
+    data = ROOT / "src" / "tltui" / "writers" / "redact" / "torch_words.z"
     assert data.stat().st_size < 150_000
     for word in ("graph_break", "recompile_limit", "TENSOR_MATCH", "async_compile", "buf12", "add_3", "automatic_dynamic_shapes"):
         assert is_name(word), word

@@ -15,8 +15,8 @@ from tltui.documents.scope import scope_of
 from tltui.model.nodes import Compile
 from tltui.model.ref import Ref
 from tltui.model.run import Run as ModelRun
-from tltui.questions.build import view_document
 from tltui.questions.table import BY_NAME
+from tltui.questions.view_document import view_document
 from tltui.text.document import Document, Options
 
 R = TypeVar("R")

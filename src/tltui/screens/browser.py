@@ -247,7 +247,7 @@ class BrowserCommands(MainScreen):
 
     def action_go_to(self) -> None:
         """Type where to go."""
-        from tltui.screens.palette import COMMAND, GoTo
+        from tltui.screens.go_to import COMMAND, GoTo
 
         def chosen(ref: str) -> None:
             if ref.startswith(COMMAND):

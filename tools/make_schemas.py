@@ -17,7 +17,6 @@ import sys
 import types
 import typing
 from collections.abc import Collection, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -117,40 +116,6 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def results() -> dict[str, Any]:
-    """View → the type of its result, several as a union. A page may say its own, `RESULT`."""
-    from tltui.questions.caches.cache_report import CachesReport
-    from tltui.questions.exports.export_report import Exports
-    from tltui.questions.fusion.page import FusionReport
-    from tltui.questions.guards.page import CompileGuards, GuardTable
-    from tltui.questions.hang.page import WhereReport
-    from tltui.questions.layers.layer_costs import CompileLayers
-    from tltui.questions.metrics.compile_metrics import CompileMetrics, RunMetrics
-    from tltui.questions.overview.compile_sections import Study
-    from tltui.questions.overview.run_summary import Summary
-    from tltui.questions.passes.page import Passes
-    from tltui.questions.problems.absent_artifacts import Absence
-    from tltui.questions.problems.problem_list import Problems
-    from tltui.questions.provenance.page import Coverages
-    from tltui.questions.ranks.matrix import Matrix
-    from tltui.questions.ranks.page import RanksReport
-    from tltui.questions.ranks.stragglers_page import Stragglers
-    from tltui.questions.recompiles.page import Recompiles
-    from tltui.questions.runtime.runtime_report import RuntimeJson, RuntimesJson
-    from tltui.questions.shapes.page import ShapesReport
-    from tltui.questions.stacks.stack_tree import Stacks
-    from tltui.questions.timing.timing_results import Timing
-    from tltui.questions.vllm.page import Vllm
-
-    return {
-        "summary": Summary | Study, "problems": Problems, "recompiles": Recompiles, "stacks": Stacks, "shapes": ShapesReport,
-        "guards": GuardTable | CompileGuards | tuple[CompileGuards, ...], "caches": CachesReport, "timing": Timing,
-        "provenance": Coverages, "layers": tuple[CompileLayers, ...], "fusion": FusionReport, "passes": Passes, "absent": Absence,
-        "metrics": RunMetrics | CompileMetrics, "exports": Exports, "vllm": Vllm, "where": WhereReport,
-        "runtime": RuntimeJson | RuntimesJson, "ranks": RanksReport, "stragglers": Stragglers, "matrix": Matrix,
-    }  # fmt: skip
-
-
 def documents() -> dict[str, Any]:
     """Command → the type of what it prints, of those that are no views."""
     from tltui.cli.config import ConfigReport
@@ -176,25 +141,26 @@ def documents() -> dict[str, Any]:
 
 def made() -> dict[str, str]:
     """Name of a file → its text."""
-    from tltui.questions.provenance.records import ProvenanceJson
-    from tltui.questions.table import VIEWS as views
+    from tltui.questions.index import QUESTIONS
+    from tltui.questions.question import question_of
 
-    found, all_results = {}, results()
-    for view in views:
+    found = {}
+    for question in (question_of(entry.name) for entry in QUESTIONS):
         schemas = Schemas()
-        kind = all_results.get(view.name) or import_module(view.path).RESULT
-        root = _record({"schema": {"const": 1}, "view": {"const": view.name}, "result": {"$ref": "#/$defs/result"}})
-        if view.name == "provenance":  # of one compile it has a shape of its own
-            root, kind = {"anyOf": [root, schemas.of(ProvenanceJson)]}, kind | ProvenanceJson
-        if view.name == "runtime":
-            root = {"$ref": "#/$defs/result"}
+        root = _record({"schema": {"const": 1}, "view": {"const": question.name}, "result": {"$ref": "#/$defs/result"}})
+        kind = question.answer
+        if question.alone is not None:
+            root, kind = (
+                ({"$ref": "#/$defs/result"}, question.alone) if kind is None
+                else ({"anyOf": [root, schemas.of(question.alone)]}, kind | question.alone)
+            )  # fmt: skip
         schemas.definitions["result"] = schemas.of(kind)
-        found[view.name] = _file(view.name, f"{view.help[0].upper()}{view.help[1:]}.", root, schemas)
+        found[question.name] = _file(question.name, f"{question.help[0].upper()}{question.help[1:]}.", root, schemas)
     for name, kind in documents().items():
         schemas = Schemas()
         root = schemas.of(kind)
         if name == "show":
-            root = {"anyOf": [root, *_shown_pages(schemas, list(dict.fromkeys([*all_results, *(view.name for view in views)])))]}
+            root = {"anyOf": [root, *_shown_pages(schemas, [entry.name for entry in QUESTIONS])]}
         found[name] = _file(name, "", root, schemas)
     return {f"{name}.json": text for name, text in found.items()}
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from tltui.questions.table import VIEWS
+from tltui.questions.index import QUESTIONS
 
 
 class Where(Enum):
@@ -86,7 +86,7 @@ COMMANDS: tuple[Command, ...] = (
     *(
         Command(f"app.view_{view.name}", (view.key,) if view.key else (), f"page: {view.name}",
                 f"The page {view.name}: {view.help}.", E_, "overview" if view.key == "1" else "")
-        for view in VIEWS
+        for view in QUESTIONS
     ),
     Command("app.records", (), "page: records", "Every record of what is selected, in file order, as in the log.", E_),
     Command("app.damage", (), "page: damage", "What is damaged in the logs, and which files were not opened.", E_),

@@ -22,10 +22,10 @@ from tltui.questions.artifacts.show_output import extract, raw_bytes, shown_data
 from tltui.questions.build import build
 from tltui.questions.check.limits import gates, parse_limits
 from tltui.questions.compare.page import compare_nodes, patch_of
+from tltui.questions.index import QUESTIONS
 from tltui.questions.records.damage_page import damage_document
 from tltui.questions.records.grep_page import Query, grep_document
 from tltui.questions.records.records_page import record_ref
-from tltui.questions.table import VIEWS
 from tltui.sources.discover import NothingFound, discover
 from tltui.text.document import Document, Options
 from tltui.text.sanitize import sanitize
@@ -135,10 +135,10 @@ class Judge:
 
     def everything(self) -> None:
         """All of it."""
-        refs = ["", "@records", "@pages", *(f"@{view.name}" for view in VIEWS)]
+        refs = ["", "@records", "@pages", *(f"@{view.name}" for view in QUESTIONS)]
         refs += [str(process.ref) for process in list(self.run.processes())[:3]]
         for compile_ in self.compiles[:2]:
-            refs += [f"@{view.name}:{compile_.ref}" for view in VIEWS]
+            refs += [f"@{view.name}:{compile_.ref}" for view in QUESTIONS]
         model = self.run.models[0]
         refs += [str(record_ref(model.owner(record).process, record)) for record in self.some(range(len(model.log)), 5)]
         refs += [str(artifact.ref) for artifact in self.some(self.artifacts, 10)]

@@ -19,8 +19,8 @@ from tltui.documents.page import Page
 from tltui.model.ref import BadAddress
 from tltui.model.run import Run
 from tltui.questions.build import build
+from tltui.questions.index import QUESTIONS
 from tltui.questions.records.index_page import pages
-from tltui.questions.table import VIEWS
 from tltui.screens.palette import help_document
 from tltui.text import formatting
 from tltui.text.document import Document, Options
@@ -144,7 +144,7 @@ def documents(run: Run, width: int, ascii_: bool = False) -> Iterator[tuple[str,
     refs = ["", "@pages", *(page.ref for page in pages(run) if not page.ref.startswith(("@records", "@output")))]
     refs += [str(rank.ref) for rank in run.ranks]
     for compile_ in compiles:
-        refs += [str(compile_.ref), str(compile_.frame.ref), *(f"@{view.name}:{compile_.ref}" for view in VIEWS)]
+        refs += [str(compile_.ref), str(compile_.frame.ref), *(f"@{view.name}:{compile_.ref}" for view in QUESTIONS)]
     for ref in dict.fromkeys(refs):
         try:
             document = build(run, ref, options)

@@ -22,10 +22,10 @@ from tltui.model.nodes import Compile, Process
 from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.questions.compare.pairing import artifact_pairs
+from tltui.questions.index import QUESTIONS
 from tltui.questions.passes.node_changes import RETARGETED
 from tltui.questions.passes.page import beside, passes_of, run_steps
 from tltui.questions.provenance.provenance import provenance_of
-from tltui.questions.table import VIEWS
 from tltui.sources.discover import NothingFound, discover
 from tltui.text.document import Options
 from tltui.trace.grammar import PREFIX, parse_envelope
@@ -331,7 +331,7 @@ def test_a_process_that_left_nothing_at_all(tmp_path: Path) -> None:
     assert "Nothing was compiled here (cache hits)" in text(page(opened(tmp_path), ""))
 
 
-@pytest.mark.parametrize("view", [view.name for view in VIEWS])
+@pytest.mark.parametrize("view", [view.name for view in QUESTIONS])
 def test_every_page_lives_with_units(view: str) -> None:
     run = opened(MLP)
     for ref in (f"@{view}", f"@{view}:+{UNITS[0]}"):

@@ -14,7 +14,7 @@ from real import TRACES, fresh
 from tltui.model.ref import BadAddress
 from tltui.model.run import Run
 from tltui.questions.build import build
-from tltui.questions.table import VIEWS
+from tltui.questions.index import QUESTIONS
 from tltui.text.document import Options
 from tltui.tree.outline import children, root
 
@@ -24,7 +24,7 @@ OUTSIDE = ("file:", "line:", "http:", "https:", "does:")
 
 def followed(run: Run) -> int:
     """Follow all links from the views and the tree on; how many pages there are."""
-    waiting = [(ref, "") for ref in ("", "@pages", "@records", *(f"@{view.name}" for view in VIEWS))]
+    waiting = [(ref, "") for ref in ("", "@pages", "@records", *(f"@{view.name}" for view in QUESTIONS))]
     nodes = [root(run)]
     for node in nodes:
         waiting.append((node.ref, "the tree"))

@@ -14,7 +14,7 @@ from tltui.export.html import GONE, MANY, STYLE, embedded, fragment, html_file, 
 from tltui.model.artifacts import artifacts_of
 from tltui.model.run import Run
 from tltui.questions.build import build
-from tltui.questions.table import VIEWS
+from tltui.questions.index import QUESTIONS
 from tltui.text import tokens
 from tltui.text.bytes_document import BytesDocument
 from tltui.text.composite_documents import DocumentPart
@@ -40,7 +40,7 @@ def told(text: str) -> list[str]:
 def addresses(run: Run) -> Iterator[str]:
     """The addresses of all pages and artifacts of a run."""
     yield ""
-    yield from (f"@{view.name}" for view in VIEWS)
+    yield from (f"@{view.name}" for view in QUESTIONS)
     for compile_ in run.compiles():
         yield str(compile_.ref)
         yield from (str(own.ref) for own in artifacts_of(compile_))

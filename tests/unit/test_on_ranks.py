@@ -18,10 +18,10 @@ from tltui.export import to_json
 from tltui.model.follow import open_run
 from tltui.model.rank_ranges import ranges
 from tltui.model.run import Run
-from tltui.questions.table import VIEWS
+from tltui.questions.index import QUESTIONS
 from tltui.sources.discover import discover
 
-NAMES = [view.name for view in VIEWS if view.name not in ("ranks", "stragglers")]
+NAMES = [view.name for view in QUESTIONS if view.name not in ("ranks", "stragglers")]
 LINES = 200
 """Of no page more, however many ranks."""
 _NAMED = re.compile(r"\[(?:(\d+)(?:\.(\d+))?:)?(\d+/\d+)\]")

@@ -12,9 +12,9 @@ from tltui.cli import main
 from tltui.cli.printing import as_json, result_of
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, parse_ref
+from tltui.questions.index import BY_NAME
 from tltui.questions.provenance import page as provenance
 from tltui.questions.provenance.provenance import provenance_of
-from tltui.questions.table import BY_NAME
 from tltui.questions.view_document import view_document
 from tltui.text.document import Options
 

@@ -15,9 +15,9 @@ from real import TRACES, fresh, trace
 from tltui.model.nodes import Compile
 from tltui.model.ref import parse_ref
 from tltui.model.run import Run
+from tltui.questions.index import BY_NAME
 from tltui.questions.provenance.provenance import UnitProvenance, provenance_of
 from tltui.questions.provenance.unit_artifacts import left_of
-from tltui.questions.table import BY_NAME
 from tltui.questions.view_document import view_document
 from tltui.text.document import Options
 

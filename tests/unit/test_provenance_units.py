@@ -17,6 +17,7 @@ from tltui.model.follow import open_run
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, parse_ref
 from tltui.model.run import Run
+from tltui.questions.index import BY_NAME
 from tltui.questions.provenance import provenance as found_in
 from tltui.questions.provenance.links import links_of
 from tltui.questions.provenance.provenance import (
@@ -36,7 +37,6 @@ from tltui.questions.provenance.provenance import (
 )
 from tltui.questions.provenance.records import Provenance, UnitProvenance
 from tltui.questions.provenance.unit_artifacts import NodeMapping, Stacks, parts_of
-from tltui.questions.table import BY_NAME
 from tltui.questions.view_document import view_document
 from tltui.sources.discover import discover
 from tltui.text.document import Document, Options

@@ -18,7 +18,7 @@ from viewed import page
 from tltui.cli import main
 from tltui.model.ref import BadAddress
 from tltui.model.run import Run
-from tltui.questions.table import VIEWS
+from tltui.questions.index import QUESTIONS
 from tltui.writers.bundle import Bundle
 from tltui.writers.redact.redact import Redactor
 from tltui.writers.redact.torch_words import is_firm, is_name, is_word, vocabulary
@@ -245,7 +245,7 @@ MEASURED = re.compile(r"\d[\d,.]* (?:B|KB|MB|bytes)\b|byte [\d,]+|\b[0-9a-f]{32}
 
 def reached(run: Run) -> list[str]:
     """Every page that a link leads to, from the overview and the views on."""
-    found = ["", *(f"@{view.name}" for view in VIEWS), "@damage", "@records"]
+    found = ["", *(f"@{view.name}" for view in QUESTIONS), "@damage", "@records"]
     for ref in found:
         if len(found) < 700:
             document = page(run, ref, 100_000)

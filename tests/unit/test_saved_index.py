@@ -26,8 +26,8 @@ from tltui.inputs.index.reader import STREAM, IndexFile
 from tltui.model.artifacts import artifacts_of
 from tltui.model.run import Run
 from tltui.questions.build import build
+from tltui.questions.index import QUESTIONS
 from tltui.questions.ranks.lanes import lanes_of, told
-from tltui.questions.table import VIEWS
 from tltui.sources.discover import NothingFound, discover
 from tltui.tree.listing import listing_data, listing_document
 from tltui.writers.index import log_part, settled
@@ -50,7 +50,7 @@ def listed(run: Run) -> dict[str, Any]:
 
 
 def pages(run: Run, names: tuple[str, ...] = PAGES) -> dict[str, list[str]]:
-    there = [view.name for view in VIEWS if view.name in names]
+    there = [view.name for view in QUESTIONS if view.name in names]
     return {name: texts_of(build(run, f"@{name}", OPTIONS)) for name in there}
 
 

@@ -25,9 +25,9 @@ from tltui.model.run import Run
 from tltui.questions.artifacts.show_output import shown_data
 from tltui.questions.build import build
 from tltui.questions.check.limits import gates, parse_limits
+from tltui.questions.index import QUESTIONS
 from tltui.questions.records.damage_page import damage_document
 from tltui.questions.records.grep_page import Query, grep_document
-from tltui.questions.table import VIEWS
 from tltui.text.document import Options
 from tltui.tree.listing import listing_data
 from tltui.writers.bundle import Bundle
@@ -128,7 +128,7 @@ def test_what_is_printed_of_a_trace_fits(path: Path) -> None:
     run = opened(path)
     compiles = sorted(run.compiles(), key=lambda c: (not c.facts.failed, -c.facts.breaks, -(c.tally.seconds)))[:2]
     places = ["", *(str(compile_.ref) for compile_ in compiles)]
-    for view in VIEWS:
+    for view in QUESTIONS:
         for ref in places:
             fits(view.name, view_data(run, view.name, ref))
     fits("ls", listing_data(run, check=path.name == "breaks"))

@@ -23,11 +23,11 @@ from tltui.model.status import Status
 from tltui.questions.build import build
 from tltui.questions.check.limits import gates, needing_a_trace, parse_limits, why_a_trace
 from tltui.questions.compare.page import compare_nodes
+from tltui.questions.index import QUESTIONS
 from tltui.questions.job_failures.job_failures import own_failures, printed_of, run_failures
 from tltui.questions.ranks.rank_report import differences_of as diverging
 from tltui.questions.recompiles.recompile_reasons import Became, became_of, instants_of
 from tltui.questions.records.log_page import LogDocument
-from tltui.questions.table import VIEWS
 from tltui.sources.discover import Found, FoundLog, discover
 from tltui.text.document import Document, Options
 from tltui.tree.header import Live, header
@@ -40,7 +40,7 @@ RUNS = {
     "recorded": ("other/torchrun_recorded.txt",),
 }
 WRONG = re.compile(r"\bkilled|\bmissing|\b0\.0 s\b|\b0 ms\b|no metrics|not finished|log ends|cut off", re.IGNORECASE)
-PAGES = ["", "@pages", "@damage", "@records", "@log", *(f"@{view.name}" for view in VIEWS)]
+PAGES = ["", "@pages", "@damage", "@records", "@log", *(f"@{view.name}" for view in QUESTIONS)]
 
 
 @pytest.fixture(scope="module", params=RUNS)
@@ -67,7 +67,7 @@ def joined(run: Run, ref: str) -> str:
 def test_no_page_says_what_text_cannot_tell(run: Run) -> None:
     compiles = [str(compile_.ref) for compile_ in run.compiles() if compile_.is_compile]
     frames = [str(frame.ref) for process in run.processes() for frame in process.frames.values()]
-    refs = [*PAGES, *compiles, *frames, *(f"@{view.name}:{compiles[0]}" for view in VIEWS)]
+    refs = [*PAGES, *compiles, *frames, *(f"@{view.name}:{compiles[0]}" for view in QUESTIONS)]
     for ref in refs:
         for line in page(run, ref).text():
             assert not WRONG.search(line) or ref in ("@log", "@pages"), f"{ref}: {line}"
@@ -289,7 +289,7 @@ def test_a_debug_directory_alone_has_its_own_words() -> None:
     assert said(run, "@guards").startswith("A torch_compile_debug directory does not have guards: record a trace with ")
     assert "What is there: summary provenance layers passes fusion" in said(run, "@timing")
     assert "A torch_compile_debug directory has no times, and does not tell what became of a compile" in joined(run, "")
-    for view in VIEWS:
+    for view in QUESTIONS:
         assert not WRONG.search(said(run, f"@{view.name}")), view.name
         assert "TORCH_LOGS text" not in said(run, f"@{view.name}"), view.name
 
@@ -297,7 +297,7 @@ def test_a_debug_directory_alone_has_its_own_words() -> None:
 def test_torchruns_own_process_compiled_nothing_and_is_not_missed() -> None:
     run = text_run(*RUNS["ranks"])
     assert sum(len(model.processes) for model in run.models) == 3 and len(list(run.processes())) == 2
-    for view in VIEWS:
+    for view in QUESTIONS:
         assert "of 3 processes" not in said(run, f"@{view.name}")
 
 
@@ -312,7 +312,7 @@ def test_what_a_trace_says_of_a_failure_is_not_said_again(tmp_path: Path) -> Non
     for ref in ("", "@problems", "1/0"):
         assert "probably" not in said(run, ref)
     assert gates(run, parse_limits("error")).limits[0].value == 1
-    for view in VIEWS:
+    for view in QUESTIONS:
         assert "TORCH_LOGS text has" not in said(run, f"@{view.name}"), view.name
 
 

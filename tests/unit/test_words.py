@@ -12,7 +12,7 @@ from real import ROOT
 
 from tltui.model.status import TABLE
 from tltui.questions.check.limits import MEASURES
-from tltui.questions.table import VIEWS
+from tltui.questions.index import QUESTIONS
 
 BANNED = {
     r"\brungs?\b": "recompiles", r"\bladders?\b": "the recompiles of a function", r"\bstorms?\b": "many recompiles",
@@ -94,5 +94,5 @@ def entries(heading: str) -> set[str]:
 def test_every_word_of_ours_is_explained() -> None:
     assert entries("Statuses") == {str(status) for status in TABLE}
     assert entries("Limits of `tltui check`") == set(MEASURES)
-    assert entries("Pages") == {view.name for view in VIEWS}
+    assert entries("Pages") == {view.name for view in QUESTIONS}
     assert entries("What happened to a compile") | entries("Where something is") == set(EXPLAINED)

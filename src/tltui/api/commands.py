@@ -9,21 +9,23 @@ from tltui.api.errors import BadArgument, ProfileError, Unavailable, safe
 from tltui.api.making import answer, one_of, part_of, wide, with_profiles
 from tltui.api.nodes import WIDTH, Node
 from tltui.api.results import CheckResult, Result, kept
-from tltui.api.rows.graphs import DiffRow, diff_rows
 from tltui.api.rows.listed import (
     CompileRow,
     DamageRow,
+    DiffRow,
     FailureRow,
     HitRow,
+    LimitRow,
     RecordRow,
     SourceRow,
     damage_rows,
+    diff_rows,
     failure_rows,
     hit_rows,
+    limit_rows,
     record_rows,
     source_rows,
 )
-from tltui.api.rows.trouble import LimitRow, limit_rows
 from tltui.api.runs import Run, reading_both
 from tltui.documents.scope import place_of
 from tltui.inputs.index.indexed_log import Elsewhere
@@ -44,6 +46,7 @@ from tltui.questions.check.limits import (
 )
 from tltui.questions.compare.artifacts_page import CompareResult, DiffResult
 from tltui.questions.compare.page import compare_nodes
+from tltui.questions.question import question_of
 from tltui.questions.records.damage_page import DamageReport, damage_document
 from tltui.questions.records.grep_page import GrepResult, Query, grep_document
 from tltui.questions.records.log_page import OutputReport, log_document
@@ -92,7 +95,7 @@ def check(
         for own in (run, baseline) if measured else ():
             _must_have_profiles(own, measured)
         found = gates(model, wanted, other if baseline else None)
-        lacks = untold(list(model.processes()), "problems")
+        lacks = untold(list(model.processes()), question_of("problems").needs)
         document = check_document(found, model.title, Options(width=wide(width)), len(model.failures), lacks)
         return CheckResult("check", "", document.title, found, tuple(limit_rows(found)), kept(document), found)
 

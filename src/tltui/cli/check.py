@@ -11,6 +11,7 @@ from tltui.cli.exits import Failure
 from tltui.cli.loading import load, load_other, read_profiles
 from tltui.cli.parser import Parser, add_json, add_paths
 from tltui.cli.printing import as_json, as_text, layout
+from tltui.questions.question import question_of
 
 FORMATS = ("text", "json", "junit", "github")
 SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -89,7 +90,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     if format_ == "json":
         yield from as_json(found)
         return
-    lacks = untold(list(wanted.processes()), "problems")
+    lacks = untold(list(wanted.processes()), question_of("problems").needs)
     document = check_document(found, wanted.title, layout(options), len(wanted.failures), lacks)
     if format_ == "text":
         yield from as_text(document, options)

@@ -10,7 +10,7 @@ from tltui.cli.exits import Failure
 from tltui.cli.loading import load
 from tltui.cli.parser import Parser
 from tltui.cli.printing import as_json, as_text, layout, result_of
-from tltui.questions.table import BY_NAME
+from tltui.questions.index import BY_NAME
 
 EXAMPLES = """\
 examples:

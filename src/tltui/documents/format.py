@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from tltui.text import formatting
@@ -178,3 +178,8 @@ def wrap(text: str, width: int) -> list[str]:
     if current:
         lines.append(current)
     return lines
+
+
+def joined(values: Iterable[object]) -> str:
+    """Return the values as one cell: `a, b`."""
+    return ", ".join(map(str, values))

@@ -24,44 +24,11 @@ class Needs:
     """What those logs have."""
     in_debug_dir: bool = False
     """Whether a torch_compile_debug directory has what the page shows."""
+    is_overview: bool = False
+    """Whether the page is about all there is: it names what text lacks for a torch_compile_debug directory too."""
 
 
-GRAPHS = ("graph_code", "pre_grad_graphs", "aot_graphs", "post_grad_graphs")
-NEEDS: dict[str, Needs] = {
-    "summary": Needs(
-        "has no times, and does not tell what became of a compile",
-        ("graph_breaks", "recompiles", "guards", *GRAPHS, "output_code"), in_debug_dir=True,
-    ),
-    "problems": Needs(
-        "tells of no restarts, and of failures and functions in eager mode only what was printed",
-        ("graph_breaks",), "graph breaks",
-    ),
-    "recompiles": Needs("has no times", ("recompiles",), "the reasons of recompiles"),
-    "stacks": Needs("", ("+dynamo",), "the lines that led to a compile"),
-    "guards": Needs("", ("guards",), "guards"),
-    "shapes": Needs("", ("dynamic",), "symbols and what fixed them"),
-    "caches": Needs("has no cache hits, misses or keys"),
-    "timing": Needs("has no times"),
-    "runtime": Needs("has no keys by which a profile names graphs", ("output_code",), "generated code"),
-    "ranks": Needs(
-        "tells of no inputs, settings and caches in which ranks differ", ("graph_breaks", "guards", *GRAPHS, "output_code"),
-    ),
-    "stragglers": Needs("has no times"),
-    "matrix": Needs("has no times, cache answers or outcomes", ("graph_breaks", "recompiles", "guards", *GRAPHS, "output_code")),
-    "where": Needs("does not tell what is open now"),
-    "provenance": Needs(
-        "has no mapping from kernels to nodes", ("aot_graphs", "post_grad_graphs", "output_code"), "graphs and code",
-        in_debug_dir=True,
-    ),
-    "layers": Needs("", ("aot_graphs", "post_grad_graphs", "output_code"), "graphs and code", in_debug_dir=True),
-    "passes": Needs("", GRAPHS, "the graph after each step", in_debug_dir=True),
-    "fusion": Needs("", ("ir_pre_fusion", "ir_post_fusion", "fusion"), "what was fused, and why not more", in_debug_dir=True),
-    "absent": Needs("does not tell which artifacts a compile should have"),
-    "metrics": Needs("does not have what torch measures of a compile"),
-    "exports": Needs("has no reports of torch.export"),
-    "vllm": Needs("has nothing of what vLLM writes into a trace"),
-}  # fmt: skip
-"""A row for each view of `questions/table.py`."""
+GRAPH_LOGS = ("graph_code", "pre_grad_graphs", "aot_graphs", "post_grad_graphs")
 
 EVIDENCE: dict[str, frozenset[str]] = {
     "recompiles": frozenset(("recompile_reasons",)),
@@ -94,13 +61,12 @@ def compiling(processes: Sequence[Process]) -> Sequence[Process]:
     return [process for process in processes if process.tally.compiles] or processes
 
 
-def is_untold(processes: Sequence[Process], view: str) -> bool:
+def is_untold(processes: Sequence[Process], needs: Needs) -> bool:
     """Whether nothing that was opened can tell anything of what a page shows."""
     processes = compiling(processes)
     told_of = from_elsewhere(processes)
     if not told_of or len(told_of) < len(processes):
         return False
-    needs = NEEDS[view]
     has_text = any(TEXT in process.origins for process in told_of)
     return not (needs.logs and has_text) and not needs.in_debug_dir
 
@@ -126,13 +92,13 @@ def told_less(left: Sequence[Process], right: Sequence[Process]) -> str:
     return ""
 
 
-def untold(processes: Sequence[Process], view: str) -> str:
+def untold(processes: Sequence[Process], needs: Needs) -> str:
     """What a page cannot tell of these processes, and how to have it; '' where a trace tells of all of them."""
     processes = compiling(processes)
     of = from_elsewhere(processes)
     if not of:
         return ""
-    needs, title = NEEDS[view], title_of(of)
+    title = title_of(of)
     has_text = any(TEXT in process.origins for process in of)
     if len(of) < len(processes):
         are = "processes is" if len(of) == 1 else "processes are"
@@ -141,7 +107,7 @@ def untold(processes: Sequence[Process], view: str) -> str:
     said = []
     if not has_text and needs.shows and not needs.in_debug_dir:
         said.append(f"{title} does not have {needs.shows}: {HOW}.")
-    elif needs.lacks and (has_text or not needs.in_debug_dir or view == "summary"):
+    elif needs.lacks and (has_text or not needs.in_debug_dir or needs.is_overview):
         said.append(f"{title} {needs.lacks}: {HOW}.")
     if has_text and needs.shows and not heard(of) & set(needs.logs):
         names = ",".join(needs.logs)

@@ -10,7 +10,7 @@ from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.run import Run
-from tltui.questions.table import BY_NAME
+from tltui.questions.index import BY_NAME
 from tltui.questions.view_document import view_document
 from tltui.text.document import Document, Options
 

@@ -20,7 +20,7 @@ from tltui.model.compile_navigation import has_break, has_error, next_compile
 from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.run import Run
 from tltui.model.torch_version import torch_version
-from tltui.questions.table import BY_NAME, View
+from tltui.questions.index import BY_NAME, Entry
 from tltui.screens.child_processes import ExternalPrograms, JobControl, Processes
 from tltui.screens.compile_navigation import CompareCommands, CompileWalk
 from tltui.screens.live_updates import LiveUpdates
@@ -166,7 +166,7 @@ class BrowserCommands(MainScreen):
         self.bring_document()
 
     @property
-    def shown_view(self) -> View | None:
+    def shown_view(self) -> Entry | None:
         """The view that is shown; None for other pages and for an address that cannot be read."""
         try:
             return BY_NAME.get(parse_ref(self.shown_ref).view)
@@ -182,7 +182,7 @@ class BrowserCommands(MainScreen):
         place = view.sorts.index(self.sort) if self.sort in view.sorts else 0
         self.sort = view.sorts[(place + 1) % len(view.sorts)]
         self.reload()
-        self.tell(f"{view.sorted} {self.sort}")
+        self.tell(f"{view.sort_label} {self.sort}")
 
     def action_damage(self) -> None:
         """What is damaged."""

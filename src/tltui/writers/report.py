@@ -20,11 +20,11 @@ from tltui.model.nodes import Compile, Frame, Process
 from tltui.model.ref import NO_ID, BadAddress, Ref, at_line, parse_ref, split_line
 from tltui.model.run import Run
 from tltui.model.status import TABLE, Status, glyph
+from tltui.questions.index import BY_NAME
 from tltui.questions.ranks.compile_facets import course_of
 from tltui.questions.ranks.rank_course import steps_in
 from tltui.questions.records.index_page import pages
 from tltui.questions.stacks.function_names import shown_name
-from tltui.questions.table import BY_NAME
 from tltui.text import formatting, tokens
 from tltui.text.document import Options, Piece, TextDocument, piece_text, with_text
 from tltui.text.formatting import cells

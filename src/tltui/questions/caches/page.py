@@ -5,12 +5,14 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.rank_groups import GROUPS_SHOWN, add_named, alike_on_ranks, flow, functions, named, on_ranks
 from tltui.documents.scope import Scope
+from tltui.model.input_coverage import Needs
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
 from tltui.questions.caches.cache_lookups import (
@@ -38,6 +40,7 @@ from tltui.questions.caches.cache_report import (
     totals_of,
 )  # fmt: skip
 from tltui.questions.caches.miss_sections import add_misses
+from tltui.questions.question import Question
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece, piece_text
@@ -447,3 +450,53 @@ class _Study:
                 others = tuple([use for use in uses[key] if use.ref != answer.ref][:OTHERS])
                 found.append(CacheMiss(own.ref, own.function, answer, others, known.get(key), self._index.components(*key)))
         return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class CacheRow:
+    """One question of one compile to a cache."""
+
+    ref: str
+    """The address of the compile."""
+    function: str | None
+    """The function."""
+    cache: str
+    """Which cache."""
+    state: str
+    """`hit`, `miss`, `bypass` …"""
+    key: str | None
+    """The key that was looked for."""
+    reason: str | None
+    """Why it was bypassed, or could not be used."""
+    seconds_saved: float | None
+    """What a hit saved, in seconds, as torch estimates it."""
+    seconds_taken: float | None
+    """What asking took, in seconds."""
+    record: str | None
+    """The address of the answer."""
+
+
+def cache_rows(data: CachesReport) -> Iterator[CacheRow]:
+    """A row each."""
+    for compile_ in data.compiles:
+        for own in compile_.answers:
+            yield CacheRow(compile_.ref, compile_.function, own.cache, own.state, own.key, own.reason, own.seconds_saved,
+                           own.seconds_taken, own.ref)  # fmt: skip
+
+
+QUESTION = Question(
+    name="caches",
+    help="cache hits, misses, bypasses: why, time saved, and how a missed key differs",
+    key="7",
+    group="why is it so",
+    order=70,
+    needs=Needs("has no cache hits, misses or keys"),
+    document=document,
+    answer=CachesReport,
+    rows=CacheRow,
+    records=cache_rows,
+    doc="""
+    Cache hits, misses, bypasses: a row for each question of a compile to a cache. How a missed key differs is in
+    `data.misses`.
+    """,
+)

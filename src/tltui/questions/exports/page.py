@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.scope import Scope
+from tltui.model.input_coverage import Needs
 from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.questions.exports import export_report as found_in
 from tltui.questions.exports.export_report import Export, ExportFailure, Exports, Expression, read_exports
 from tltui.questions.problems.reason_sections import add_stack
+from tltui.questions.question import Question
 from tltui.questions.shapes.compile_inputs import Symbol
 from tltui.questions.stacks.tracebacks import StackFrame
 from tltui.text import tokens
@@ -242,3 +245,53 @@ def _unbacked(page: Page, symbols: tuple[Symbol, ...], nested: bool) -> None:
             (code.strip(), tokens.DIM),
         ])  # fmt: skip
     page.grid(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportRow:
+    """One thing that export could not decide, guessed, or found wrong."""
+
+    ref: str
+    """The address of the export."""
+    kind: str
+    """What it is."""
+    count: int
+    """How often."""
+    expr: str | None
+    """The expression."""
+    result: str | None
+    """What was guessed."""
+    op: str | None
+    """The operator."""
+    reason: str | None
+    """Why."""
+    file: str | None
+    """The file of the line."""
+    line: int | None
+    """The line, from 1."""
+    code: str | None
+    """What stands there."""
+
+
+def export_rows(data: Exports) -> Iterator[ExportRow]:
+    """A row each."""
+    for export in data.exports:
+        for own in export.failures:
+            file, line = (None, None) if own.where is None else (own.where.file, own.where.line)
+            yield ExportRow(export.ref, own.kind, own.count, own.expr, own.result, own.op, own.reason, file, line, own.code)
+
+
+QUESTION = Question(
+    name="exports",
+    help="export runs: what export guessed, could not decide, or found wrong, and why",
+    group="why is it so",
+    order=700,
+    needs=Needs("has no reports of torch.export"),
+    document=document,
+    answer=Exports,
+    rows=ExportRow,
+    records=export_rows,
+    doc="""
+    Export runs: what export guessed, could not decide, or found wrong, and why. A row each.
+    """,
+)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tltui.documents import format as fmt
+from tltui.documents.format import joined
 from tltui.documents.page import Page
 from tltui.documents.scope import Scope
 from tltui.inputs.index.indexed_log import Elsewhere
+from tltui.model.input_coverage import Needs
 from tltui.model.nodes import Compile
 from tltui.model.ref import at_line
 from tltui.model.run import Run
@@ -29,6 +31,7 @@ from tltui.questions.fusion.fusion_decisions import (
     sums_of,
 )
 from tltui.questions.fusion.unit_fusion import fusion_of_compile, has_fusion, tells_of_fusion
+from tltui.questions.question import Question
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece, piece_text, with_text
@@ -512,3 +515,54 @@ def _compile(page: Page, own: CompileFusion, several: bool) -> Generator[None, N
         page.add((sanitize(unit.unit), tokens.HEADING), (f"  {head}" if head else "", tokens.DIM))
         yield from add_unit(page, unit)
     page.close(0)
+
+
+@dataclass(frozen=True, slots=True)
+class FusionRow:
+    """One call of a kernel, and what was fused into it."""
+
+    ref: str
+    """The address of the compile."""
+    function: str | None
+    """The function that it compiles."""
+    unit: str
+    """The lowering."""
+    kernel: str
+    """The kernel as the code calls it, `NAME:HANDLE`."""
+    is_generated: bool
+    """Whether Inductor made it; else it is called from a library."""
+    operations: int
+    """Operations in it."""
+    nodes: str
+    """The nodes of the scheduler in it."""
+    origins: str
+    """The post-grad nodes that it computes."""
+    lines: str
+    """The lines of source, `FILE:LINE`."""
+
+
+def fusion_rows(data: FusionReport) -> Iterator[FusionRow]:
+    """A row each."""
+    for compile_ in data.compiles:
+        for unit in compile_.units:
+            for own in unit.kernels:
+                lines = joined(f"{line.file}:{line.line}" for line in own.source)
+                yield FusionRow(compile_.ref, compile_.function, unit.unit, own.key, own.is_generated, own.operations,
+                                joined(own.nodes), joined(origin.name for origin in own.origins), lines)  # fmt: skip
+
+
+QUESTION = Question(
+    name="fusion",
+    help="which operations went into which kernel, what was not fused and why",
+    group="why is it so",
+    order=160,
+    needs=Needs("", ("ir_pre_fusion", "ir_post_fusion", "fusion"), "what was fused, and why not more", in_debug_dir=True),
+    document=document,
+    answer=FusionReport,
+    rows=FusionRow,
+    records=fusion_rows,
+    doc="""
+    Which operations went into which kernel: a row a kernel. What was not fused, and why, is in
+    `data.compiles[…].units[…].reasons`.
+    """,
+)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Generator, Hashable, Iterable, Sequence
+from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.rank_groups import ROWS_SHOWN, OnRanks, alike_on_ranks, said_ranks
 from tltui.documents.scope import Scope
+from tltui.model.input_coverage import Needs
 from tltui.model.node_answers import Count
 from tltui.model.nodes import Compile
 from tltui.model.ref import at_line
@@ -30,6 +31,7 @@ from tltui.questions.guards.guard_report import (
 )
 from tltui.questions.guards.guard_sections import GuardGroups, TreeWriter
 from tltui.questions.guards.guard_tree_text import ordered, tree_nodes
+from tltui.questions.question import Keyword, Question
 from tltui.questions.stacks.function_names import shown_name
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
@@ -348,3 +350,62 @@ def _why_none(compile_: Compile) -> str:
     if not facts.has_metrics:
         return "the log ends before they were written"
     return "the log has no dynamo_cpp_guards_str record for it"
+
+
+@dataclass(frozen=True, slots=True)
+class GuardRow:
+    """Of one compile: one guard. Of several: the guards of one kind of one compile."""
+
+    ref: str
+    """The address of the compile."""
+    kind: str
+    """The kind of guard: `TENSOR_MATCH` …"""
+    count: int
+    """How many there are: 1 where the row is one guard."""
+    source: str | None
+    """What it speaks of; none where the row is several."""
+    expression: str | None
+    """What it checks; none where the row is several."""
+    file: str | None
+    """The file of the line that made it."""
+    line: int | None
+    """That line, from 1."""
+    code: str | None
+    """What stands there."""
+    failed: int
+    """How many later compiles there are for which it did not hold; of several guards 0: `data` has them."""
+
+
+def guard_rows(data: GuardTable | CompileGuards | tuple[CompileGuards, ...]) -> Iterator[GuardRow]:
+    """A row a guard, or a row a kind."""
+    if isinstance(data, GuardTable):
+        for counts in data.compiles:
+            for kind in counts.kinds:
+                yield GuardRow(counts.ref, kind.name, kind.times, None, None, None, None, None, 0)
+        return
+    for own in (data,) if isinstance(data, CompileGuards) else data:
+        ref = own.counts.ref if own.counts is not None else ""
+        for guard in own.guards:
+            yield GuardRow(ref, guard.kind, 1, guard.source, guard.expression, guard.file, guard.place, guard.code,
+                           len(guard.failed))  # fmt: skip
+
+
+QUESTION = Question(
+    name="guards",
+    help="what compiled code relies on: guards by source, their cost, and which failed later",
+    key="5",
+    group="why is it so",
+    order=50,
+    needs=Needs("", ("guards",), "guards"),
+    document=document,
+    add_arguments=add_arguments,
+    answer=GuardTable | CompileGuards | tuple[CompileGuards, ...],
+    rows=GuardRow,
+    records=guard_rows,
+    keywords=(Keyword("filter", "filter"),),
+    doc="""
+    What compiled code relies on. Of one compile a row a guard; of several a row for each kind of guard of each compile.
+
+    `filter`: only guards with this text, a regular expression; `kind:WORD`, `source:WORD` and `is:failed` restrict further.
+    """,
+)

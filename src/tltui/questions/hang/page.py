@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.scope import Scope
+from tltui.model.input_coverage import Needs
 from tltui.model.profiles_and_dumps import RefusedDump
 from tltui.model.run import Run
 from tltui.questions.coverage.input_sections import add_not_read
@@ -31,6 +32,7 @@ from tltui.questions.hang.where_sections import (
 )
 from tltui.questions.job_failures.failure_sections import UNNAMED, add_ends, add_overlaps, end_answer
 from tltui.questions.job_failures.job_failures import RunFailure, run_failures
+from tltui.questions.question import Question
 from tltui.questions.ranks.stragglers_page import clock_said
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
@@ -369,3 +371,60 @@ def _groups(page: Page, found: Where) -> None:
         for number, group in enumerate(found.groups[:GROUPS_SHOWN]):
             add_group(page, group, found, number < FEW)
         add_rest(page, found.groups[GROUPS_SHOWN:], found)
+
+
+@dataclass(frozen=True, slots=True)
+class WhereRow:
+    """Ranks that are at the same place, who is behind first."""
+
+    ranks: str
+    """The ranks, as ranges."""
+    count: int
+    """How many they are."""
+    state: str
+    """`inside`: something is open; `between`: nothing is; `empty`: no compile was begun."""
+    over: bool
+    """Whether their logs have ended: then they were there."""
+    what: str
+    """What they are in the middle of."""
+    function: str | None
+    """That is compiled, or was compiled last."""
+    file: str | None
+    """The file of the function."""
+    line: int | None
+    """The first line of the function, from 1."""
+    ref: str
+    """The address of the compile on the first of them."""
+    trail: str
+    """The open phases that tell most."""
+    since_s: float | None
+    """When the innermost of them began, in seconds since 1970 (UTC)."""
+    done: int
+    """Compiles that each has finished at least."""
+    behind: bool
+    """Nothing is open, and they have come less far than others."""
+
+
+def where_rows(data: WhereReport) -> Iterator[WhereRow]:
+    """A row each."""
+    for own in data.where.groups:
+        since = None if own.since is None else own.since / 1e6
+        yield WhereRow(own.ranks, own.count, own.state, own.over, own.what, own.function, own.file, own.line, own.ref, own.trail,
+                       since, own.done, own.behind)  # fmt: skip
+
+
+QUESTION = Question(
+    name="where",
+    help="where it hangs: what is open on which ranks, since when, and who has nothing open",
+    key="W",
+    group="many ranks, and hangs",
+    order=130,
+    needs=Needs("does not tell what is open now"),
+    document=document,
+    answer=WhereReport,
+    rows=WhereRow,
+    records=where_rows,
+    doc="""
+    Where a job is, or hangs: what is open on which ranks, since when, and who has nothing open. A row a group of ranks.
+    """,
+)

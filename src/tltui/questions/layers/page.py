@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import difflib
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tltui.documents import format as fmt
+from tltui.documents.format import joined
 from tltui.documents.page import Page
 from tltui.documents.rank_groups import add_alike
 from tltui.documents.scope import Scope
 from tltui.inputs.index.indexed_log import Elsewhere
+from tltui.model.input_coverage import Needs
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, at_line
 from tltui.model.run import Run
@@ -34,6 +36,7 @@ from tltui.questions.layers.layer_costs import (
 from tltui.questions.layers.layer_kernels import layers_of
 from tltui.questions.provenance.provenance import content_of, provenance_of
 from tltui.questions.provenance.records import Kernel, Provenance, UnitProvenance
+from tltui.questions.question import Question
 from tltui.questions.runtime.costs import Costs, costs_of
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
@@ -510,3 +513,71 @@ def _kernels(
             unit.costs.get(kernel.key, StaticCost()), measured.get(kernel.key),
         ) for kernel in (own.kernels if own is not None else ()) if wanted is None or kernel.key in wanted
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LayerRow:
+    """One layer of the model in one lowering. A kernel is in each layer that it computes something of: rows are never added."""
+
+    ref: str
+    """The address of the compile."""
+    unit: str
+    """The lowering."""
+    layer: str
+    """The path of the module; empty for the outermost."""
+    iterations: int
+    """How many layers it stands for."""
+    kernels: int
+    """Kernels that compute something of it."""
+    kernels_only_here: int
+    """Kernels that compute nothing else."""
+    nodes: int
+    """Post-grad nodes."""
+    lines: str
+    """The lines of source, `FILE:LINE`."""
+    loads: int | None
+    """Loads in the code of its kernels, as far as it tells."""
+    stores: int | None
+    """Stores."""
+    reductions: int | None
+    """Reductions."""
+    bytes: int | None
+    """Bytes that its kernels move, by their code."""
+    estimated_us: float | None
+    """What Inductor estimates its kernels to take, in microseconds."""
+    us: float | None
+    """What a profile measured, in microseconds."""
+
+
+def layer_rows(data: tuple[CompileLayers, ...]) -> Iterator[LayerRow]:
+    """A row each."""
+    for compile_ in data:
+        for unit in compile_.units:
+            for own in unit.layers:
+                cost = own.cost
+                yield LayerRow(compile_.ref, unit.unit, own.path, own.iterations, own.kernels, own.kernels_only_here, own.nodes,
+                               joined(own.lines), cost.loads, cost.stores, cost.reductions, cost.bytes, cost.estimated_us,
+                               own.us)  # fmt: skip
+
+
+QUESTION = Question(
+    name="layers",
+    help="which kernels, nodes and lines belong to which layer of the model, and what they move and take",
+    group="why is it so",
+    order=150,
+    sorts=SORTS,
+    sort_label="iterations:",
+    needs=Needs("", ("aot_graphs", "post_grad_graphs", "output_code"), "graphs and code", in_debug_dir=True),
+    document=document,
+    add_arguments=add_arguments,
+    answer=tuple[CompileLayers, ...],
+    rows=LayerRow,
+    records=layer_rows,
+    doc="""
+    Which kernels, nodes and lines belong to which layer of the model, and what they move and take. A row a layer.
+
+    Of several compiles the page only says how many layers each has, and the rows of all of them take a while where they are many.
+
+    `layer`: only this one: `layers.3.attn`, `layers.*.attn`, or an end of it. `merge`: iterations as one, `layers.*`.
+    """,
+)

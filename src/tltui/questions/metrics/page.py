@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.rank_groups import alike_on_ranks
 from tltui.documents.scope import Scope
+from tltui.model.input_coverage import Needs
 from tltui.model.nodes import Compile
 from tltui.model.rank_ranges import ranges
 from tltui.model.ref import parse_ref
 from tltui.model.run import Run
+from tltui.questions.index import BY_NAME
 from tltui.questions.metrics.compile_metrics import (
     BYTES,
     CONFIG,
@@ -37,7 +40,7 @@ from tltui.questions.metrics.compile_metrics import (
     metrics_of,
 )
 from tltui.questions.metrics.metric_sums import run_metrics
-from tltui.questions.table import BY_NAME
+from tltui.questions.question import Question
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
@@ -507,3 +510,58 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, RunMetric
             add_empty(page, found.empty, "without a value in any record")
         add_meanings(page, [total.name for total in found.totals])
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRow:
+    """Of one compile: one field of one metrics record. Of several: one number over all records that have it."""
+
+    ref: str
+    """The address of the record; of several that of the one with the most."""
+    name: str
+    """The field, as torch calls it."""
+    group: str
+    """What it is about."""
+    unit: str
+    """Its unit: `s`, `us`, `ns`, `bytes` …; empty for a count or a word."""
+    count: int
+    """Records that have it."""
+    sum: float | None
+    """The sum; none where it is no number, or a sum means nothing."""
+    least: float | None
+    """The least; none where it is no number."""
+    most: float | None
+    """The most; none where it is no number."""
+    text: str | None
+    """The value where it is no number, as JSON; of several records none."""
+
+
+def metric_rows(data: RunMetrics | CompileMetrics) -> Iterator[MetricRow]:
+    """A row each."""
+    if isinstance(data, RunMetrics):
+        for total_ in data.totals:
+            yield MetricRow(total_.most_ref, total_.name, total_.group, total_.unit, total_.count, total_.sum, total_.least,
+                            total_.most, None)  # fmt: skip
+        return
+    for record in data.records:
+        for own in record.fields:
+            value = own.value
+            number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+            text = None if number is not None else value if isinstance(value, str) else json.dumps(value)
+            yield MetricRow(record.ref, own.name, own.group, own.unit, 1, number, number, number, text)
+
+
+QUESTION = Question(
+    name="metrics",
+    help="all fields of the metrics; settings that differ between compiles and ranks",
+    group="look at a run",
+    order=690,
+    needs=Needs("does not have what torch measures of a compile"),
+    document=document,
+    answer=RunMetrics | CompileMetrics,
+    rows=MetricRow,
+    records=metric_rows,
+    doc="""
+    All fields of the metrics. Of one compile a row a field; of several a row for each number, with its sum, least and most.
+    """,
+)

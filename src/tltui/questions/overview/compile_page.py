@@ -45,6 +45,7 @@ from tltui.questions.problems.reason_sections import (
     UNSURE,
     add_called_from,
 )
+from tltui.questions.question import question_of
 from tltui.questions.runtime.cost_sections import compile_said
 from tltui.questions.runtime.costs import costs_of
 from tltui.questions.shapes.compile_inputs import inputs_of
@@ -221,7 +222,7 @@ def _status(page: Page, run: Run, node: Compile, known: Study) -> None:
     page.joined([(f"{glyph[0]} {first[0]}", colour(node.status)), *rest])
     for note in _notes(node, known):
         page.say(note, "  ", tokens.DIM)
-    page.untold = untold([node.process], "summary")
+    page.untold = untold([node.process], question_of("summary").needs)
     page.say_untold()
     _epochs(page, node)
 

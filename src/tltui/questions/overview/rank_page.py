@@ -25,6 +25,7 @@ from tltui.questions.overview.summary_sections import (
 )  # fmt: skip
 from tltui.questions.problems.problem_list import limit_stated
 from tltui.questions.problems.reason_sections import LIMIT_EAGER, LIMIT_RAISES, SKIPS, no_reason
+from tltui.questions.question import question_of
 from tltui.questions.recompiles.recompile_reasons import known_recompile, parse_reason
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
@@ -69,7 +70,7 @@ def _head(page: Page, run: Run, summary: Summary, processes: list[Process]) -> N
     if summary.tally.seconds:
         words.append(f"{fmt.seconds(summary.tally.seconds)} of compiling")
     page.joined(words)
-    page.untold = untold(processes, "summary")
+    page.untold = untold(processes, question_of("summary").needs)
     page.say_untold()
     if summary.start is not None and summary.end is not None:
         span = fmt.seconds(max(summary.end - summary.start, 0.0) / 1e6)

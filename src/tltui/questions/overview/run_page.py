@@ -23,6 +23,7 @@ from tltui.questions.coverage.job_inputs import failed_files, holdings, is_plain
 from tltui.questions.hang.clock_offsets import Clock
 from tltui.questions.hang.where import Where
 from tltui.questions.hang.where_sections import dumps_beside, is_unnamed, open_at_end, open_now, place_at_end
+from tltui.questions.index import BY_NAME
 from tltui.questions.job_failures.failure_sections import UNNAMED, add_ends, add_overlaps, launches_in
 from tltui.questions.job_failures.job_failures import RunFailure, own_failures, told_first
 from tltui.questions.overview.run_summary import Summary, summarise
@@ -38,12 +39,12 @@ from tltui.questions.overview.summary_sections import (
     standing,
 )  # fmt: skip
 from tltui.questions.problems.compile_problems import INTERRUPTED
+from tltui.questions.question import question_of
 from tltui.questions.ranks.pace import Pace
 from tltui.questions.ranks.page import add_ranks, told
 from tltui.questions.ranks.rank_report import differences_and_pace
 from tltui.questions.ranks.stragglers_page import clock_said, worst
 from tltui.questions.runtime.cost_sections import worth_knowing
-from tltui.questions.table import BY_NAME
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
 
@@ -60,7 +61,7 @@ def run_document(run: Run, options: Options) -> TextDocument:
     page.add((fmt.clip_middle(run.title, page.width), tokens.TITLE))
     _head(page, run, summary, pace.clocks)
     add_missing(page, summary.missing)
-    page.untold = untold(list(run.processes()), "summary")
+    page.untold = untold(list(run.processes()), question_of("summary").needs)
     page.say_untold()
     if run.is_sought:
         page.say("still looking for logs, everything below is preliminary", "", tokens.WARN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,6 +12,7 @@ from tltui.documents.page import Page
 from tltui.documents.rank_groups import add_alike
 from tltui.documents.scope import Scope
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
+from tltui.model.input_coverage import GRAPH_LOGS, Needs
 from tltui.model.node_answers import content_key, digest_of, part, shared
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader
@@ -19,6 +21,7 @@ from tltui.questions.compare.artifacts_page import diff_ref
 from tltui.questions.compare.comparable_lines import graph_text
 from tltui.questions.compare.pairing import raw_of
 from tltui.questions.passes.node_changes import ADDED, KINDS, REMOVED, RETARGETED, RETYPED, GraphChange, NodeChange, node_changes
+from tltui.questions.question import Question
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
@@ -459,3 +462,65 @@ def _text(page: Page, text: str, name: str, room: int, style: str, target: str) 
     text = page.clip(text, room)
     head = text[: len(name)] if text.startswith(name) else text[:12]
     return [(head, style, target), (text[len(head) :], style)]
+
+
+@dataclass(frozen=True, slots=True)
+class PassRow:
+    """One step of the compiler: a graph, and what changed since the one that it was made from."""
+
+    ref: str
+    """The address of the graph."""
+    compile: str
+    """The address of the compile."""
+    function: str | None
+    """The function that it compiles."""
+    unit: str
+    """The lowering; empty before the graph was split."""
+    step: str
+    """The graph."""
+    before: str | None
+    """The graph that it was made from; none for the first one."""
+    unchanged: bool
+    """Whether both have the same bytes."""
+    nodes_before: int | None
+    """Nodes of the graph before; none where the two were not compared."""
+    nodes: int | None
+    """Nodes of this one; none where the two were not compared."""
+    added: int
+    """Nodes that were added."""
+    removed: int
+    """Nodes that were removed."""
+    changed: int
+    """Nodes that call, give or read something else."""
+    problem: str
+    """Why the two could not be compared; empty where they were."""
+
+
+def pass_rows(data: Passes) -> Iterator[PassRow]:
+    """A row each."""
+    for compile_ in data.compiles:
+        for unit in compile_.units:
+            for own in unit.steps:
+                change = own.change
+                counts = Counter(node.what for node in change.changes) if change is not None else Counter[str]()
+                added, removed = counts.pop("added", 0), counts.pop("removed", 0)
+                yield PassRow(own.ref, compile_.ref, compile_.function, unit.unit, own.name, own.before, own.unchanged,
+                              change.left if change is not None else None, change.right if change is not None else None,
+                              added, removed, sum(counts.values()),
+                              own.problem)  # fmt: skip
+
+
+QUESTION = Question(
+    name="passes",
+    help="what each step of the compiler changed in the graph: nodes added, removed, replaced",
+    group="why is it so",
+    order=170,
+    needs=Needs("", GRAPH_LOGS, "the graph after each step", in_debug_dir=True),
+    document=document,
+    answer=Passes,
+    rows=PassRow,
+    records=pass_rows,
+    doc="""
+    What each step of the compiler changed in the graph: a row a step.
+    """,
+)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.rank_groups import flow, on_ranks
 from tltui.documents.scope import Scope
+from tltui.model.input_coverage import Needs
 from tltui.model.run import Run
 from tltui.model.torch_version import version_of
 from tltui.questions.problems import absent_artifacts as found_in
 from tltui.questions.problems.absent_artifacts import Absence, AbsentGroup, CompileArtifacts, Expected, read_absence
+from tltui.questions.question import Question
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece, piece_text
@@ -209,3 +212,48 @@ def _present(page: Page, absence: Absence) -> None:
         style = tokens.DIM if item.compiles == item.wanted else tokens.VALUE
         rows.append([(item.title, ""), (share, style), ("" if item.name == item.title else item.name, tokens.DIM)])
     page.grid(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class AbsentRow:
+    """One artifact that is not there, for one reason."""
+
+    name: str
+    """The artifact."""
+    title: str
+    """What its kind is called."""
+    state: str
+    """Which sort of absence it is."""
+    reason: str
+    """Why it is not there."""
+    flag: str | None
+    """The setting that has torch write it."""
+    routine: bool
+    """Whether that is as it should be."""
+    count: int
+    """From how many compiles it is absent."""
+    first: str
+    """The address of the first of them."""
+
+
+def absent_rows(data: Absence) -> Iterator[AbsentRow]:
+    """A row each."""
+    for own in data.groups:
+        first = own.refs[0] if own.refs else ""
+        yield AbsentRow(own.name, own.title, own.state, own.reason, own.flag, own.routine, len(own.refs), first)
+
+
+QUESTION = Question(
+    name="absent",
+    help="which artifacts are not in the trace, and why: failed, cut off, not logged, cached",
+    group="look at a run",
+    order=680,
+    needs=Needs("does not tell which artifacts a compile should have"),
+    document=document,
+    answer=Absence,
+    rows=AbsentRow,
+    records=absent_rows,
+    doc="""
+    Which artifacts are not in the trace, and why: failed, cut off, not logged, cached. A row for each artifact and reason.
+    """,
+)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
 
 from tltui.documents import format as fmt
+from tltui.documents.format import joined
 from tltui.documents.page import Page
 from tltui.documents.scope import Scope
+from tltui.model.input_coverage import Needs
 from tltui.model.kinds import kind_of
 from tltui.model.nodes import Frame
 from tltui.model.run import Run
 from tltui.model.status import DEFAULT_LIMIT, Status, Tally
 from tltui.model.torch_version import version_of
+from tltui.questions.index import BY_NAME
 from tltui.questions.job_failures.failure_sections import add_job_failures
 from tltui.questions.job_failures.job_failures import RunFailure, told_first
 from tltui.questions.overview.run_summary import doing
@@ -47,12 +51,12 @@ from tltui.questions.problems.problem_sections import (
     add_skipped,
     times,
 )
+from tltui.questions.question import Question
 from tltui.questions.ranks.differences import Differing
 from tltui.questions.ranks.page import add_divergence, told
 from tltui.questions.ranks.rank_report import read_differences
 from tltui.questions.runtime.cost_sections import add_ran, break_said, breaks_told, limit_said
 from tltui.questions.runtime.profile_results import compile_at
-from tltui.questions.table import BY_NAME
 from tltui.questions.timing.timing_events import Open
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
@@ -308,3 +312,101 @@ def _add_cudagraphs(page: Page, groups: Sequence[CudagraphGroup]) -> None:
     for group in groups:
         page.say(f"{times(len(group.occurrences))}: {fmt.one_line(group.reason)}", "  ", "", "    ")
         add_occurrences(page, group.occurrences)
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemRow:
+    """One kind of problem at one place."""
+
+    kind: str
+    """`error`, `backward` (its backward failed), `eager` (runs in eager mode), `limit` (recompile limit), `break` (graph break),
+    `restart`, `unfinished`, `running`, `empty` (no operation), `cudagraph` (no CUDA graph), `output` (told by what the job
+    printed)."""
+    headline: str
+    """What it is, in a sentence or a name."""
+    reason: str
+    """What torch says of it."""
+    function: str | None
+    """The function."""
+    file: str | None
+    """The file of the line that it is about."""
+    line: int | None
+    """That line, from 1."""
+    count: int
+    """How often it occurs."""
+    ranks: int
+    """On how many ranks."""
+    first: str
+    """The address of the first compile that has it; empty where none is known."""
+    refs: str
+    """The addresses of all compiles that have it."""
+    hints: str
+    """What torch advises."""
+
+
+def problem_rows(data: Problems) -> Iterator[ProblemRow]:
+    """A row each, the worst first."""
+    for own in data.printed:
+        yield ProblemRow("output", own.sentence, own.means, own.function, own.file, own.line, 1, 1, own.compile, own.compile, "")
+    for kind, failed in (("error", data.errors), ("backward", data.backward)):
+        for group in failed:
+            error = group.failure
+            hints = group.explained.hints if group.explained is not None else ()
+            yield _problem_row(kind, error.type, error.reason, group.code.name, error.file, error.line, group.occurrences, hints)
+    for eager in data.eager:
+        reason = eager.failure.reason if eager.failure is not None else ""
+        yield _problem_row("eager", eager.headline, reason, eager.code.name, eager.file, eager.line, eager.occurrences)
+    for limit in data.limits:
+        said = "recompile limit" if limit.limit is None else f"recompile limit of {limit.limit}"
+        yield _problem_row("limit", said, limit.last_reason, limit.code.name, limit.code.file, limit.code.line, limit.occurrences)
+    for broken in data.breaks:
+        found, place = broken.found, (broken.user_file or broken.found.file, broken.user_line or broken.found.line)
+        function = joined(broken.functions) or found.function
+        yield _problem_row("break", found.headline, found.explanation, function, *place, broken.occurrences, found.hints)
+    for restart in data.restarts:
+        yield _problem_row("restart", restart.reason, "", None, None, None, restart.occurrences)
+    for kind, group_of in (("unfinished", data.unfinished), ("running", data.running)):
+        if group_of:
+            yield _problem_row(kind, f"{kind} compiles", "", None, None, None, group_of)
+    for skipped in data.skipped:
+        code = skipped.code
+        yield _problem_row("empty", "no operation was captured", "", code.name, code.file, code.line, skipped.occurrences)
+    for graphs in data.cudagraphs:
+        yield _problem_row("cudagraph", "no CUDA graph", graphs.reason, None, None, None, graphs.occurrences)
+
+
+def _problem_row(
+    kind: str, headline: str, reason: str, function: str | None, file: str | None, line: int | None,
+    occurrences: Sequence[Occurrence], hints: Sequence[str] = (),
+) -> ProblemRow:  # fmt: skip
+    refs = list(dict.fromkeys(own.ref for own in occurrences))
+    function = function or next((own.function for own in occurrences if own.function), None)
+    ranks = len({own.rank for own in occurrences})
+    first = refs[0] if refs else ""
+    return ProblemRow(kind, headline, reason, function, file, line, len(occurrences), ranks, first, joined(refs), joined(hints))
+
+
+QUESTION = Question(
+    name="problems",
+    help="errors, graph breaks, restarts, the recompile limit: each kind once, the worst first",
+    key="2",
+    group="look at a run",
+    order=20,
+    needs=Needs(
+        "tells of no restarts, and of failures and functions in eager mode only what was printed",
+        ("graph_breaks",), "graph breaks",
+    ),
+    document=document,
+    answer=Problems,
+    rows=ProblemRow,
+    records=problem_rows,
+    doc="""
+    Errors, graph breaks, restarts, the recompile limit: a row for each kind at each place, the worst first.
+
+    >>> import tltui
+    >>> for problem in tltui.problems(tltui.open("tests/traces/torch-2.13/breaks")):
+    ...     print(problem.kind, problem.count, problem.first, problem.headline)
+    break 2 2/0 Call to `torch._dynamo.graph_break()`
+    break 1 0/0 Failed to trace builtin operator
+    """,
+)

@@ -10,6 +10,7 @@ from tltui.documents.rank_groups import OnRanks, alike_on_ranks, said_ranks
 from tltui.model.rank_ranges import ranges
 from tltui.model.ref import parse_ref
 from tltui.model.status import SOFT, Eager, Status, error_name
+from tltui.questions.index import BY_NAME
 from tltui.questions.overview.summary_sections import code_piece, place_piece
 from tltui.questions.problems.compile_problems import GraphBreak, from_restart
 from tltui.questions.problems.problem_list import (
@@ -38,7 +39,6 @@ from tltui.questions.problems.reason_sections import (
     add_traceback,
 )
 from tltui.questions.stacks.tracebacks import USER, StackFrame, TracebackPart, user_frames
-from tltui.questions.table import BY_NAME
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
 from tltui.text.sanitize import sanitize

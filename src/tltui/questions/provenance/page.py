@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import pairwise
 
 from tltui.documents import format as fmt
+from tltui.documents.format import joined
 from tltui.documents.page import Page
 from tltui.documents.rank_groups import add_alike
 from tltui.documents.scope import Scope
 from tltui.inputs.index.indexed_log import Elsewhere
+from tltui.model.input_coverage import Needs
 from tltui.model.ref import BadAddress, at_line
 from tltui.model.run import Run
 from tltui.model.torch_version import version_of
@@ -33,10 +35,12 @@ from tltui.questions.provenance.records import (
     LineMap,
     Node,
     Provenance,
+    ProvenanceJson,
     UnitProvenance,
     Unknown,
 )
 from tltui.questions.provenance.unit_sections import LEGEND, SAID, counts_of, coverage_text, marked, unknown_text
+from tltui.questions.question import Keyword, Question
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece, piece_text
@@ -133,8 +137,6 @@ Files = Mapping[str, Sequence[SpyreFile]]
 NOTHING = "Nothing was lowered here: there is no graph of Inductor, no code and no mapping."
 
 
-IS_LONG = True
-"""Its JSON is printed without spaces and line ends: of a large model it has a megabyte."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -409,3 +411,70 @@ def _unit_line(page: Page, unit: UnitCoverage) -> None:
         said[-1] += f", by {SAID[unit.source]}"
     pieces: list[Piece] = [(f"[{unit.ref}]", tokens.LINK, f"@provenance:{unit.ref}"), f" {sanitize(unit.unit)}  "]
     page.row([*pieces, *((f"{part} ", tokens.DIM) for part in said)], "")
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenanceRow:
+    """Of one compile: one kernel. Of several: one lowering, with `kernel` empty."""
+
+    ref: str
+    """The address of the compile."""
+    unit: str
+    """The lowering."""
+    kernel: str
+    """The kernel as the code calls it, `NAME:HANDLE`; empty where the row is a lowering."""
+    kernels: int
+    """Kernels: 1 where the row is one."""
+    kernels_with_nodes: int
+    """Kernels of which it is known which nodes they compute."""
+    kernels_with_lines: int
+    """Kernels of which it is known which lines of source they come from."""
+    nodes: str
+    """The post-grad nodes that it computes."""
+    lines: str
+    """The lines of source, `FILE:LINE`."""
+    nodes_from: str
+    """What tells the nodes: recorded by torch, or derived (`flow`, `names`); of a lowering what tells most."""
+    lines_from: str
+    """What tells the lines."""
+
+
+def provenance_rows(data: ProvenanceJson | Coverages) -> Iterator[ProvenanceRow]:
+    """A row a kernel, or a row a lowering."""
+    if isinstance(data, Coverages):
+        for one in data.units:
+            known = one.coverage
+            yield ProvenanceRow(one.ref, one.unit, "", known.kernels, known.kernels_with_nodes, known.kernels_with_lines, "", "",
+                                one.source, "")  # fmt: skip
+        return
+    for unit in data["units"]:
+        for own in unit["kernels"]:
+            nodes, lines = own["post_nodes"], own["user_lines"]
+            yield ProvenanceRow(data["ref"], unit["unit"], own["key"], 1, int(bool(nodes)), int(bool(lines)), joined(nodes),
+                                joined(lines), own["nodes_from"], own["lines_from"])  # fmt: skip
+
+
+QUESTION = Question(
+    name="provenance",
+    help="which line of source became which nodes and kernels, and how much of it is known",
+    group="why is it so",
+    order=140,
+    needs=Needs(
+        "has no mapping from kernels to nodes",
+        ("aot_graphs", "post_grad_graphs", "output_code"), "graphs and code", in_debug_dir=True,
+    ),
+    document=document,
+    add_arguments=add_arguments,
+    answer=Coverages,
+    alone=ProvenanceJson,
+    is_long=True,
+    rows=ProvenanceRow,
+    records=provenance_rows,
+    keywords=(Keyword("unit", "filter"), Keyword("kernel", "part"),),
+    doc="""
+    Which line of source became which nodes and kernels. Of one compile a row a kernel; of several a row for each lowering, with
+    how much of it is known.
+
+    `unit`: only this lowering: forward, backward, inference. `kernel`: only this kernel: NAME, NAME:HANDLE or its key.
+    """,
+)

@@ -10,6 +10,7 @@ from itertools import groupby
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.scope import Scope, key_hint
+from tltui.model.input_coverage import GRAPH_LOGS, Needs
 from tltui.model.rank_ranges import ranges
 from tltui.model.ref import parse_ref
 from tltui.model.run import Run
@@ -17,6 +18,7 @@ from tltui.model.status import TABLE
 from tltui.questions.compare.artifacts_page import diff_ref
 from tltui.questions.coverage.input_sections import add_not_read
 from tltui.questions.coverage.job_inputs import not_read
+from tltui.questions.question import Keyword, Question
 from tltui.questions.ranks.lanes import read_lanes
 from tltui.questions.ranks.matching import COUNT, MISSING, STOPPED, UNFINISHED
 from tltui.questions.ranks.matrix import (
@@ -419,3 +421,62 @@ class Grid:
         if len(numbers) > ALIKE_NAMED:
             page.add("    ", (f"and {fmt.count(len(numbers) - ALIKE_NAMED)} more", tokens.DIM))
         page.close()
+
+
+@dataclass(frozen=True, slots=True)
+class CellRow:
+    """One compile of ranks that did all the same."""
+
+    ranks: str
+    """The ranks, as ranges."""
+    count: int
+    """How many they are."""
+    id: str
+    """What they call the compile; empty where they have none."""
+    ref: str
+    """The address of the compile on the ranks that are the most."""
+    function: str
+    """The function."""
+    number: int
+    """Which compile of the function, from 1."""
+    differs: str
+    """`=` as on the most ranks, a blank for none, else what differs (docs/json.md)."""
+    status: str
+    """The sign of the status, as `--ascii` draws it."""
+    graph: str
+    """`a` the graph of the most ranks, `b` another one …, `0` none."""
+    time: str
+    """`=` about the median, `2` to `9` times it, `+` ten times or more, `<` half or less."""
+    cache: str
+    """`h` hit, `m` miss, `b` bypass, `0` no answer."""
+
+
+def cell_rows(data: Matrix) -> Iterator[CellRow]:
+    """A row a cell."""
+    for own in data.rows:
+        for n, column in enumerate(data.columns):
+            yield CellRow(own.ranks, len(own.numbers), own.ids[n], column.ref, column.function, column.number, own.differs[n],
+                          own.statuses[n], own.graphs[n], own.times[n], own.caches[n])  # fmt: skip
+
+
+QUESTION = Question(
+    name="matrix",
+    help="all ranks by all compiles, a sign a cell: what differs, status, graphs, time, caches",
+    key="M",
+    group="many ranks, and hangs",
+    order=110,
+    sorts=("difference", "status", "graph", "time", "cache"),
+    sort_label="the cells tell:",
+    needs=Needs("has no times, cache answers or outcomes", ("graph_breaks", "recompiles", "guards", *GRAPH_LOGS, "output_code")),
+    document=document,
+    add_arguments=add_arguments,
+    answer=Matrix,
+    rows=CellRow,
+    records=cell_rows,
+    keywords=(Keyword("show", "sort", "aspect", ("difference", "status", "graph", "time", "cache")),),
+    doc="""
+    All ranks by all compiles: a row a cell; ranks that did all the same are one.
+
+    `show`: what the cells of the page tell: difference, status, graph, time, cache.
+    """,
+)

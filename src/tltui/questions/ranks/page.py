@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tltui.documents import format as fmt
+from tltui.documents.format import joined
 from tltui.documents.page import Page
 from tltui.documents.scope import Scope
+from tltui.model.input_coverage import GRAPH_LOGS, Needs
 from tltui.model.run import Run
 from tltui.questions.compare.artifacts_page import diff_ref
 from tltui.questions.coverage.input_sections import add_missing, add_not_read, why_not
 from tltui.questions.coverage.job_inputs import Missing, NotRead, missing_ranks, not_read
 from tltui.questions.hang.clock_offsets import Clock, Offset
+from tltui.questions.question import Question
 from tltui.questions.ranks.compile_facets import PhasesOf
 from tltui.questions.ranks.differences import SAID, Differing, Divergence, Function, Restarted, Side
 from tltui.questions.ranks.lanes import read_lanes, with_hosts
@@ -431,3 +434,58 @@ def _divergences(page: Page, run: Run, title: str, divergences: list[Divergence]
         for one in divergences[OPEN:]:
             add_divergence(page, run, one, timed=True)
         page.close()
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceRow:
+    """One side of something in which ranks differ."""
+
+    id: str
+    """What the compile is called: sides of one difference have the same."""
+    function: str
+    """The function."""
+    file: str | None
+    """The file of the function."""
+    line: int | None
+    """The first line of the function, from 1."""
+    number: int
+    """Which compile of the function, from 1."""
+    facets: str
+    """In what they differ."""
+    ranks: str
+    """The ranks on this side, as ranges."""
+    count: int
+    """How many they are."""
+    said: str
+    """What is so on them."""
+    ref: str
+    """The address on the first of them."""
+
+
+def difference_rows(data: RanksReport) -> Iterator[DifferenceRow]:
+    """A row a side, the first difference first."""
+    for own in data.differing.divergences if data.differing is not None else ():
+        for side in own.sides:
+            function = own.function
+            yield DifferenceRow(own.id, function.name, function.file, function.line, own.number, joined(own.facets), side.ranks,
+                                side.count, side.said, side.ref)  # fmt: skip
+
+
+QUESTION = Question(
+    name="ranks",
+    help="in what the ranks of a job differ: which ranks, in what, and since when",
+    key="9",
+    group="many ranks, and hangs",
+    order=100,
+    needs=Needs(
+        "tells of no inputs, settings and caches in which ranks differ",
+        ("graph_breaks", "guards", *GRAPH_LOGS, "output_code"),
+    ),
+    document=document,
+    answer=RanksReport,
+    rows=DifferenceRow,
+    records=difference_rows,
+    doc="""
+    In what the ranks of a job differ: which ranks, in what, and since when. A row for each side of each difference.
+    """,
+)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
 from tltui.documents.page import Page
 from tltui.documents.scope import Scope
+from tltui.model.input_coverage import Needs
 from tltui.model.nodes import Compile
 from tltui.model.rank_ranges import ranges, shortened
 from tltui.model.ref import BadAddress, parse_ref
@@ -18,6 +19,7 @@ from tltui.questions.coverage.input_sections import add_not_read, why_not
 from tltui.questions.coverage.job_inputs import not_read
 from tltui.questions.hang.clock_offsets import Clock
 from tltui.questions.problems.reason_sections import PHASE_STYLES
+from tltui.questions.question import Question
 from tltui.questions.ranks.compile_facets import PhasesOf, bare_course, course_of
 from tltui.questions.ranks.lanes import is_pipelined, read_lanes, with_hosts
 from tltui.questions.ranks.pace import RULE, Extra, Key, Late, Pace, Slow, Spread, Wait
@@ -576,3 +578,59 @@ def _row(one: Spread) -> SpreadRow:
         called(one.key), one.phase, one.count, one.slowest, one.slowest_s, one.median, one.median_s, one.fastest, one.fastest_s,
         one.slowest_ref, one.median_ref, one.fastest_ref,
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class StragglerRow:
+    """Ranks that were late, slow, or waited, in one compile."""
+
+    kind: str
+    """`late`, `slow`, or `waited`."""
+    function: str
+    """The function."""
+    file: str | None
+    """The file of the function."""
+    line: int | None
+    """The first line of the function, from 1."""
+    number: int
+    """Which compile of the function, from 1."""
+    ranks: str
+    """The ranks, as ranges; of `waited` those that the others waited for."""
+    seconds: float
+    """How late they began, what the compile took them, or how long was waited, in seconds."""
+    typical_s: float | None
+    """What it took on the others, of `slow`, in seconds."""
+    phase: str
+    """The phase in which they were slow; empty for none."""
+    ref: str
+    """The address of the compile on the first of them."""
+
+
+def straggler_rows(data: Stragglers) -> Iterator[StragglerRow]:
+    """A row each."""
+    for late in data.late:
+        own = late.compile
+        yield StragglerRow("late", own.function, own.file, own.line, own.number, late.ranks, late.seconds, None, "", late.ref)
+    for slow in data.slow:
+        own = slow.compile
+        yield StragglerRow("slow", own.function, own.file, own.line, own.number, slow.ranks, slow.seconds, slow.typical_s,
+                           slow.phase, slow.ref)  # fmt: skip
+    for wait in data.waits:
+        own = wait.compile
+        yield StragglerRow("waited", own.function, own.file, own.line, own.number, wait.last, wait.seconds, None, "", wait.ref)
+
+
+QUESTION = Question(
+    name="stragglers",
+    help="which ranks were late or slow, in what, who waited for them, whose clock is off",
+    group="many ranks, and hangs",
+    order=120,
+    needs=Needs("has no times"),
+    document=document,
+    answer=Stragglers,
+    rows=StragglerRow,
+    records=straggler_rows,
+    doc="""
+    Which ranks were late or slow, in what, and who waited for them: a row each.
+    """,
+)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Generator, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.rank_groups import said_ranks
 from tltui.documents.scope import Scope
+from tltui.model.input_coverage import Needs
 from tltui.model.node_answers import Count, counts, part
 from tltui.model.nodes import Compile, Frame
 from tltui.model.record_reader import Reader, address, json_in, metrics_fields, number_in, text_in, whole_in
 from tltui.model.run import Run
+from tltui.questions.question import Question
 from tltui.questions.recompiles.explanations import Explained, explained_of
 from tltui.questions.recompiles.guard_grammar import CAUSES
 from tltui.questions.recompiles.recompile_sections import RecompileLines, Variation, add_variations, rows_of, variations_of
@@ -411,3 +413,80 @@ def _nothing(page: Page, run: Run, scope: Scope, compiles: list[Compile]) -> Non
         what = f"No recompiles: each of {fmt.plural(len(compiles), 'frame')} was compiled once."
         page.say(page.so_far(what), "", tokens.STRONG)
     page.more()
+
+
+@dataclass(frozen=True, slots=True)
+class RecompileRow:
+    """One reason of one recompile: a guard of an earlier compile that failed. A recompile without a reason has one row too."""
+
+    ref: str
+    """The address of the recompile."""
+    frame: str
+    """The address of its frame."""
+    function: str | None
+    """The function."""
+    file: str | None
+    """The file of the function."""
+    line: int | None
+    """The first line of the function, from 1."""
+    status: str | None
+    """What became of it."""
+    seconds: float | None
+    """What the recompile took, in seconds: the same in each row of one recompile, never to be added over its reasons."""
+    cause: str
+    """What varied, as docs/recompiles.md has it: `tensor size`, `int value`, `type` …; empty where no reason is known."""
+    source: str
+    """What the guard speaks of: `L['x']`."""
+    dim: int | None
+    """The dimension, of a size or stride."""
+    expected: str
+    """What the guard expected."""
+    actual: str
+    """What it met."""
+    guard: str
+    """The reason in torch's words."""
+    earlier: str | None
+    """The address of the earlier compile whose guard failed."""
+    user_file: str | None
+    """The file of the line that made the guard."""
+    user_line: int | None
+    """That line, from 1."""
+    code: str | None
+    """What stands there."""
+    limit_hit: bool
+    """Whether the recompile limit was hit."""
+
+
+def recompile_rows(data: Recompiles) -> Iterator[RecompileRow]:
+    """A row a reason, in the order of the compiles."""
+    for frame in data.frames:
+        for own in frame.recompiles:
+            head = (own.ref, frame.ref, frame.function, frame.file, frame.line, own.status, own.seconds)
+            if not own.reasons:
+                yield RecompileRow(*head, "", "", None, "", "", own.logged, None, None, None, None, own.limit_hit)
+            for reason in own.reasons:
+                yield RecompileRow(*head, reason.cause, reason.source, reason.dim, reason.expected, reason.actual, reason.text,
+                                   reason.earlier, reason.file, reason.line, reason.code, own.limit_hit)  # fmt: skip
+
+
+QUESTION = Question(
+    name="recompiles",
+    help="which guard of which earlier compile failed, what varied, and what helps",
+    key="3",
+    group="why is it so",
+    order=30,
+    needs=Needs("has no times", ("recompiles",), "the reasons of recompiles"),
+    document=document,
+    answer=Recompiles,
+    rows=RecompileRow,
+    records=recompile_rows,
+    doc="""
+    Which guard of which earlier compile failed, and what varied: a row a reason. What helps stands on the page, and in
+    `data.frames[…].variations`.
+
+    >>> import tltui
+    >>> found = tltui.recompiles(tltui.open("tests/traces/torch-2.13/recompiles"))
+    >>> [(row.ref, row.cause, row.source, row.expected, row.actual) for row in found[:2]]
+    [('0/1', 'tensor size', 'x', '3', '5'), ('0/2', 'int value', 'n', '2', '1')]
+    """,
+)

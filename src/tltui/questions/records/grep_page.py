@@ -17,8 +17,8 @@ from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile
 from tltui.model.ref import Ref, at_line, parse_ref
 from tltui.model.run import Run
+from tltui.questions.index import BY_NAME
 from tltui.questions.records.records_page import record_ref
-from tltui.questions.table import BY_NAME
 from tltui.questions.view_document import view_document
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument

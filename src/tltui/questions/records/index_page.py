@@ -11,7 +11,7 @@ from tltui.inputs.forms import TEXT
 from tltui.model.nodes import Rank
 from tltui.model.rank_ranges import ranges
 from tltui.model.run import Run
-from tltui.questions.table import BY_NAME, VIEWS
+from tltui.questions.index import BY_NAME, QUESTIONS
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
 
@@ -45,7 +45,7 @@ def pages(run: Run | None = None) -> tuple[Page, ...]:
     """All pages about a run; that of its output where there is one."""
     return (
         *((OUTPUT,) if run is not None and run.found.outputs else ()),
-        *(Page(f"@{view.name}", view.name, view.help, view.key, f"tltui {view.name} PATH") for view in VIEWS),
+        *(Page(f"@{view.name}", view.name, view.help, view.key, f"tltui {view.name} PATH") for view in QUESTIONS),
         *((LOG,) if run is not None and has_log_page(run) else ()),
         Page("@records", "records", "every record in file order, with time, site and size", "", "tltui records PATH"),
         Page("@damage", "damage", "what is damaged, and which files were not opened", "", "tltui damage PATH"),

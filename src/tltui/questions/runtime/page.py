@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import median
+from typing import cast
 
 from tltui.documents import format as fmt
+from tltui.documents.format import joined
 from tltui.documents.page import BAR, Page
 from tltui.documents.scope import Scope
+from tltui.model.input_coverage import Needs
 from tltui.model.rank_ranges import ranges
 from tltui.model.run import Run
 from tltui.questions.layers.layer_kernels import layers_of
+from tltui.questions.question import Question
 from tltui.questions.runtime import profile_sums
 from tltui.questions.runtime.costs import whole_us
 from tltui.questions.runtime.graph_sections import (
@@ -437,3 +442,81 @@ def _layers(run: Run, own: CompileTime) -> Mapping[str, Mapping[str, tuple[str, 
     """Unit → key of a kernel → the layers that it is in."""
     compile_ = compile_at(run, own.ref)
     return {unit.unit: unit.of_kernel for unit in layers_of(compile_).units} if compile_ is not None else {}
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeRow:
+    """One call of a kernel in the code of a graph. Times are wall clock, with the profiler on, of a step where the profile has
+    steps."""
+
+    profile: str
+    """The profile."""
+    rank: int | None
+    """The rank."""
+    pid: int
+    """The process."""
+    ref: str
+    """The address of the compile."""
+    unit: str
+    """The lowering."""
+    kernel: str
+    """What the kernel is called."""
+    key: str
+    """As in provenance: `NAME:HANDLE`; empty where the code is not in the trace."""
+    device: str
+    """Where it ran."""
+    calls: int
+    """How often it was called."""
+    us: float
+    """All calls together, in microseconds."""
+    mean_us: float
+    """The mean of a call."""
+    median_us: float
+    """The median of a call."""
+    min_us: float
+    """The shortest call."""
+    max_us: float
+    """The longest call."""
+    nodes: str
+    """The post-grad nodes that it computes."""
+    lines: str
+    """The lines of source, `FILE:LINE`. Each has the whole time of the kernel: never to be added over lines."""
+
+
+def runtime_rows(data: RuntimeJson | RuntimesJson) -> Iterator[RuntimeRow]:
+    """A row a kernel."""
+    several = cast(dict[str, list[RuntimeJson]], data).get("runtimes")
+    for run in [cast(RuntimeJson, data)] if several is None else several:
+        for compile_ in run["compiles"]:
+            for graph in compile_["graphs"]:
+                for own in graph["kernels"]:
+                    yield RuntimeRow(
+                        run["profile"], run["rank"], run["pid"], compile_["ref"], graph["unit"], own["name"], own["key"],
+                        own["device"], own["calls"], own["us"], own["mean_us"], own["median_us"], own["min_us"], own["max_us"],
+                        joined(own["nodes"]), joined(own["lines"]),
+                    )  # fmt: skip
+
+
+QUESTION = Question(
+    name="runtime",
+    help="where run time goes, by a profile: compiles, kernels, lines, guards, eager code",
+    key="T",
+    group="why is it so",
+    order=90,
+    sorts=("time", "mean", "calls", "name", "code"),
+    needs=Needs("has no keys by which a profile names graphs", ("output_code",), "generated code"),
+    document=document,
+    add_arguments=add_arguments,
+    answer=None,
+    alone=RuntimeJson | RuntimesJson,
+    rows=RuntimeRow,
+    records=runtime_rows,
+    doc="""
+    Where run time goes, by profiles of `torch.profiler`: a row a kernel, in microseconds. `data` has shares, eager code, guards.
+
+    Profiles are those that `tltui.open` was given, or that lie beside the logs; without any there is no row, and the page says
+    how to record one. From then on `layers` and `ls` of this run tell measured times too. `sort`: the order of the page's tables:
+    time, mean, calls, name, code. Raises `ProfileError` where none
+    fits the trace.
+    """,
+)

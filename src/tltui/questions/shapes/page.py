@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.rank_groups import OnRanks, add_named, alike_on_ranks, functions, said_ranks
 from tltui.documents.scope import Scope
+from tltui.model.input_coverage import Needs
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
 from tltui.questions.overview.compile_sections import readable
+from tltui.questions.question import Question
 from tltui.questions.recompiles.recompile_reasons import Became
 from tltui.questions.shapes.dynamic_sizes import (
     FIXED,
@@ -485,3 +487,63 @@ def _plain(page: Page, plain: list[Compile], some: bool) -> None:
     if len(groups) > NAMED:
         page.add("  ", (f"and {fmt.count(sum(map(len, groups[NAMED:])))} more", tokens.DIM))
     page.close()
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeRow:
+    """One symbol of one compile."""
+
+    ref: str
+    """The address of the compile."""
+    function: str | None
+    """The function."""
+    symbol: str
+    """What torch calls it: `s0`."""
+    source: str | None
+    """What it stands for: `L['x'].size()[0]`."""
+    tensor: str | None
+    """The tensor, of a size."""
+    dim: int | None
+    """The dimension, of a size."""
+    hint: str | None
+    """The value that it had while torch traced."""
+    range: str | None
+    """The values that it may have."""
+    unbacked: bool
+    """Whether it depends on data."""
+    fixed: str | None
+    """The number that it was fixed to; none where it stayed a symbol."""
+    fixed_file: str | None
+    """The file of the line that fixed it."""
+    fixed_line: int | None
+    """That line, from 1."""
+    guards: int
+    """Conditions that torch noted down of it while it traced."""
+
+
+def shape_rows(data: ShapesReport) -> Iterator[ShapeRow]:
+    """A row each."""
+    for compile_ in data.compiles:
+        for own in compile_.symbols:
+            fixed = own.fixed
+            user = fixed.user if fixed is not None else None
+            yield ShapeRow(compile_.ref, compile_.function, own.name, own.source, own.tensor, own.dim, own.hint, own.range,
+                           own.unbacked, fixed.value if fixed is not None else None, user.file if user is not None else None,
+                           user.line if user is not None else None, len(own.guards))  # fmt: skip
+
+
+QUESTION = Question(
+    name="shapes",
+    help="dynamic sizes: each symbol, its guards, what was fixed and by which line",
+    key="6",
+    group="why is it so",
+    order=60,
+    needs=Needs("", ("dynamic",), "symbols and what fixed them"),
+    document=document,
+    answer=ShapesReport,
+    rows=ShapeRow,
+    records=shape_rows,
+    doc="""
+    Dynamic sizes: each symbol, its guards, what was fixed and by which line. A row a symbol.
+    """,
+)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from dataclasses import replace
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from tltui.documents import format as fmt
+from tltui.documents.format import joined
 from tltui.documents.page import Page
 from tltui.documents.scope import Scope
+from tltui.model.input_coverage import Needs
 from tltui.model.ref import at_line
 from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.questions.problems.problem_sections import ranks_text
+from tltui.questions.question import Question
 from tltui.questions.stacks.stack_tree import Stacks, TrieCompile, TrieNode, part_of, stacks
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
@@ -232,3 +235,56 @@ def _marks(page: Page, found: Sequence[TrieCompile], apart: bool = False) -> lis
             pieces.append((f" {ranks_text(ranks)}" if len(ranks) > 1 else f" {len(members)} processes", tokens.DIM))
         groups.append(pieces)
     return groups
+
+
+@dataclass(frozen=True, slots=True)
+class StackRow:
+    """One frame of the tree of stacks, in the order of the tree."""
+
+    number: int
+    """Its number in the tree."""
+    parent: int
+    """The number of the frame that calls it; as the page numbers them."""
+    depth: int
+    """How deep it is, from 0."""
+    function: str
+    """The function."""
+    file: str
+    """The file."""
+    line: int | None
+    """The line, from 1."""
+    code: str | None
+    """What stands there."""
+    framework: bool
+    """Whether it is torch's own, or a library's."""
+    count: int
+    """Compiles at this frame and in what it calls."""
+    refs: str
+    """The addresses of the compiles whose stack ends here."""
+
+
+def stack_rows(data: Stacks) -> Iterator[StackRow]:
+    """A row each."""
+    for own in data.nodes:
+        frame = own.frame
+        refs = joined(compile_.ref for compile_ in own.compiles)
+        yield StackRow(own.number, own.parent, own.depth, frame.name, frame.file, frame.line, frame.code, frame.framework,
+                       own.count, refs)  # fmt: skip
+
+
+QUESTION = Question(
+    name="stacks",
+    help="where in the code the compilations take place: their stacks as one tree",
+    key="4",
+    group="why is it so",
+    order=40,
+    help_order=65,
+    needs=Needs("", ("+dynamo",), "the lines that led to a compile"),
+    document=document,
+    answer=Stacks,
+    rows=StackRow,
+    records=stack_rows,
+    doc="""
+    Where in the code the compilations take place: their stacks as one tree, a row a frame.
+    """,
+)

@@ -13,6 +13,7 @@ from tltui.documents.columns import Column, Table
 from tltui.documents.page import Page
 from tltui.documents.rank_groups import alike_on_ranks, said_ranks
 from tltui.documents.scope import Scope
+from tltui.model.input_coverage import Needs
 from tltui.model.nodes import Compile
 from tltui.model.rank_ranges import ranges
 from tltui.model.ref import parse_ref
@@ -21,6 +22,7 @@ from tltui.questions.coverage.input_sections import add_not_read
 from tltui.questions.coverage.job_inputs import not_read
 from tltui.questions.overview.summary_sections import at_least
 from tltui.questions.problems.reason_sections import PHASE_STYLES, add_time
+from tltui.questions.question import Keyword, Question
 from tltui.questions.timing.flame_sections import add_flames
 from tltui.questions.timing.timing_events import MEANING, Phase, count_events, group_of
 from tltui.questions.timing.timing_report import compile_times, function_times, index_process_times, timing_steps
@@ -536,3 +538,59 @@ def _nothing(page: Page, events: int) -> None:
     else:
         what = "Nothing here tells how long anything took: there are no timing events (chromium_event), and no metrics."
         page.say(page.so_far(what))
+
+
+@dataclass(frozen=True, slots=True)
+class TimingRow:
+    """What one phase of one compile took by itself. A compile without phases has one row, with an empty `phase`."""
+
+    ref: str
+    """The address of the compile."""
+    function: str | None
+    """The function."""
+    file: str | None
+    """The file of the function."""
+    line: int | None
+    """The first line of the function, from 1."""
+    status: str | None
+    """The status of the compile."""
+    compile_seconds: float
+    """What all of the compile took, in seconds: the same in each of its rows."""
+    source: str
+    """What tells it: `metrics` or `events`."""
+    phase: str
+    """The phase; empty where the log does not tell phases."""
+    seconds: float
+    """What the phase took by itself, in seconds: these add up."""
+
+
+def timing_rows(data: Timing) -> Iterator[TimingRow]:
+    """A row a phase."""
+    for own in data.compiles:
+        head = (own.ref, own.function, own.file, own.line, own.status, own.seconds, own.source)
+        if not own.phases:
+            yield TimingRow(*head, "", own.seconds)
+        for phase in own.phases:
+            yield TimingRow(*head, phase.name, phase.seconds)
+
+
+QUESTION = Question(
+    name="timing",
+    help="where compile time went: by phase, function, compile and rank; a flame view of a compile",
+    key="8",
+    group="why is it so",
+    order=80,
+    sorts=SORTS,
+    needs=Needs("has no times"),
+    document=document,
+    add_arguments=add_arguments,
+    answer=Timing,
+    rows=TimingRow,
+    records=timing_rows,
+    keywords=(Keyword("sort", "sort", "order", SORTS),),
+    doc="""
+    Where compile time went: a row for each phase of each compile, in seconds of its own, which add up.
+
+    `sort`: the order of the page's tables: own, total, count, name. `data` has functions, ranks, kernels, gaps too.
+    """,
+)

@@ -14,10 +14,12 @@ from tltui.documents.page import Page
 from tltui.documents.scope import Scope
 from tltui.model.artifacts import Artifact, CompileCall, artifact_name, artifacts_of, compile_calls, fields_of
 from tltui.model.derived_cache import MISSING
+from tltui.model.input_coverage import Needs
 from tltui.model.node_answers import parsed, reader_of
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, named, text_in, whole_in
 from tltui.model.run import Run
+from tltui.questions.question import Question
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options
@@ -657,3 +659,59 @@ def _step(step: PassStep) -> Text:
     did = {True: ": changed", False: ": no change", None: ""}[step.changed]
     number = "" if step.number is None else f"{step.number} "
     return (f"{number}{fmt.clip_middle(sanitize(step.name), 40)}{did}", tokens.LINK, step.ref)
+
+
+@dataclass(frozen=True, slots=True)
+class VllmRow:
+    """One piece of one compile call of vLLM: a submodule, compiled for a range of sizes."""
+
+    call: int
+    """The number of the call, from 1."""
+    ref: str
+    """The address of the piece."""
+    compile: str
+    """The address of the compile."""
+    submodule: str
+    """What the piece is called."""
+    start: int | None
+    """The least size that it is for; none where that is not stated."""
+    end: int | None
+    """The largest size."""
+    single: bool
+    """Whether it is for one size."""
+    capture: bool
+    """Whether a CUDA graph of it is captured."""
+    passes: int
+    """Passes that ran over it."""
+    changed: int
+    """Passes that changed it."""
+    code: str | None
+    """The address of its code."""
+    cache: str | None
+    """How the cache answered."""
+
+
+def vllm_rows(data: Vllm) -> Iterator[VllmRow]:
+    """A row each."""
+    for call in data.calls:
+        for submodule in call.submodules:
+            for own in submodule.pieces:
+                changed = sum(step.changed is True for step in own.passes)
+                yield VllmRow(call.number, own.ref, call.ref, own.submodule, own.start, own.end, own.single, own.capture,
+                              len(own.passes), changed, own.code, own.cache)  # fmt: skip
+
+
+QUESTION = Question(
+    name="vllm",
+    help="the compile calls of vLLM, their pieces by ranges of sizes, and what each pass did",
+    group="why is it so",
+    order=710,
+    needs=Needs("has nothing of what vLLM writes into a trace"),
+    document=document,
+    answer=Vllm,
+    rows=VllmRow,
+    records=vllm_rows,
+    doc="""
+    The compile calls of vLLM, their pieces by ranges of sizes, and what each pass did. A row a piece.
+    """,
+)

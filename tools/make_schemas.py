@@ -40,6 +40,8 @@ class Schemas:
         """The schema of a type."""
         if kind in PLAIN:
             return dict(PLAIN[kind])
+        if hasattr(kind, "__json__"):
+            return self.of(typing.get_type_hints(kind.__json__)["return"])
         origin, given = typing.get_origin(kind), typing.get_args(kind)
         if origin in (typing.Union, types.UnionType):
             return self._any_of(given)

@@ -35,7 +35,7 @@ def test_one_batch_of_another_size() -> None:
     assert 2 < one.seconds < 3 and one.typical_s == 0
     document = page(run, "@stragglers")
     assert "Rank 2 took 2.08 s in 1 recompile that the others do not have, x dim 0: 8 → 5." in said(run, "@stragglers")
-    assert [(row.ranks, row.compiles[0].reason) for row in document.data().extra] == [("2", "x dim 0: 8 → 5")]
+    assert [(str(row.ranks), row.compiles[0].reason) for row in document.data().extra] == [("2", "x dim 0: 8 → 5")]
     assert "rank 2 took 2.08 s in 1 recompile that the others do not have" in said(run, "@run")
     lead_somewhere(run, document)
 

@@ -70,9 +70,9 @@ def told(found: Differing, pace: Pace) -> Iterator[Told]:
     for clock in pace.clocks:
         yield "clock", frozenset(numbers(clock.ranks)), ""
     for late in pace.late:
-        yield "late", frozenset(late.ranks), late.key[0][0]
+        yield "late", frozenset(late.ranks), late.compile[0][0]
     for slow in pace.slow:
-        yield "time", frozenset(slow.ranks), slow.key[0][0]
+        yield "time", frozenset(slow.ranks), slow.compile[0][0]
 
 
 def wrong(run: Run, truth: dict[str, Any]) -> list[str]:

@@ -147,7 +147,9 @@ def _key(key: Any) -> str:
 
 
 def _default(value: Any) -> Any:
-    """What JSON has no words for, one step nearer to it."""
+    """What JSON has no words for, one step nearer to it: what a type declares as its form, `__json__`, first."""
+    if hasattr(value, "__json__") and not isinstance(value, type):
+        return value.__json__()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, enum.Enum):

@@ -17,6 +17,19 @@ Range = tuple[int, int]
 """The first and the last number of a range."""
 
 
+class Ranks(tuple[int, ...]):
+    """Rank numbers, ascending. In JSON and as text they are their ranges: `0–6, 8–511`."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return ranges(self)
+
+    def __json__(self) -> str:
+        """Return what JSON has of them."""
+        return ranges(self)
+
+
 def ranges(ranks: Iterable[int]) -> str:
     """Write the numbers in order, those that follow one another as a range. Where these would be many and the numbers are of an
     even distance: `every 8th of 2–506`, `every 8th of 2–506 but 122`; where the missing ones are:

@@ -4,12 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from tltui.model.rank_ranges import Ranks
 from tltui.questions.hang.clock_offsets import Clock, Offset
 from tltui.questions.ranks.rank_course import Code, Lane
 
-Key = tuple[Code, int]
-"""A compile, whichever its id: code object, and which compile of it."""
+
+class Called(NamedTuple):
+    """A compile, whichever its id."""
+
+    function: str
+    file: str | None
+    line: int | None
+    number: int
+    """Which compile of the function on its rank, from 1."""
+
+
+class Key(NamedTuple):
+    """A compile, whichever its id: code object, and which compile of it. In JSON it is `Called`."""
+
+    code: Code
+    number: int
+
+    @property
+    def called(self) -> Called:
+        """The compile as JSON and rows have it."""
+        return Called(*self.code, self.number)
+
+    def __json__(self) -> Called:
+        """Return what JSON has of it."""
+        return self.called
+
+
 Phases = Callable[[Lane, int], Mapping[str, float]]
 """Lane, place of a step in its course → name of a timing event → seconds in it; {} where that is not known. Asked only for
 compiles that took much longer than elsewhere, and for a few that did not, to compare with."""
@@ -42,9 +69,9 @@ def is_minority(count: int, ranks: int) -> bool:
 class Late:
     """Ranks that began a compile after the others."""
 
-    key: Key
-    ranks: tuple[int, ...]
-    """In order."""
+    compile: Key
+    ranks: Ranks
+    """As ranges: `0–6, 8–511`."""
     ref: str
     """The address of the compile on the latest of them."""
     typical_ref: str
@@ -59,9 +86,9 @@ class Late:
 class Slow:
     """Ranks on which a compile took much longer than on others."""
 
-    key: Key
-    ranks: tuple[int, ...]
-    """In order."""
+    compile: Key
+    ranks: Ranks
+    """As ranges: `0–6, 8–511`."""
     ref: str
     """The address of the compile on the slowest of them."""
     typical_ref: str
@@ -82,13 +109,12 @@ class Slow:
 class Spread:
     """What a compile, or a phase of it, took on all ranks that finished it."""
 
-    key: Key
+    compile: Key
     phase: str
     """'': all of the compile."""
-    count: int
-    """Ranks."""
+    ranks: int
     slowest: int
-    """The rank that took longest."""
+    """The rank that took longest; on the page of a rank that rank."""
     slowest_s: float
     median: int
     median_s: float
@@ -104,12 +130,12 @@ class Spread:
 class Wait:
     """Ranks that waited for others: they were done earlier, and began their next compile together with them."""
 
-    key: Key
+    compile: Key
     """What the last were at when the others waited for them."""
     ref: str
     """Its address on the first of the last."""
-    last: tuple[int, ...]
-    """Ranks that were waited for, in order."""
+    last: Ranks
+    """Ranks that were waited for, as ranges."""
     late: bool
     """Whether the last began it after the others; else it took them longer."""
     inside: bool
@@ -126,26 +152,27 @@ class Wait:
 class ExtraCompile:
     """A compile that less than half of the ranks have."""
 
-    key: Key
+    compile: Key
     ref: str
     """Its address."""
     seconds: float
     again: bool
     """Whether it is a recompile: most ranks compiled the function, not as often."""
+    reason: str = ""
+    """Why: `x dim 0: 8 → 5`; '' where the log does not tell, or nobody has looked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extra:
     """Ranks with compiles that the others do not have."""
 
-    ranks: tuple[int, ...]
-    """In order."""
-    compiles: tuple[ExtraCompile, ...]
-    """Those of the slowest of them, the one that took longest first."""
+    ranks: Ranks
     seconds: float
-    """What these took together."""
+    """What these took together, on the slowest of the ranks."""
     typical_s: float
     """The median of all ranks."""
+    compiles: tuple[ExtraCompile, ...]
+    """Those of the slowest of them, the one that took longest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,4 +202,4 @@ class Pace:
 
     def wait_for(self, key: Key, ranks: Sequence[int]) -> Wait | None:
         """Who waited while these ranks were at a compile."""
-        return next((wait for wait in self.waits if wait.key == key and not set(wait.last).isdisjoint(ranks)), None)
+        return next((wait for wait in self.waits if wait.compile == key and not set(wait.last).isdisjoint(ranks)), None)

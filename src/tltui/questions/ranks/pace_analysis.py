@@ -10,6 +10,7 @@ from statistics import median_low
 from typing import NamedTuple, cast
 
 from tltui.model.id_epochs import INNER, OUTERMOST
+from tltui.model.rank_ranges import Ranks
 from tltui.model.status import Status
 from tltui.questions.hang.clock_offsets import Offset, chosen, clocks, off, without_late
 from tltui.questions.hang.open_phases import WRAPPERS
@@ -79,7 +80,7 @@ class Columns:
         """Compile → classes that have it, with its place in their courses."""
         for number, own in enumerate(self.classes):
             for key, place in own[0].course.places.items():
-                self._where.setdefault(key, []).append((number, place))
+                self._where.setdefault(Key(*key), []).append((number, place))
         self._begin = [[lane.times.begin for lane in own] for own in self.classes]
         self._took = [[lane.times.took for lane in own] for own in self.classes]
         self._going = [sum(not lane.ended for lane in own) for own in self.classes]
@@ -104,7 +105,7 @@ class Columns:
 
     def column(self, key: Key) -> Column:
         """A compile."""
-        found = Column(key, [], [], [], [], [], self._pending(key), sum(self._going))
+        found = Column(Key(*key), [], [], [], [], [], self._pending(key), sum(self._going))
         for number, place in self._where[key]:
             own = self.classes[number]
             found.lanes.extend(own)
@@ -144,7 +145,7 @@ class Columns:
         usual_starts = max(starts, key=lambda count: starts[count], default=0)
         for own in self.classes:
             steps = own[0].course.steps
-            shared = [(n, self.usual[key]) for n, step in enumerate(steps) if (key := (step.code, step.number)) in self.usual]
+            shared = [(n, self.usual[key]) for n, step in enumerate(steps) if (key := Key(step.code, step.number)) in self.usual]
             compared = chosen(shared)
             for lane in own:
                 again = len(lane.older) - usual_starts
@@ -206,7 +207,7 @@ class Extras:
         for rank, own in sums.items():
             is_longer = stands_out(own.seconds, typical) and self._totals[rank] - total > MORE_S
             if is_longer or stands_out(own.again_s, typical):
-                groups[tuple(one.key for one in own.compiles)].append(rank)
+                groups[tuple(one.compile for one in own.compiles)].append(rank)
         told = [_extra(ranks, sums, typical) for ranks in groups.values()]
         return tuple(sorted(told, key=lambda one: (-one.seconds, one.ranks)))
 
@@ -214,7 +215,7 @@ class Extras:
 def _extra(ranks: Sequence[int], sums: Mapping[int, _Sum], typical: float) -> Extra:
     slowest = max(ranks, key=lambda rank: sums[rank].seconds)
     compiles = sorted(sums[slowest].compiles, key=lambda one: -one.seconds)
-    return Extra(tuple(sorted(ranks)), tuple(compiles), sums[slowest].seconds, typical)
+    return Extra(Ranks(sorted(ranks)), sums[slowest].seconds, typical, tuple(compiles))
 
 
 ALIKE_S, ALIKE = 1.5, 0.2
@@ -285,7 +286,7 @@ class Lateness:
         told = []
         for group, (column, own, apart) in enumerate(self._groups):
             latest = max(own, key=apart.__getitem__)
-            ranks = tuple(sorted(column.lanes[number].rank for number in own))
+            ranks = Ranks(sorted(column.lanes[number].rank for number in own))
             middle = min((number for number, seconds in enumerate(apart) if seconds == seconds), key=lambda n: abs(apart[n]))
             stays = self._stays.get(group, 0)
             told.append(Late(column.key, ranks, column.ref(latest), column.ref(middle), apart[latest], stays))
@@ -293,7 +294,7 @@ class Lateness:
 
 
 def _key(step: Step) -> Key:
-    return step.code, step.number
+    return Key(step.code, step.number)
 
 
 def _alike(numbers: Sequence[int], seconds: Sequence[float]) -> list[list[int]]:
@@ -334,7 +335,7 @@ def wait_before(column: Column) -> Wait | None:
     first = min(last, key=lambda number: column.lanes[number].rank)
     lane = column.lanes[first]
     step = lane.course.steps[column.places[first] - 1]
-    ranks = tuple(sorted(column.lanes[number].rank for number in last))
+    ranks = Ranks(sorted(column.lanes[number].rank for number in last))
     return Wait(_key(step), compile_ref(lane, step), ranks, False, False, len(waited), median_low(waited), sum(waited))
 
 
@@ -353,7 +354,7 @@ def wait_inside(column: Column, late: Late, phases: Phases) -> Wait | None:
         return None
     waited = [min(column.took[number] - min(last), late.seconds) for number in others]
     waited = [seconds for seconds in waited if seconds > MORE_S]
-    return Wait(late.key, late.ref, late.ranks, True, True, len(waited), median_low(waited), sum(waited))
+    return Wait(late.compile, late.ref, late.ranks, True, True, len(waited), median_low(waited), sum(waited))
 
 
 SIGMAS = 4
@@ -447,7 +448,7 @@ def slow_in(column: Column, spread: Spread, phases: Phases) -> list[Slow]:
     groups[""] += [number for number in slow[LOOKED_AT:] if stands_out(took[number], typical)]
     return [
         Slow(
-            column.key, tuple(sorted(column.lanes[number].rank for number in own)), column.ref(own[0]), typical_ref, took[own[0]],
+            column.key, Ranks(sorted(column.lanes[number].rank for number in own)), column.ref(own[0]), typical_ref, took[own[0]],
             typical, *found.get(own[0], NOTHING),
         )
         for phase, own in groups.items()
@@ -545,7 +546,7 @@ def _read_alike(lanes: Sequence[Lane], phases: Phases) -> Generator[None, None, 
         yield
     late = lateness.found()
     waits = [replace(wait, late=_is_late(wait, late)) for wait in waits]
-    waits += [wait for one in late if (wait := wait_inside(columns.column(one.key), one, phases)) is not None]
+    waits += [wait for one in late if (wait := wait_inside(columns.column(one.compile), one, phases)) is not None]
     hosts = {lane.rank: lane.host for lane in lanes}
     return Pace(
         len(lanes), clocks(columns.offsets, hosts if len(set(hosts.values())) > 1 else {}), late,
@@ -556,4 +557,4 @@ def _read_alike(lanes: Sequence[Lane], phases: Phases) -> Generator[None, None, 
 
 
 def _is_late(wait: Wait, late: Sequence[Late]) -> bool:
-    return any(one.key == wait.key and not set(one.ranks).isdisjoint(wait.last) for one in late)
+    return any(one.compile == wait.compile and not set(one.ranks).isdisjoint(wait.last) for one in late)

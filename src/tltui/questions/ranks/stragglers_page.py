@@ -42,23 +42,6 @@ LIST_WIDTH = 40
 """Characters of a list of ranks."""
 
 
-@dataclass(frozen=True, slots=True)
-class Called:
-    """A compile, whichever its id."""
-
-    function: str
-    file: str | None
-    line: int | None
-    number: int
-    """Which compile of the function on its rank, from 1."""
-
-
-def called(key: Key) -> Called:
-    """The compile of a key."""
-    (function, file, line), number = key
-    return Called(function, file, line, number)
-
-
 def name(key: Key) -> str:
     """`block2`, of a further compile of it `block2 (compile 2)`"""
     (function, _, _), number = key
@@ -100,7 +83,7 @@ def worst(run: Run, pace: Pace) -> tuple[str, str] | None:
     if alone.extra:
         return alone.extra[0].compiles[0].ref, said + (f"; {fmt.count(rest)} more late or slow" if rest else "")
     one: Late | Slow = alone.late[0] if alone.late else alone.slow[0]
-    wait = pace.wait_for(one.key, one.ranks)
+    wait = pace.wait_for(one.compile, one.ranks)
     if wait is not None:
         said += f"; {fmt.plural(wait.waited, 'rank')} waited, {fmt.seconds(wait.rank_seconds)} in all"
     return one.ref, said + (f"; {fmt.count(rest)} more late or slow" if rest else "")
@@ -126,10 +109,10 @@ def reason_of(run: Run, ref: str) -> str:
 
 def _told(run: Run, pace: Pace) -> list[str]:
     worst = sorted(pace.late, key=lambda one: -one.seconds)[:1]
-    said = [f"{subject(one.ranks)} began {name(one.key)} {fmt.seconds(one.seconds)} after the others" for one in worst]
+    said = [f"{subject(one.ranks)} began {name(one.compile)} {fmt.seconds(one.seconds)} after the others" for one in worst]
     for one in pace.slow[:1]:
         where = f" (in {sanitize(one.phase)})" if one.phase else ""
-        times = f"took {fmt.seconds(one.seconds)} for {name(one.key)}{where}, the median is {fmt.seconds(one.typical_s)}"
+        times = f"took {fmt.seconds(one.seconds)} for {name(one.compile)}{where}, the median is {fmt.seconds(one.typical_s)}"
         said.append(f"{subject(one.ranks)} {times}")
     said += [f"{subject(one.ranks)} took {extra_words(run, one)}" for one in pace.extra[:1]]
     rest = len(pace.late) + len(pace.slow) + len(pace.extra) - len(said)
@@ -144,10 +127,11 @@ def add_late(page: Page, pace: Pace) -> None:
     for number, one in enumerate(pace.late[: SHOWN + FOLDED]):
         _fold_from(page, number, len(pace.late), "who was late")
         page.row([
-            (subject(one.ranks), tokens.STRONG), " began ", (f"[{one.ref}]", tokens.LINK, one.ref), " ", *_function(page, one.key),
-            (f"  {fmt.seconds(one.seconds)}", tokens.WARN), " after ", ("the others", tokens.LINK, one.typical_ref),
+            (subject(one.ranks), tokens.STRONG), " began ", (f"[{one.ref}]", tokens.LINK, one.ref), " ",
+            *_function(page, one.compile), (f"  {fmt.seconds(one.seconds)}", tokens.WARN), " after ",
+            ("the others", tokens.LINK, one.typical_ref),
         ])  # fmt: skip
-        page.row(_behind(page, one) + _waited(pace.wait_for(one.key, one.ranks)), "    ")
+        page.row(_behind(page, one) + _waited(pace.wait_for(one.compile, one.ranks)), "    ")
     _end_fold(page, len(pace.late))
 
 
@@ -181,7 +165,7 @@ def add_extra(page: Page, run: Run, pace: Pace) -> None:
         for compile_ in one.compiles[:SHOWN]:
             reason = reason_of(run, compile_.ref) if compile_.again else ""
             page.row([
-                (f"[{compile_.ref}]", tokens.LINK, compile_.ref), " ", *_function(page, compile_.key), "  ",
+                (f"[{compile_.ref}]", tokens.LINK, compile_.ref), " ", *_function(page, compile_.compile), "  ",
                 (fmt.seconds(compile_.seconds), tokens.NUMBER, timing(compile_.ref)), f"  {reason}" if reason else "",
             ], "    ")  # fmt: skip
         if one.compiles[SHOWN:]:
@@ -212,7 +196,7 @@ def add_slow(page: Page, pace: Pace) -> None:
 def _slow(page: Page, pace: Pace, one: Slow) -> None:
     page.row([
         (subject(one.ranks), tokens.STRONG), " took ", (fmt.seconds(one.seconds), tokens.WARN), " for ",
-        (f"[{one.ref}]", tokens.LINK, one.ref), " ", *_function(page, one.key), "  the median is ",
+        (f"[{one.ref}]", tokens.LINK, one.ref), " ", *_function(page, one.compile), "  the median is ",
         (fmt.seconds(one.typical_s), tokens.NUMBER), " ", (f"[{one.typical_ref}]", tokens.LINK, one.typical_ref), "  ",
         ("compare", tokens.LINK, diff_ref(one.typical_ref, one.ref)),
     ])  # fmt: skip
@@ -225,7 +209,7 @@ def _slow(page: Page, pace: Pace, one: Slow) -> None:
         ]  # fmt: skip
     else:
         pieces.append(("no single phase is known to explain it  ", tokens.DIM))
-    wait = pace.wait_for(one.key, one.ranks)
+    wait = pace.wait_for(one.compile, one.ranks)
     page.row(pieces + (_waited(wait) if wait is not None else []), "    ")
 
 
@@ -264,7 +248,7 @@ WAITS: Table[Wait] = Table((
     Column("ranks", lambda row: (fmt.count(row.waited), tokens.NUMBER), right=True, drop=2),
     Column("each", lambda row: (fmt.seconds(row.seconds), tokens.NUMBER), right=True, drop=3),
     Column("for", lambda row: fmt.clip(subject(row.last), 24)),
-    Column("at", lambda row: (name(row.key), tokens.LINK, row.ref)),
+    Column("at", lambda row: (name(row.compile), tokens.LINK, row.ref)),
     Column("why", lambda row: ("began late" if row.late else "done last", tokens.DIM), drop=1),
 ), "waits", SHOWN, FOLDED)  # fmt: skip
 
@@ -316,7 +300,7 @@ def spreads_table(noun: str, first: str) -> Table[Spread]:
         return text if row.median_ref == row.slowest_ref else (text, tokens.LINK, diff_ref(row.median_ref, row.slowest_ref))
 
     def what(row: Spread) -> Piece:
-        return (sanitize(row.phase), PHASE_STYLES[group_of(row.phase)]) if row.phase else (name(row.key), tokens.FUNCTION)
+        return (sanitize(row.phase), PHASE_STYLES[group_of(row.phase)]) if row.phase else (name(row.compile), tokens.FUNCTION)
 
     return Table((
         Column(first, lambda row: time(row.slowest_s, row.slowest_ref), right=True),
@@ -326,117 +310,13 @@ def spreads_table(noun: str, first: str) -> Table[Spread]:
         Column("fastest", lambda row: time(row.fastest_s, row.fastest_ref), right=True, drop=2),
         Column("rank", lambda row: (str(row.fastest), tokens.LINK, row.fastest_ref), right=True, drop=1),
         Column("×", ratio, right=True, drop=6),
-        Column("ranks", lambda row: (fmt.count(row.count), tokens.NUMBER), right=True, drop=5),
+        Column("ranks", lambda row: (fmt.count(row.ranks), tokens.NUMBER), right=True, drop=5),
         Column(noun, what),
     ), f"{noun}s", SHOWN, FOLDED)  # fmt: skip
 
 
 def _times(ratio: float) -> str:
     return f"{ratio:.1f}×" if ratio < 9.95 else f"{ratio:.0f}×" if ratio < 999.5 else ">999×"
-
-
-@dataclass(frozen=True, slots=True)
-class LateRow:
-    """Ranks that began a compile after the others."""
-
-    compile: Called
-    ranks: str
-    """As ranges: `0–6, 8–511`."""
-    ref: str
-    """The address of the compile on the latest of them."""
-    typical_ref: str
-    """The same of a rank that began in the middle of the others."""
-    seconds: float
-    """After the median of all ranks, the latest of them."""
-    stays: int
-    """Compiles behind it that they began as late."""
-
-
-@dataclass(frozen=True, slots=True)
-class SlowRow:
-    """Ranks on which a compile took much longer than on others."""
-
-    compile: Called
-    ranks: str
-    ref: str
-    """The address of the compile on the slowest of them."""
-    typical_ref: str
-    """The same of a rank that took the median."""
-    seconds: float
-    """What the compile took, on the slowest of them."""
-    typical_s: float
-    """The median of all ranks that finished it."""
-    phase: str
-    """The innermost timing event that explains it; '' where none does."""
-    phase_s: float
-    phase_typical_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class WaitRow:
-    """Ranks that waited for others."""
-
-    compile: Called
-    """What the last were at when the others waited for them."""
-    ref: str
-    last: str
-    """Ranks that were waited for, as ranges."""
-    late: bool
-    """Whether the last began it after the others; else they were done with it last."""
-    inside: bool
-    """Whether the others waited in it, in a collective of the compiler; else after it."""
-    waited: int
-    """Ranks that waited for more than a second."""
-    seconds: float
-    """The median of their waits."""
-    rank_seconds: float
-    """All of their waits added up."""
-
-
-@dataclass(frozen=True, slots=True)
-class SpreadRow:
-    """What a compile, or a phase of it, took on all ranks that finished it."""
-
-    compile: Called
-    phase: str
-    """'': all of the compile."""
-    ranks: int
-    slowest: int
-    """The rank that took longest; on the page of a rank that rank."""
-    slowest_s: float
-    median: int
-    median_s: float
-    fastest: int
-    fastest_s: float
-    slowest_ref: str
-    median_ref: str
-    fastest_ref: str
-
-
-@dataclass(frozen=True, slots=True)
-class ExtraCompileRow:
-    """A compile that less than half of the ranks have."""
-
-    compile: Called
-    ref: str
-    seconds: float
-    again: bool
-    """Whether it is a recompile: most ranks compiled the function, not as often."""
-    reason: str
-    """Why: `x dim 0: 8 → 5`; '' where the log does not tell."""
-
-
-@dataclass(frozen=True, slots=True)
-class ExtraRow:
-    """Ranks with compiles that the others do not have."""
-
-    ranks: str
-    seconds: float
-    """What these took together, on the slowest of the ranks."""
-    typical_s: float
-    """The median of all ranks."""
-    compiles: tuple[ExtraCompileRow, ...]
-    """The one that took longest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -452,17 +332,17 @@ class Stragglers:
     """That are compared."""
     clocks: tuple[Clock, ...]
     """Those that are off; put right in all that follows."""
-    late: tuple[LateRow, ...]
+    late: tuple[Late, ...]
     """In the order in which they began."""
-    slow: tuple[SlowRow, ...]
+    slow: tuple[Slow, ...]
     """The most seconds above the median first."""
-    waits: tuple[WaitRow, ...]
+    waits: tuple[Wait, ...]
     """The most rank-seconds first."""
-    compiles: tuple[SpreadRow, ...]
+    compiles: tuple[Spread, ...]
     """The widest first."""
-    phases: tuple[SpreadRow, ...]
+    phases: tuple[Spread, ...]
     """Of a compile that was asked about."""
-    extra: tuple[ExtraRow, ...] = ()
+    extra: tuple[Extra, ...] = ()
     """Who had compiles that the others do not have: the most seconds first."""
 
 
@@ -503,13 +383,16 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Straggler
     spreads: Sequence[Spread] = pace.spreads
     if rank is not None and not keys:
         columns = Columns(lanes)
-        own = [one for spread in spreads if (one := spread_with(columns.column(spread.key), spread, rank)) is not None]
+        own = [one for spread in spreads if (one := spread_with(columns.column(spread.compile), spread, rank)) is not None]
         spreads = sorted(own, key=lambda one: one.median_s - one.slowest_s)
     add_spreads(page, spreads, "By compile", rank is not None and not keys)
     add_spreads(page, inner, "By phase")
     page.heading("What counts")
     page.say(RULE, "  ", tokens.DIM)
-    return _report(run, scope, said, pace, spreads, inner)
+    return Stragglers(
+        str(scope.ref), said, RULE, pace.ranks, pace.clocks, pace.late, pace.slow, pace.waits, tuple(spreads), tuple(inner),
+        tuple(_with_reasons(run, extra) for extra in pace.extra),
+    )  # fmt: skip
 
 
 def _about(pace: Pace, scope: Scope, lanes: Sequence[Lane]) -> tuple[Pace, set[Key], int | None]:
@@ -522,7 +405,7 @@ def _about(pace: Pace, scope: Scope, lanes: Sequence[Lane]) -> tuple[Pace, set[K
         lane = next((lane for lane in lanes if lane.rank == process.rank), None)
     if scope.ref.id is not None and lane is not None:
         asked = {str(process.named_id(compile_.id)) for compile_ in scope.compiles}
-        keys = {(step.code, step.number) for step in lane.course.steps if step.id in asked}
+        keys = {Key(step.code, step.number) for step in lane.course.steps if step.id in asked}
         return _only(pace, keys, None), keys, lane.rank
     rank = process.rank
     return (pace if rank is None else _only(pace, None, rank)), set(), rank
@@ -535,49 +418,19 @@ def _only(pace: Pace, keys: set[Key] | None, rank: int | None) -> Pace:
         return (keys is None or key in keys) and (rank is None or rank in ranks)
 
     return replace(
-        pace, late=tuple(one for one in pace.late if fits(one.key, one.ranks)),
-        slow=tuple(one for one in pace.slow if fits(one.key, one.ranks)),
-        waits=tuple(one for one in pace.waits if fits(one.key, one.last)),
-        spreads=tuple(one for one in pace.spreads if keys is None or one.key in keys),
-        extra=tuple(one for one in pace.extra if any(fits(own.key, one.ranks) for own in one.compiles)),
+        pace, late=tuple(one for one in pace.late if fits(one.compile, one.ranks)),
+        slow=tuple(one for one in pace.slow if fits(one.compile, one.ranks)),
+        waits=tuple(one for one in pace.waits if fits(one.compile, one.last)),
+        spreads=tuple(one for one in pace.spreads if keys is None or one.compile in keys),
+        extra=tuple(one for one in pace.extra if any(fits(own.compile, one.ranks) for own in one.compiles)),
     )  # fmt: skip
 
 
-def _report(run: Run, scope: Scope, said: str, pace: Pace, spreads: Sequence[Spread], inner: Sequence[Spread]) -> Stragglers:
-    late = tuple(
-        LateRow(called(one.key), ranges(one.ranks), one.ref, one.typical_ref, one.seconds, one.stays) for one in pace.late
-    )
-    slow = tuple(
-        SlowRow(
-            called(one.key), ranges(one.ranks), one.ref, one.typical_ref, one.seconds, one.typical_s, one.phase, one.phase_s,
-            one.phase_typical_s,
-        )
-        for one in pace.slow
-    )  # fmt: skip
-    return Stragglers(
-        str(scope.ref), said, RULE, pace.ranks, pace.clocks, late, slow, tuple(map(_wait, pace.waits)), tuple(map(_row, spreads)),
-        tuple(map(_row, inner)), tuple(_extra(run, one) for one in pace.extra),
-    )  # fmt: skip
-
-
-def _extra(run: Run, one: Extra) -> ExtraRow:
-    return ExtraRow(ranges(one.ranks), one.seconds, one.typical_s, tuple(
-        ExtraCompileRow(called(own.key), own.ref, own.seconds, own.again, reason_of(run, own.ref) if own.again else "")
-        for own in one.compiles
+def _with_reasons(run: Run, extra: Extra) -> Extra:
+    """Add why its recompiles were made."""
+    return replace(extra, compiles=tuple(
+        replace(compile_, reason=reason_of(run, compile_.ref)) if compile_.again else compile_ for compile_ in extra.compiles
     ))  # fmt: skip
-
-
-def _wait(one: Wait) -> WaitRow:
-    return WaitRow(
-        called(one.key), one.ref, ranges(one.last), one.late, one.inside, one.waited, one.seconds, one.rank_seconds
-    )  # fmt: skip
-
-
-def _row(one: Spread) -> SpreadRow:
-    return SpreadRow(
-        called(one.key), one.phase, one.count, one.slowest, one.slowest_s, one.median, one.median_s, one.fastest, one.fastest_s,
-        one.slowest_ref, one.median_ref, one.fastest_ref,
-    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -607,17 +460,13 @@ class StragglerRow:
 
 
 def straggler_rows(data: Stragglers) -> Iterator[StragglerRow]:
-    """A row each."""
+    """Return a row each."""
     for late in data.late:
-        own = late.compile
-        yield StragglerRow("late", own.function, own.file, own.line, own.number, late.ranks, late.seconds, None, "", late.ref)
+        yield StragglerRow("late", *late.compile.called, str(late.ranks), late.seconds, None, "", late.ref)
     for slow in data.slow:
-        own = slow.compile
-        yield StragglerRow("slow", own.function, own.file, own.line, own.number, slow.ranks, slow.seconds, slow.typical_s,
-                           slow.phase, slow.ref)  # fmt: skip
+        yield StragglerRow("slow", *slow.compile.called, str(slow.ranks), slow.seconds, slow.typical_s, slow.phase, slow.ref)
     for wait in data.waits:
-        own = wait.compile
-        yield StragglerRow("waited", own.function, own.file, own.line, own.number, wait.last, wait.seconds, None, "", wait.ref)
+        yield StragglerRow("waited", *wait.compile.called, str(wait.last), wait.seconds, None, "", wait.ref)
 
 
 QUESTION = Question(

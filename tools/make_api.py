@@ -2,8 +2,8 @@
 """Make what depends on the Python API: docs/api-columns.md (all columns of all tables), docs/examples/api.py (the lines of
 docs/api.md as a program, for mypy) and src/tltui/__init__.pyi (names, types and docstrings, for editors and type checkers).
 
-`python tools/make_api.py` writes them, with `--check` it only says which differ. A test sees to it that they are up to date. With
-`--outputs` what the lines of docs/api.md give is written into it anew: read the difference.
+`python tools/renew.py` writes them. `python tools/make_api.py` writes what the lines of docs/api.md give into it anew: read the
+difference.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FENCE = "```"
 HEAD = """\
 # The columns of `to_records()`
 
-Made from the code by `tools/make_api.py`: the attributes of the rows of each function, and the keys of `to_records()`. `str?` may
+Made by `python tools/renew.py`: the attributes of the rows of each function, and the keys of `to_records()`. `str?` may
 be None. Columns that end in `_s` and `seconds` are seconds, those in `_us` and `us` microseconds; `ref` is an address that every
 function takes.
 """
@@ -176,18 +176,5 @@ def made() -> dict[Path, str]:
     return {COLUMNS: columns(), EXAMPLES: program(), STUB: stub()}
 
 
-def main(arguments: list[str]) -> int:
-    """Write them, or say which differ."""
-    if "--outputs" in arguments:
-        PAGE.write_text(with_outputs(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
-    differing = [path for path, text in made().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
-    for path in differing:
-        print(path.relative_to(ROOT))
-        if "--check" not in arguments:
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(made()[path], encoding="utf-8")
-    return int(bool(differing) and "--check" in arguments)
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    PAGE.write_text(with_outputs(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 """Make src/tltui/questions/index.py from every `QUESTION` in the modules of src/tltui.
 
-`python tools/make_index.py` writes it; with `--check` it only reports whether it is out of date.
+`python tools/renew.py` writes it.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,17 +77,6 @@ def literal(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
-def main() -> int:
-    """Write the index, or report that it differs."""
-    made = text()
-    differs = not INDEX.exists() or INDEX.read_text("utf-8") != made
-    if differs:
-        print(INDEX.relative_to(ROOT))
-        if "--check" not in sys.argv[1:]:
-            INDEX.write_text(made, "utf-8")
-    return int(differs and "--check" in sys.argv[1:])
-
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(PACKAGE.parent))
-    sys.exit(main())
+def made() -> dict[Path, str]:
+    """Return the file and its text."""
+    return {INDEX: text()}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Make the JSON schemas of all commands, docs/schema/COMMAND.json, from the types of what they print.
 
-`python tools/make_schemas.py` writes them, with `--check` it only says which differ. A test sees to it that they are up to date,
+`python tools/renew.py` writes them. A test sees to it that they are up to date,
 and that what the commands print of all traces fits them.
 """
 
@@ -141,8 +141,8 @@ def documents() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def made() -> dict[str, str]:
-    """Name of a file → its text."""
+def made() -> dict[Path, str]:
+    """Return each file and its text."""
     from tltui.questions.index import QUESTIONS
     from tltui.questions.question import question_of
 
@@ -164,7 +164,7 @@ def made() -> dict[str, str]:
         if name == "show":
             root = {"anyOf": [root, *_shown_pages(schemas, [entry.name for entry in QUESTIONS])]}
         found[name] = _file(name, "", root, schemas)
-    return {f"{name}.json": text for name, text in found.items()}
+    return {SCHEMAS / f"{name}.json": text for name, text in found.items()}
 
 
 def _shown_pages(schemas: Schemas, views: list[str]) -> list[dict[str, Any]]:
@@ -186,22 +186,3 @@ def _file(name: str, description: str, root: dict[str, Any], schemas: Schemas) -
     defs = {key: schemas.definitions[key] for key in sorted(schemas.definitions)}
     whole = {"$schema": DRAFT, "title": title, **({"description": description} if description else {}), **root, "$defs": defs}
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
-
-
-def main() -> int:
-    """Write the files, or say which differ."""
-    differ = []
-    for name, text in made().items():
-        path = SCHEMAS / name
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            differ.append(name)
-            if "--check" not in sys.argv[1:]:
-                SCHEMAS.mkdir(exist_ok=True)
-                path.write_text(text, encoding="utf-8")
-    print(f"{'differ' if '--check' in sys.argv[1:] else 'written'}: {', '.join(differ) or 'none'}")
-    return int("--check" in sys.argv[1:] and bool(differ))
-
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT / "src"))
-    sys.exit(main())

@@ -19,7 +19,7 @@ def test_the_table_of_keys_is_todays() -> None:
     spec.loader.exec_module(tool)
     text = (ROOT / "docs" / "keys.md").read_text("utf-8")
     assert "go to the next compile that failed" in text.lower()
-    assert tool.with_keys(text) == text, "run: python tools/readme_keys.py"
+    assert tool.with_keys(text) == text, "run python tools/renew.py"
 
 
 def test_ids_are_unique_and_keys_are_clear() -> None:

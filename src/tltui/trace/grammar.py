@@ -101,7 +101,7 @@ def parse_envelope(data: bytes) -> Any:
     """An envelope, with ids beyond 64 bit exact. Raises ValueError when the text is not JSON."""
     data = data.rstrip(b"\x00\r")
     envelope = parse_json(data)
-    if isinstance(envelope, dict) and any(isinstance(envelope.get(key), float) for key in ID_KEYS):
+    if isinstance(envelope, dict) and float in map(type, map(envelope.get, ID_KEYS)):
         return parse_json(data, exact=True)
     return envelope
 

@@ -59,8 +59,10 @@ def context_of(envelope: dict[str, Any], pid: int) -> tuple[Context, str | None]
     """The context and, where an id is no such number, a remark saying so."""
     subgraph = envelope.get("subgraph_name")
     values = [envelope.get(key) for key in ID_KEYS]
-    ids = [value if value is None else whole_number(value) for value in values]
-    context = Context(pid, *ids, subgraph if isinstance(subgraph, str) else None, "stack" in envelope)
+    ids = rank, autograd, frame, compile_, attempt = [None if value is None else whole_number(value) for value in values]
+    context = Context(
+        pid, rank, autograd, frame, compile_, attempt, subgraph if isinstance(subgraph, str) else None, "stack" in envelope
+    )
     if ids == values:
         return context, None
     odd = [

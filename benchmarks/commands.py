@@ -110,6 +110,18 @@ def texts(keep: Path, quick: bool) -> list[Row]:
     return [*rows, at_least(what, size / took, 10, "MB/s", f" (best {size / best:.0f})")]
 
 
+def rewriting(keep: Path, quick: bool) -> list[Row]:
+    """How fast the commands that look at every record are, as whole processes."""
+    log = made(keep, "cut")
+    size, times = log.size / 1e6, 1 if quick else 3
+    took = statistics.median(seconds_of([*TLTUI, "records", str(log.path)], times))
+    rows = [at_least(f"records of {size:.0f} MB", size / took, 50, "MB/s")]
+    with tempfile.TemporaryDirectory() as directory:
+        command = [*TLTUI, "bundle", str(log.path), "--redact", "-o", f"{directory}/out.log", "--force"]
+        took = statistics.median(seconds_of(command, times))
+    return [*rows, at_least(f"bundle --redact of {size:.0f} MB", size / took, 10, "MB/s")]
+
+
 def tlparse(keep: Path, quick: bool) -> list[Row]:
     """The same file with tlparse 0.4.3, which also writes its report."""
     binary = shutil.which("tlparse") or shutil.which("tlparse", path=sysconfig.get_path("scripts"))
@@ -133,4 +145,4 @@ def tlparse(keep: Path, quick: bool) -> list[Row]:
     ]
 
 
-BENCHES: dict[str, Bench] = {"start": start, "index": index, "texts": texts, "tlparse": tlparse}
+BENCHES: dict[str, Bench] = {"start": start, "index": index, "texts": texts, "rewriting": rewriting, "tlparse": tlparse}

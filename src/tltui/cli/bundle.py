@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     if not options.preview and not options.output:
         raise Failure("where to? -o FILE writes the bundle, --preview only says what would leave")
     bundle = Bundle(load(options), options.refs, options.redact, known_secrets() if options.redact else ())
-    result = bundle.result()
+    result = bundle.result(spool=not options.preview)
     yield from as_json(result) if options.json else as_text(bundle_document(result, layout(options)), options)
     if not options.preview:
         try:

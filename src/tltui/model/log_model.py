@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from typing import Protocol, TypeVar
 
 from tltui.inputs.text.line_grammar import OUTER
@@ -80,6 +80,8 @@ def unfinished_before(log: Log, owner_of: Callable[[int], C], record: int, pid: 
     return None
 
 
+Event = tuple[int, int, Context | Started | Metrics | Named | int | None]
+"""Record, rank among the events of one record, event."""
 SHARED = 32
 """Counted records of a compile up to which its counts are shared with others."""
 
@@ -117,6 +119,8 @@ class LogModel:
         self._attempts: dict[frozenset[int], frozenset[int]] = {}
         """Sets of attempts: nearly all compiles have the same one."""
         self._counts: dict[frozenset[tuple[str, int]], Counter[str]] = {}
+        self._one_more_of: dict[tuple[int, str], Counter[str]] = {}
+        """Identity of shared counts (0: none yet) and a name → the shared counts with one more of it."""
 
     def apply(self, batch: Batch) -> list[Compile]:
         """Take over a batch; the compiles that it touched."""
@@ -153,7 +157,7 @@ class LogModel:
         """
         taken: set[int] = set()
         facts: dict[int, Started | Metrics] = {}
-        events: list[tuple[int, int, Context | Started | Metrics | Named | int | None]] = []
+        events: list[Event] = []
         first = len(self._owners)
         at = batch.first + len(batch.columns)
         for number in range(first + len(batch.contexts) - 1, first - 1, -1):  # none comes behind the records of a later one
@@ -168,15 +172,15 @@ class LogModel:
             for number, records in batch.members.items():
                 if number < first and self._owners[number] in self._epochs:
                     events += [(record, 0, None) for record in records]
-        heapify(events)
-        while events:
-            record, _, event = heappop(events)
+        events.sort()
+        late: list[Event] = []
+        for record, _, event in _merged(events, late):
             if isinstance(event, Context):
                 owner = self._owner(event)
                 self._owners.append(owner)
                 if owner in self._epochs:
                     for other in batch.members.get(len(self._owners) - 1, ()):
-                        heappush(events, (other, 0, None))
+                        heappush(late, (other, 0, None))
                 continue
             owner = self._owners[self.log.columns.context[record]]
             epochs = self._epochs.get(owner)
@@ -188,7 +192,7 @@ class LogModel:
                 self._name(self.owner(record), event, touched)
             elif epochs is None and begins_again(owner, record, None if isinstance(event, int) else event):
                 for other in self._split(owner, record, batch, taken):
-                    heappush(events, (other, 0, None))
+                    heappush(late, (other, 0, None))
             elif epochs is None:
                 self._tell(owner, event, touched)
         return taken
@@ -250,11 +254,17 @@ class LogModel:
 
     def _one_more(self, counts: Counter[str], name: str) -> Counter[str]:
         """These counts and one more of a name. Most compiles have the same few counts: they share one object for them."""
+        key = (id(counts) if counts else 0, name)
+        if (shared := self._one_more_of.get(key)) is not None:
+            return shared
         more = Counter(counts)
         more[name] += 1
         if more.total() > SHARED:
             return more
-        return self._counts.setdefault(frozenset(more.items()), more)
+        shared = self._counts.setdefault(frozenset(more.items()), more)
+        if not counts or self._counts.get(frozenset(counts.items())) is counts:
+            self._one_more_of[key] = shared
+        return shared
 
     @property
     def source(self) -> FileBytes:
@@ -393,6 +403,16 @@ class LogModel:
             if before != NO_TALLY:
                 owner.process.tally -= before
             owner.process.tally += owner.count()
+
+
+def _merged(events: list[Event], late: list[Event]) -> Iterator[Event]:
+    """Sorted events in their order, with those that are pushed on the heap `late` on the way."""
+    for event in events:
+        while late and late[0] < event:
+            yield heappop(late)
+        yield event
+    while late:
+        yield heappop(late)
 
 
 FIRST_WITH_BREAK_ARTIFACT = (2, 6)

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from tltui.trace.batch import Context, Kind, Metrics, Started
-from tltui.trace.grammar import event_of, number, whole_number
+from tltui.trace.grammar import ID_KEYS, event_of, number, whole_number
 
 METRICS = frozenset(
     (
@@ -57,27 +57,19 @@ def kind_of(envelope: dict[str, Any]) -> Kind:
 
 def context_of(envelope: dict[str, Any], pid: int) -> tuple[Context, str | None]:
     """The context and, where an id is no such number, a remark saying so."""
-    odd: list[str] = []
-
-    def whole(key: str) -> int | None:
-        value = envelope.get(key)
-        if value is None:
-            return None
-        if (found := whole_number(value)) is None:
-            odd.append(f"{key} is {value!r:.40}")
-        return found
-
     subgraph = envelope.get("subgraph_name")
+    values = [envelope.get(key) for key in ID_KEYS]
+    ids = rank, autograd, frame, compile_, attempt = [None if value is None else whole_number(value) for value in values]
     context = Context(
-        pid,
-        whole("rank"),
-        whole("compiled_autograd_id"),
-        whole("frame_id"),
-        whole("frame_compile_id"),
-        whole("attempt"),
-        subgraph if isinstance(subgraph, str) else None,
-        "stack" in envelope,
+        pid, rank, autograd, frame, compile_, attempt, subgraph if isinstance(subgraph, str) else None, "stack" in envelope
     )
+    if ids == values:
+        return context, None
+    odd = [
+        f"{key} is {value!r:.40}"
+        for key, value, number_ in zip(ID_KEYS, values, ids, strict=True)
+        if value is not None and number_ is None
+    ]
     return context, "; ".join(odd) or None
 
 

@@ -86,7 +86,7 @@ def parse_json(data: bytes, exact: bool = False) -> Any:
     except JSONDecodeError:
         pass
     else:
-        if not (exact and BIG_INTEGER.search(data)):
+        if not (exact and LONG_NUMBER.search(data) and BIG_INTEGER.search(data)):
             return value
     try:
         return json.loads(data.decode("utf-8", "replace"))
@@ -94,6 +94,8 @@ def parse_json(data: bytes, exact: bool = False) -> Any:
         raise ValueError("nested too deeply") from None
 
 
+LONG_NUMBER = re.compile(rb"[0-9]{19}")
+"""What is in every text that `BIG_INTEGER` matches; found several times as fast."""
 BIG_INTEGER = re.compile(rb"(?<![\d.eE+-])-?\d{19,}(?![\d.eE])")
 
 
@@ -101,7 +103,7 @@ def parse_envelope(data: bytes) -> Any:
     """An envelope, with ids beyond 64 bit exact. Raises ValueError when the text is not JSON."""
     data = data.rstrip(b"\x00\r")
     envelope = parse_json(data)
-    if isinstance(envelope, dict) and any(isinstance(envelope.get(key), float) for key in ID_KEYS):
+    if isinstance(envelope, dict) and float in map(type, map(envelope.get, ID_KEYS)):
         return parse_json(data, exact=True)
     return envelope
 

@@ -175,13 +175,16 @@ class Scanner:
                 self._read = self._seen
             return size
         if self._ahead is not None:
-            ahead = self._ahead + data
-            cut = ahead.rfind(b"\nV", max(len(self._ahead) - 1, 0)) + 1
-            if cut:
-                self._region(ahead[:cut], self._closed)
-                self._closed += cut
-                self._read = self._closed
-            self._ahead = ahead[cut:]
+            ahead = self._ahead
+            cut = data.rfind(b"\nV") + 1
+            if cut or (ahead.endswith(b"\n") and data.startswith(b"V")):
+                # joined in one piece: most of the time of a log with large payloads is that of copies
+                region = b"".join((ahead, memoryview(data)[:cut])) if cut else ahead
+                self._region(region, self._closed)
+                self._closed += len(region)
+                self._read, self._ahead = self._closed, data[cut:]
+            else:
+                self._ahead = ahead + data
             if len(self._ahead) > HELD:
                 self._ahead = None
         else:

@@ -9,10 +9,12 @@ import json
 import os
 import re
 import socket
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import IO
 
 from tltui.documents.format import plural, size_of, wrap
 from tltui.inputs.archives.packed_files import COMPRESSED_NAME, STANDARD_INPUT
@@ -38,6 +40,8 @@ from tltui.writers.redact.user_names import Learned
 _FILENAME = re.compile(rb'"filename": (\d{1,9})\b')
 _MD5 = re.compile(r'"has_payload": "[^"]*"\}\s*$')
 REMOVED = ("dump_file",)
+PIECE = 1 << 20
+"""Bytes that are copied at once."""
 _BYTECODE = ("_ORIGINAL_BYTECODE", "_MODIFIED_BYTECODE")
 KEPT = (
     "Kept: what torch's own source has: operators, events, settings, its files and lines, the words of its messages; shapes, "
@@ -113,6 +117,8 @@ class Bundle:
         self.redactor = (redactor or self._redactor(secrets, key)) if redact else None
         self._kinds: Counter[str] = Counter()
         self._bytes: Counter[str] = Counter()
+        self._spools: dict[str, IO[bytes]] = {}
+        """Files that were made already, by name: redaction takes seconds for every 10 MB."""
 
     def _part(self, model: LogModel, everything: bool) -> _Part | None:
         log = model.log
@@ -227,13 +233,38 @@ class Bundle:
         text = checked.payload.read().decode("utf-8", "surrogateescape")
         return redactor.payload(text, kind_of(*kind).language)
 
-    def result(self) -> BundleResult:
-        """What it holds. Makes every file once, without writing it."""
+    def _spool(self, part: _Part) -> int:
+        """Make one file and keep it in temporary storage, as far as there is room for it; its bytes."""
+        spool: IO[bytes] | None = None
+        with contextlib.suppress(OSError):
+            spool = tempfile.TemporaryFile()  # noqa: SIM115 - `_bytes_of` closes it
+        size = 0
+        for piece in self.pieces(part):
+            size += len(piece)
+            if spool is not None and not _has_room(spool, piece):
+                spool = None
+        if spool is not None and _has_room(spool, b""):
+            self._spools[part.name] = spool
+        return size
+
+    def _bytes_of(self, part: _Part) -> Iterator[bytes]:
+        """The bytes of one file, from temporary storage where they are there."""
+        spool = self._spools.pop(part.name, None)
+        if spool is None:
+            yield from self.pieces(part)
+            return
+        with spool:
+            spool.seek(0)
+            while piece := spool.read(PIECE):
+                yield piece
+
+    def result(self, spool: bool = False) -> BundleResult:
+        """What it holds. Makes every file once, without writing it; with `spool` they are kept for `write`."""
         self._kinds.clear()
         self._bytes.clear()
         self.removed = 0
         for part in self.parts:
-            part.size = sum(map(len, self.pieces(part)))
+            part.size = self._spool(part) if spool and self.redactor is not None else sum(map(len, self.pieces(part)))
         kinds = [BundledKind(name, self._kinds[name], self._bytes[name]) for name in self._kinds]
         return BundleResult(
             1, tuple(str(c.ref) for c in self.compiles), tuple(sorted(kinds, key=lambda kind: (-kind.bytes, kind.name))),
@@ -261,9 +292,22 @@ class Bundle:
         for part, path in zip(self.parts, paths, strict=True):
             path.parent.mkdir(parents=True, exist_ok=True)
             with replacing(path, private=True) as out:
-                out.writelines(self.pieces(part))
+                out.writelines(self._bytes_of(part))
             written.append((str(path), path.stat().st_size))
         return written
+
+
+def _has_room(spool: IO[bytes], piece: bytes) -> bool:
+    """Write a piece into temporary storage, or close it where there is no room for that."""
+    try:
+        spool.write(piece)
+        if not piece:
+            spool.flush()
+    except OSError:
+        with contextlib.suppress(OSError):
+            spool.close()
+        return False
+    return True
 
 
 def is_whole(model: LogModel) -> bool:

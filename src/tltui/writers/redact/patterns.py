@@ -7,7 +7,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+FILE_SIGN = 'File "'
+"""What every line that `FILE_LINE` matches has in it: a text without it is not searched line by line."""
 FILE_LINE = re.compile(r'([ \t|]*)File "([^"\n]+)", line \d+(?:, in ([^\n]+))?$')
+STACKED_SIGN = "Line: "
+"""What every line that `STACKED` matches has in it."""
 STACKED = re.compile(r"(Line: \d+, Name: )([^\n]{1,500}), Filename: ([^\n]+)$")
 PLACE = re.compile(r"(?<![\w./\\\-+@~:])([\w./\\\-+@~:]+):(\d+) in ([\w<>.]+)")
 NAME = re.compile(r"[^\W\d]\w*")
@@ -52,7 +56,7 @@ def source_lines(text: str) -> Iterator[tuple[str, re.Match[str] | None, re.Matc
     """Each line; if it is a `File "…"` of a traceback, that; and the one that it stands below as its line of source."""
     above: re.Match[str] | None = None
     for line in text.split("\n"):
-        if (file := FILE_LINE.match(line)) is not None:
+        if FILE_SIGN in line and (file := FILE_LINE.match(line)) is not None:
             above = file
             yield line, file, None
             continue

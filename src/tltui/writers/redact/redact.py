@@ -8,12 +8,23 @@ import sys
 from dataclasses import dataclass
 
 from tltui.writers.redact.name_mapping import Names, Place
-from tltui.writers.redact.patterns import NAME, RESUME, STACKED, commented, is_marks, nested_json, source_lines
+from tltui.writers.redact.patterns import (
+    FILE_SIGN,
+    NAME,
+    RESUME,
+    STACKED,
+    STACKED_SIGN,
+    commented,
+    is_marks,
+    nested_json,
+    source_lines,
+)
 from tltui.writers.redact.torch_files import ending, is_torch_tail, replaced
 from tltui.writers.redact.torch_words import NUMBER, PUBLIC, is_name, is_word, vocabulary
 from tltui.writers.redact.user_names import NAMESPACES, PUBLIC_HOST, Learned
 
-_JSON = re.compile(r'"((?:[^"\\]|\\.)*)"(\s*:)?|[{}\[\]]')
+_JSON = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?|[{}\[\]]')
+_DECODER = json.JSONDecoder(strict=False)
 _TOKEN = re.compile(
     r"""(?P<url>(?<![A-Za-z0-9+.\-])[a-zA-Z][a-zA-Z0-9+.\-]{1,15}://[^\s'"<>`)\]},;]+)"""
     r"""|(?P<place>(?<![\w./\\\-+@~:])[\w./\\\-+@~:]+:\d+ in [\w<>.]+)"""
@@ -40,6 +51,10 @@ _OPAQUE = (
 )
 _USERS = frozenset(_OPAQUE.split())
 """Keys of JSON whose values are the user's whatever they say."""
+REMEMBERED = 1000
+"""Characters of a string up to which its substitute is kept: the same few stand in thousands of records."""
+STRINGS = 1 << 16
+"""Strings of JSON of which the substitutes are kept."""
 EMBEDDED = 8
 """Letters from which on a line of source is replaced within a text too."""
 _WORDS = re.compile(r"[\w ]+")
@@ -85,6 +100,8 @@ class Redactor:
                     lengths.sort(reverse=True)
         self._used: dict[str, set[str]] = {kind: set() for kind in ("paths", "lines", "people", "texts")}
         self._known: dict[tuple[str, bool], str] = {}
+        self._strings: dict[tuple[str, str, bool], str] = {}
+        """Strings of JSON as they are written, the key that they stand under, whether they are one → what stands for them."""
         people = sorted(learned.people, key=len, reverse=True)[:500]  # of more the words go, as of everything
         self._people = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, people))})(?![A-Za-z0-9])") if people else None
 
@@ -102,6 +119,7 @@ class Redactor:
         keys = [key]
         out = []
         end = 0
+        strings = self._strings
         for match in _JSON.finditer(text):
             sign = match[0]
             if sign in "{[":
@@ -110,18 +128,27 @@ class Redactor:
                 if len(keys) > 1:
                     keys.pop()
             else:
-                written = match[0][: len(match[1]) + 2]
-                new = self._string(written, keys[-1], match[2] is not None)
-                if match[2] is not None:
+                written, key, is_key = f'"{match[1]}"', keys[-1], match[2] is not None
+                new = strings.get((written, key, is_key)) or self._remembered(written, key, is_key)
+                if is_key:
                     keys[-1] = match[1]
                 if new != written:
                     out += [text[end : match.start()], new]
                     end = match.start() + len(written)
         return "".join((*out, text[end:]))
 
+    def _remembered(self, written: str, key: str, is_key: bool) -> str:
+        """Replace a string of JSON, and keep the substitute unless nearly every string of this kind is another one."""
+        new = self._string(written, key, is_key)
+        if len(written) < REMEMBERED and key != "has_payload":
+            if len(self._strings) >= STRINGS:
+                self._strings.clear()
+            self._strings[written, key, is_key] = new
+        return new
+
     def _string(self, written: str, key: str, is_key: bool) -> str:
         try:
-            inner = json.loads(written, strict=False)
+            inner = _DECODER.decode(written) if "\\" in written else written[1:-1]
         except ValueError:
             return '""'
         if is_key:
@@ -146,6 +173,10 @@ class Redactor:
 
     def text(self, text: str, code: bool = False) -> str:
         """Any other text. `code`: whether what stands in it are names; else torch's sentences."""
+        if FILE_SIGN not in text:
+            if "\n" not in text:
+                return self._plain(text, code)
+            return "\n".join([self._plain(line, code) for line in text.split("\n")])
         out = []
         for line, file, above in source_lines(text):
             if file is not None:
@@ -184,13 +215,13 @@ class Redactor:
         known = self._known.get((line, code))
         if known is None:
             known = self._commented(line, code)
-            if len(line) < 1000:
+            if len(line) < REMEMBERED:
                 self._known[line, code] = known
         return known
 
     def _commented(self, line: str, code: bool) -> str:
         """A line that may have source in it."""
-        if (match := STACKED.search(line)) is not None:
+        if STACKED_SIGN in line and (match := STACKED.search(line)) is not None:
             where = self._function(match[3], match[2])
             return f"{self._tokens(line[: match.start()], code)}{match[1]}{where}, Filename: {self.path(match[3])}"
         out = []

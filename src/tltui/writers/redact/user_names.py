@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import Any
 
-from tltui.writers.redact.patterns import NAME, PLACE, RESUME, STACKED, commented, is_marks, source_lines, values_of
+from tltui.writers.redact.patterns import (
+    NAME,
+    PLACE,
+    RESUME,
+    STACKED,
+    STACKED_SIGN,
+    commented,
+    is_marks,
+    source_lines,
+    values_of,
+)
 from tltui.writers.redact.torch_files import ending, is_public, is_torch_tail, parts_of, tail
 from tltui.writers.redact.torch_words import PUBLIC, is_firm, is_name, is_word
 
@@ -21,6 +32,10 @@ _HOST = re.compile(r"(?<![A-Za-z0-9+.\-])[a-z][a-z0-9+.\-]{1,15}://(?:[^\s/@]{1,
 PUBLIC_HOST = re.compile(
     r"(?:[\w\-]+\.){0,4}(?:pytorch\.org|github\.com|python\.org|github\.io|google\.com)|localhost|127\.0\.0\.1|0\.0\.0\.0"
 )
+DIGEST_SIZE = 32
+"""Bytes of the digest of a learned text, and characters of a text up to which it stands for itself."""
+TEXTS = 1 << 18
+"""Learned texts that are remembered."""
 _NAMESPACES = (
     "aten prims prim rngprims inductor inductor_prims debugprims _c10d_functional _c10d_functional_autograd c10d c10d_functional "
     "higher_order quantized quantized_decomposed mkldnn mkldnn_prepacked onednn fsdp symm_mem streams torchvision torchaudio "
@@ -49,6 +64,8 @@ class Learned:
         self.files: set[str] = set()
         """Names of the user's files."""
         self._tails: set[str] = set()
+        self._texts: set[str | bytes] = set()
+        """Texts that were learned, long ones by their digest."""
         self._unsure: list[tuple[str, str, str]] = []
 
     def is_public(self, path: str) -> bool:
@@ -132,25 +149,37 @@ class Learned:
 
     def text(self, text: str) -> None:
         """Learn from a text."""
-        for match in _CLASS.finditer(text):
+        if self._has_learned(text):
+            return
+        for match in _CLASS.finditer(text) if "<class '" in text else ():
             first, *rest = match[1].split(".")
             if first not in PUBLIC and (first == "__main__" or not is_name(first)):
                 for word in (first, *rest):
                     self.name(word)
-        for match in _SOURCE.finditer(text):
+        for match in _SOURCE.finditer(text) if "['" in text else ():
             torchs = match[1] in PUBLIC or match[1].startswith(("__import_torch", "__builtins"))
             for word in (match[1], *NAME.findall(match[2])):
                 if not (word.startswith("_") or (torchs and is_name(word))):
                     self.name(word)
-        for match in _OPERATOR.finditer(text):
+        for match in _OPERATOR.finditer(text) if "::" in text or "torch.ops." in text else ():
             space, name = match[1] or match[3], match[2] or match[4]
             if space not in NAMESPACES and not is_name(space):
                 self.name(space)
                 self.name(name)
-        for match in _HOST.finditer(text):
+        for match in _HOST.finditer(text) if "://" in text else ():
             if not PUBLIC_HOST.fullmatch(match[1]):
                 self.people.setdefault(match[1].strip("."))
         self._places_in(text)
+
+    def _has_learned(self, text: str) -> bool:
+        """Note that a text is learned now; whether it was before: then it has nothing new."""
+        key = text if len(text) <= DIGEST_SIZE else blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST_SIZE).digest()
+        if key in self._texts:
+            return True
+        if len(self._texts) >= TEXTS:
+            self._texts.clear()
+        self._texts.add(key)
+        return False
 
     def _places_in(self, text: str) -> None:
         if "/" in text:
@@ -164,10 +193,10 @@ class Learned:
             elif above is not None:
                 if not is_marks(line):
                     self._place(above[2], above[3] or "", line.strip(" \t|"))
-            elif stacked := STACKED.search(line):
+            elif STACKED_SIGN in line and (stacked := STACKED.search(line)):
                 self._place(stacked[3], stacked[2], "")
             else:
                 for found in commented(line):
                     self._place(found.path, found.function, line[found.start : found.end])
-                for match in PLACE.finditer(line):
+                for match in PLACE.finditer(line) if " in " in line else ():
                     self._place(match[1], match[3], "")

@@ -1,4 +1,4 @@
-"""Immutable records: `@record` is `@dataclass(frozen=True, slots=True)` whose methods are made when they are first used.
+"""Immutable records: `@frozen` is `@dataclass(frozen=True, slots=True)` whose methods are made when they are first used.
 
 A dataclass compiles the text of its methods while its module is imported: 0.7 ms a class, used or not, and most commands make
 instances of few of the records that they import. A record costs its slots; its `__init__` is compiled when the first instance is
@@ -27,7 +27,7 @@ else:  # importing typing_extensions takes longer than all records of a command
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
-def record(cls: type[T]) -> type[T]:
+def frozen(cls: type[T]) -> type[T]:
     """Make a class of annotated fields immutable, with slots and the methods of a dataclass."""
     annotations = cls.__annotations__
     namespace = {name: value for name, value in vars(cls).items() if name not in ("__dict__", "__weakref__")}
@@ -75,8 +75,8 @@ def _make_fields(owner: Any, defaults: dict[str, Any]) -> dict[str, dataclasses.
     namespace = {**defaults, "__annotations__": owner.__annotations__, "__module__": owner.__module__, "__doc__": owner.__doc__}
     without_methods = dataclasses.dataclass(init=False, repr=False, eq=False, match_args=False)
     same: Any = without_methods(type(owner.__name__, (), namespace))
-    if any(not field.init or field.kw_only for field in dataclasses.fields(same)):
-        raise TypeError(f"{owner.__qualname__}: each field of a record is a parameter by place")
+    if any(field.kw_only for field in dataclasses.fields(same)):
+        raise TypeError(f"{owner.__qualname__}: a record has no keyword-only fields")
     fields.update(same.__dataclass_fields__)
     return fields
 
@@ -89,18 +89,20 @@ def _make_init(owner: Any, _: dict[str, Any]) -> Callable[..., None]:
     fields = dataclasses.fields(owner)
     for field in fields:
         name = field.name
-        values[f"_set_{name}"] = getattr(owner, name).__set__
-        value = name
+        default, value = "", name
         if field.default_factory is not dataclasses.MISSING:
             values[f"_make_{name}"] = field.default_factory
-            value = f"_make_{name}() if {name} is _factory else {name}"
-            parameters.append(f"{name}=_factory")
+            default, value = "=_factory", f"_make_{name}() if {name} is _factory else {name}"
         elif field.default is not dataclasses.MISSING:
             values[f"_default_{name}"] = field.default
-            parameters.append(f"{name}=_default_{name}")
+            default = f"=_default_{name}"
+        if not field.init:
+            value = f"_make_{name}()" if default == "=_factory" else default[1:]
         else:
-            parameters.append(name)
-        body.append(f"_set_{name}(self, {value})")
+            parameters.append(f"{name}{default}")
+        if value:
+            values[f"_set_{name}"] = getattr(owner, name).__set__
+            body.append(f"_set_{name}(self, {value})")
     if hasattr(owner, "__post_init__"):
         body.append("self.__post_init__()")
     text = f"def make({', '.join(values)}):\n def __init__({', '.join(['self', *parameters])}):\n"

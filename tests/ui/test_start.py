@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 LATER = ("tltui.analyses.study", "tltui.analyses.summary",
          "tltui.documents.build", "tltui.documents.overview.run", "tltui.documents.names",
@@ -20,11 +18,16 @@ def test_what_the_first_frame_imports() -> None:
     assert [name for name in loaded if name.startswith(LATER)] == []
 
 
-def test_every_rule_of_style_is_for_a_style_that_there_is() -> None:
-    from tltui.widgets.bars import Bar
-    from tltui.widgets.document_view import DocumentView
-    from tltui.widgets.trace_tree import TraceTree
+def test_no_widget_has_component_classes() -> None:
+    """Textual resolves each of them for each widget again whenever a class of the screen changes."""
+    code = "import tltui.app; from textual.widget import Widget\n" \
+           "def below(cls): return {cls}.union(*map(below, cls.__subclasses__()))\n" \
+           "print(*(c.__name__ for c in below(Widget) if c.__module__.startswith('tltui') and vars(c).get('COMPONENT_CLASSES')))"
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split() == []
 
-    rules = (Path(__file__).parents[2] / "src" / "tltui" / "styles.tcss").read_text()
-    known = Bar.COMPONENT_CLASSES | TraceTree.COMPONENT_CLASSES | DocumentView.COMPONENT_CLASSES
-    assert set(re.findall(r"\.((?:bar|tree|document)--[\w-]+)", rules)) <= known
+
+def test_every_look_of_a_token_is_of_one_that_there_is() -> None:
+    from tltui.text import tokens
+    from tltui.widgets.looks import PARTS
+
+    assert {part.removeprefix("tok-") for part in PARTS if part.startswith("tok-")} <= set(tokens.ALL)

@@ -22,6 +22,7 @@ from tltui.text.resume_names import short
 from tltui.text.sanitize import sanitize
 from tltui.text.script import script_for
 from tltui.text.width import cells as cell_len
+from tltui.widgets.looks import part_style
 from tltui.widgets.undrawn import row_by_row
 
 LINE_STYLES = (
@@ -29,8 +30,7 @@ LINE_STYLES = (
     tokens.SEEN, tokens.WARN, tokens.RECOMPILE,
     tokens.TITLE, tokens.HEADING, tokens.LABEL, tokens.DIM, tokens.STRONG, tokens.DEFINITION,
 )  # fmt: skip
-"""The styles of bars and of the tree. Others look like plain text there: each style of each widget costs a part of a millisecond
-at the start."""
+"""The styles of bars and of the tree. Others look like plain text there."""
 WEIGHTS = {tokens.WARN: 1, tokens.BREAK: 1, tokens.EAGER: 2, tokens.ERROR: 3}
 """How much a remark of a style matters."""
 
@@ -40,7 +40,6 @@ class Bar(Widget, can_focus=False):
 
     LEFT_FIRST: ClassVar[bool] = False
     """Whether what stands at the right goes when there is no room for both."""
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"bar--tok-{name}" for name in LINE_STYLES} | {"bar--key"}
 
     def __init__(self, *, ascii_only: bool = False, id: str | None = None) -> None:  # noqa: A002  (Textual's name for it)
         super().__init__(id=id)
@@ -48,7 +47,6 @@ class Bar(Widget, can_focus=False):
         self._script = script_for(ascii_only)
         self._left: Sequence[Piece] = ()
         self._right: Sequence[Piece] = ()
-        self._styles: dict[str, Style] = {}
 
     def set(self, left: Sequence[Piece] | None = None, right: Sequence[Piece] | None = None) -> None:
         """Change what it says; repaints only if something changed."""
@@ -61,16 +59,8 @@ class Bar(Widget, can_focus=False):
         """What it says, as text."""
         return "".join(piece_text(piece) for piece in (*self._left, " ", *self._right))
 
-    def notify_style_update(self) -> None:
-        """Textual calls this when colours may have changed."""
-        super().notify_style_update()
-        self._styles.clear()
-
-    def _style(self, name: str) -> Style:
-        if name not in self._styles:
-            component = "bar--key" if name == "key" else f"bar--tok-{name}"
-            self._styles[name] = self.get_component_rich_style(component, partial=True, default=Style.null())
-        return self._styles[name]
+    def _part(self, name: str) -> Style:
+        return part_style(self.app.theme, name)
 
     @row_by_row
     def render_line(self, y: int) -> Strip:
@@ -100,7 +90,8 @@ class Bar(Widget, can_focus=False):
 
     def _segment(self, piece: Piece) -> Segment:
         style = piece_style(piece)
-        known = self._style(style) if style else Style.null()
+        part = "hint-key" if style == "key" else f"tok-{style}" if style in LINE_STYLES else ""
+        known = self._part(part)
         if self.rich_style.reverse:  # in reverse video a colour would be a ground: patches
             known = Style(bold=known.bold)
         return Segment(self._script.drawn(short(sanitize(piece_text(piece)), self._ascii)), known)

@@ -5,8 +5,6 @@ A cursor move repaints two rows: over SSH bytes are dear. `DocumentCanvas` moves
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from rich.segment import Segment
 from rich.style import Style
 from textual.content import Content
@@ -22,7 +20,8 @@ from tltui.text.script import Script, script_for
 from tltui.text.width import ELLIPSIS
 from tltui.text.width import cells as cell_len
 from tltui.widgets.document_names import Stop, stops
-from tltui.widgets.document_strips import ASCII_MARKS, STYLES, WHOLE, Fragment, Look, Marks, Painter, key_of
+from tltui.widgets.document_strips import ASCII_MARKS, WHOLE, Fragment, Look, Marks, Painter, key_of
+from tltui.widgets.looks import part_style
 from tltui.widgets.undrawn import row_by_row
 
 CARET_IN_REVERSE = "caret-in-reverse"
@@ -38,7 +37,6 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
     """Draws a document with a cursor. Knows rows, but not why they are as they are."""
 
     ALLOW_SELECT = False
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"document--{name}" for name in STYLES}
 
     def __init__(
         self,
@@ -62,8 +60,8 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
         self._cursor_line = 0
         self._cursor_column = 0
         self._lead = ""
-        self._rich_styles: dict[str, Style] = {}
-        self._painter = Painter(self._component, self.marks.cut)
+        self._base_styles: dict[str, Style] = {}
+        self._painter = Painter(self._part, self.marks.cut)
         self._drawn: dict[int, Strip] = {}
         """Screen row → what was drawn there last."""
 
@@ -117,23 +115,16 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
     def notify_style_update(self) -> None:
         """Textual calls this when colours may have changed."""
         super().notify_style_update()
-        self._rich_styles.clear()
+        self._base_styles.clear()
         self._painter.clear()
 
-    def _component(self, name: str) -> Style:
-        """What `document--NAME` sets, kept here: Textual forgets it at each refresh."""
-        style = self._rich_styles.get(name)
-        if style is None:
-            style = self.get_component_rich_style(f"document--{name}", partial=True, default=Style.null())
-            self._rich_styles[name] = style
-        return style
+    def _part(self, name: str) -> Style:
+        return part_style(self.app.theme, name)
 
     def _base_style(self, name: str) -> Style:
-        key = f"base {name}"
-        style = self._rich_styles.get(key)
+        style = self._base_styles.get(name)
         if style is None:
-            style = self.rich_style + (self._component(name) if name else Style.null())
-            self._rich_styles[key] = style
+            style = self._base_styles[name] = self.rich_style + self._part(name)
         return style
 
     # drawing
@@ -177,7 +168,7 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
         return self._painter.fragment(self._document, row, x, self.text_width)
 
     def _gutter_segments(self, row: Row, look: Look, base: Style, flat: bool) -> list[Segment]:
-        style = base if flat else base + self._component("gutter-cursor" if look.base == "cursor" else "gutter")
+        style = base if flat else base + self._part("gutter-cursor" if look.base == "cursor" else "gutter")
         is_left = self.scroll_offset.x and self._document.length(row.line)
         before = self.marks.onward if row.part else self.marks.before if is_left else " "
         number = ""
@@ -188,9 +179,9 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
             name = look.edge
         if flat or not (look.is_hit or look.sign or look.edge):
             return [Segment(f"{sign}{number}{look.fold}{before}", style)]
-        mark = base + self._component(name)
+        mark = base + self._part(name)
         if look.base == "match":
-            mark += self._component("match-mark")
+            mark += self._part("match-mark")
         return [Segment(sign, mark), Segment(f"{number}{look.fold}{before}", style)]
 
     def _look(self, row: Row) -> Look:

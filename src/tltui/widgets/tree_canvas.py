@@ -7,7 +7,6 @@ node under the cursor stays under it and in its screen row, whatever comes in ab
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -30,6 +29,7 @@ from tltui.text.sanitize import sanitize
 from tltui.text.script import script_for
 from tltui.text.width import cells as cell_len
 from tltui.widgets.bars import LINE_STYLES
+from tltui.widgets.looks import part_style
 from tltui.widgets.sideways import Extent, Sideways
 from tltui.widgets.standing import stand
 from tltui.widgets.undrawn import row_by_row
@@ -57,15 +57,6 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
     """Draws an `OutlineRows` with a cursor."""
 
     ALLOW_SELECT = False
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"tree--tok-{name}" for name in LINE_STYLES} | {
-        "tree--cursor",
-        "tree--cursor-away",
-        "tree--edge",
-        "tree--edge-away",
-        "tree--fold",
-        "tree--rule",
-    }
-
     def __init__(
         self,
         rows: OutlineRows,
@@ -89,7 +80,6 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
         self._floor = 0
         """Rows that there are at least: of a tree that stood still while it grew above the cursor the end may be in sight."""
         self._asking: Timer | None = None
-        self._styles: dict[str, Style] = {}
         self._left = 0
         """Cells that are hidden at the left edge."""
         self._drawn: dict[int, Drawn | None] = {}
@@ -190,17 +180,11 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
 
     # drawing
 
-    def notify_style_update(self) -> None:
-        """Textual calls this when colours may have changed."""
-        super().notify_style_update()
-        self._styles.clear()
+    def _style(self, part: str) -> Style:
+        return part_style(self.app.theme, part)
 
-    def _style(self, name: str) -> Style:
-        style = self._styles.get(name)
-        if style is None:
-            style = self.get_component_rich_style(f"tree--{name}", partial=True, default=Style.null())
-            self._styles[name] = style
-        return style
+    def _text_style(self, token: str) -> Style | None:
+        return self._style(f"tok-{token}") if token in LINE_STYLES else None
 
     def _said(self, y: int) -> Drawn | None:
         """What a screen row is to say; None below the last node."""
@@ -275,7 +259,7 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
                 break
             shown = self._script.drawn(cut.piece(text, max(left, 0)))
             left -= cell_len(shown)
-            segments.append(Segment(shown, self._style(f"tok-{style}") if style else None))
+            segments.append(Segment(shown, self._text_style(style)))
             if left <= 0:
                 break
         blanks = max(left, 0) + (1 if right else 0)
@@ -283,7 +267,7 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
             segments += [Segment(" "), Segment(self._script.drawn(said.rule) * (blanks - 2), self._style("rule")), Segment(" ")]
         else:
             segments.append(Segment(" " * blanks))
-        segments += [Segment(text, self._style(f"tok-{style}") if style else None) for text, style in right]
+        segments += [Segment(text, self._text_style(style)) for text, style in right]
         return segments
 
     def _drawn_text(self, piece: Piece) -> str:

@@ -66,13 +66,14 @@ class TltuiApp(Surviving, TypeAhead, Floor, Frames):
         """Does what no key waits for."""
         self.browser = Browser(Surroundings(run, config, self.scheduler, ascii_only, mouse, job=job), self.report)
         self._config = config
+        self.set_class(ascii_only, "-ascii")
 
     def on_mount(self) -> None:
         """Everything is in place: show the main screen."""
         self.loop = asyncio.get_running_loop()
         hear_stops(self)
-        self.set_class(self.browser.ascii_only, "-ascii")
         self.set_keymap({name: ",".join(keys) or NO_KEY for name, keys in self._config.keys.items()})
+        self.browser.fit(self.size.width)
         self.push_screen(self.browser)
 
     async def on_event(self, event: events.Event) -> None:

@@ -39,6 +39,7 @@ LAST_WRITE = 10.0
 class Browser(BrowserCommands):
     """Reads the run and draws what it has become."""
 
+    AUTO_FOCUS = ""  # `on_mount` sets the focus: another one before it would have all styles resolved twice more
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.EVERYWHERE)
 
     def __init__(self, around: Surroundings, faulted: Callable[[BaseException], object], before: Browser | None = None) -> None:
@@ -205,9 +206,13 @@ class Browser(BrowserCommands):
 
     # layout
 
+    def fit(self, width: int) -> None:
+        """Show one pane at a time on a narrow screen."""
+        self.set_class(width < NARROW, "-narrow")
+
     def on_resize(self) -> None:
-        """One pane at a time on a narrow screen."""
-        self.set_class(self.size.width < NARROW, "-narrow")
+        """Lay out what depends on the width."""
+        self.fit(self.size.width)
         if self.is_mounted:
             self.name_panes()
             self.call_after_refresh(self.attending.resized)

@@ -22,7 +22,7 @@ from tltui.text.resume_names import short
 from tltui.text.sanitize import sanitize
 from tltui.text.script import script_for
 from tltui.text.width import cells as cell_len
-from tltui.widgets.looks import part_style
+from tltui.widgets.looks import Grounded, part_style
 from tltui.widgets.undrawn import row_by_row
 
 LINE_STYLES = (
@@ -35,7 +35,7 @@ WEIGHTS = {tokens.WARN: 1, tokens.BREAK: 1, tokens.EAGER: 2, tokens.ERROR: 3}
 """How much a remark of a style matters."""
 
 
-class Bar(Widget, can_focus=False):
+class Bar(Grounded, can_focus=False):
     """One line: pieces from the left, pieces at the right."""
 
     LEFT_FIRST: ClassVar[bool] = False
@@ -65,7 +65,7 @@ class Bar(Widget, can_focus=False):
     @row_by_row
     def render_line(self, y: int) -> Strip:
         """The line."""
-        return self.strip(self._left, self._right, self.size.width).apply_style(self.rich_style)
+        return self.strip(self._left, self._right, self.size.width).apply_style(self.ground)
 
     def strip(self, on_left: Sequence[Piece], on_right: Sequence[Piece], width: int) -> Strip:
         """Pieces from the left and pieces at the right, in `width` cells."""
@@ -92,7 +92,7 @@ class Bar(Widget, can_focus=False):
         style = piece_style(piece)
         part = "hint-key" if style == "key" else f"tok-{style}" if style in LINE_STYLES else ""
         known = self._part(part)
-        if self.rich_style.reverse:  # in reverse video a colour would be a ground: patches
+        if self.ground.reverse:  # in reverse video a colour would be a ground: patches
             known = Style(bold=known.bold)
         return Segment(self._script.drawn(short(sanitize(piece_text(piece)), self._ascii)), known)
 
@@ -140,7 +140,7 @@ class Remark(Bar):
 
     def whole(self, beside: int) -> Strip:
         """The line of a long remark, here and in so many cells at the right."""
-        return self.strip(self._left, (), self.size.width + beside).apply_style(self.rich_style)
+        return self.strip(self._left, (), self.size.width + beside).apply_style(self.ground)
 
     def on_resize(self) -> None:
         """Textual calls this with another size: a remark that had room may need what is beside it now, or the other way round."""

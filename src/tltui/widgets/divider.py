@@ -16,6 +16,8 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
+from tltui.widgets.looks import Grounded
+
 STEP = 4
 """Cells that a key moves it by."""
 DRAWN = 0.08
@@ -24,7 +26,7 @@ REST = 0.3
 """Seconds after the last key after which it rests."""
 
 
-class Divider(Widget, can_focus=False):
+class Divider(Grounded, can_focus=False):
     """Stands between two widgets of a `Horizontal` as wide as the screen. The one before it gets a width, and the class `-placed`;
     the one behind it the rest."""
 
@@ -75,7 +77,7 @@ class Divider(Widget, can_focus=False):
 
     def render_line(self, y: int) -> Strip:
         """A cell of the line."""
-        return Strip([Segment(self._line, self.rich_style)])
+        return Strip([Segment(self._line, self.ground)])
 
     def fit(self) -> None:
         """The room for both has changed: each keeps its least width."""

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from rich.style import Style
 from textual.color import Color
+from textual.widget import Widget
 
 from tltui.themes import variables
 
@@ -115,3 +116,21 @@ def part_style(theme: str, part: str) -> Style:
     values = variables(theme)
     color, background = (Color.parse(values[name]).rich_color if name else None for name in (paint.color, paint.background))
     return Style(color=color, bgcolor=background) + Style.parse(values.get(paint.style, paint.style) or "none")
+
+
+class Grounded(Widget):
+    """A widget that asks Textual for the style of its ground once, not for each row: each time all its ancestors are asked too."""
+
+    _ground: Style | None = None
+
+    def notify_style_update(self) -> None:
+        """Textual calls this when colours may have changed."""
+        super().notify_style_update()
+        self._ground = None
+
+    @property
+    def ground(self) -> Style:
+        """What the text of the widget is drawn over, with the colour of text that has none of its own."""
+        if self._ground is None:
+            self._ground = self.rich_style
+        return self._ground

@@ -69,7 +69,7 @@ class PromptLine(Bar):
             hint = ""
         room -= cell_len(hint)
         segments += self._field(self.edit, room) if self.edit is not None else [Segment(" " * room)]
-        return Strip([*segments, Segment(hint, self._part("question-hint"))]).apply_style(self.rich_style)
+        return Strip([*segments, Segment(hint, self._part("question-hint"))]).apply_style(self.ground)
 
     def _field(self, edit: LineEdit, room: int) -> list[Segment]:
         """The part of the text around the place where one types, in `room` cells."""
@@ -136,7 +136,7 @@ class Choices(Bar):
     def render_line(self, y: int) -> Strip:
         """One row."""
         row, is_chosen = self._drawn[y] = self._row(y)
-        base = self.rich_style
+        base = self.ground
         edge = Segment(" ")
         if is_chosen:
             base += self._part("cursor")

@@ -29,7 +29,7 @@ from tltui.text.sanitize import sanitize
 from tltui.text.script import script_for
 from tltui.text.width import cells as cell_len
 from tltui.widgets.bars import LINE_STYLES
-from tltui.widgets.looks import part_style
+from tltui.widgets.looks import Grounded, part_style
 from tltui.widgets.sideways import Extent, Sideways
 from tltui.widgets.standing import stand
 from tltui.widgets.undrawn import row_by_row
@@ -53,7 +53,7 @@ class Drawn:
     said: Label
 
 
-class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
+class TreeCanvas(Grounded, ScrollView, Sideways, can_focus=True, inherit_bindings=False):
     """Draws an `OutlineRows` with a cursor."""
 
     ALLOW_SELECT = False
@@ -208,7 +208,7 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
     @row_by_row
     def render_line(self, y: int) -> Strip:
         """One screen row."""
-        width, base = self._width, self.rich_style
+        width, base = self._width, self.ground
         drawn = self._drawn[y] = self._said(y)
         if drawn is None:
             return Strip.blank(width, base)
@@ -219,7 +219,7 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
         if self._left:
             rest = Strip(segments).crop(self._left + 1, width + self._left)
             segments = [Segment(self._script.drawn("‹"), self._style("fold")), *rest]
-        if base.reverse or base.color != self.rich_style.color:  # such a ground brings its own ink
+        if base.reverse or base.color != self.ground.color:  # such a ground brings its own ink
             return Strip([Segment("".join(segment.text for segment in segments), base)])
         if drawn.is_cursor:
             first, *others = (segment for segment in segments if segment.text)

@@ -24,8 +24,6 @@ from enum import Enum
 from heapq import heapify, heappop, heappush
 from itertools import islice, takewhile
 
-from tltui.analyses.job_failures.launchers import EXIT
-from tltui.analyses.job_failures.of_run import own_failures, printed_of, run_failures
 from tltui.analyses.told import TEXT
 from tltui.model.events import Delta, Event, Failed, Lost, Moved, Read, Unreadable
 from tltui.model.log_model import LogModel
@@ -227,6 +225,9 @@ class Watch:
 
     def _failed_processes(self, number: int, model: LogModel, finished: bool) -> Iterator[News]:
         """The processes that failed by themselves, once a launcher has reported how they ended, or the output has."""
+        from tltui.analyses.job_failures.launchers import EXIT
+        from tltui.analyses.job_failures.of_run import own_failures, printed_of, run_failures
+
         printed = printed_of(model.log)
         ends = len(printed.torchrun) + sum(report.kind == EXIT for report in printed.reports)
         if not finished and ends <= self._ends[number]:

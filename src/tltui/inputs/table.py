@@ -1,18 +1,11 @@
 """The forms of input that are read in place, the one that tells most first.
 
-Add one: a package beside this module, and a line here.
+Add one: a package beside this module, and a line here. Its modules are imported when a log of it is opened.
 """
 
 from __future__ import annotations
 
-from tltui.inputs.debug_dir.log import DebugLog
-from tltui.inputs.debug_dir.scanner import DebugScanner
-from tltui.inputs.debug_dir.source import DirectoryBytes
 from tltui.inputs.form import Form, StepScanner
-from tltui.inputs.index.scanner import IndexScanner
-from tltui.inputs.index.source import IndexBytes, KnownFile
-from tltui.inputs.text.log import TextLog
-from tltui.inputs.text.scan import TextScanner
 from tltui.trace.files import FileBytes
 from tltui.trace.log import Log
 from tltui.trace.scan import Scanner
@@ -21,12 +14,43 @@ TRACE = "trace"
 TEXT = "text"
 DEBUG_DIR = "debug_dir"
 
+
+def _text_scanner(source: FileBytes) -> StepScanner:
+    from tltui.inputs.text.scan import TextScanner
+
+    return TextScanner(source)
+
+
+def _text_log(name: str, source: FileBytes, number: int) -> Log:
+    from tltui.inputs.text.log import TextLog
+
+    return TextLog(name, source, number)
+
+
+def _debug_source(path: str) -> FileBytes:
+    from tltui.inputs.debug_dir.source import DirectoryBytes
+
+    return DirectoryBytes(path)
+
+
+def _debug_scanner(source: FileBytes) -> StepScanner:
+    from tltui.inputs.debug_dir.scanner import DebugScanner
+
+    return DebugScanner(source)
+
+
+def _debug_log(name: str, source: FileBytes, number: int) -> Log:
+    from tltui.inputs.debug_dir.log import DebugLog
+
+    return DebugLog(name, source, number)
+
+
 FORMS: dict[str, Form] = {
     form.name: form
     for form in (
         Form(TRACE, "trace", FileBytes, Scanner, Log),
-        Form(TEXT, "TORCH_LOGS text", FileBytes, TextScanner, TextLog),
-        Form(DEBUG_DIR, "torch_compile_debug", DirectoryBytes, DebugScanner, DebugLog),
+        Form(TEXT, "TORCH_LOGS text", FileBytes, _text_scanner, _text_log),
+        Form(DEBUG_DIR, "torch_compile_debug", _debug_source, _debug_scanner, _debug_log),
     )
 }  # fmt: skip
 
@@ -40,9 +64,15 @@ def source_of(form: str, path: str, index: str = "", number: int = 0) -> FileByt
     """The bytes of a log: of the file `path`, or those that a saved index keeps, where `path` is that index. Opens nothing."""
     if not index:
         return FORMS[form].source(path)
+    from tltui.inputs.index.source import IndexBytes, KnownFile
+
     return IndexBytes(path, number) if path == index else KnownFile(path, index, number)
 
 
 def scanner_of(form: str, source: FileBytes) -> StepScanner:
     """What cuts a source into batches: of a log that an index knows it begins with those of the index."""
-    return IndexScanner(source) if isinstance(source, IndexBytes | KnownFile) else FORMS[form].scanner(source)
+    if not source.is_saved:
+        return FORMS[form].scanner(source)
+    from tltui.inputs.index.scanner import IndexScanner
+
+    return IndexScanner(source)

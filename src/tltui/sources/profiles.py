@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tltui.inputs.profile.reading import reason_against
 from tltui.sources.found import FoundProfile
 
 MOST = 4096
@@ -19,6 +18,8 @@ class NoProfileThere(Exception):
 
 def profile_at(path: str) -> FoundProfile | None:
     """The profile that a file is, by its beginning; None for every other file. Raises `OSError`."""
+    from tltui.inputs.profile.reading import reason_against
+
     if reason_against(path):
         return None
     status = os.stat(path)
@@ -36,6 +37,8 @@ def again(found: FoundProfile) -> FoundProfile:
 
 def named(paths: Iterable[str]) -> tuple[FoundProfile, ...]:
     """The profiles that were named, and those in directories that were. Raises `NoProfileThere`."""
+    from tltui.inputs.profile.reading import reason_against
+
     found: list[FoundProfile] = []
     for name in paths:
         path = os.path.expanduser(name)

@@ -11,8 +11,6 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 
 from tltui.text.clean import LEXED, LONG, SHORT, decode, decode_bytewise, decode_lines, is_plain
-from tltui.text.colours.highlight import highlighter
-from tltui.text.colours.sections import find_sections
 from tltui.text.document import Hit, Line, Link, Section, Span
 from tltui.text.line_index import LineIndex
 from tltui.text.links import links
@@ -49,6 +47,8 @@ class BytesDocument:
         self.version = 0
         self.payload = payload
         self._index = self._indexed(payload)
+        from tltui.text.colours.highlight import highlighter  # the UI knows this class before it has an instance
+
         self._highlighter = highlighter(language, self._index)
         self._highlighter.advance()
         self.complete = self._index.complete
@@ -157,6 +157,8 @@ class BytesDocument:
         if not self.complete:
             return ()
         if self._sections is None:
+            from tltui.text.colours.sections import find_sections
+
             small = self.payload.size <= SECTIONS_UP_TO
             self._sections = find_sections(self.language, list(self.text()), self._inputs) if small else ()
         return self._sections

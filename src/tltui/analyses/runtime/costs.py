@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 from weakref import WeakKeyDictionary
 
-from tltui.analyses.runtime.result import CompileTime, GraphTime, KernelTime, Refused, Runtime
 from tltui.model.run import Run
 
+if TYPE_CHECKING:
+    from tltui.analyses.runtime.result import CompileTime, GraphTime, KernelTime, Refused, Runtime
+
 BACKWARD = "backward"
-_Names = Callable[[KernelTime], tuple[str, ...]]
+_Names = Callable[["KernelTime"], tuple[str, ...]]
 
 
 class Costs:
@@ -123,8 +125,12 @@ def known_costs(run: Run) -> Costs | None:
 
 
 def _costs(run: Run, found: tuple[Runtime | Refused, ...]) -> Costs | None:
+    if not found:
+        return None
     kept = _KEPT.get(run)
     if kept is None or kept[0] is not found:
+        from tltui.analyses.runtime.result import Runtime
+
         joined = [runtime for runtime in found if isinstance(runtime, Runtime)]
         kept = _KEPT[run] = found, Costs(joined) if joined else None
     return kept[1]

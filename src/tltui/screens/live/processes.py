@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from tltui.documents.parts.processes import Here, ask, files_of
+from typing import TYPE_CHECKING
+
 from tltui.model.run import Run
 from tltui.screens.main_screen import MainScreen
 from tltui.text.document import Document, Options
 from tltui.trace.files import Identity
 from tltui.work.scheduler import Place, Steps
+
+if TYPE_CHECKING:
+    from tltui.documents.parts.processes import Here
 
 PAGE = "@where::now"
 """An address like all others: keys read it, and on the command line it is the page without the processes."""
@@ -23,11 +27,15 @@ class Processes:
 
     def show(self) -> None:
         """Ask; on the page itself ask for the Python stacks too."""
+        from tltui.documents.parts.processes import files_of
+
         stacks = self._bench.shown_ref == PAGE
         self._bench.tell("asking py-spy for the stacks of its processes …" if stacks else "looking at its processes …")
         self._bench.scheduler.do(self._asking(files_of(self._bench.trace), stacks), place=Place.LONG, owner=self)
 
     def _asking(self, files: dict[str, Identity], stacks: bool) -> Steps:
+        from tltui.documents.parts.processes import ask
+
         here = ask(files, stacks)
         self._bench.answer(lambda: self._found(here))
         yield None

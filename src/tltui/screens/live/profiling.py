@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from functools import partial
+from typing import TYPE_CHECKING
 
-from tltui.analyses.runtime.runtimes import Refused, preparing, runtimes_of
 from tltui.documents.format import plural
 from tltui.screens.main_screen import MainScreen
 from tltui.screens.panes import PanesScreen
 from tltui.text import cut, tokens
 from tltui.work.scheduler import Place, Steps, Task
+
+if TYPE_CHECKING:
+    from tltui.analyses.runtime.result import Refused
 
 SOON = 0.5
 """Seconds after which it is told how far it is, and between two such remarks."""
@@ -45,6 +48,8 @@ class Profiling:
         return True
 
     def _steps(self) -> Steps:
+        from tltui.analyses.runtime.runtimes import Refused, preparing, runtimes_of  # few runs have a profile
+
         run = self._run
         told = time.monotonic()
         for part in run.profiles.steps():

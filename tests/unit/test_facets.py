@@ -15,7 +15,7 @@ from tltui.analyses.ranks.courses import course_of
 from tltui.analyses.ranks.facets.fact import Fact
 from tltui.analyses.ranks.facets.inputs import inputs_fact
 from tltui.analyses.ranks.facets.schedules import collectives_fact, estimates_fact, parity_fact
-from tltui.analyses.ranks.facets.settings import configuration, dumps_in, settings_fact
+from tltui.analyses.ranks.facets.settings import dumps_in, settings_fact
 from tltui.analyses.ranks.facets.texts import bare, code_digest, graph_fact, guards_fact
 from tltui.analyses.ranks.reading import differences_of
 from tltui.model.follow import open_run
@@ -137,7 +137,7 @@ def test_settings_are_told_by_name_and_value() -> None:
                f'"inductor_config": {inductor}, "is_runtime": false}}, "rank": 1}}'.encode()  # fmt: skip
 
     def settings(line: bytes) -> Fact:
-        return settings_fact([configuration(dump, OWN) for dump in dumps_in(line)])
+        return settings_fact(dumps_in(line), OWN, lambda _, make: make())
 
     own = settings(line(8, "/tmp/rank_1/debug"))
     assert own.said.split("\n")[0] == "recompile_limit 8" and "config_suppress_errors false" in own.said

@@ -13,7 +13,7 @@ from textual.binding import BindingType
 from tltui.analyses.torch_version import torch_version
 from tltui.commands import Where
 from tltui.documents.format import plural
-from tltui.documents.tree.header import header
+from tltui.documents.tree.header import header, reading_document
 from tltui.messages import Again, Scanned
 from tltui.screens.browser_commands import BrowserCommands
 from tltui.screens.live.following import Following
@@ -57,6 +57,7 @@ class Browser(BrowserCommands):
 
     def on_mount(self) -> None:
         """Everything is in its place: draw it once, then begin to read."""
+        self.document_view.show(reading_document(self.trace))
         self.document_view.on_position = self._moved
         self.document_view.on_rest = self._rested
         (self.document_view if self._is_on_document else self.tree_view).focus()
@@ -72,7 +73,7 @@ class Browser(BrowserCommands):
             gc.enable()
         self.attending.begin()
         if not self.shown_ref:
-            self.show_ref("", by_user=False)
+            self.await_first_page()
         self.following.start()
 
     def on_unmount(self) -> None:
@@ -114,6 +115,8 @@ class Browser(BrowserCommands):
         self.tree_view.run_changed(is_new)
         self.say_run()
         self.renew()
+        if is_read and self._back_to is None:
+            self.show_first_page()
         if is_read and self._back_to is not None:
             self.keep_cursor()
             if self._back_to in self.own_pages:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from tltui.analyses.caches.caches import NAMES
@@ -18,7 +19,7 @@ from tltui.analyses.problems.breaks import known_breaks
 from tltui.analyses.ranks.facets.fact import NONE, Fact, fact, plain
 from tltui.analyses.ranks.facets.inputs import inputs_fact
 from tltui.analyses.ranks.facets.schedules import MARK, collectives_fact, estimates_fact, parity_fact
-from tltui.analyses.ranks.facets.settings import Configuration, configuration, dumps_in, settings_fact
+from tltui.analyses.ranks.facets.settings import dumps_in, settings_fact
 from tltui.analyses.ranks.facets.texts import bare, code_digest, graph_fact, guards_fact, without_rank
 from tltui.analyses.records import Reader
 from tltui.model.artifacts import artifact_name
@@ -36,6 +37,7 @@ GRAPH, CODE, SCHEDULE, ESTIMATES = "dynamo_output_graph", "inductor_output_code"
 GUARDS, TENSOR, SOURCE, REASONS = "dynamo_cpp_guards_str", "describe_tensor", "describe_source", "recompile_reasons"
 READ = frozenset((GRAPH, CODE, SCHEDULE, ESTIMATES, GUARDS, TENSOR, SOURCE, REASONS, *NAMES))
 FINISHED, FAILED, LIMITED = "finished", "failed", "recompile limit"
+T = TypeVar("T")
 _ID = re.compile(r"(?m)^\d+/\d+: ")
 _WANTED: WeakKeyDictionary[Log, tuple[int, dict[int, str]]] = WeakKeyDictionary()
 Facts = tuple[Fact, ...]
@@ -109,10 +111,10 @@ def _settings(compile_: Compile, reader: Reader, own: Own) -> Fact:
     if not dumps:
         return NONE
 
-    def read(dump: bytes) -> Configuration:  # most compiles have most of their configurations in common
-        return shared(compile_, configuration, (dump, own.name), lambda: configuration(dump, own))
+    def keep(key: Hashable, make: Callable[[], T]) -> T:
+        return shared(compile_, settings_fact, key, make)
 
-    return shared(compile_, _settings, (dumps, own.name), lambda: settings_fact([read(dump) for dump in dumps]))
+    return shared(compile_, _settings, (dumps, own.name), lambda: settings_fact(dumps, own, keep))
 
 
 def _breaks(compile_: Compile) -> Fact:

@@ -1,6 +1,7 @@
 """What a start costs: CPU seconds, as multiples of what a trivial Textual app takes to its first frame in the same run.
 
-Seconds of the clock depend on what else the machine does; the CPU time of a process, divided by that of another one a moment later, hardly.
+Seconds of the clock depend on what else the machine does; the CPU time of a process divided by that of another one, a moment later,
+depends on it little.
 """
 
 from __future__ import annotations

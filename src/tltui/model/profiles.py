@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tltui.inputs.profile.columns import Profile
-from tltui.inputs.profile.reading import NoProfile, Reading
 from tltui.sources.found import FoundProfile
+
+if TYPE_CHECKING:
+    from tltui.inputs.profile.columns import Profile
 
 
 @dataclass(slots=True, eq=False)
@@ -57,6 +59,8 @@ class Profiles:
 
     def steps(self) -> Iterator[float]:
         """Read what was not read yet; how much of it is read, from 0 to 1."""
+        from tltui.inputs.profile.reading import NoProfile, Reading  # few runs have a profile
+
         unread = self.unread
         size = sum(file.found.size for file in unread) or 1
         before = 0

@@ -1,4 +1,4 @@
-"""What the colours of `text/palette.py` are in each theme: what `styles.tcss` calls `$tok-ok` or `$cursor-look`.
+"""The colours of `text/palette.py` in each theme, as `styles.tcss` and `widgets/looks.py` call them: `cursor`, `cursor-look`.
 
 `dark`, `light` and `high-contrast` are made for this program, of the colours of the 256-colour palette: a terminal that has more
 shows the same ones, and what `tests/ui/test_colours.py` computes of them (text 4.5 : 1 on every ground that it can stand on, marks

@@ -1,7 +1,7 @@
 """Names of styles.
 
 A document says *what* a piece of text is (`keyword`, `error`, `added`), never how it looks. The widgets
-map these names to colours in `styles.tcss`, the command line to ANSI codes in `export/`.
+map these names to colours in `widgets/looks.py`, the command line to ANSI codes in `export/`.
 """
 
 from __future__ import annotations

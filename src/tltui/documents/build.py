@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from tltui.documents import overview, pages
 from tltui.documents.pages.table import BY_NAME
 from tltui.documents.scope import place_of, view_document
 from tltui.model.artifacts import Artifact
@@ -48,6 +49,13 @@ def build(run: Run, ref: Ref | str, options: Options) -> Document:
 
         return rank_document(run, node, options)
     return _run(run, ref, options)
+
+
+def module_of(ref: Ref) -> str:
+    """Return the module of a page that imports much, so that it can be imported before the run is held; '' for other addresses."""
+    if ref.view in BY_NAME and ref.view != "summary":
+        return f"{pages.__name__}.{ref.view}"
+    return "" if ref.id is not None or ref.view not in ("", "run", "summary") else f"{overview.__name__}.run"
 
 
 def _view(run: Run, ref: Ref, options: Options) -> Document:

@@ -8,10 +8,12 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 
+from tltui.documents.build import module_of
 from tltui.model.artifacts import Artifact
-from tltui.model.ref import BadAddress
+from tltui.model.ref import BadAddress, parse_ref
 from tltui.model.run import Run
 from tltui.text.bytes_document import BytesDocument
 from tltui.text.document import Document, Options, error_document, nowhere_document
@@ -25,7 +27,6 @@ KEPT = 12
 """Pages that are kept."""
 FIRST = 0.15
 """Seconds of work before a page is shown that is not complete."""
-BUILD = "tltui.documents.build"
 
 Make = Callable[[Run, Options], Document]
 Answered = Callable[[Callable[[], object]], None]
@@ -54,6 +55,14 @@ def _built(ref: str, run: Run, options: Options) -> Document:
     from tltui.documents.build import build
 
     return build(run, ref, options)
+
+
+def _module_of(ref: str) -> str:
+    """Return the module that makes the page at an address, else this one, which is imported already."""
+    try:
+        return module_of(parse_ref(ref)) or __name__
+    except BadAddress:
+        return __name__
 
 
 def _is_whole(document: Document) -> bool:
@@ -93,9 +102,9 @@ class Maker:
         self._scheduler.do(self._making(request, options, ready), lane=Lane.WISH, fault=failed)
 
     def _making(self, request: Request, options: Options, ready: Callable[[Document], object]) -> Steps:
-        if BUILD not in sys.modules:
+        if (module := _module_of(request.ref)) not in sys.modules:
             yield Place.LONG
-            __import__(BUILD)
+            import_module(module)
             yield Place.NODES
         key = (request.ref, options)
         version, document = self._kept.get(key, (-1, None))

@@ -60,7 +60,7 @@ class Browser(BrowserCommands):
         self.document_view.show(reading_document(self.trace))
         self.document_view.on_position = self._moved
         self.document_view.on_rest = self._rested
-        (self.document_view if self._is_on_document else self.tree_view).focus()
+        self.set_focus(self.document_view if self._is_on_document else self.tree_view)
         self.say_run()
         for problem in self.config.problems:
             self.tell(problem, tokens.WARN)

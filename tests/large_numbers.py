@@ -148,10 +148,10 @@ def _printed(arguments: list[str]) -> None:
 
 def _all_of(path: str, out: str) -> None:
     """Print every page and what the commands print of a run."""
-    from tltui.documents.build import build
-    from tltui.documents.pages.table import VIEWS
     from tltui.export import lines_of
     from tltui.model.follow import open_run
+    from tltui.questions.build import build
+    from tltui.questions.table import VIEWS
     from tltui.sources.discover import NothingFound, discover
     from tltui.text.document import Options
 

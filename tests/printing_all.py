@@ -11,7 +11,7 @@ import sys
 from contextlib import redirect_stderr
 
 from tltui.cli import main
-from tltui.documents.pages.table import VIEWS
+from tltui.questions.table import VIEWS
 from tltui.text.json_codec import BACKEND
 
 

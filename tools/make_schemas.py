@@ -119,28 +119,28 @@ def _one_line(text: str) -> str:
 
 def results() -> dict[str, Any]:
     """View → the type of its result, several as a union. A page may say its own, `RESULT`."""
-    from tltui.analyses.caches.report import CachesReport
-    from tltui.analyses.compare.passes import Passes
-    from tltui.analyses.exports import Exports
-    from tltui.analyses.metrics.metrics import CompileMetrics, RunMetrics
-    from tltui.analyses.problems.absent import Absence
-    from tltui.analyses.problems.problems import Problems
-    from tltui.analyses.provenance.layer_costs import CompileLayers
-    from tltui.analyses.ranks.matrix import Matrix
-    from tltui.analyses.runtime.runtime_json import RuntimeJson, RuntimesJson
-    from tltui.analyses.stacks.trie import Stacks
-    from tltui.analyses.study import Study
-    from tltui.analyses.summary import Summary
-    from tltui.analyses.timing.results import Timing
-    from tltui.analyses.vllm import Vllm
-    from tltui.documents.pages.fusion import FusionReport
-    from tltui.documents.pages.guards import CompileGuards, GuardTable
-    from tltui.documents.pages.provenance import Coverages
-    from tltui.documents.pages.ranks import RanksReport
-    from tltui.documents.pages.recompiles import Recompiles
-    from tltui.documents.pages.shapes import ShapesReport
-    from tltui.documents.pages.stragglers import Stragglers
-    from tltui.documents.pages.where import WhereReport
+    from tltui.questions.caches.cache_report import CachesReport
+    from tltui.questions.exports.export_report import Exports
+    from tltui.questions.fusion.page import FusionReport
+    from tltui.questions.guards.page import CompileGuards, GuardTable
+    from tltui.questions.hang.page import WhereReport
+    from tltui.questions.layers.layer_costs import CompileLayers
+    from tltui.questions.metrics.compile_metrics import CompileMetrics, RunMetrics
+    from tltui.questions.overview.compile_sections import Study
+    from tltui.questions.overview.run_summary import Summary
+    from tltui.questions.passes.page import Passes
+    from tltui.questions.problems.absent_artifacts import Absence
+    from tltui.questions.problems.problem_list import Problems
+    from tltui.questions.provenance.page import Coverages
+    from tltui.questions.ranks.matrix import Matrix
+    from tltui.questions.ranks.page import RanksReport
+    from tltui.questions.ranks.stragglers_page import Stragglers
+    from tltui.questions.recompiles.page import Recompiles
+    from tltui.questions.runtime.runtime_report import RuntimeJson, RuntimesJson
+    from tltui.questions.shapes.page import ShapesReport
+    from tltui.questions.stacks.stack_tree import Stacks
+    from tltui.questions.timing.timing_results import Timing
+    from tltui.questions.vllm.page import Vllm
 
     return {
         "summary": Summary | Study, "problems": Problems, "recompiles": Recompiles, "stacks": Stacks, "shapes": ShapesReport,
@@ -153,19 +153,19 @@ def results() -> dict[str, Any]:
 
 def documents() -> dict[str, Any]:
     """Command → the type of what it prints, of those that are no views."""
-    from tltui.analyses.compare.compared import CompareResult, DiffResult
-    from tltui.analyses.problems.gates import Gates
-    from tltui.analyses.provenance.source_line import SourceLine
     from tltui.cli.config import ConfigReport
-    from tltui.documents.bundle import BundleResult
-    from tltui.documents.packing import CaseResult
-    from tltui.documents.pages.damage import DamageReport
-    from tltui.documents.pages.grep import GrepResult
-    from tltui.documents.pages.log import OutputReport
-    from tltui.documents.pages.records import Records
-    from tltui.documents.shown import ShownArtifact
-    from tltui.documents.tail import TailLine
-    from tltui.documents.tree.listing import Listing
+    from tltui.questions.artifacts.show_output import ShownArtifact
+    from tltui.questions.check.limits import Gates
+    from tltui.questions.compare.artifacts_page import CompareResult, DiffResult
+    from tltui.questions.news.news_sections import TailLine
+    from tltui.questions.records.damage_page import DamageReport
+    from tltui.questions.records.grep_page import GrepResult
+    from tltui.questions.records.log_page import OutputReport
+    from tltui.questions.records.records_page import Records
+    from tltui.questions.source_lines.page import SourceLine
+    from tltui.tree.listing import Listing
+    from tltui.writers.bundle import BundleResult
+    from tltui.writers.case import CaseResult
 
     return {
         "ls": Listing, "records": Records, "source": SourceLine, "grep": GrepResult, "diff": DiffResult | CompareResult,
@@ -176,13 +176,13 @@ def documents() -> dict[str, Any]:
 
 def made() -> dict[str, str]:
     """Name of a file → its text."""
-    from tltui.analyses.provenance.result import ProvenanceJson
-    from tltui.documents.pages.table import VIEWS as views
+    from tltui.questions.provenance.records import ProvenanceJson
+    from tltui.questions.table import VIEWS as views
 
     found, all_results = {}, results()
     for view in views:
         schemas = Schemas()
-        kind = all_results.get(view.name) or import_module(f"tltui.documents.pages.{view.name}").RESULT
+        kind = all_results.get(view.name) or import_module(view.path).RESULT
         root = _record({"schema": {"const": 1}, "view": {"const": view.name}, "result": {"$ref": "#/$defs/result"}})
         if view.name == "provenance":  # of one compile it has a shape of its own
             root, kind = {"anyOf": [root, schemas.of(ProvenanceJson)]}, kind | ProvenanceJson
@@ -201,7 +201,7 @@ def made() -> dict[str, str]:
 
 def _shown_pages(schemas: Schemas, views: list[str]) -> list[dict[str, Any]]:
     """What `show` prints of a page: the text where that is all there is, else the result, as the command of the page prints it."""
-    from tltui.documents.pages.listed import Page
+    from tltui.questions.records.index_page import Page
 
     head: dict[str, Any] = {"schema": {"const": 1}, "ref": schemas.of(str), "title": schemas.of(str)}
     own = [{"$ref": f"{name}.json"} for name in ("records", "source", "grep", "diff", "damage", "log")]

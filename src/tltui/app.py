@@ -1,4 +1,4 @@
-"""Wiring only: theme, keymap, screens."""
+"""The app: keymap and screens wired together."""
 
 from __future__ import annotations
 
@@ -17,25 +17,20 @@ from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
 from textual.dom import DOMNode
 
-from tltui.commands import BY_ID
+from tltui.commands import BY_ID, QUIT_KEY, keymap_problems
 from tltui.config import Config, read_config
-from tltui.keymap import FLOOR, keymap_problems
 from tltui.messages import Again
 from tltui.model.run import Run
 from tltui.running.job import Job
 from tltui.screens.browser import Browser
-from tltui.screens.faults import Surviving
-from tltui.screens.floor import Floor
-from tltui.screens.signals import hear_stops, leaving_by_signals
-from tltui.screens.surroundings import Surroundings
-from tltui.screens.workbench import front
+from tltui.screens.faults_and_signals import FaultHandling, QuitKey, handle_stop_signals, quitting_on_signals
+from tltui.screens.workbench import AppContext, front
 from tltui.sources.discover import Found, NothingFound
 from tltui.terminal.frames import Frames
-from tltui.text.palette import TRUE
-from tltui.themes import wear
-from tltui.widgets.type_ahead import TypeAhead
-from tltui.work.gate import Gate
-from tltui.work.scheduler import Scheduler
+from tltui.text.tokens import TRUE
+from tltui.widgets.key_input import TypeAhead
+from tltui.widgets.looks import wear
+from tltui.work.scheduler import Gate, Scheduler
 
 SWITCH_INTERVAL = 0.0005
 """Seconds that the scan thread may hold the interpreter before the UI gets it (measured: worst key 20 ms)."""
@@ -45,7 +40,7 @@ WITHOUT_COLOURS = "vt"
 """How the TERM of a terminal begins that has none."""
 
 
-class TltuiApp(Surviving, TypeAhead, Floor, Frames):
+class TltuiApp(FaultHandling, TypeAhead, QuitKey, Frames):
     """The program."""
 
     CSS_PATH = "styles.tcss"
@@ -64,15 +59,16 @@ class TltuiApp(Surviving, TypeAhead, Floor, Frames):
         self.animation_level = "none"
         self.scheduler = Scheduler(Gate(run.reading), self.report)
         """Does what no key waits for."""
-        self.browser = Browser(Surroundings(run, config, self.scheduler, ascii_only, mouse, job=job), self.report)
+        self.browser = Browser(AppContext(run, config, self.scheduler, ascii_only, mouse, job=job), self.report)
         self._config = config
         self.set_class(ascii_only, "-ascii")
 
     def on_mount(self) -> None:
         """Everything is in place: show the main screen."""
         self.loop = asyncio.get_running_loop()
-        hear_stops(self)
+        handle_stop_signals(self)
         self.set_keymap({name: ",".join(keys) or NO_KEY for name, keys in self._config.keys.items()})
+        self.browser.fit(self.size.width)
         self.browser.fit(self.size.width)
         self.push_screen(self.browser)
 
@@ -86,7 +82,7 @@ class TltuiApp(Surviving, TypeAhead, Floor, Frames):
     def intercepts(self, event: events.Key | events.Paste) -> bool:
         """What is asked gets the keys before anything else, but for the one that always quits."""
         bench = front(self)
-        is_floor = isinstance(event, events.Key) and event.key == FLOOR
+        is_floor = isinstance(event, events.Key) and event.key == QUIT_KEY
         return bench is not None and not is_floor and bench.prompt.take(event)
 
     def is_asking(self) -> bool:
@@ -185,7 +181,7 @@ def start(found: Found, options: argparse.Namespace, job: Job | None = None) -> 
     sys.setswitchinterval(SWITCH_INTERVAL)
     gc.disable()  # until the first frame is up: what is made until then stays
     app = TltuiApp(Run(found), config, theme=theme, ascii_only=ascii_only, mouse=mouse, job=job)
-    with leaving_by_signals(app):
+    with quitting_on_signals(app):
         app.run(mouse=mouse)
     if app.browser.nothing:
         raise NothingFound(app.browser.nothing)

@@ -18,13 +18,12 @@ from textual.widget import Widget
 from tltui.config import THEMES
 from tltui.screens.browser import Browser
 from tltui.text import tokens
-from tltui.text.palette import COLOURS, TRUE
-from tltui.themes import LOOKS, NAMES, variables
+from tltui.text.tokens import COLOURS, TRUE
 from tltui.widgets.bars import LINE_STYLES, RunBar
-from tltui.widgets.document_drawn import IN_REVERSE
-from tltui.widgets.document_strips import BANDS
-from tltui.widgets.looks import PARTS, part_style
-from tltui.widgets.marked_view import MarkedView
+from tltui.widgets.document_canvas import IN_REVERSE
+from tltui.widgets.linked_views import MarkedView
+from tltui.widgets.looks import LOOKS, NAMES, PARTS, part_style, variables
+from tltui.widgets.row_painter import BANDS
 
 STYLES = Path(__file__).parents[2] / "src" / "tltui" / "styles.tcss"
 TEXT, MARKS = 4.5, 3.0

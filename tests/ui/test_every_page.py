@@ -6,10 +6,10 @@ import pytest
 from opened import BREAKS, TRACES, Driver, opened
 
 from tltui.commands import COMMANDS, Where
-from tltui.documents.build import PLACES
-from tltui.documents.pages.table import BY_NAME, VIEWS
 from tltui.model.ref import parse_ref
-from tltui.screens.live.processes import PAGE
+from tltui.questions.build import PLACES
+from tltui.questions.table import BY_NAME, VIEWS
+from tltui.screens.child_processes import PAGE
 
 RECOMPILES = TRACES / "torch-2.13" / "recompiles"
 OF_A_COMPILE = ("@attempt:0/1_0", "@phase:0/1:dynamo#1", "@unit:0/1#1")

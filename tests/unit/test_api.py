@@ -23,7 +23,7 @@ from tltui.api import errors
 from tltui.api.results import Result
 from tltui.cli import main
 from tltui.cli.registry import COMMANDS
-from tltui.documents.pages.table import VIEWS
+from tltui.questions.table import VIEWS
 
 FUSION = "inputs/fusion"
 MLP = TRACES / "profiler" / "mlp"

@@ -11,12 +11,12 @@ import pytest
 from large_numbers import changed, many_ranks, records_of
 from real import TRACES, fresh
 
-from tltui.documents.build import build
-from tltui.documents.pages.table import VIEWS
-from tltui.documents.tree.outline import children, root
 from tltui.model.ref import BadAddress
 from tltui.model.run import Run
+from tltui.questions.build import build
+from tltui.questions.table import VIEWS
 from tltui.text.document import Options
+from tltui.tree.outline import children, root
 
 OUTSIDE = ("file:", "line:", "http:", "https:", "does:")
 """Links that lead to no page of the run."""

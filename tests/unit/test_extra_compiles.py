@@ -10,12 +10,12 @@ from ranked import ranked
 from real import fresh, trace
 from viewed import lead_somewhere, page, text
 
-from tltui.analyses.hang.where import where
-from tltui.analyses.ranks.lanes import lanes_of
-from tltui.analyses.ranks.pace import Pace
-from tltui.analyses.ranks.pacing import pace_of
-from tltui.analyses.ranks.times import PhasesOf
 from tltui.model.run import Run
+from tltui.questions.hang.where import where
+from tltui.questions.ranks.compile_facets import PhasesOf
+from tltui.questions.ranks.lanes import lanes_of
+from tltui.questions.ranks.pace import Pace
+from tltui.questions.ranks.pace_analysis import pace_of
 
 UNEVEN, LOGGING = "rank_jobs/uneven", "rank_jobs/logging"
 

@@ -17,17 +17,17 @@ import make_trace as mt
 import pytest
 
 from tltui.cli import main
-from tltui.documents.build import build
-from tltui.documents.pages.damage import damage_report
-from tltui.documents.pages.records import record_ref
-from tltui.documents.pages.table import VIEWS
 from tltui.documents.scope import scope_of
-from tltui.documents.shown import extract
 from tltui.export import lines_of, to_json
 from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.follow import open_run
 from tltui.model.nodes import Process
 from tltui.model.run import Run
+from tltui.questions.artifacts.show_output import extract
+from tltui.questions.build import build
+from tltui.questions.records.damage_page import damage_report
+from tltui.questions.records.records_page import record_ref
+from tltui.questions.table import VIEWS
 from tltui.sources.discover import NothingFound, discover
 from tltui.text.document import Document, Options
 from tltui.trace.log import Check, Checked, Log

@@ -9,9 +9,9 @@ import pytest
 from hostile_html import TEXT, hostile
 from made_logs import trace
 
-from tltui.documents.build import build
-from tltui.documents.pages.table import VIEWS
-from tltui.export.markdown import LIMIT, LONG, markdown
+from tltui.export.files import LIMIT, LONG, markdown
+from tltui.questions.build import build
+from tltui.questions.table import VIEWS
 from tltui.text.bytes_document import BytesDocument
 from tltui.text.document import Builder, Document, Options
 from tltui.text.payload import Payload

@@ -13,12 +13,12 @@ import pytest
 from ranked import ranked
 from viewed import lead_somewhere, page, text
 
-from tltui.analyses.ranks.ranges import ranges
-from tltui.documents.pages.table import VIEWS
-from tltui.documents.parts.on_ranks import alike_on_ranks, on_ranks
+from tltui.documents.rank_groups import alike_on_ranks, on_ranks
 from tltui.export import to_json
 from tltui.model.follow import open_run
+from tltui.model.rank_ranges import ranges
 from tltui.model.run import Run
+from tltui.questions.table import VIEWS
 from tltui.sources.discover import discover
 
 NAMES = [view.name for view in VIEWS if view.name not in ("ranks", "stragglers")]

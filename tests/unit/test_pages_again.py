@@ -10,9 +10,9 @@ import pytest
 from made_logs import TRACES, Log
 from viewed import page, text
 
-from tltui.documents.pages.table import VIEWS
 from tltui.model.follow import open_run
 from tltui.model.run import Run, settle
+from tltui.questions.table import VIEWS
 from tltui.sources.discover import discover
 
 PAGES = ("", *(f"@{view.name}" for view in VIEWS))

@@ -13,17 +13,17 @@ from ranked import ranked
 from viewed import lead_somewhere
 
 from tltui import cli
-from tltui.analyses.ranks.differing import Differing, differing
-from tltui.analyses.ranks.lanes import lanes_of
-from tltui.analyses.ranks.pace import Pace
-from tltui.analyses.ranks.pacing import pace_of
-from tltui.analyses.ranks.ranges import ranges
-from tltui.analyses.ranks.reading import differences_of
-from tltui.analyses.ranks.times import PhasesOf
-from tltui.documents.pages.ranks import document
 from tltui.documents.scope import scope_of
 from tltui.model.follow import open_run
+from tltui.model.rank_ranges import ranges
 from tltui.model.run import Run
+from tltui.questions.ranks.compile_facets import PhasesOf
+from tltui.questions.ranks.differences import Differing, differing
+from tltui.questions.ranks.lanes import lanes_of
+from tltui.questions.ranks.pace import Pace
+from tltui.questions.ranks.pace_analysis import pace_of
+from tltui.questions.ranks.page import document
+from tltui.questions.ranks.rank_report import differences_of
 from tltui.sources.discover import discover
 from tltui.text.document import Options
 

@@ -11,10 +11,9 @@ import pytest
 from made_logs import Log, trace
 from viewed import page, text
 
-from tltui.analyses.recompiles.advice import REMEDIES
-from tltui.analyses.recompiles.frames import FrameRecompiles
-from tltui.analyses.recompiles.reasons import in_exception
-from tltui.documents.pages.recompiles import Recompiles
+from tltui.questions.recompiles.page import FrameRecompiles, Recompiles
+from tltui.questions.recompiles.recompile_reasons import in_exception
+from tltui.questions.recompiles.remedies import REMEDIES
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "tests" / "live" / "programs" / "remedies.py"

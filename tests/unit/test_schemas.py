@@ -17,21 +17,21 @@ from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 from test_cli import ALL, label
 
-from tltui.analyses.problems.gates import gates, parse_limits
 from tltui.cli import COMMANDS, main
-from tltui.documents.build import build
-from tltui.documents.bundle import Bundle
-from tltui.documents.packing import Case
-from tltui.documents.pages.damage import damage_document
-from tltui.documents.pages.grep import Query, grep_document
-from tltui.documents.pages.table import VIEWS
-from tltui.documents.shown import shown_data
-from tltui.documents.tree.listing import listing_data
 from tltui.export import to_json
 from tltui.model.artifacts import artifacts_of
 from tltui.model.ref import parse_ref
 from tltui.model.run import Run
+from tltui.questions.artifacts.show_output import shown_data
+from tltui.questions.build import build
+from tltui.questions.check.limits import gates, parse_limits
+from tltui.questions.records.damage_page import damage_document
+from tltui.questions.records.grep_page import Query, grep_document
+from tltui.questions.table import VIEWS
 from tltui.text.document import Options
+from tltui.tree.listing import listing_data
+from tltui.writers.bundle import Bundle
+from tltui.writers.case import Case
 
 SCHEMAS = ROOT / "docs" / "schema"
 MOST = 12

@@ -18,19 +18,16 @@ from ranked import MAKER, ranked
 from real import TRACES, fresh, opened
 from viewed import lead_somewhere, page, text
 
-from tltui.analyses.hang.clocks import off, offset_of
-from tltui.analyses.ranks.columns import Columns
-from tltui.analyses.ranks.course import FACETS, Course, Lane, Older, Step, Times, classes
-from tltui.analyses.ranks.hosts import with_hosts
-from tltui.analyses.ranks.lanes import lanes_of
-from tltui.analyses.ranks.pace import LATE_S, RULE, Pace, is_minority, stands_out
-from tltui.analyses.ranks.pacing import pace_of
-from tltui.analyses.ranks.slowness import read_phase_spreads
-from tltui.analyses.ranks.times import PhasesOf, bare_course, phases_of, times_of
-from tltui.analyses.timing.outliers import outliers_of
-from tltui.analyses.timing.results import ProcessTime
 from tltui.cli import main
 from tltui.model.run import Run
+from tltui.questions.hang.clock_offsets import off, offset_of
+from tltui.questions.ranks.compile_facets import PhasesOf, bare_course, phases_of, times_of
+from tltui.questions.ranks.lanes import lanes_of, with_hosts
+from tltui.questions.ranks.pace import LATE_S, RULE, Pace, is_minority, stands_out
+from tltui.questions.ranks.pace_analysis import Columns, pace_of, read_phase_spreads
+from tltui.questions.ranks.rank_course import FACETS, Course, Lane, Older, Step, Times, classes
+from tltui.questions.timing.timing_report import outliers_of
+from tltui.questions.timing.timing_results import ProcessTime
 
 NAN = float("nan")
 SECOND = 1e6

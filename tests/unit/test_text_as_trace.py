@@ -15,10 +15,10 @@ import pytest
 from jobs import unpacked
 from real import fresh
 
-from tltui.documents.build import build
-from tltui.documents.pages.table import VIEWS
 from tltui.export import to_json
 from tltui.model.run import Run
+from tltui.questions.build import build
+from tltui.questions.table import VIEWS
 from tltui.text.document import Options
 
 JOBS = ("recompiles", "breaks", "dyn", "crash", "mlp", "errors", "killed", "levels", "cache_hit")

@@ -12,25 +12,25 @@ import pytest
 from real import demo
 from text_runs import INPUTS, text_run, unpacked
 
-from tltui.analyses.job_failures.of_run import own_failures, printed_of, run_failures
-from tltui.analyses.problems.gates import gates, needing_a_trace, parse_limits, why_a_trace
-from tltui.analyses.ranks.reading import differences_of as diverging
-from tltui.analyses.recompiles.reasons import Became, became_of, instants_of
-from tltui.analyses.records import Reader
 from tltui.cli import main
-from tltui.documents.build import build
-from tltui.documents.compare.compare import compare_nodes
-from tltui.documents.pages.log import LogDocument
-from tltui.documents.pages.table import VIEWS
-from tltui.documents.titles import in_output
-from tltui.documents.tree.header import Live, header
+from tltui.documents.scope import in_output
 from tltui.model.artifacts import Artifact
 from tltui.model.follow import Follower, open_run
+from tltui.model.record_reader import Reader
 from tltui.model.ref import parse_ref, split_line
 from tltui.model.run import Run
 from tltui.model.status import Status
+from tltui.questions.build import build
+from tltui.questions.check.limits import gates, needing_a_trace, parse_limits, why_a_trace
+from tltui.questions.compare.page import compare_nodes
+from tltui.questions.job_failures.job_failures import own_failures, printed_of, run_failures
+from tltui.questions.ranks.rank_report import differences_of as diverging
+from tltui.questions.recompiles.recompile_reasons import Became, became_of, instants_of
+from tltui.questions.records.log_page import LogDocument
+from tltui.questions.table import VIEWS
 from tltui.sources.discover import Found, FoundLog, discover
 from tltui.text.document import Document, Options
+from tltui.tree.header import Live, header
 
 RUNS = {
     "ranks": ("ranks_merged/stderr.txt.xz",),

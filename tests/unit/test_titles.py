@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from real import trace
 
-from tltui.documents.build import build
-from tltui.documents.pages.records import record_ref
-from tltui.documents.pages.table import VIEWS
 from tltui.export import lines_of
 from tltui.model.artifacts import artifacts_of
 from tltui.model.run import Run
+from tltui.questions.build import build
+from tltui.questions.records.records_page import record_ref
+from tltui.questions.table import VIEWS
 from tltui.text.document import Options
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tltui.analyses.told import EVIDENCE, NEEDS, TEXT, untold
-from tltui.documents.pages.table import VIEWS
+from tltui.model.input_coverage import EVIDENCE, NEEDS, TEXT, untold
 from tltui.model.nodes import Process
+from tltui.questions.table import VIEWS
 from tltui.trace.batch import Kind
 from tltui.trace.files import FileBytes
 from tltui.trace.log import Log

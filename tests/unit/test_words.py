@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from real import ROOT
 
-from tltui.analyses.problems.gates import MEASURES
-from tltui.documents.pages.table import VIEWS
 from tltui.model.status import TABLE
+from tltui.questions.check.limits import MEASURES
+from tltui.questions.table import VIEWS
 
 BANNED = {
     r"\brungs?\b": "recompiles", r"\bladders?\b": "the recompiles of a function", r"\bstorms?\b": "many recompiles",
@@ -26,7 +26,9 @@ BANNED = {
     r"\bthis __main__": "a __main__", r"\bsubsystem\b|\bleverag|\butili[sz]e|\bsimply\b|\bplease\b": "say what to do",
 }  # fmt: skip
 """What stood on a page once, or comes to one's mind while writing one → what to say instead."""
-PLACES = ("documents", "analyses", "cli", "screens", "commands.py", "model/status.py", "model/versions")
+PLACES = (
+    "documents", "questions", "tree", "writers", "cli", "screens", "commands.py", "model/status.py", "model/torch_versions.py",
+)  # fmt: skip
 EXPLAINED = (
     "compile", "frame", "attempt", "restart", "unit", "graph break", "eager mode", "recompile", "recompile limit", "guard",
     "symbol",

@@ -5,19 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tltui.analyses.compare.compared import CompareResult, DiffResult
-from tltui.analyses.problems.gates import (
-    DEFAULT,
-    Gates,
-    gates,
-    needing_a_profile,
-    needing_a_trace,
-    parse_limits,
-    why_a_profile,
-    why_a_trace,
-)
-from tltui.analyses.provenance.source_line import SourceLine
-from tltui.analyses.told import untold
 from tltui.api.errors import BadArgument, ProfileError, Unavailable, safe
 from tltui.api.making import answer, one_of, part_of, wide, with_profiles
 from tltui.api.nodes import WIDTH, Node
@@ -38,21 +25,34 @@ from tltui.api.rows.listed import (
 )
 from tltui.api.rows.trouble import LimitRow, limit_rows
 from tltui.api.runs import Run, reading_both
-from tltui.documents.build import build
-from tltui.documents.check import check_document
-from tltui.documents.compare.compare import compare_nodes
-from tltui.documents.pages.damage import DamageReport, damage_document
-from tltui.documents.pages.grep import GrepResult, Query, grep_document
-from tltui.documents.pages.log import OutputReport, log_document
-from tltui.documents.pages.records import Records
 from tltui.documents.scope import place_of
-from tltui.documents.shown import extract as extracted
-from tltui.documents.tree.listing import Listing, listing_data, listing_document
-from tltui.inputs.index.elsewhere import Elsewhere
+from tltui.inputs.index.indexed_log import Elsewhere
+from tltui.model.input_coverage import untold
 from tltui.model.run import Run as ModelRun
 from tltui.model.status import Status
+from tltui.questions.artifacts.show_output import extract as extracted
+from tltui.questions.build import build
+from tltui.questions.check.limits import (
+    DEFAULT,
+    Gates,
+    gates,
+    needing_a_profile,
+    needing_a_trace,
+    parse_limits,
+    why_a_profile,
+    why_a_trace,
+)
+from tltui.questions.compare.artifacts_page import CompareResult, DiffResult
+from tltui.questions.compare.page import compare_nodes
+from tltui.questions.records.damage_page import DamageReport, damage_document
+from tltui.questions.records.grep_page import GrepResult, Query, grep_document
+from tltui.questions.records.log_page import OutputReport, log_document
+from tltui.questions.records.records_page import Records
+from tltui.questions.source_lines.page import SourceLine
 from tltui.text.document import Document, Options
 from tltui.trace.files import Gone
+from tltui.tree.listing import Listing, listing_data, listing_document
+from tltui.writers.check_reports import check_document
 
 
 def ls(run: Run, *, width: int = WIDTH) -> Result[CompileRow, Listing]:

@@ -11,11 +11,12 @@ from tltui.api.errors import BadArgument
 from tltui.api.nodes import WIDTH, Node, place
 from tltui.api.results import Result, folded, kept
 from tltui.api.runs import Run, read_profiles
-from tltui.documents.pages.table import BY_NAME
-from tltui.documents.scope import scope_of, view_document
+from tltui.documents.scope import scope_of
 from tltui.model.nodes import Compile
 from tltui.model.ref import Ref
 from tltui.model.run import Run as ModelRun
+from tltui.questions.table import BY_NAME
+from tltui.questions.view_document import view_document
 from tltui.text.document import Document, Options
 
 R = TypeVar("R")
@@ -51,7 +52,7 @@ def view(
         data = document.data()
         is_whole = isinstance(data, dict) and "schema" in data  # a view with a shape of its own
         printed = data if is_whole else {"schema": 1, "view": name, "result": data}
-        is_long = getattr(import_module(f"tltui.documents.pages.{name}"), "IS_LONG", False)
+        is_long = getattr(import_module(BY_NAME[name].path), "IS_LONG", False)
         compiles = scope_of(run, about.ref).compiles
         found = tuple(rows(data, str(about.ref), compiles))
         return Result(name, str(about.ref), document.title, data, found, page, printed, not is_long)

@@ -8,23 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tltui.analyses.caches.report import CachesReport
-from tltui.analyses.compare.passes import Passes
-from tltui.analyses.exports import Exports
-from tltui.analyses.metrics.metrics import CompileMetrics, RunMetrics
-from tltui.analyses.problems.absent import Absence
-from tltui.analyses.problems.problems import Problems
-from tltui.analyses.provenance.layer_costs import CompileLayers
-from tltui.analyses.provenance.result import ProvenanceJson
-from tltui.analyses.ranks.matrix import Matrix
-from tltui.analyses.runtime.result import Refused
-from tltui.analyses.runtime.runtime_json import RuntimeJson, RuntimesJson
-from tltui.analyses.runtime.runtimes import runtimes_of
-from tltui.analyses.stacks.trie import Stacks
-from tltui.analyses.study import Study
-from tltui.analyses.summary import Summary
-from tltui.analyses.timing.results import Timing
-from tltui.analyses.vllm import Vllm
 from tltui.api.errors import ProfileError, safe
 from tltui.api.making import Part, one_of, part_of, view, with_profiles
 from tltui.api.nodes import WIDTH, Node, place
@@ -68,15 +51,32 @@ from tltui.api.rows.trouble import (
     recompile_rows,
 )
 from tltui.api.runs import Run
-from tltui.documents.pages.fusion import FusionReport
-from tltui.documents.pages.guards import CompileGuards, GuardTable
-from tltui.documents.pages.provenance import Coverages
-from tltui.documents.pages.ranks import RanksReport
-from tltui.documents.pages.recompiles import Recompiles
-from tltui.documents.pages.shapes import ShapesReport
-from tltui.documents.pages.stragglers import Stragglers
-from tltui.documents.pages.table import BY_NAME
-from tltui.documents.pages.where import WhereReport
+from tltui.questions.caches.cache_report import CachesReport
+from tltui.questions.exports.export_report import Exports
+from tltui.questions.fusion.page import FusionReport
+from tltui.questions.guards.page import CompileGuards, GuardTable
+from tltui.questions.hang.page import WhereReport
+from tltui.questions.layers.layer_costs import CompileLayers
+from tltui.questions.metrics.compile_metrics import CompileMetrics, RunMetrics
+from tltui.questions.overview.compile_sections import Study
+from tltui.questions.overview.run_summary import Summary
+from tltui.questions.passes.page import Passes
+from tltui.questions.problems.absent_artifacts import Absence
+from tltui.questions.problems.problem_list import Problems
+from tltui.questions.provenance.page import Coverages
+from tltui.questions.provenance.records import ProvenanceJson
+from tltui.questions.ranks.matrix import Matrix
+from tltui.questions.ranks.page import RanksReport
+from tltui.questions.ranks.stragglers_page import Stragglers
+from tltui.questions.recompiles.page import Recompiles
+from tltui.questions.runtime.profile_results import Refused
+from tltui.questions.runtime.profile_sums import runtimes_of
+from tltui.questions.runtime.runtime_report import RuntimeJson, RuntimesJson
+from tltui.questions.shapes.page import ShapesReport
+from tltui.questions.stacks.stack_tree import Stacks
+from tltui.questions.table import BY_NAME
+from tltui.questions.timing.timing_results import Timing
+from tltui.questions.vllm.page import Vllm
 
 
 def summary(run: Run | Node, ref: str | Node = "", *, width: int = WIDTH) -> Result[SummaryRow, Summary | Study]:

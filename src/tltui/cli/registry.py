@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from tltui.cli.parser import Parser, add_output
-from tltui.documents.pages.table import VIEWS
+from tltui.questions.table import VIEWS
 
 
 class Command(Protocol):

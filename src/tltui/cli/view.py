@@ -11,8 +11,8 @@ from types import ModuleType
 from tltui.cli.loading import load, one_ref
 from tltui.cli.parser import Parser, add_json, add_markdown, add_paths, add_refs
 from tltui.cli.printing import as_json, as_text, layout, result_of
-from tltui.documents.pages.table import BY_NAME
 from tltui.model.ref import NORANK, CompileId, Ref, parse_ref
+from tltui.questions.table import BY_NAME
 
 EXAMPLES = ""
 
@@ -31,7 +31,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def _page(command: str) -> ModuleType:
-    return import_module(f"tltui.documents.pages.{command}")
+    return import_module(BY_NAME[command].path)
 
 
 def rank(text: str) -> int:
@@ -51,7 +51,7 @@ def part(options: argparse.Namespace) -> Ref:
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """The page, or its result."""
-    from tltui.documents.scope import view_document
+    from tltui.questions.view_document import view_document
 
     document = view_document(load(options), BY_NAME[options.command], part(options), layout(options))
     if not options.json:

@@ -6,17 +6,17 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tltui.analyses.caches.report import CachesReport
-from tltui.analyses.metrics.metrics import CompileMetrics, RunMetrics
-from tltui.analyses.stacks.trie import Stacks
-from tltui.analyses.study import Study
-from tltui.analyses.summary import Summary
-from tltui.analyses.vllm import Vllm
 from tltui.api.rows.words import joined
-from tltui.documents.pages.guards import CompileGuards, GuardTable
-from tltui.documents.pages.shapes import ShapesReport
 from tltui.model.nodes import Compile
 from tltui.model.status import total
+from tltui.questions.caches.cache_report import CachesReport
+from tltui.questions.guards.page import CompileGuards, GuardTable
+from tltui.questions.metrics.compile_metrics import CompileMetrics, RunMetrics
+from tltui.questions.overview.compile_sections import Study
+from tltui.questions.overview.run_summary import Summary
+from tltui.questions.shapes.page import ShapesReport
+from tltui.questions.stacks.stack_tree import Stacks
+from tltui.questions.vllm.page import Vllm
 
 
 @dataclass(frozen=True, slots=True)

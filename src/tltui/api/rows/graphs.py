@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tltui.analyses.compare.compared import CompareResult, DiffResult
-from tltui.analyses.compare.passes import Passes
-from tltui.analyses.provenance.layer_costs import CompileLayers
-from tltui.analyses.provenance.result import ProvenanceJson
 from tltui.api.rows.words import joined
-from tltui.documents.pages.fusion import FusionReport
-from tltui.documents.pages.provenance import Coverages
+from tltui.questions.compare.artifacts_page import CompareResult, DiffResult
+from tltui.questions.fusion.page import FusionReport
+from tltui.questions.layers.layer_costs import CompileLayers
+from tltui.questions.passes.page import Passes
+from tltui.questions.provenance.page import Coverages
+from tltui.questions.provenance.records import ProvenanceJson
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tltui.analyses.provenance.source_line import SourceLine
-from tltui.analyses.torch_version import torch_version
-from tltui.documents.pages.damage import DamageReport
-from tltui.documents.pages.grep import GrepResult
-from tltui.documents.pages.log import OutputReport
-from tltui.documents.pages.records import Records
 from tltui.model import nodes as model
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
+from tltui.model.torch_version import torch_version
+from tltui.questions.records.damage_page import DamageReport
+from tltui.questions.records.grep_page import GrepResult
+from tltui.questions.records.log_page import OutputReport
+from tltui.questions.records.records_page import Records
+from tltui.questions.source_lines.page import SourceLine
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tltui.analyses.ranks.matrix import Matrix
 from tltui.api.rows.words import joined
-from tltui.documents.pages.ranks import RanksReport
-from tltui.documents.pages.stragglers import Stragglers
-from tltui.documents.pages.where import WhereReport
+from tltui.questions.hang.page import WhereReport
+from tltui.questions.ranks.matrix import Matrix
+from tltui.questions.ranks.page import RanksReport
+from tltui.questions.ranks.stragglers_page import Stragglers
 
 
 @dataclass(frozen=True, slots=True)

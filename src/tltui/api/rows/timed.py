@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
-from tltui.analyses.runtime.runtime_json import RuntimeJson, RuntimesJson
-from tltui.analyses.timing.results import Timing
 from tltui.api.rows.words import joined
+from tltui.questions.runtime.runtime_report import RuntimeJson, RuntimesJson
+from tltui.questions.timing.timing_results import Timing
 
 
 @dataclass(frozen=True, slots=True)

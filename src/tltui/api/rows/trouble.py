@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tltui.analyses.exports import Exports
-from tltui.analyses.problems.absent import Absence
-from tltui.analyses.problems.gates import Gates
-from tltui.analyses.problems.problems import Occurrence, Problems
 from tltui.api.rows.words import joined
-from tltui.documents.pages.recompiles import Recompiles
+from tltui.questions.check.limits import Gates
+from tltui.questions.exports.export_report import Exports
+from tltui.questions.problems.absent_artifacts import Absence
+from tltui.questions.problems.problem_list import Occurrence, Problems
+from tltui.questions.recompiles.page import Recompiles
 
 
 @dataclass(frozen=True, slots=True)

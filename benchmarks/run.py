@@ -22,10 +22,11 @@ import scale
 import screens
 import searching
 import slow_line
+import starting
 from rows import Bench, Row, printed
 
-BENCHES: dict[str, Bench] = {**commands.BENCHES, **screens.BENCHES, **searching.BENCHES, **following.BENCHES, **slow_line.BENCHES,
-                           **scale.BENCHES}
+BENCHES: dict[str, Bench] = {**starting.BENCHES, **commands.BENCHES, **screens.BENCHES, **searching.BENCHES, **following.BENCHES,
+                           **slow_line.BENCHES, **scale.BENCHES}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

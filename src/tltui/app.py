@@ -1,4 +1,4 @@
-"""The app: themes, keymap and screens wired together."""
+"""The app: keymap and screens wired together."""
 
 from __future__ import annotations
 
@@ -9,16 +9,13 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual import events
 from textual.actions import ActionParseResult
-from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
 from textual.dom import DOMNode
-from textual.theme import Theme
 
 from tltui.commands import BY_ID, QUIT_KEY, keymap_problems
 from tltui.config import Config, read_config
@@ -30,99 +27,10 @@ from tltui.screens.faults_and_signals import FaultHandling, QuitKey, handle_stop
 from tltui.screens.workbench import AppContext, front
 from tltui.sources.discover import Found, NothingFound
 from tltui.terminal.frames import Frames
-from tltui.text.tokens import ANSI, COLOURS, COLUMNS, PLAIN, TRUE
+from tltui.text.tokens import TRUE
 from tltui.widgets.key_input import TypeAhead
+from tltui.widgets.looks import wear
 from tltui.work.scheduler import Gate, Scheduler
-
-NAMES = (*TRUE, *ANSI, "mono")
-
-LOOKS: dict[str, tuple[str, str, str]] = {
-    "bar-look": ("none", "reverse", "reverse"),
-    "cursor-look": ("none", "reverse", "reverse"),
-    "cursor-away-look": ("none", "underline", "underline"),
-    "number-cursor-look": ("bold", "bold", "bold"),
-    "dim-look": ("none", "dim", "dim"),
-    "focus-look": ("bold", "bold reverse", "bold reverse"),
-    "selection-look": ("none", "none", "bold reverse"),
-    "hit-look": ("none", "not reverse", "bold underline"),
-    "hit-current-look": ("bold", "bold not reverse", "bold reverse underline"),
-    "match-look": ("none", "bold", "bold"),
-    "pinned-look": ("none", "bold underline", "bold underline"),
-    "band-look": ("none", "none", "bold"),
-    "match-mark-look": ("bold", "bold", "reverse"),
-    "keyword-look": ("none", "none", "bold"),
-    "function-look": ("none", "bold", "none"),
-    "other-look": ("none", "dim", "dim"),
-}
-"""Name → the `text-style` in the first three, in the `ansi` ones, in `mono`."""
-
-_SHADED = ("primary", "secondary", "background", "primary-background", "secondary-background", "foreground", "panel", "boost",
-           "surface", "warning", "error", "success", "accent")  # fmt: skip
-_SHADES = ("darken-1", "darken-2", "darken-3", "lighten-1", "lighten-2", "lighten-3", "muted")
-_TEXTUAL = {
-    "text": "ink", "text-muted": "dim", "text-disabled": "dim", "text-primary": "accent", "text-secondary": "accent",
-    "text-accent": "accent", "text-success": "tok-ok", "text-warning": "tok-break", "text-error": "tok-error",
-    "primary": "accent", "secondary": "accent", "accent": "accent", "success": "tok-ok", "warning": "tok-break",
-    "error": "tok-error", "foreground": "ink", "foreground-muted": "dim", "foreground-disabled": "dim", "background": "page",
-    "surface": "page", "surface-active": "cursor-away", "panel": "bar", "boost": "page", "primary-background": "page",
-    "secondary-background": "page", "border": "rule-focus", "border-blurred": "rule",
-    "block-cursor-foreground": "cursor-ink", "block-cursor-background": "cursor", "block-cursor-blurred-foreground": "cursor-ink",
-    "block-cursor-blurred-background": "cursor", "block-hover-background": "cursor-away",
-    "input-cursor-background": "ink", "input-cursor-foreground": "page",
-    "input-selection-background": "selection", "input-selection-foreground": "selection-ink",
-    "screen-selection-background": "selection", "screen-selection-foreground": "selection-ink",
-    "scrollbar": "rule", "scrollbar-hover": "rule", "scrollbar-active": "rule", "scrollbar-background": "page",
-    "scrollbar-background-hover": "page", "scrollbar-background-active": "page", "scrollbar-corner-color": "page",
-    "link-background": "page", "link-background-hover": "page", "link-color": "tok-link", "link-color-hover": "tok-link",
-    "footer-foreground": "ink", "footer-background": "bar", "footer-key-foreground": "accent", "footer-key-background": "bar",
-    "footer-description-foreground": "ink", "footer-description-background": "bar", "footer-item-background": "bar",
-    "button-foreground": "ink", "button-color-foreground": "ink", "ansi-background": "page", "ansi-foreground": "ink",
-    **{f"markdown-h{level}-color": "tok-heading" for level in range(1, 7)},
-    **{f"markdown-h{level}-background": "page" for level in range(1, 7)},
-}  # fmt: skip
-"""What Textual and its own widgets call what we have a name for."""
-_TEXTUAL_LOOKS = {
-    "block-cursor-text-style": "cursor-look", "block-cursor-blurred-text-style": "cursor-look",
-}  # fmt: skip
-_TEXTUAL_FIXED = {
-    "link-style": "underline", "link-style-hover": "bold", "button-focus-text-style": "bold reverse",
-    **{f"markdown-h{level}-text-style": "bold" for level in range(1, 7)},
-}  # fmt: skip
-
-
-@lru_cache
-def variables(name: str) -> dict[str, str]:
-    """What every `$name` of the style sheets, ours and Textual's, is in a theme."""
-    column = COLUMNS.index(name) if name in COLUMNS else -1
-    ours = {key: row[column] if column >= 0 else PLAIN for key, row in COLOURS.items()}
-    kind = 0 if name in TRUE else 1 if name in ANSI else 2
-    looks = {key: row[kind] for key, row in LOOKS.items()}
-    textual = {key: ours[source] for key, source in _TEXTUAL.items()}
-    shades = {f"{key}-{shade}": textual[key] for key in _SHADED for shade in _SHADES if f"{key}-{shade}" not in textual}
-    shades |= {f"{key}-muted": ours["cursor-away"] for key in ("primary", "secondary", "accent", "warning", "error", "success")}
-    cursor = {"input-cursor-text-style": "none" if kind == 0 else "reverse"}
-    more = {key: looks[source] for key, source in _TEXTUAL_LOOKS.items()}
-    return {**shades, **textual, **ours, **looks, **more, **cursor, **_TEXTUAL_FIXED}
-
-
-def theme(name: str) -> Theme:
-    """One of `NAMES`."""
-    known = variables(name)
-    return Theme(
-        name, primary=known["primary"], secondary=known["secondary"], warning=known["warning"], error=known["error"],
-        success=known["success"], accent=known["accent"], foreground=known["foreground"], background=known["background"],
-        surface=known["surface"], panel=known["panel"], boost=known["boost"], dark="light" not in name, variables=known,
-        ansi=name not in TRUE,
-    )  # fmt: skip
-
-
-def wear(app: App[Any], name: str) -> None:
-    """Let an app look like a theme from its first frame on: called before it runs, its style sheets are read once."""
-    for each in NAMES:
-        app.register_theme(theme(each))
-    app.set_reactive(App.theme, name)
-    app.stylesheet.set_variables(app.get_css_variables())
-
 
 SWITCH_INTERVAL = 0.0005
 """Seconds that the scan thread may hold the interpreter before the UI gets it (measured: worst key 20 ms)."""
@@ -153,13 +61,15 @@ class TltuiApp(FaultHandling, TypeAhead, QuitKey, Frames):
         """Does what no key waits for."""
         self.browser = Browser(AppContext(run, config, self.scheduler, ascii_only, mouse, job=job), self.report)
         self._config = config
+        self.set_class(ascii_only, "-ascii")
 
     def on_mount(self) -> None:
         """Everything is in place: show the main screen."""
         self.loop = asyncio.get_running_loop()
         handle_stop_signals(self)
-        self.set_class(self.browser.ascii_only, "-ascii")
         self.set_keymap({name: ",".join(keys) or NO_KEY for name, keys in self._config.keys.items()})
+        self.browser.fit(self.size.width)
+        self.browser.fit(self.size.width)
         self.push_screen(self.browser)
 
     async def on_event(self, event: events.Event) -> None:

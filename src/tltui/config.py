@@ -20,11 +20,6 @@ from tltui.settings import MOST_TEXT, OF_FILE, THEMES, BadValueError, checked, p
 from tltui.text.safe_files import read_small_file, read_small_json, replacing
 from tltui.text.sanitize import sanitize
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 __all__ = ["THEMES", "Config", "cache_path", "config_path", "is_key", "read_config", "state_path"]
 
 LARGEST = 1 << 20
@@ -120,7 +115,7 @@ class _Reading:
         """The config file, if there is one."""
         try:
             text = _text(path)
-            values = tomllib.loads(text)
+            values = _loads(text)
         except FileNotFoundError:
             return
         except OSError as error:
@@ -232,6 +227,17 @@ def _is_character(name: str) -> bool:
     """Whether it is the name of a character of a keyboard, as Textual writes those of Unicode: `full_stop`."""
     names = (unicodedata.name(chr(code), "") for code in range(0x21, 0x180))
     return any(name == known.lower().replace(" ", "_").replace("-", "_") for known in names if known)
+
+
+def _loads(text: str) -> dict[str, Any]:
+    """Parse TOML. Raises ValueError. Most people have no config file, and do not wait for the import."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
+    values: dict[str, Any] = tomllib.loads(text)
+    return values
 
 
 LAYOUT_FILE = "layout.json"

@@ -552,12 +552,12 @@ async def test_escape_closes_the_innermost_first() -> None:
 
 
 async def test_a_builder_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tltui.questions import build
+    from tltui.questions.overview import compile_page
 
     def broken(*_: Any) -> Any:
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr(build, "compile_document", broken)
+    monkeypatch.setattr(compile_page, "compile_document", broken)
     async with opened(BREAKS, faults=True) as driver:
         assert "ZeroDivisionError: ours" in screen_text(driver.app)
         assert "fault of tltui" in screen_text(driver.app)

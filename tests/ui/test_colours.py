@@ -15,19 +15,21 @@ from textual.color import Color
 from textual.theme import BUILTIN_THEMES
 from textual.widget import Widget
 
-from tltui.app import LOOKS, NAMES, variables
 from tltui.config import THEMES
 from tltui.screens.browser import Browser
 from tltui.text import tokens
 from tltui.text.tokens import COLOURS, TRUE
-from tltui.widgets.bars import Bar, RunBar
+from tltui.widgets.bars import LINE_STYLES, RunBar
 from tltui.widgets.document_canvas import IN_REVERSE
 from tltui.widgets.linked_views import MarkedView
+from tltui.widgets.looks import LOOKS, NAMES, PARTS, part_style, variables
 from tltui.widgets.row_painter import BANDS
 
 STYLES = Path(__file__).parents[2] / "src" / "tltui" / "styles.tcss"
 TEXT, MARKS = 4.5, 3.0
 GROUNDS = ("", "cursor", "cursor-away", "selection", "match", "pinned")
+WORDS = {"bold", "reverse", "underline", "not reverse bold"}
+"""Styles that are the same in every theme."""
 PALETTE = {0x00, 0x5F, 0x87, 0xAF, 0xD7, 0xFF}
 
 
@@ -63,7 +65,7 @@ class Looks:
         self.widget, self.prefix = widget, prefix
 
     def part(self, name: str) -> Style:
-        return self.widget.get_component_rich_style(f"{self.prefix}--{name}", partial=True) if name else Style.null()
+        return part_style(self.widget.app.theme, name)
 
     def ground(self, name: str) -> tuple[Style, bool]:
         """The style of a row, and whether its text has its colour."""
@@ -93,9 +95,9 @@ async def test_text_can_be_read_and_marks_can_be_seen(theme: str) -> None:
         seen += document.texts(tuple(name for name in GROUNDS if name != "cursor"), ["gutter"])
         seen += document.texts(("cursor",), ["gutter-cursor"])
         seen += document.texts(("",), [f"band-{number}" for number in range(BANDS)])
-        words = sorted(name.removeprefix("bar--") for name in Bar.COMPONENT_CLASSES)
-        seen += bar.texts(("",), words)
-        seen += tree.texts(("", "cursor", "cursor-away"), [name for name in words if name != "key"])
+        words = [f"tok-{name}" for name in LINE_STYLES]
+        seen += bar.texts(("",), ["hint-key", *words])
+        seen += tree.texts(("", "cursor", "cursor-away"), words)
         assert len(seen) > 250
         assert [told for told in seen if told[1] < TEXT] == []
 
@@ -132,6 +134,7 @@ def test_nothing_falls_back_to_a_colour_of_textual(theme: str) -> None:
         missing = BUILTIN_THEMES[other].to_color_system().generate().keys() - known.keys()
         assert {name for name in missing if name != "surface-actrive"} == set()
     used = set(re.findall(r"\$([a-z][\w-]*)", re.sub(r"/\*.*?\*/", "", STYLES.read_text(), flags=re.DOTALL)))
+    used |= {name for paint in PARTS.values() for name in (paint.color, paint.background, paint.style) if name} - WORDS
     assert used <= COLOURS.keys() | LOOKS.keys()
     assert (COLOURS.keys() | LOOKS.keys()) - used == set()
     if theme == "mono":

@@ -12,7 +12,6 @@ from screen import screen_lines, screen_text, until
 from textual.app import App, ComposeResult
 from textual.scroll_view import ScrollView
 
-from tltui.app import wear
 from tltui.commands import Where, commands_of
 from tltui.text import tokens
 from tltui.text.bytes_document import BytesDocument
@@ -21,6 +20,7 @@ from tltui.text.payload import Payload
 from tltui.text.screen_rows import Aligned
 from tltui.text.tokens import ANSI, TRUE
 from tltui.widgets.document_view import DocumentView
+from tltui.widgets.looks import part_style, wear
 from tltui.work.scheduler import Gate, Scheduler
 
 
@@ -516,7 +516,7 @@ async def test_survives_any_size() -> None:
 
 def test_no_name_of_textual_is_taken_by_accident() -> None:
     meant = {
-        "ALLOW_SELECT", "COMPONENT_CLASSES", "notify_style_update", "render_line", "watch_scroll_y",
+        "ALLOW_SELECT", "notify_style_update", "render_line", "watch_scroll_y",
         "can_focus", "can_focus_children", "action_page_down", "action_page_up", "BINDINGS",
             "action_scroll_left", "action_scroll_right",
     }  # fmt: skip
@@ -540,7 +540,7 @@ async def test_every_style_has_a_look_in_every_theme(theme: str) -> None:
         await pilot.press("V", "j")
         await pilot.pause()
         assert [line.split("as ")[1] for line in screen_lines(app) if "as " in line] == list(tokens.ALL)
-        looks = {name: app.view.get_component_rich_style(f"document--tok-{name}", partial=True) for name in tokens.ALL}
+        looks = {name: part_style(theme, f"tok-{name}") for name in tokens.ALL}
         plain_ones = {name for name, look in looks.items() if not look}
         assert plain_ones == {tokens.VALUE, tokens.NAME, tokens.NUMBER, tokens.OPERATOR}
         for one, other in [("ok", "error"), ("ok", "break"), ("error", "missing"), ("ok", "recompile")]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,8 +14,10 @@ import pytest
 from opened import BREAKS, Driver, log_of, opened
 from screen import screen_text
 
+from tltui.model.ref import parse_ref
 from tltui.model.run import Run
-from tltui.questions.build import build
+from tltui.questions.build import build, module_of
+from tltui.questions.table import VIEWS
 from tltui.screens.requests import has_grown
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Builder, Document, Options, TextDocument
@@ -164,3 +167,9 @@ def test_a_page_does_not_grow_while_the_module_that_makes_such_pages_is_being_im
     name = "tltui.questions.records.log_page"
     monkeypatch.setitem(sys.modules, name, ModuleType(name))
     assert not has_grown(TextDocument("", "a page", []))
+
+
+def test_the_modules_of_pages_are_there() -> None:
+    modules = {module_of(parse_ref(ref)) for ref in ("", "@run", "@summary", "@log", "0/0", *(f"@{view.name}" for view in VIEWS))}
+    assert len(modules) == len(VIEWS) + 1  # one for the overview, '' for two
+    assert all(find_spec(module) for module in modules if module)

@@ -17,7 +17,6 @@ from tltui.questions.ranks.facet_texts import (
     bare,
     code_digest,
     collectives_fact,
-    configuration,
     dumps_in,
     estimates_fact,
     graph_fact,
@@ -145,7 +144,7 @@ def test_settings_are_told_by_name_and_value() -> None:
                f'"inductor_config": {inductor}, "is_runtime": false}}, "rank": 1}}'.encode()  # fmt: skip
 
     def settings(line: bytes) -> Fact:
-        return settings_fact([configuration(dump, OWN) for dump in dumps_in(line)])
+        return settings_fact(dumps_in(line), OWN, lambda _, make: make())
 
     own = settings(line(8, "/tmp/rank_1/debug"))
     assert own.said.split("\n")[0] == "recompile_limit 8" and "config_suppress_errors false" in own.said

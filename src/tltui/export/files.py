@@ -308,7 +308,9 @@ def proposed_name(document: Document) -> str:
 
 def lines_of(document: Document, style: str = "text", lo: int = 0, hi: int | None = None) -> Iterator[str]:
     """The lines of a document (`lo` to `hi`, exclusive) as text, ANSI or markdown, whole and uncapped."""
-    return markdown(document, lo, hi) if style == "markdown" else plain(document, style == "ansi", lo, hi)
+    if style == "markdown":
+        return markdown(document, lo, hi)
+    return plain(document, style == "ansi", lo, hi)
 
 
 def pieces_of(document: Document, style: str, lo: int = 0, hi: int | None = None, of: str = "") -> Iterator[str]:

@@ -35,7 +35,7 @@ _LOOKS: dict[str, str] = {
         tokens.EAGER, tokens.RECOMPILE, tokens.LINK, tokens.KEYWORD, tokens.FUNCTION, tokens.TYPE, tokens.STRING, tokens.ORIGIN,
         tokens.DECORATOR, tokens.KEY, tokens.CONSTANT)},
 }  # fmt: skip
-"""Token → how it looks, as in the UI's `styles.tcss`; a token that is not here looks like any text."""
+"""Token → how it looks, as in `tltui.widgets.looks` of the UI; a token that is not here looks like any text."""
 
 
 def _variables(theme: str) -> str:

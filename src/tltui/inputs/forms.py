@@ -1,4 +1,7 @@
-"""The forms of input that are read in place: protocol and table."""
+"""The forms of input that are read in place: protocol and table.
+
+Add one: a module or package beside this one, and a line here. It is imported when a log of the form is opened.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from tltui.inputs.debug_directory import DebugLog, DebugScanner, DirectoryBytes
-from tltui.inputs.index.indexed_log import IndexBytes, IndexScanner, KnownFile
-from tltui.inputs.text.text_log import TextLog
-from tltui.inputs.text.text_scanner import TextScanner
 from tltui.trace.batch import Batch
 from tltui.trace.files import FileBytes
 from tltui.trace.log import Log
@@ -53,12 +52,43 @@ TRACE = "trace"
 TEXT = "text"
 DEBUG_DIR = "debug_dir"
 
+
+def _text_scanner(source: FileBytes) -> StepScanner:
+    from tltui.inputs.text.text_scanner import TextScanner
+
+    return TextScanner(source)
+
+
+def _text_log(name: str, source: FileBytes, number: int) -> Log:
+    from tltui.inputs.text.text_log import TextLog
+
+    return TextLog(name, source, number)
+
+
+def _debug_source(path: str) -> FileBytes:
+    from tltui.inputs.debug_directory import DirectoryBytes
+
+    return DirectoryBytes(path)
+
+
+def _debug_scanner(source: FileBytes) -> StepScanner:
+    from tltui.inputs.debug_directory import DebugScanner
+
+    return DebugScanner(source)
+
+
+def _debug_log(name: str, source: FileBytes, number: int) -> Log:
+    from tltui.inputs.debug_directory import DebugLog
+
+    return DebugLog(name, source, number)
+
+
 FORMS: dict[str, Form] = {
     form.name: form
     for form in (
         Form(TRACE, "trace", FileBytes, Scanner, Log),
-        Form(TEXT, "TORCH_LOGS text", FileBytes, TextScanner, TextLog),
-        Form(DEBUG_DIR, "torch_compile_debug", DirectoryBytes, DebugScanner, DebugLog),
+        Form(TEXT, "TORCH_LOGS text", FileBytes, _text_scanner, _text_log),
+        Form(DEBUG_DIR, "torch_compile_debug", _debug_source, _debug_scanner, _debug_log),
     )
 }  # fmt: skip
 
@@ -72,9 +102,15 @@ def source_of(form: str, path: str, index: str = "", number: int = 0) -> FileByt
     """The bytes of a log: of the file `path`, or those that a saved index keeps, where `path` is that index. Opens nothing."""
     if not index:
         return FORMS[form].source(path)
+    from tltui.inputs.index.indexed_log import IndexBytes, KnownFile
+
     return IndexBytes(path, number) if path == index else KnownFile(path, index, number)
 
 
 def scanner_of(form: str, source: FileBytes) -> StepScanner:
     """What cuts a source into batches: of a log that an index knows it begins with those of the index."""
-    return IndexScanner(source) if isinstance(source, IndexBytes | KnownFile) else FORMS[form].scanner(source)
+    if not source.is_saved:
+        return FORMS[form].scanner(source)
+    from tltui.inputs.index.indexed_log import IndexScanner
+
+    return IndexScanner(source)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tltui.inputs.flight_recorder import Dump, NotADump, read_dump
-from tltui.inputs.profile_reader import NoProfile, Profile, Reading
 from tltui.sources.discovery_results import FoundDump, FoundProfile
+
+if TYPE_CHECKING:
+    from tltui.inputs.profile_reader import Profile
 
 MOST = 4096
 """Dumps that are read."""
@@ -109,6 +112,8 @@ class Profiles:
 
     def steps(self) -> Iterator[float]:
         """Read what was not read yet; how much of it is read, from 0 to 1."""
+        from tltui.inputs.profile_reader import NoProfile, Reading  # few runs have a profile
+
         unread = self.unread
         size = sum(file.found.size for file in unread) or 1
         before = 0

@@ -48,6 +48,13 @@ def build(run: Run, ref: Ref | str, options: Options) -> Document:
     return _run(run, ref, options)
 
 
+def module_of(ref: Ref) -> str:
+    """Return the module of a page that imports much, so that it can be imported before the run is held; '' for other addresses."""
+    if ref.view in BY_NAME and ref.view != "summary":
+        return BY_NAME[ref.view].path
+    return "" if ref.id is not None or ref.view not in ("", "run", "summary") else "tltui.questions.overview.run_page"
+
+
 def _view(run: Run, ref: Ref, options: Options) -> Document:
     if ref.view in BY_NAME:
         return view_document(run, BY_NAME[ref.view], ref, options)

@@ -34,7 +34,7 @@ from tltui.text import tokens
 from tltui.text.document import Document, Options, Piece
 from tltui.text.safe_files import quoted
 from tltui.trace import scan_workers
-from tltui.tree.header import header
+from tltui.tree.header import header, reading_document
 from tltui.widgets.bars import RunBar
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.key_input import bindings
@@ -409,6 +409,7 @@ LAST_WRITE = 10.0
 class Browser(BrowserCommands):
     """Reads the run and draws what it has become."""
 
+    AUTO_FOCUS = ""  # `on_mount` sets the focus: another one before it would have all styles resolved twice more
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.EVERYWHERE)
 
     def __init__(self, around: AppContext, faulted: Callable[[BaseException], object], before: Browser | None = None) -> None:
@@ -426,9 +427,10 @@ class Browser(BrowserCommands):
 
     def on_mount(self) -> None:
         """Everything is in its place: draw it once, then begin to read."""
+        self.document_view.show(reading_document(self.trace))
         self.document_view.on_position = self._moved
         self.document_view.on_rest = self._rested
-        (self.document_view if self._is_on_document else self.tree_view).focus()
+        self.set_focus(self.document_view if self._is_on_document else self.tree_view)
         self.say_run()
         for problem in self.config.problems:
             self.tell(problem, tokens.WARN)
@@ -441,7 +443,7 @@ class Browser(BrowserCommands):
             gc.enable()
         self.attending.begin()
         if not self.shown_ref:
-            self.show_ref("", by_user=False)
+            self.await_first_page()
         self.following.start()
 
     def on_unmount(self) -> None:
@@ -483,6 +485,8 @@ class Browser(BrowserCommands):
         self.tree_view.run_changed(is_new)
         self.say_run()
         self.renew()
+        if is_read and self._back_to is None:
+            self.show_first_page()
         if is_read and self._back_to is not None:
             self.keep_cursor()
             if self._back_to in self.own_pages:
@@ -575,9 +579,13 @@ class Browser(BrowserCommands):
 
     # layout
 
+    def fit(self, width: int) -> None:
+        """Show one pane at a time on a narrow screen."""
+        self.set_class(width < NARROW, "-narrow")
+
     def on_resize(self) -> None:
-        """One pane at a time on a narrow screen."""
-        self.set_class(self.size.width < NARROW, "-narrow")
+        """Lay out what depends on the width."""
+        self.fit(self.size.width)
         if self.is_mounted:
             self.name_panes()
             self.call_after_refresh(self.attending.resized)

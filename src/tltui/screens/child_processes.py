@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.timer import Timer
 
 from tltui.model.run import Run
-from tltui.questions.hang.process_sections import Here, ask, files_of
 from tltui.questions.records.output_page import REF, OutputDocument, how_it_ended, many_outputs
 from tltui.screens.main_screen import MainScreen
 from tltui.screens.prompts import KeyQuestion
@@ -31,6 +31,9 @@ from tltui.trace.files import Identity
 from tltui.work.reader_threads import Watch
 from tltui.work.scheduler import Place, Steps
 from tltui.work.signals import unheeded
+
+if TYPE_CHECKING:
+    from tltui.questions.hang.process_sections import Here
 
 _running: set[subprocess.Popen[str]] = set()
 """The program that has the terminal now."""
@@ -154,11 +157,15 @@ class Processes:
 
     def show(self) -> None:
         """Ask; on the page itself ask for the Python stacks too."""
+        from tltui.questions.hang.process_sections import files_of
+
         stacks = self._bench.shown_ref == PAGE
         self._bench.tell("asking py-spy for the stacks of its processes …" if stacks else "looking at its processes …")
         self._bench.scheduler.do(self._asking(files_of(self._bench.trace), stacks), place=Place.LONG, owner=self)
 
     def _asking(self, files: dict[str, Identity], stacks: bool) -> Steps:
+        from tltui.questions.hang.process_sections import ask
+
         here = ask(files, stacks)
         self._bench.answer(lambda: self._found(here))
         yield None

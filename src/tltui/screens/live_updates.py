@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from textual.timer import Timer
 
@@ -18,7 +19,6 @@ from tltui.model.input_joining import REST
 from tltui.model.run import Added, Delta, Event, Lost, Nothing, Unreadable, settle
 from tltui.model.status import Status, glyph
 from tltui.questions.news.run_news import News, Numbered, Once, Watch, What
-from tltui.questions.runtime.profile_sums import Refused, preparing, runtimes_of
 from tltui.screens.main_screen import MainScreen
 from tltui.screens.panes import PanesScreen
 from tltui.sources.discover import Discovery, FoundLog
@@ -27,6 +27,9 @@ from tltui.trace.files import NO_LONGER
 from tltui.tree.header import QUIET, Live, Silent, silence
 from tltui.work.reader_threads import Scan
 from tltui.work.scheduler import Place, Steps, Task
+
+if TYPE_CHECKING:
+    from tltui.questions.runtime.profile_results import Refused
 
 WORST = (What.ERROR, What.EAGER, What.LIMIT, What.BREAK)
 """What is worth a remark, the worst first. What happens to the files is told by itself."""
@@ -150,6 +153,8 @@ class ProfileReading:
         return True
 
     def _steps(self) -> Steps:
+        from tltui.questions.runtime.profile_sums import Refused, preparing, runtimes_of  # few runs have a profile
+
         run = self._run
         told = time.monotonic()
         for part in run.profiles.steps():

@@ -52,6 +52,8 @@ MADE_ONCE = ("@grep", "@output", HELP)
 """Pages that are not made again when the run has grown: what was found stays, and what a job prints grows by itself."""
 LEAST = (20, 40)
 """Columns of the tree and of the document, at least, while both are shown."""
+FIRST_PAGE = 0.5
+"""Seconds that the first page waits for the run to be read: one that is made before that is made again."""
 PAST = 200
 """Places that one can go back to."""
 
@@ -81,6 +83,7 @@ class MainScreen(Workbench[None]):
         self._wished = 0.0  # when the page was asked for that is made now, or was made last
         self._renew_from = 0.0
         self._later: Timer | None = None
+        self._first: Timer | None = None
         self._rest: Timer | None = None
         self._wanted = ""
         self._steered = False  # the user has pressed a key: the cursor is his
@@ -211,6 +214,19 @@ class MainScreen(Workbench[None]):
         self._addresses.note(request.ref)
         self._wish(at, top)
 
+    def await_first_page(self) -> None:
+        """Ask for the overview when the run is read, or soon; keys wait for it."""
+        self._is_making = self._is_awaited = True
+        self._first = self.set_timer(FIRST_PAGE, self.show_first_page)
+
+    def show_first_page(self) -> None:
+        """Ask for the overview now, unless something else was asked for."""
+        if self._first is not None:
+            self._first.stop()
+            self._first = None
+            if not self._wishes:
+                self.show_ref("", by_user=False)
+
     def _left(self) -> Request:
         """What is shown, as something to come back to."""
         return replace(self.shown, is_in_front=self.document_view.has_focus)
@@ -221,6 +237,8 @@ class MainScreen(Workbench[None]):
 
     def lay_out_again(self) -> None:
         """Make what is shown again, for another width. Nothing on it moves, and what was selected or filtered stays so."""
+        if self._first is not None:
+            return
         if (self._is_making and self._is_awaited) or self.document_view.is_at_work:
             self.reload()
         else:

@@ -8,12 +8,14 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.nodes import Process, Rank
 from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.run import Node, Run
+from tltui.questions.build import module_of
 from tltui.text.bytes_document import BytesDocument
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, error_document, nowhere_document
@@ -104,7 +106,6 @@ MAX_PAGES = 12
 """Pages that are kept."""
 FIRST_SLICE_S = 0.15
 """Seconds of work before a page is shown that is not complete."""
-BUILD = "tltui.questions.build"
 
 Make = Callable[[Run, Options], Document]
 Deliver = Callable[[Callable[[], object]], None]
@@ -133,6 +134,14 @@ def _built(ref: str, run: Run, options: Options) -> Document:
     from tltui.questions.build import build
 
     return build(run, ref, options)
+
+
+def _module_of(ref: str) -> str:
+    """Return the module that makes the page at an address, else this one, which is imported already."""
+    try:
+        return module_of(parse_ref(ref)) or __name__
+    except BadAddress:
+        return __name__
 
 
 def _is_whole(document: Document) -> bool:
@@ -172,9 +181,9 @@ class Renderer:
         self._scheduler.do(self._making(request, options, ready), lane=Lane.WISH, fault=failed)
 
     def _making(self, request: Request, options: Options, ready: Callable[[Document], object]) -> Steps:
-        if BUILD not in sys.modules:
+        if (module := _module_of(request.ref)) not in sys.modules:
             yield Place.LONG
-            __import__(BUILD)
+            import_module(module)
             yield Place.NODES
         key = (request.ref, options)
         version, document = self._kept.get(key, (-1, None))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -101,7 +100,13 @@ def output_log(output: str) -> FoundLog | None:
     )  # fmt: skip
 
 
-def is_recorded_job(state: JobState, host: Callable[[], str] = socket.gethostname, proc: str = "/proc") -> bool | None:
+def _host() -> str:
+    import socket  # few logs are kept by a job of ours
+
+    return socket.gethostname()
+
+
+def is_recorded_job(state: JobState, host: Callable[[], str] = _host, proc: str = "/proc") -> bool | None:
     """Whether the process that keeps the output is still there; None where that cannot be known."""
     if not state.host or state.host != host() or not state.keeper:
         return None

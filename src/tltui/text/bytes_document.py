@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 
 from tltui.text.colours.highlight import highlighter
-from tltui.text.colours.sections import find_sections
 from tltui.text.document import Hit, Line, Link, Section, Span
 from tltui.text.json_codec import JSONDecodeError, JSONEncodeError, dumps, loads
 from tltui.text.lru import Lru
@@ -190,6 +189,7 @@ class BytesDocument:
         self.version = 0
         self.payload = payload
         self._index = self._indexed(payload)
+
         self._highlighter = highlighter(language, self._index)
         self._highlighter.advance()
         self.complete = self._index.complete
@@ -298,6 +298,8 @@ class BytesDocument:
         if not self.complete:
             return ()
         if self._sections is None:
+            from tltui.text.colours.sections import find_sections
+
             small = self.payload.size <= SECTIONS_UP_TO
             self._sections = find_sections(self.language, list(self.text()), self._inputs) if small else ()
         return self._sections

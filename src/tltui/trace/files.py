@@ -13,6 +13,7 @@ import errno
 import os
 import threading
 from collections import OrderedDict
+from typing import ClassVar
 
 MAX_OPEN = 64
 PLACE = 64
@@ -94,6 +95,8 @@ class FileBytes:
     """
 
     __slots__ = ("_beginning", "_checked", "_place", "_reached", "gone", "identity", "path")
+    is_saved: ClassVar[bool] = False
+    """Whether a saved index keeps what was found in it."""
 
     def __init__(self, path: str) -> None:
         self.path = path

@@ -9,7 +9,7 @@ from tltui.documents.format import clip, clip_middle, plural, seconds, size_of
 from tltui.documents.scope import rank_count
 from tltui.model.run import Run
 from tltui.text import tokens
-from tltui.text.document import Piece, piece_text
+from tltui.text.document import Builder, Piece, TextDocument, piece_text
 from tltui.text.formatting import cells as cell_len
 from tltui.tree.outline import marks
 
@@ -51,6 +51,15 @@ class Live:
     """It went on after it was opened: then it is worth saying that it has ended."""
     remark: str = ""
     """What else is known of the job, such as how its process ended."""
+
+
+def reading_document(run: Run) -> TextDocument:
+    """What a pane shows before there is a page: what is being read for it."""
+    builder = Builder("@reading", "")
+    doing = "looking for logs in" if run.is_sought else "reading"
+    size = f", {size_of(run.size)}" if run.models else ""
+    builder.add((f"{doing} {clip_middle(run.title, TITLE)}{size} …", tokens.DIM))
+    return builder.document()
 
 
 def silence(quiet: float) -> float:

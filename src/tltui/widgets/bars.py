@@ -22,6 +22,7 @@ from tltui.text.formatting import cells as cell_len
 from tltui.text.formatting import script_for
 from tltui.text.sanitize import sanitize
 from tltui.text.torch_names import short
+from tltui.widgets.looks import Grounded, part_style
 from tltui.widgets.row_painter import row_by_row
 
 LINE_STYLES = (
@@ -29,18 +30,16 @@ LINE_STYLES = (
     tokens.SEEN, tokens.WARN, tokens.RECOMPILE,
     tokens.TITLE, tokens.HEADING, tokens.LABEL, tokens.DIM, tokens.STRONG, tokens.DEFINITION,
 )  # fmt: skip
-"""The styles of bars and of the tree. Others look like plain text there: each style of each widget costs a part of a millisecond
-at the start."""
+"""The styles of bars and of the tree. Others look like plain text there."""
 WEIGHTS = {tokens.WARN: 1, tokens.BREAK: 1, tokens.EAGER: 2, tokens.ERROR: 3}
 """How much a remark of a style matters."""
 
 
-class Bar(Widget, can_focus=False):
+class Bar(Grounded, can_focus=False):
     """One line: pieces from the left, pieces at the right."""
 
     LEFT_FIRST: ClassVar[bool] = False
     """Whether what stands at the right goes when there is no room for both."""
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"bar--tok-{name}" for name in LINE_STYLES} | {"bar--key"}
 
     def __init__(self, *, ascii_only: bool = False, id: str | None = None) -> None:  # noqa: A002  (Textual's name for it)
         super().__init__(id=id)
@@ -48,7 +47,6 @@ class Bar(Widget, can_focus=False):
         self._script = script_for(ascii_only)
         self._left: Sequence[Piece] = ()
         self._right: Sequence[Piece] = ()
-        self._styles: dict[str, Style] = {}
 
     def set(self, left: Sequence[Piece] | None = None, right: Sequence[Piece] | None = None) -> None:
         """Change what it says; repaints only if something changed."""
@@ -61,21 +59,13 @@ class Bar(Widget, can_focus=False):
         """What it says, as text."""
         return "".join(piece_text(piece) for piece in (*self._left, " ", *self._right))
 
-    def notify_style_update(self) -> None:
-        """Textual calls this when colours may have changed."""
-        super().notify_style_update()
-        self._styles.clear()
-
-    def _style(self, name: str) -> Style:
-        if name not in self._styles:
-            component = "bar--key" if name == "key" else f"bar--tok-{name}"
-            self._styles[name] = self.get_component_rich_style(component, partial=True, default=Style.null())
-        return self._styles[name]
+    def _part(self, name: str) -> Style:
+        return part_style(self.app.theme, name)
 
     @row_by_row
     def render_line(self, y: int) -> Strip:
         """The line."""
-        return self.strip(self._left, self._right, self.size.width).apply_style(self.rich_style)
+        return self.strip(self._left, self._right, self.size.width).apply_style(self.ground)
 
     def strip(self, on_left: Sequence[Piece], on_right: Sequence[Piece], width: int) -> Strip:
         """Pieces from the left and pieces at the right, in `width` cells."""
@@ -100,8 +90,9 @@ class Bar(Widget, can_focus=False):
 
     def _segment(self, piece: Piece) -> Segment:
         style = piece_style(piece)
-        known = self._style(style) if style else Style.null()
-        if self.rich_style.reverse:  # in reverse video a colour would be a ground: patches
+        part = "hint-key" if style == "key" else f"tok-{style}" if style in LINE_STYLES else ""
+        known = self._part(part)
+        if self.ground.reverse:  # in reverse video a colour would be a ground: patches
             known = Style(bold=known.bold)
         return Segment(self._script.drawn(short(sanitize(piece_text(piece)), self._ascii)), known)
 
@@ -149,7 +140,7 @@ class Remark(Bar):
 
     def whole(self, beside: int) -> Strip:
         """The line of a long remark, here and in so many cells at the right."""
-        return self.strip(self._left, (), self.size.width + beside).apply_style(self.rich_style)
+        return self.strip(self._left, (), self.size.width + beside).apply_style(self.ground)
 
     def on_resize(self) -> None:
         """Textual calls this with another size: a remark that had room may need what is beside it now, or the other way round."""
@@ -279,7 +270,7 @@ REST = 0.3
 """Seconds after the last key after which it rests."""
 
 
-class Divider(Widget, can_focus=False):
+class Divider(Grounded, can_focus=False):
     """Stands between two widgets of a `Horizontal` as wide as the screen. The one before it gets a width, and the class `-placed`;
     the one behind it the rest."""
 
@@ -330,7 +321,7 @@ class Divider(Widget, can_focus=False):
 
     def render_line(self, y: int) -> Strip:
         """A cell of the line."""
-        return Strip([Segment(self._line, self.rich_style)])
+        return Strip([Segment(self._line, self.ground)])
 
     def fit(self) -> None:
         """The room for both has changed: each keeps its least width."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from rich.segment import Segment
 from rich.style import Style
@@ -21,7 +21,8 @@ from tltui.text.formatting import ELLIPSIS, Script, script_for
 from tltui.text.formatting import cells as cell_len
 from tltui.text.screen_rows import WRAP_CAP, Lines, Row, RowMap
 from tltui.text.torch_names import short
-from tltui.widgets.row_painter import ASCII_MARKS, STYLES, WHOLE, Fragment, Look, Marks, Painter, key_of, row_by_row
+from tltui.widgets.looks import part_style
+from tltui.widgets.row_painter import ASCII_MARKS, WHOLE, Fragment, Look, Marks, Painter, key_of, row_by_row
 from tltui.widgets.scrolling import Extent, Sideways
 
 _NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
@@ -101,7 +102,6 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
     """Draws a document with a cursor. Knows rows, but not why they are as they are."""
 
     ALLOW_SELECT = False
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"document--{name}" for name in STYLES}
 
     def __init__(
         self,
@@ -125,8 +125,8 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
         self._cursor_line = 0
         self._cursor_column = 0
         self._lead = ""
-        self._rich_styles: dict[str, Style] = {}
-        self._painter = Painter(self._component, self.marks.cut)
+        self._base_styles: dict[str, Style] = {}
+        self._painter = Painter(self._part, self.marks.cut)
         self._drawn: dict[int, Strip] = {}
         """Screen row → what was drawn there last."""
 
@@ -180,23 +180,16 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
     def notify_style_update(self) -> None:
         """Textual calls this when colours may have changed."""
         super().notify_style_update()
-        self._rich_styles.clear()
+        self._base_styles.clear()
         self._painter.clear()
 
-    def _component(self, name: str) -> Style:
-        """What `document--NAME` sets, kept here: Textual forgets it at each refresh."""
-        style = self._rich_styles.get(name)
-        if style is None:
-            style = self.get_component_rich_style(f"document--{name}", partial=True, default=Style.null())
-            self._rich_styles[name] = style
-        return style
+    def _part(self, name: str) -> Style:
+        return part_style(self.app.theme, name)
 
     def _base_style(self, name: str) -> Style:
-        key = f"base {name}"
-        style = self._rich_styles.get(key)
+        style = self._base_styles.get(name)
         if style is None:
-            style = self.rich_style + (self._component(name) if name else Style.null())
-            self._rich_styles[key] = style
+            style = self._base_styles[name] = self.rich_style + self._part(name)
         return style
 
     # drawing
@@ -240,7 +233,7 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
         return self._painter.fragment(self._document, row, x, self.text_width)
 
     def _gutter_segments(self, row: Row, look: Look, base: Style, flat: bool) -> list[Segment]:
-        style = base if flat else base + self._component("gutter-cursor" if look.base == "cursor" else "gutter")
+        style = base if flat else base + self._part("gutter-cursor" if look.base == "cursor" else "gutter")
         is_left = self.scroll_offset.x and self._document.length(row.line)
         before = self.marks.onward if row.part else self.marks.before if is_left else " "
         number = ""
@@ -251,9 +244,9 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
             name = look.edge
         if flat or not (look.is_hit or look.sign or look.edge):
             return [Segment(f"{sign}{number}{look.fold}{before}", style)]
-        mark = base + self._component(name)
+        mark = base + self._part(name)
         if look.base == "match":
-            mark += self._component("match-mark")
+            mark += self._part("match-mark")
         return [Segment(sign, mark), Segment(f"{number}{look.fold}{before}", style)]
 
     def _look(self, row: Row) -> Look:

@@ -354,4 +354,4 @@ class ProvenanceView(MarkedView):
         if width > TIME + 2:
             bar = f"{'▇' * max(round(heat.part * BAR), 1):<{BAR}}"
         text = f"{heat.said:>{TIME - 1}} {bar} " if width > 2 else f"{bar} "
-        return [*found, Segment(self._own(text), base if flat else base + self._component(name))]
+        return [*found, Segment(self._own(text), base if flat else base + self._part(name))]

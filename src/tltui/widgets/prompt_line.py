@@ -6,10 +6,8 @@ They never have Textual's focus, whose moving repaints a pane: the screen gives 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
 
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -33,8 +31,6 @@ WHEEL = 3
 
 class PromptLine(Bar):
     """The question, what is typed, a hint."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"prompt--question", "prompt--cursor", "prompt--hint"}
 
     def __init__(self, *, ascii_only: bool = False) -> None:
         super().__init__(ascii_only=ascii_only)
@@ -66,13 +62,13 @@ class PromptLine(Bar):
         """The line."""
         width = self.size.width
         question, hint = self._question(width), self._script.drawn(sanitize(f" {self.hint} ")) if self.hint else ""
-        segments = [Segment(question, self._component("question"))]
+        segments = [Segment(question, self._part("question"))]
         room = width - cell_len(question)
         if cell_len(hint) > room - (LEAST if self.edit is not None else 0):
             hint = ""
         room -= cell_len(hint)
         segments += self._field(self.edit, room) if self.edit is not None else [Segment(" " * room)]
-        return Strip([*segments, Segment(hint, self._component("hint"))]).apply_style(self.rich_style)
+        return Strip([*segments, Segment(hint, self._part("question-hint"))]).apply_style(self.ground)
 
     def _field(self, edit: LineEdit, room: int) -> list[Segment]:
         """The part of the text around the place where one types, in `room` cells."""
@@ -86,21 +82,16 @@ class PromptLine(Bar):
         left = room - cell_len(before) - cell_len(under)
         behind = crop(self._typed(edit.at + 1, edit.at + 1 + left), left)
         blank = " " * max(left - cell_len(behind), 0)
-        return [Segment(before), Segment(under, self._component("cursor")), Segment(behind + blank)]
+        return [Segment(before), Segment(under, self._part("question-cursor")), Segment(behind + blank)]
 
     def _typed(self, lo: int, hi: int) -> str:
         """How characters `lo` to `hi` of what is typed are drawn."""
         assert self.edit is not None
         return script_for(self._ascii, "typed").drawn(sanitize(self.edit.text[lo:hi]))
 
-    def _component(self, name: str) -> Style:
-        return self.get_component_rich_style(f"prompt--{name}", partial=True, default=Style.null())
-
 
 class Choices(Bar):
     """What can be chosen, with one of it under the cursor."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"choices--cursor", "choices--edge"}
 
     def __init__(self, *, ascii_only: bool = False) -> None:
         super().__init__(ascii_only=ascii_only)
@@ -144,15 +135,12 @@ class Choices(Bar):
     def render_line(self, y: int) -> Strip:
         """One row."""
         row, is_chosen = self._drawn[y] = self._row(y)
-        base = self.rich_style
+        base = self.ground
         edge = Segment(" ")
         if is_chosen:
-            base += self._component("cursor")
-            edge = Segment(" ", self._component("edge"))
+            base += self._part("cursor")
+            edge = Segment(" ", self._part("edge"))
         return Strip([edge, *self.strip(row, (), self.size.width - 1)]).apply_style(base)
-
-    def _component(self, name: str) -> Style:
-        return self.get_component_rich_style(f"choices--{name}", partial=True, default=Style.null())
 
     def on_click(self, event: events.Click) -> None:
         """A row was clicked."""

@@ -14,7 +14,6 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tltui.messages import Undrawn
-from tltui.text import tokens
 from tltui.text.document import Document, Line
 from tltui.text.formatting import REAL, Script, crop
 from tltui.text.sanitize import sanitize
@@ -40,14 +39,6 @@ def row_by_row(render_line: Callable[[W, int], Strip]) -> Callable[[W, int], Str
 
 BANDS = 6
 """Colours of bands of lines that belong together (see `MarkedView`)."""
-
-STYLES: tuple[str, ...] = (
-    *(f"tok-{name}" for name in tokens.ALL),
-    "cursor", "cursor-away", "edge", "edge-away", "caret", "caret-in-reverse", "selection",
-    "gutter", "gutter-cursor", "fold", "mark", "hit", "hit-current", "hit-mark",
-    "match", "match-mark", "pinned", *(f"band-{number}" for number in range(BANDS)),
-)  # fmt: skip
-"""Names of the component classes `document--NAME` that `styles.tcss` gives a look."""
 
 WHOLE = 4096
 """Columns up to which a line is decoded whole; of a longer one only the window in sight."""
@@ -126,7 +117,7 @@ class Fragment:
 
 
 class Painter:
-    """Makes strips. `style(name)` gives what the component class `document--NAME` sets, and nothing else."""
+    """Makes strips. `style(name)` gives what a part of the screen adds to the style below it (`tltui.widgets.looks`)."""
 
     def __init__(self, style: Callable[[str], Style], mark: str = "…") -> None:
         self._style = style

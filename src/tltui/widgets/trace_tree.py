@@ -30,6 +30,7 @@ from tltui.tree.rows import FunctionNames, OutlineRow, OutlineRows
 from tltui.tree.stack_rows import StackOrder, keys_by_frames
 from tltui.widgets.bars import LINE_STYLES
 from tltui.widgets.key_input import MOVES, bindings
+from tltui.widgets.looks import Grounded, part_style
 from tltui.widgets.row_painter import row_by_row
 from tltui.widgets.scrolling import Extent, Sideways, anchor_scroll, cell_under, is_inside
 
@@ -52,19 +53,10 @@ class Drawn:
     said: Label
 
 
-class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
+class TreeCanvas(Grounded, ScrollView, Sideways, can_focus=True, inherit_bindings=False):
     """Draws an `OutlineRows` with a cursor."""
 
     ALLOW_SELECT = False
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"tree--tok-{name}" for name in LINE_STYLES} | {
-        "tree--cursor",
-        "tree--cursor-away",
-        "tree--edge",
-        "tree--edge-away",
-        "tree--fold",
-        "tree--rule",
-    }
-
     def __init__(
         self,
         rows: OutlineRows,
@@ -88,7 +80,6 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
         self._floor = 0
         """Rows that there are at least: of a tree that stood still while it grew above the cursor the end may be in sight."""
         self._asking: Timer | None = None
-        self._styles: dict[str, Style] = {}
         self._left = 0
         """Cells that are hidden at the left edge."""
         self._drawn: dict[int, Drawn | None] = {}
@@ -189,17 +180,11 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
 
     # drawing
 
-    def notify_style_update(self) -> None:
-        """Textual calls this when colours may have changed."""
-        super().notify_style_update()
-        self._styles.clear()
+    def _style(self, part: str) -> Style:
+        return part_style(self.app.theme, part)
 
-    def _style(self, name: str) -> Style:
-        style = self._styles.get(name)
-        if style is None:
-            style = self.get_component_rich_style(f"tree--{name}", partial=True, default=Style.null())
-            self._styles[name] = style
-        return style
+    def _text_style(self, token: str) -> Style | None:
+        return self._style(f"tok-{token}") if token in LINE_STYLES else None
 
     def _said(self, y: int) -> Drawn | None:
         """What a screen row is to say; None below the last node."""
@@ -223,7 +208,7 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
     @row_by_row
     def render_line(self, y: int) -> Strip:
         """One screen row."""
-        width, base = self._width, self.rich_style
+        width, base = self._width, self.ground
         drawn = self._drawn[y] = self._said(y)
         if drawn is None:
             return Strip.blank(width, base)
@@ -234,7 +219,7 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
         if self._left:
             rest = Strip(segments).crop(self._left + 1, width + self._left)
             segments = [Segment(self._script.drawn("‹"), self._style("fold")), *rest]
-        if base.reverse or base.color != self.rich_style.color:  # such a ground brings its own ink
+        if base.reverse or base.color != self.ground.color:  # such a ground brings its own ink
             return Strip([Segment("".join(segment.text for segment in segments), base)])
         if drawn.is_cursor:
             first, *others = (segment for segment in segments if segment.text)
@@ -274,7 +259,7 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
                 break
             shown = self._script.drawn(formatting.piece(text, max(left, 0)))
             left -= cell_len(shown)
-            segments.append(Segment(shown, self._style(f"tok-{style}") if style else None))
+            segments.append(Segment(shown, self._text_style(style)))
             if left <= 0:
                 break
         blanks = max(left, 0) + (1 if right else 0)
@@ -282,7 +267,7 @@ class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
             segments += [Segment(" "), Segment(self._script.drawn(said.rule) * (blanks - 2), self._style("rule")), Segment(" ")]
         else:
             segments.append(Segment(" " * blanks))
-        segments += [Segment(text, self._style(f"tok-{style}") if style else None) for text, style in right]
+        segments += [Segment(text, self._text_style(style)) for text, style in right]
         return segments
 
     def _drawn_text(self, piece: Piece) -> str:

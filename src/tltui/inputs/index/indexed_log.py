@@ -95,6 +95,7 @@ class IndexBytes(FileBytes):
     """A log that is not here. What its index does not keep of it raises `Elsewhere`."""
 
     __slots__ = ("_index", "_places", "number")
+    is_saved = True
 
     def __init__(self, path: str, number: int) -> None:
         super().__init__(path)
@@ -154,6 +155,7 @@ class KnownFile(FileBytes):
     """A log of which an index knows the beginning."""
 
     __slots__ = ("index", "number")
+    is_saved = True
 
     def __init__(self, path: str, index: str, number: int) -> None:
         super().__init__(path)

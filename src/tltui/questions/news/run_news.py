@@ -16,8 +16,6 @@ from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, CompileKey, Process
 from tltui.model.run import Delta, Event, Failed, Lost, Moved, Read, Run, Unreadable
 from tltui.model.status import BREAK, Eager, SharedFacts, Status, error_name, status_of, without_backward
-from tltui.questions.job_failures.job_failures import own_failures, printed_of, run_failures
-from tltui.questions.job_failures.launcher_reports import EXIT
 from tltui.trace.batch import Metrics, Started
 from tltui.trace.envelope import is_entry
 
@@ -212,6 +210,9 @@ class Watch:
 
     def _failed_processes(self, number: int, model: LogModel, finished: bool) -> Iterator[News]:
         """The processes that failed by themselves, once a launcher has reported how they ended, or the output has."""
+        from tltui.questions.job_failures.job_failures import own_failures, printed_of, run_failures
+        from tltui.questions.job_failures.launcher_reports import EXIT
+
         printed = printed_of(model.log)
         ends = len(printed.torchrun) + sum(report.kind == EXIT for report in printed.reports)
         if not finished and ends <= self._ends[number]:

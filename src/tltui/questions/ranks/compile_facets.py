@@ -6,8 +6,9 @@ import hashlib
 import math
 import re
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache, partial
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from tltui.model.artifacts import artifact_name
@@ -22,11 +23,9 @@ from tltui.questions.hang.open_phases import begun
 from tltui.questions.problems.compile_problems import known_breaks
 from tltui.questions.ranks.facet_texts import (
     MARK,
-    Configuration,
     bare,
     code_digest,
     collectives_fact,
-    configuration,
     dumps_in,
     estimates_fact,
     graph_fact,
@@ -51,6 +50,7 @@ GRAPH, CODE, SCHEDULE, ESTIMATES = "dynamo_output_graph", "inductor_output_code"
 GUARDS, TENSOR, SOURCE, REASONS = "dynamo_cpp_guards_str", "describe_tensor", "describe_source", "recompile_reasons"
 READ = frozenset((GRAPH, CODE, SCHEDULE, ESTIMATES, GUARDS, TENSOR, SOURCE, REASONS, *NAMES))
 FINISHED, FAILED, LIMITED = "finished", "failed", "recompile limit"
+T = TypeVar("T")
 _ID = re.compile(r"(?m)^\d+/\d+: ")
 _WANTED: WeakKeyDictionary[Log, tuple[int, dict[int, str]]] = WeakKeyDictionary()
 Facts = tuple[Fact, ...]
@@ -124,10 +124,10 @@ def _settings(compile_: Compile, reader: Reader, own: RankIdentity) -> Fact:
     if not dumps:
         return NONE
 
-    def read(dump: bytes) -> Configuration:  # most compiles have most of their configurations in common
-        return shared(compile_, configuration, (dump, own.name), lambda: configuration(dump, own))
+    def keep(key: Hashable, make: Callable[[], T]) -> T:
+        return shared(compile_, settings_fact, key, make)
 
-    return shared(compile_, _settings, (dumps, own.name), lambda: settings_fact([read(dump) for dump in dumps]))
+    return shared(compile_, _settings, (dumps, own.name), lambda: settings_fact(dumps, own, keep))
 
 
 def _breaks(compile_: Compile) -> Fact:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple, TypeVar
 
 from tltui.model.record_reader import list_in, text_in
 from tltui.questions.compare.comparable_lines import rules_for, side_of
-from tltui.questions.ranks.rank_course import NONE, Fact, digest_of, fact, plain
+from tltui.questions.ranks.rank_course import NONE, SAID, Fact, digest_of, fact, framed, framed_digest, plain
 from tltui.text.graphs.fx_graph import parse
 from tltui.text.normalisation import RankIdentity, normalised
 from tltui.trace.grammar import parse_json
@@ -171,6 +171,8 @@ def _output(output: Any) -> str:
     return f"{output.get('dtype')} {output.get('shape')} stride {output.get('stride')}"
 
 
+T = TypeVar("T")
+
 CONFIGS = (b'"dynamo_config": "', b'"inductor_config": "', b'"functorch_config": "', b'"compiler_config": "')
 """Whole configurations: JSON in a string (`tltui.questions.metrics.compile_metrics.CONFIGS`)."""
 FLAGS = (b'"config_suppress_errors": ', b'"config_inline_inbuilt_nn_modules": ', b'"specialize_float": ')
@@ -194,40 +196,62 @@ def dumps_in(line: bytes) -> tuple[bytes, ...]:
     return tuple(found)
 
 
-class Setting(NamedTuple):
-    """An entry of a configuration."""
+class Configuration(NamedTuple):
+    """The entries of a configuration."""
 
     name: str
-    value: str
-    compared: str
-    """The value without what only another run or rank changes."""
+    names: frozenset[str]
+    entries: tuple[tuple[str, str, str], ...]
+    """Of each entry its name, its value, and the value without what only another run or rank changes."""
 
 
-Configuration = tuple[str, tuple[Setting, ...]]
-"""The name of a configuration, and its entries."""
+class Described(NamedTuple):
+    """The lines of a configuration."""
+
+    lines: str
+    compared: bytes
+    """What is compared of the lines, as `digest_of` takes it in."""
 
 
-def configuration(dump: bytes, own: RankIdentity) -> Configuration:
-    """Read one of the configurations of `dumps_in`."""
-    settings = []
+Keep = Callable[[Hashable, Callable[[], T]], T]
+"""What was made for a key before, else what is made now: most compiles have most of their configurations in common."""
+
+
+def settings_fact(dumps: Iterable[bytes], own: RankIdentity, keep: Keep[Any]) -> Fact:
+    """Join what `dumps_in` found. Entries of equal names in two configurations have the configuration before them."""
+    configurations = [keep((dump, own.name), partial(_configuration, dump, own)) for dump in dumps]
+    names: frozenset[str] = frozenset()
+    several: frozenset[str] = frozenset()
+    for configuration in configurations:
+        several |= names & configuration.names
+        names |= configuration.names
+    if not names:
+        return NONE
+    described: list[Described] = []
+    for dump, configuration in zip(dumps, configurations, strict=True):
+        prefixed = several & configuration.names
+        if configuration.names:
+            described.append(keep((dump, own.name, prefixed), partial(_described, configuration, prefixed)))
+    return Fact(framed_digest(one.compared for one in described), "\n".join(one.lines for one in described)[:SAID])
+
+
+def _configuration(dump: bytes, own: RankIdentity) -> Configuration:
+    entries = []
     for name, value in _entries(dump).items():
         text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=repr)
-        settings.append(Setting(name, text, normalised(text, rules_for(text, own))[0] if len(text) > 3 else text))
-    return dump[1 : dump.index(b'":')].decode(), tuple(settings)
+        entries.append((name, text, normalised(text, rules_for(text, own))[0] if len(text) > 3 else text))
+    return Configuration(dump[1 : dump.index(b'":')].decode(), frozenset(name for name, _, _ in entries), tuple(entries))
 
 
-def settings_fact(configurations: Sequence[Configuration]) -> Fact:
-    """Join the configurations of a compile. Entries of equal names in two of them have the configuration before them."""
+def _described(configuration: Configuration, prefixed: frozenset[str]) -> Described:
     lines: list[str] = []
     compared: list[bytes] = []
-    count = Counter(setting.name for _, settings in configurations for setting in settings)
-    for config, settings in configurations:
-        for name, value, same in settings:
-            label = f"{config}.{name}" if count[name] > 1 else name
-            line = f"{label} {same}"[:VALUE]
-            compared.append(line.encode("utf-8", "replace"))
-            lines.append(line if same == value or "\t" in line + value else f"{line}\t{label} {value}"[: 2 * VALUE])
-    return fact(lines, compared) if lines else NONE
+    for name, value, same in configuration.entries:
+        label = f"{configuration.name}.{name}" if name in prefixed else name
+        line = f"{label} {same}"[:VALUE]
+        compared.append(framed(line.encode("utf-8", "replace")))
+        lines.append(line if same == value or "\t" in line + value else f"{line}\t{label} {value}"[: 2 * VALUE])
+    return Described("\n".join(lines), b"".join(compared))
 
 
 def _entries(dump: bytes) -> dict[str, object]:

@@ -195,11 +195,17 @@ REMEMBERED = 4096
 
 def digest_of(parts: Iterable[bytes]) -> bytes:
     """Of parts in their order."""
-    own = hashlib.blake2b(digest_size=DIGEST)
-    for part in parts:
-        own.update(b"%d\n" % len(part))
-        own.update(part)
-    return own.digest()
+    return framed_digest(map(framed, parts))
+
+
+def framed(part: bytes) -> bytes:
+    """A part with its length, so that the next one cannot be taken for a part of it."""
+    return b"%d\n%b" % (len(part), part)
+
+
+def framed_digest(parts: Iterable[bytes]) -> bytes:
+    """Of parts that are `framed`, or joined after that."""
+    return hashlib.blake2b(b"".join(parts), digest_size=DIGEST).digest()
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 from weakref import WeakKeyDictionary
 
 from tltui.model.run import Run
-from tltui.questions.runtime.profile_results import CompileTime, GraphTime, KernelTime, Refused, Runtime
+
+if TYPE_CHECKING:
+    from tltui.questions.runtime.profile_results import CompileTime, GraphTime, KernelTime, Refused, Runtime
 
 BACKWARD = "backward"
-_Names = Callable[[KernelTime], tuple[str, ...]]
+_Names = Callable[["KernelTime"], tuple[str, ...]]
 
 
 class Costs:
@@ -119,8 +121,12 @@ def known_costs(run: Run) -> Costs | None:
 
 
 def _costs(run: Run, found: tuple[Runtime | Refused, ...]) -> Costs | None:
+    if not found:
+        return None
     kept = _KEPT.get(run)
     if kept is None or kept[0] is not found:
+        from tltui.questions.runtime.profile_results import Runtime
+
         joined = [runtime for runtime in found if isinstance(runtime, Runtime)]
         kept = _KEPT[run] = found, Costs(joined) if joined else None
     return kept[1]

@@ -55,7 +55,7 @@ def test_a_command_is_imported_when_it_is_used() -> None:
     after = f"print([name for name in sys.modules if name.startswith({ours})])"
     shared = {"tltui.cli.exits", "tltui.cli.parser", "tltui.cli.registry"}
     help_ = f"import sys, tltui.cli\ntry: tltui.cli.main(['--help'])\nexcept SystemExit: pass\n{after}"
-    assert set(literal_eval(imported(help_))) == shared | {"tltui.cli.ui", "tltui.questions", "tltui.questions.table"}
+    assert set(literal_eval(imported(help_))) == shared | {"tltui.cli.ui", "tltui.questions", "tltui.questions.index"}
     ls = set(literal_eval(imported(f"import sys, tltui.cli; tltui.cli.main(['ls', {str(TRACE)!r}])\n{after}")))
     own = {name for name in ls if name.startswith("tltui.cli.")}
     assert own == shared | {f"tltui.cli.{name}" for name in ("loading", "ls", "printing", "standard_input")}

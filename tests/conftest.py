@@ -6,7 +6,9 @@ import os
 import signal
 import tempfile
 
+import pytest
 import real
+from durations import recorded_long_tests
 
 from tltui.settings import SETTINGS
 
@@ -21,3 +23,11 @@ for own in SETTINGS:  # nor does what somebody likes change what a test sees
 for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
     if signal.getsignal(number) == signal.SIG_IGN:  # what the tests start hears it, also in the background of a shell
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+LONG = recorded_long_tests()
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark the tests that the recorded run took long for; a test named on the command line runs without `-m`."""
+    if item.nodeid in LONG and not any("::" in argument for argument in item.config.args):
+        item.add_marker("long")

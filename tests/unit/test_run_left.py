@@ -78,6 +78,9 @@ def test_a_job_that_goes_on_in_the_background(tmp_path: Path) -> None:
     environment = {"PATH": os.environ["PATH"], "TORCH_TRACE": str(tmp_path)}
     with subprocess.Popen(["sleep", "60"], env=environment) as process:
         try:
+            # Popen returns as soon as exec closed its pipe; the kernel sets up the environment after that
+            while not Path(f"/proc/{process.pid}/environ").read_bytes():
+                os.sched_yield()
             found = [why_no_log(("x",), Prepared(environment, str(tmp_path), made, "", ())) for made in (True, False)]
         finally:
             process.kill()

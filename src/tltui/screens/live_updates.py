@@ -164,7 +164,7 @@ class ProfileReading:
         self._bench.answer(partial(self._read, tuple(one for one in found if isinstance(one, Refused)), len(found)))
 
     def _tell(self, part: float) -> None:
-        if self.is_reading:
+        if self.is_reading and not self._is_stopped:  # a stopped task goes on to the end of its slice
             names = [file.found.name for file in self._run.profiles.unread]
             what = formatting.path(names[0], 60) if len(names) == 1 else plural(len(names), "profile")
             self._bench.tell(f"reading {what} … {part:.0%}", tokens.DIM)

@@ -71,7 +71,7 @@ class Measure:
     value: Callable[[Facts], float]
     reasons: Callable[[Facts], list[Found]]
     page: str
-    """The page with more about it: a name of `questions/table.py`, or `damage`."""
+    """The page with more about it: a name of `questions/index.py`, or `damage`."""
     seconds: bool = False
     share: bool = False
     """Whether it is a share, in percent."""

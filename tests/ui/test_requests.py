@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from opened import BREAKS, Driver, log_of, opened
 from screen import screen_text
+from tltui.questions.table import VIEWS
 
 from tltui.model.ref import parse_ref
 from tltui.model.run import Run
 from tltui.questions.build import build, module_of
-from tltui.questions.table import VIEWS
 from tltui.screens.requests import has_grown
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Builder, Document, Options, TextDocument

@@ -51,7 +51,7 @@ def build(run: Run, ref: Ref | str, options: Options) -> Document:
 def module_of(ref: Ref) -> str:
     """Return the module of a page that imports much, so that it can be imported before the run is held; '' for other addresses."""
     if ref.view in BY_NAME and ref.view != "summary":
-        return BY_NAME[ref.view].path
+        return BY_NAME[ref.view].module
     return "" if ref.id is not None or ref.view not in ("", "run", "summary") else "tltui.questions.overview.run_page"
 
 

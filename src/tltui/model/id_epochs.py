@@ -169,7 +169,10 @@ class Epochs:
         return found
 
     def _opening(self) -> int:
-        """Return the index in the stretch at which a backward begins; events ending after the earlier metrics belong to that compile."""
+        """Return the index in the stretch at which a backward begins.
+
+        Events that end after the metrics of the earlier compile belong to that one.
+        """
         for place, record in enumerate(self._stretch):
             if self._event(record)[0] not in ("E", "i"):
                 return place

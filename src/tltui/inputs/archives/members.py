@@ -203,8 +203,8 @@ def _zip(archive: zipfile.ZipFile, file: IO[bytes], most: int, faults: list[str]
 def _overlapping(file: IO[bytes], members: list[zipfile.ZipInfo]) -> set[int]:
     """Return the `id` of each member whose bytes reach into the next one.
 
-    An archive of some kilobytes can so hold one body thousands of times. No program that packs files writes this, and Python refuses
-    to read it since 3.13 (`zipfile.ZipFile.open`).
+    An archive of some kilobytes can so hold one body thousands of times. No program that packs files writes this, and Python
+    refuses to read it since 3.13 (`zipfile.ZipFile.open`).
     """
     found = set()
     ordered = sorted(members, key=lambda info: info.header_offset)

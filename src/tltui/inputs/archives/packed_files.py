@@ -49,7 +49,8 @@ def packing_of(head: bytes, name: str = "") -> str:
 def _is_old_tar(block: bytes) -> bool:
     """Return whether a block is a header of a tar archive from before ustar.
 
-    Only its checksum identifies it, the sum of all bytes of the header with blanks in place of the sum itself (tar.h, POSIX.1-1988).
+    Only its checksum identifies it, the sum of all bytes of the header with blanks in place of the sum itself (tar.h,
+    POSIX.1-1988).
     """
     digits = block[_CHECKSUM].strip(b"\x00 ")
     if len(block) < BLOCK or not digits or digits.strip(b"01234567") or not block[:1].strip(b"\x00"):

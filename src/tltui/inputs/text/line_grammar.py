@@ -172,9 +172,9 @@ def may_become(path: str, size: int) -> bool:
 def recognise(file: ByteSource, path: str, is_named: bool, changed: float, opens_plain: bool = False) -> Recognised:
     """Detect the type of a file. Raises OSError.
 
-    `is_named`: the user named this very file; `changed`: its last modification, which gives the year; `opens_plain`: any text counts
-    as job output. Else a text without any message of torch is job output where it has sbatch's name, or where its name fits an
-    output and its beginning or end has a text of a launcher.
+    `is_named`: the user named this very file; `changed`: its last modification, which gives the year; `opens_plain`: any text
+    counts as job output. Else a text without any message of torch is job output where it has sbatch's name, or where its name
+    fits an output and its beginning or end has a text of a launcher.
     """
     name = os.path.basename(path)
     limit = FAR if is_named else NEAR if _OUTPUT.search(name) else LINE

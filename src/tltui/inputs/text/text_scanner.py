@@ -163,8 +163,8 @@ class TextScanner(Between):
     def _fast(self) -> tuple[_Open | None, bytes, int, bytes, Callable[..., re.Match[bytes] | None] | None, int]:
         """Return the state with which a line is compared.
 
-        It is the open record, its prefix, the length of that with the blank, its day, the pattern of a line that begins another message,
-        and 0, the number of lines equal so far.
+        It is the open record, its prefix, the length of that with the blank, its day, the pattern of a line that begins another
+        message, and -1: no equal line yet.
         """
         current = self._current
         if current is None or current.blank:

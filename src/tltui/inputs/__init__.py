@@ -1,1 +1,1 @@
-"""What a job leaves behind besides traces, in the shape of one: TORCH_LOGS text, debug directories, archives, tlparse's output."""
+"""Inputs besides traces, presented as logs: TORCH_LOGS text, debug directories, archives, tlparse's output."""

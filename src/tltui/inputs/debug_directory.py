@@ -66,7 +66,7 @@ C = TypeVar("C")
 
 
 class How(Enum):
-    """By what a unit was found to be of a compile."""
+    """The evidence that joined a unit with a compile."""
 
     CODE = "the same generated code"
     ORDER = "by order"
@@ -105,10 +105,10 @@ class Joined(Generic[C]):
 
 
 def join(units: Iterable[UnitCode[U]], codes: Iterable[TraceCode[C]]) -> dict[U, Joined[C]]:
-    """Unit → compile, both in the order in which they were made. Units that nothing is found for are left out.
+    """Map units to compiles, both in order of creation; unmatched units are omitted.
 
-    The same code may have been generated several times: then the first unit is that of the first record. The code of one record is
-    that of one unit.
+    The same code may have been generated several times: then the first unit belongs to the first record. The code of one record is
+    joined with one unit.
     """
     units, codes = list(units), sorted(codes, key=lambda code: code.record)
     by_md5: dict[object, deque[TraceCode[C]]] = {}
@@ -223,7 +223,7 @@ class DebugScanner:
         return record
 
     def _named(self, record: int, found: UnitFile) -> Named | None:
-        """The function that the last operation of a graph is in, as the comments of the graph say."""
+        """Return the function of the last operation of a graph, from the comments of the graph."""
         try:
             text = self._source.files[-1].read(max(found.size - NAMED_IN, 0), NAMED_IN)
         except OSError:
@@ -259,21 +259,21 @@ class DebugLog(Log):
             self._digests.pop(record, None)
 
     def source_of(self, record: int) -> ByteSource:
-        """The file of a record."""
+        """Return the bytes of the file of a record."""
         return self.sources[self.columns.source[record]]
 
     def path_of(self, record: int) -> str:
-        """The path of the file of a record."""
+        """Return the path of the file of a record."""
         file = self.source_of(record)
         assert isinstance(file, FileBytes)
         return file.path
 
     def name_of(self, record: int) -> str:
-        """The name of the file of a record, without its directories."""
+        """Return the base name of the file of a record."""
         return os.path.basename(self.path_of(record))
 
     def head(self, record: int) -> bytes:
-        """The first line as torch would have written it. Raises OSError where the file cannot be read."""
+        """Return the envelope line that torch would have written. Raises OSError where the file cannot be read."""
         kind, context = self.kind(record), self.context(record)
         if kind.event == "artifact":
             event: dict[str, object] = {"artifact": {"name": kind.name, "encoding": kind.encoding}}
@@ -287,29 +287,29 @@ class DebugLog(Log):
         return f"V{when} {context.pid} {made.path}:{made.line}] {json.dumps(event)}".encode()
 
     def written(self, record: int) -> bytes:
-        """The path of the file: it has no first line."""
+        """Return the path of the file: it has no envelope line."""
         return os.fsencode(self.path_of(record))
 
     def place(self, record: int) -> tuple[str, int]:
-        """The file."""
+        """Return the file and line 0."""
         return self.path_of(record), 0
 
     def payload(self, record: int) -> Payload | None:
-        """The file, as it is."""
+        """Return the file as the payload, unchanged."""
         return Payload(self.source_of(record), 0, self.columns.size[record])
 
     def md5(self, record: int) -> str | None:
-        """The md5 of the file. Raises OSError where it cannot be read."""
+        """Return the md5 of the file. Raises OSError where it cannot be read."""
         return self._digest(record).md5
 
     def check(self, record: int) -> Checked | None:
-        """Nothing says what the md5 should be."""
+        """Return None: a file of a debug directory has no recorded md5."""
         payload, found = self.payload(record), self._digest(record)
         assert payload is not None
         return Checked(Check.GOOD, payload, found.size, found.lines, found.md5)
 
     def units(self) -> list[UnitCode[str]]:
-        """The generated code of each unit, in order: what joins it with the compiles of a trace. Reads that code."""
+        """Read the generated code of each unit, in order, to join it with the compiles of a trace."""
         found = []
         for record in self.records():
             name = self.context(record).name
@@ -331,7 +331,7 @@ class DebugLog(Log):
         return found
 
     def _place_of_code(self, record: int) -> dict[str, str]:
-        """Where Inductor keeps the code: the directory of a unit in its cache is named as that file. Elsewhere nothing says it."""
+        """Return the path of the code in Inductor's cache, where a unit directory has the name of that file; else nothing."""
         directory = os.path.dirname(self.path_of(record))
         if not CACHED.fullmatch(os.path.basename(directory)):
             return {}
@@ -350,6 +350,6 @@ class DebugLog(Log):
 
 
 def _aot_id_of(name: str) -> tuple[int, str] | None:
-    """The AOT id and direction that the name of a unit states."""
+    """Parse the AOT id and direction from the name of a unit."""
     match = UNIT.fullmatch(name)
     return (int(match["aot"]), match["direction"]) if match else None

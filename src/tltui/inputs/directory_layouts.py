@@ -22,7 +22,7 @@ _MARKS = frozenset(("compile_directory.json", "failures_and_restarts.html", EVEN
 
 
 class Report(Enum):
-    """What a directory is."""
+    """The kind of a directory of reports."""
 
     NONE = ""
     """No report."""
@@ -31,7 +31,7 @@ class Report(Enum):
 
 
 def report_in(names: Collection[str]) -> Report:
-    """What a directory is that has files of these names."""
+    """Classify a directory by its file names."""
     if not any(mark in names for mark in _MARKS) and not (RAW_LOG in names and "index.html" in names):
         return Report.NONE
     if RAW_LOG in names:
@@ -59,7 +59,7 @@ _LAST = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a file is, and the place of torch 2.13's code that writes it."""
+    """The kind of a file, and the place of torch 2.13's code that writes it."""
 
     kind: Kind
     path: str
@@ -88,8 +88,10 @@ _ORDER = {name: place for place, name in enumerate(FILES)}
 
 
 def written(name: str, is_of_unit: bool = True) -> Written:
-    """What a file is, by its name relative to the unit, or to the directory of the process. One that nobody knows is an artifact
-    of its own name."""
+    """Classify a file by its name relative to the unit, or to the directory of the process.
+
+    An unknown file is an artifact of its own name.
+    """
     if is_of_unit and (known := FILES.get(name)) is not None:
         return known
     if is_of_unit and SDSC.fullmatch(name):
@@ -100,7 +102,7 @@ def written(name: str, is_of_unit: bool = True) -> Written:
 
 
 def file_order(name: str) -> tuple[int, int, str]:
-    """Sorts the files of a unit: as torch begins them, then those of torch-spyre by number, then what is unknown by name."""
+    """Return a sort key of the files of a unit: torch's by creation order, torch-spyre's by number, unknown ones by name."""
     if name in _ORDER:
         return 0, _ORDER[name], name
     if match := SDSC.fullmatch(name):
@@ -115,7 +117,7 @@ def unit_order(name: str) -> tuple[int, str]:
 
 
 def started_of(name: str) -> datetime | None:
-    """When a process began, in its local time, as the name of its directory says."""
+    """Parse the start time of a process, in its local time, from the name of its directory."""
     match = RUN.fullmatch(name)
     if match is None:
         return None
@@ -126,7 +128,7 @@ def started_of(name: str) -> datetime | None:
 
 
 def pid_of(name: str) -> int:
-    """The process that a directory is of; 0 where its name does not say."""
+    """Parse the process id of a directory; 0 if its name has none."""
     match = RUN.fullmatch(name)
     return int(match[2]) if match else 0
 
@@ -143,7 +145,7 @@ Listing = Sequence["os.DirEntry[str]"]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What was recognised at a path."""
+    """A recognised directory layout at a path."""
 
     pid: int
     """0: not known."""
@@ -174,7 +176,7 @@ class UnitFile:
 
 
 def layout_of(path: str, listing: Listing | None = None) -> Layout | None:
-    """What a directory or a file is; None where it is none of ours. Raises OSError."""
+    """Classify a directory or a file; None if it has no supported layout. Raises OSError."""
     if listing is None:
         if not os.path.isdir(path):
             return _of_file(path)
@@ -195,14 +197,14 @@ def layout_of(path: str, listing: Listing | None = None) -> Layout | None:
 
 
 def process_of(path: str) -> tuple[int, datetime | None]:
-    """Which process a path is of, and when that began, as the directory of the process is called. 0 and None: nothing says it."""
+    """Parse the process id and start time from the name of its directory; 0 and None if unknown."""
     parts = os.path.abspath(path).split(os.sep)[-DEPTH:]
     name = next((part for part in reversed(parts) if pid_of(part)), "")
     return pid_of(name), started_of(name)
 
 
 def files_of(layout: Layout) -> Iterator[UnitFile]:
-    """The files of all units, in order, then those of the process. What is empty is left out."""
+    """Yield the files of all units, in order, then those of the process, without empty files."""
     count = 0
     places = [(name, path, frozenset[str]()) for name, path in layout.units]
     if layout.rest:
@@ -219,7 +221,7 @@ def files_of(layout: Layout) -> Iterator[UnitFile]:
 
 
 def _of_file(path: str) -> Layout | None:
-    """A file of torch-spyre alone."""
+    """Return the layout of a single file of torch-spyre."""
     name = os.path.basename(path)
     if SDSC.fullmatch(name) and _is_sdsc(path):
         return Layout(0, None, ((name, path),), "", None)
@@ -243,7 +245,7 @@ def _units(path: str) -> tuple[tuple[str, str], ...]:
 
 
 def _cache(path: str, name: str, directories: Sequence[str]) -> Layout | None:
-    """A cache of Inductor, a part of it, or that of torch-spyre."""
+    """Recognise a cache of Inductor, a part of it, or a cache of torch-spyre."""
     if name == SPYRE_CACHE:
         own = _spyre(path)
         return Layout(0, None, own, "", None) if own else None
@@ -265,7 +267,7 @@ def _cache(path: str, name: str, directories: Sequence[str]) -> Layout | None:
 
 
 def _spyre(path: str) -> tuple[tuple[str, str], ...]:
-    """The kernels of a cache of torch-spyre."""
+    """Return the kernels of a cache of torch-spyre."""
     found = []
     for name, place in _units(path):
         try:
@@ -294,7 +296,7 @@ def _listed(path: str) -> list[os.DirEntry[str]]:
 
 
 def _files(unit: str, top: str, without: frozenset[str]) -> Iterator[UnitFile]:
-    """The files below a directory, those of the directory itself first. `without`: directories that are told apart."""
+    """Yield the files below a directory, its direct files first. `without`: directories to skip."""
     if not os.path.isdir(top):
         yield _looked_at(unit, os.path.basename(top), top)
         return
@@ -321,7 +323,7 @@ def _files(unit: str, top: str, without: frozenset[str]) -> Iterator[UnitFile]:
 
 
 def _looked_at(unit: str, name: str, path: str) -> UnitFile:
-    """A file as it is now. It is opened, so that one that cannot be read is known; a pipe without writers opens at once."""
+    """Stat a file and open it to detect an unreadable one; a pipe without writers opens at once."""
     try:
         mode = os.lstat(path).st_mode
         if stat.S_ISLNK(mode):

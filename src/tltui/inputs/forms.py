@@ -23,10 +23,10 @@ class StepScanner(Protocol):
         """Bytes before this place have been taken: they are in the batches."""
 
     def step(self, size: int, last: bool) -> Batch:
-        """Scan on by about `size` bytes. Raises OSError.
+        """Scan about `size` further bytes. Raises OSError.
 
-        With `last` the writer has ended: what is there is all that will be, and the batch says `finished` at the end. Else it says
-        `waiting` when there is nothing more to take for now.
+        With `last` the writer has ended, the data is complete, and the final batch has `finished` set. Else the batch has `waiting`
+        set when no further data is available for now.
         """
 
 
@@ -94,12 +94,12 @@ FORMS: dict[str, Form] = {
 
 
 def form_of(head: bytes) -> str:
-    """The form of a file that says by its beginning which it is; '' for none."""
+    """Detect the form of a file from its first bytes; '' if unknown."""
     return next((form.name for form in FORMS.values() if form.begins is not None and form.begins(head)), "")
 
 
 def source_of(form: str, path: str, index: str = "", number: int = 0) -> FileBytes:
-    """The bytes of a log: of the file `path`, or those that a saved index keeps, where `path` is that index. Opens nothing."""
+    """Return the bytes of a log: those of the file `path`, or of a saved index at `path`. Opens nothing."""
     if not index:
         return FORMS[form].source(path)
     from tltui.inputs.index.indexed_log import IndexBytes, KnownFile
@@ -108,7 +108,7 @@ def source_of(form: str, path: str, index: str = "", number: int = 0) -> FileByt
 
 
 def scanner_of(form: str, source: FileBytes) -> StepScanner:
-    """What cuts a source into batches: of a log that an index knows it begins with those of the index."""
+    """Return the scanner of a source; for an indexed log it begins with the batches of the index."""
     if not source.is_saved:
         return FORMS[form].scanner(source)
     from tltui.inputs.index.indexed_log import IndexScanner

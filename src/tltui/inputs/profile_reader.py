@@ -31,7 +31,7 @@ def _q() -> array[int]:
 
 @dataclass(slots=True, eq=False)
 class Profile:
-    """What was read of a profile. Times are ns since `base_ns`; events stand in the order of the file."""
+    """The events of a profile in file order. Times are ns since `base_ns`."""
 
     path: str
     head: dict[str, Any] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class Profile:
         return rank if isinstance(rank, int) and not isinstance(rank, bool) and 0 <= rank < 1 << 31 else None
 
     def epoch_us(self, time: int) -> float:
-        """A time in µs since the epoch, as the log's events have it."""
+        """Convert a time to µs since the epoch, the unit of the log's events."""
         return (self.base_ns + time) / 1000
 
     def end(self, event: int) -> int:
@@ -96,7 +96,7 @@ class Profile:
         return self.begin[event] + self.duration[event]
 
     def name_of(self, event: int) -> str:
-        """The name of an event."""
+        """Return the name of an event."""
         return self.names[self.name[event]]
 
 
@@ -137,11 +137,11 @@ _PROFILER = re.compile(r"^PyTorch Profiler")
 
 
 class NoProfile(Exception):
-    """A file that is no profile, or cannot be read. Its text says why."""
+    """An invalid or unreadable profile; the message gives the reason."""
 
 
 def opened(file: IO[bytes], path: str) -> Stream:
-    """The bytes of a file, unpacked. Raises `OSError`, `CannotUnpack`."""
+    """Return the bytes of a file, unpacked. Raises `OSError`, `CannotUnpack`."""
     packing = packing_of(file.read(BLOCK))
     file.seek(0)
     if packing not in COMPRESSED:
@@ -175,7 +175,7 @@ def whole(stream: Stream, size: int) -> bytes:
 
 
 class Reading:
-    """Reads one file. `steps` does it piece by piece; `profile` is whole when it has ended."""
+    """An incremental reader of one file. `steps` reads it piece by piece; `profile` is complete when it has ended."""
 
     def __init__(self, path: str) -> None:
         self.profile = Profile(path)
@@ -279,7 +279,7 @@ class Reading:
             self._last = begin + duration
 
     def _other(self, event: dict[str, Any]) -> None:
-        """An event without a duration."""
+        """Add an event without a duration."""
         kind = event["ph"]
         if event.get("cat") == "fwdbwd" and kind in ("s", "f"):
             thread = self._threads.get((event["pid"], event["tid"]))
@@ -353,7 +353,7 @@ class Reading:
         own.pid = self._pid()
 
     def _pid(self) -> int:
-        """The process: that of most operators."""
+        """Return the process id of most operators."""
         count: Counter[int] = Counter()
         cpu = self._categories.get("cpu_op", -1)
         for thread, category in zip(self.profile.thread, self.profile.category, strict=True):
@@ -375,8 +375,11 @@ def read_profile(path: str) -> Profile:
 
 
 def nanoseconds(us: float | str) -> int:
-    """µs with three decimals as whole ns. The parts apart: together they have more digits than a product of floats keeps. Text has
-    more digits than a float (`tltui.inputs.profile_stream`)."""
+    """Convert µs with three decimals to integer ns.
+
+    The integer and fractional parts are converted separately: a product of floats loses digits. Text has more digits than a float
+    (`tltui.inputs.profile_stream`).
+    """
     if isinstance(us, str):
         front, _, behind = us.partition(".")
         return int(front) * 1000 + int(behind[:3].ljust(3, "0"))

@@ -56,7 +56,7 @@ class Events:
         """Brackets that are open around what is read."""
 
     def blocks(self) -> Iterator[list[Any]]:
-        """The events, some thousands at a time; [] where a piece of the file has none that is whole."""
+        """Yield the events, some thousands at a time; [] for a piece of the file without a complete event."""
         while self._to_list():
             yield from self._list()
 
@@ -71,7 +71,7 @@ class Events:
         return bool(data)
 
     def _to_list(self) -> bool:
-        """Go to the beginning of the next list of events; False where there is none any more. Keeps what stands before it."""
+        """Seek to the beginning of the next list of events and keep the text before it; return False if there is none."""
         depth, at = self._depth, 0
         while True:
             for match in _TOKEN.finditer(self._rest, at):
@@ -132,7 +132,7 @@ class Events:
                 return
 
     def _guessed(self) -> list[Any] | None:
-        """Events that are whole, by the last place that may be between two of them; None where no guess will do."""
+        """Parse complete events up to the last probable boundary between two events; None if no boundary fits."""
         end = len(self._rest)
         for _ in range(GUESSES):
             at = max(end - (1 << 16), 0)
@@ -155,7 +155,7 @@ class Events:
         return _TIME.sub(rb'\1"\2"', text) if self._is_long else text
 
     def _walked(self) -> tuple[list[Any], bool]:
-        """Events that are whole, one by one; whether the list has ended."""
+        """Parse complete events one by one; return them and whether the list has ended."""
         events: list[Any] = []
         at = 0
         while True:
@@ -188,7 +188,7 @@ class Events:
 
 
 def _end(text: bytes, at: int) -> int:
-    """The end of the value that begins at a bracket; -1 where the text ends before."""
+    """Return the end of the value that begins at a bracket; -1 where the text ends before."""
     depth = 0
     for match in _TOKEN.finditer(text, at):
         token = match[0]
@@ -204,7 +204,7 @@ def _end(text: bytes, at: int) -> int:
 
 
 def _parsed(text: bytes) -> Any:
-    """A value; None where it is none. NaN, control characters and bytes that are not UTF-8 cost nothing."""
+    """Parse a value; None if it is invalid. NaN, control characters and bytes that are not UTF-8 are accepted."""
     try:
         return loads(text)
     except JSONDecodeError:

@@ -61,7 +61,7 @@ class Event:
 
     @property
     def time(self) -> datetime | None:
-        """UTC, in milliseconds as those of rows; None where it does not tell."""
+        """The UTC time in milliseconds, as in rows; None if the event has no valid time."""
         match = next((found for line in reversed(self.lines) if (found := _TIME.match(line))), None)
         try:
             return _EPOCH + timedelta(milliseconds=float(match[1]) // 1000) if match else None
@@ -70,7 +70,7 @@ class Event:
 
     @property
     def ids(self) -> dict[str, int]:
-        """Those of the compile that it belongs to, which only its arguments tell."""
+        """The ids of the event's compile, from its arguments."""
         match = next((found for line in self.lines if (found := _COMPILE.match(line))), None)
         told = _ID.fullmatch(match[1].decode("ascii", "replace")) if match else None
         if told is None:
@@ -81,7 +81,7 @@ class Event:
 
 
 def row_of(line: bytes) -> Row | None:
-    """A line of `raw.jsonl`; None for one that is no row."""
+    """Parse a line of `raw.jsonl`; None for an invalid row."""
     try:
         found = parse_json(line, exact=True)
     except ValueError:
@@ -106,7 +106,7 @@ def row_of(line: bytes) -> Row | None:
 
 
 def _local(stamp: object) -> datetime | None:
-    """The time of a row. The `Z` at its end is wrong: it is local time of the job."""
+    """Parse the time of a row. The `Z` at its end is wrong: it is local time of the job."""
     if not isinstance(stamp, str):
         return None
     try:
@@ -116,7 +116,7 @@ def _local(stamp: object) -> datetime | None:
 
 
 def strings_of(line: bytes) -> dict[int, str]:
-    """The string table: id → string. tlparse fills the gaps with null."""
+    """Parse the string table (id → string). tlparse fills the gaps with null."""
     try:
         found = parse_json(line)
     except ValueError:
@@ -126,8 +126,7 @@ def strings_of(line: bytes) -> dict[int, str]:
 
 
 def events_in(file: IO[bytes], most: int) -> Iterator[Event]:
-    """The chromium events of a file, one after the other. What is laid out otherwise than tlparse does is read as a whole, up to
-    `most` bytes."""
+    """Yield the chromium events of a file; a layout other than tlparse's is read at once, up to `most` bytes."""
     lines: list[bytes] = []
     first = file.readline(most)
     if first.strip() != b"[":
@@ -155,8 +154,10 @@ def _events_of(data: bytes) -> Iterator[Event]:
 
 
 def zone_of(row: datetime, event: datetime) -> tuple[timedelta, int]:
-    """How far the clock of the job is ahead of UTC, and by how many years that of tlparse is ahead of it: from the times of a row
-    and of an event that were written at about the same time."""
+    """Estimate the offset of the job's clock from UTC, and tlparse's error in years.
+
+    Both result from the times of a row and of an event that were written at about the same time.
+    """
     best = min(
         (abs(moved - event), year, moved) for year in (0, 1, 2, 3, -1) if (moved := _in_year(row, row.year - year)) is not None
     )  # fmt: skip
@@ -172,7 +173,7 @@ def _in_year(time: datetime, year: int) -> datetime | None:
 
 
 def moved_to(time: datetime, years: int) -> datetime:
-    """A time so many years earlier."""
+    """Return a time `years` years earlier."""
     return _in_year(time, time.year - years) or time
 
 
@@ -195,7 +196,7 @@ class LaidOut:
 
 
 def lay_out_once(rows: str) -> LaidOut:
-    """The report whose `raw.jsonl` this is. Raises OSError and `CannotUnpack`."""
+    """Lay out the report of a `raw.jsonl`. Raises OSError and `CannotUnpack`."""
     cache = own_cache()
     status = os.stat(rows)
     key = ("tlparse", os.path.realpath(rows), status.st_size, status.st_mtime_ns)
@@ -283,7 +284,7 @@ class _Report:
         self._member.write(f"V{stamp} {pid} {place}] {json.dumps(whole)}\n".encode())
 
     def _begin(self, pid: int, time: datetime | None) -> None:
-        """The string table comes before the first row of a process: when each string came is not known."""
+        """Write the string table before the first row of a process: the arrival time of each string is unknown."""
         if pid not in self._pids:
             self._pids.add(pid)
             for number, text in self._strings.items():
@@ -323,7 +324,7 @@ class _Report:
             self._member.write(b"\n")
 
     def _payload(self, row: Row) -> str:
-        """The file of a payload, '' for one that is not there. Its name may be anything: nothing outside of the report is read."""
+        """Return the file of a payload, '' if missing. Any name is possible: files outside of the report are never read."""
         path = os.path.join(self._directory, row.file or os.path.join("payloads", f"{row.md5}.txt"))
         if "\0" in path:
             self._outside += 1

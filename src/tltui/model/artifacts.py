@@ -80,7 +80,7 @@ class Unit:
 
 
 def artifact_name(kind: LogKind) -> str:
-    """The name of an artifact in addresses: its own for `artifact` and `graph_dump` records, else the event."""
+    """Return the name of an artifact in addresses: its own for `artifact` and `graph_dump` records, else the event."""
     named = kind.name and (kind.event in ("artifact", "graph_dump") or not kind.event)
     return (kind.name if named else kind.event) or "(no event)"
 
@@ -131,7 +131,7 @@ def _plain(compile_: Compile) -> list[Artifact]:
 
 
 def _assign(artifacts: list[Artifact]) -> list[int | None]:
-    """The unit of each artifact; None: it belongs to the compile.
+    """Assign each artifact to a unit; None: it belongs to the compile.
 
     Units and the runs of AOTAutograd are counted within one attempt and subgraph_name.
     """
@@ -148,10 +148,10 @@ def _assign(artifacts: list[Artifact]) -> list[int | None]:
 
 
 def _assign_pieces(artifacts: list[Artifact]) -> list[int | None]:
-    """The units of vLLM, which compiles one graph in pieces and for ranges of sizes.
+    """Assign artifacts to the units of vLLM, which compiles one graph in pieces and for ranges of sizes.
 
-    What follows a start record, up to the next, belongs to that piece and range, except what Dynamo says of the whole
-    graph. A new configuration starts the next call.
+    Records after a start record, up to the next, belong to that piece and range, except Dynamo's records of the full graph.
+    A new configuration starts the next call.
     """
     units: list[int | None] = []
     count, current = 0, None
@@ -165,7 +165,7 @@ def _assign_pieces(artifacts: list[Artifact]) -> list[int | None]:
 
 
 def _cut_units(artifacts: list[Artifact], units: list[int | None]) -> None:
-    """A unit goes from one `fx_graph_runnable` to the next of its attempt and subgraph_name.
+    """Extend each unit from one `fx_graph_runnable` to the next of its attempt and subgraph_name.
 
     Logs of 2024 and TORCH_LOGS text have no such record: there, from one graph, or IR, after an output code to the next.
     """
@@ -191,13 +191,13 @@ def _cut_units(artifacts: list[Artifact], units: list[int | None]) -> None:
 
 
 def _is_before_code(name: str) -> bool:
-    """Whether an artifact of this name stands before the code of its unit, among the first."""
+    """Return whether an artifact of this name precedes the code of its unit, among the first."""
     return "graph" in name or name == BEFORE_FUSION
 
 
 @dataclass(slots=True)
 class _AotRun:
-    """One run of AOTAutograd: its records stand before the units that it is for."""
+    """A run of AOTAutograd; its records precede the units that it lowers."""
 
     records: list[int]
     units: list[int]
@@ -232,7 +232,7 @@ def _give_autograd(artifacts: list[Artifact], units: list[int | None], members: 
 
 
 def _sort_late_units(runs: list[_AotRun], heads: dict[int, Artifact]) -> None:
-    """Backwards that are compiled later stand behind the last run: their code says to which one they belong."""
+    """Assign backwards that are compiled after the last run to their runs, by their code."""
     ids = {unit: _aot_id(artifact) for unit, artifact in heads.items()}
     first = {ids[run.units[0]][0]: run for run in reversed(runs) if run.units and run.units[0] in ids}
     for run in runs:
@@ -244,7 +244,7 @@ def _sort_late_units(runs: list[_AotRun], heads: dict[int, Artifact]) -> None:
 
 
 def _unit_for(name: str, following: list[int], trained: bool) -> int | None:
-    """The unit that a record of AOTAutograd belongs to, of those that its run is for."""
+    """Choose the unit of a record of AOTAutograd among the units of its run."""
     if not following:
         return None
     if trained and name == "aot_backward_graph":
@@ -255,9 +255,9 @@ def _unit_for(name: str, following: list[int], trained: bool) -> int | None:
 
 
 def units_of(artifacts: list[Artifact]) -> list[Unit]:
-    """The units of a compile, given its artifacts. Reads the first line of each output code: it states the direction.
+    """Return the units of a compile from its artifacts.
 
-    Reads the start records of vLLM's pieces as well.
+    Reads the first line of each output code, which has the direction, and the start records of vLLM's pieces.
     """
     if not any(artifact.unit is not None for artifact in artifacts):
         return []
@@ -313,7 +313,7 @@ def _piece_name(artifact: Artifact) -> str:
 
 
 def _aot_id(artifact: Artifact) -> tuple[str, str]:
-    """(number, direction) of a lowering as the first line of its output code states them: `# AOT ID: ['0_forward']`."""
+    """Parse (number, direction) of a lowering from the first line of its output code: `# AOT ID: ['0_forward']`."""
     payload = artifact.payload
     if payload is None:
         return "", ""
@@ -329,7 +329,7 @@ CONFIG = "vllm_compilation_config"
 
 @dataclass(slots=True)
 class CompileCall:
-    """One call of vLLM's backend: records of the whole graph, and the units of its pieces."""
+    """One call of vLLM's backend: records of the full graph, and the units of its pieces."""
 
     config: Artifact | None
     """None where pieces stand before any configuration."""
@@ -340,7 +340,7 @@ class CompileCall:
 
 
 def compile_calls(artifacts: Sequence[Artifact]) -> list[CompileCall]:
-    """The calls of a compile in record order; [] for a compile that vLLM has no part in."""
+    """Return the calls of a compile in record order; [] for a compile without vLLM."""
     calls: list[CompileCall] = []
     early: list[Artifact] = []
     for artifact in artifacts:
@@ -368,7 +368,7 @@ def compile_calls(artifacts: Sequence[Artifact]) -> list[CompileCall]:
 
 
 def fields_of(artifact: Artifact) -> dict[str, object]:
-    """The JSON object in the payload of one of vLLM's small records; {} where it is none, or can't be read."""
+    """Parse the JSON object in the payload of one of vLLM's small records; {} if it is invalid or unreadable."""
     try:
         value = parse_json(artifact.log.text(artifact.record, 1 << 20).encode("utf-8", "surrogatepass"))
     except (ValueError, OSError):

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def in_order(run: Run) -> Iterator[Compile]:
-    """The compiles in the order of the tree; records without an id are no compile."""
+    """Yield the compiles in the order of the tree, without the nodes of records without an id."""
     for process in run.processes():
         for frame in process.frames.values():
             if frame.key != NO_ID:
@@ -23,7 +23,7 @@ def in_order(run: Run) -> Iterator[Compile]:
 
 
 def has_error(compile_: Compile) -> bool:
-    """For `next_compile`: what failed, and what runs in eager mode."""
+    """Return whether a compile failed or runs in eager mode (a predicate for `next_compile`)."""
     return is_visited(compile_, "e")
 
 
@@ -35,7 +35,7 @@ def has_break(compile_: Compile) -> bool:
 def next_compile(
     run: Run, current: Compile | None, wanted: Callable[[Compile], bool], back: bool = False
 ) -> Compile | None:
-    """The next compile in the order of the tree that is wanted; without a current one from the beginning (or the end)."""
+    """Return the next matching compile in tree order; without a current one from the beginning (or the end)."""
     order = list(in_order(run))
     if back:
         order.reverse()
@@ -44,12 +44,12 @@ def next_compile(
 
 
 def next_in_frame(current: Compile, back: bool = False) -> Compile | None:
-    """The compile of the same frame after (or before) this one."""
+    """Return the compile of the same frame after (or before) this one."""
     return _after(current.frame.compiles, current, back)
 
 
 def next_artifact(compile_: Compile, current: Artifact | None, back: bool = False) -> Artifact | None:
-    """The artifact of the compile after (or before) the current one, in record order."""
+    """Return the artifact of the compile after (or before) the current one, in record order."""
     artifacts = artifacts_of(compile_)
     if current is None:
         return (artifacts[-1] if back else artifacts[0]) if artifacts else None
@@ -59,8 +59,10 @@ def next_artifact(compile_: Compile, current: Artifact | None, back: bool = Fals
 
 
 def on_next_rank(run: Run, current: Compile, back: bool = False) -> tuple[Compile | None, str]:
-    """The compile of the same code object (name, file and line, same ordinal) on the next rank that has it, and a remark: ids may
-    differ between ranks, or there is none."""
+    """Return the compile of the same code object on the next rank that has it, and a remark.
+
+    The same code object: same name, file and line, and ordinal. The remark: ids differ between ranks, or there is no such compile.
+    """
     processes = [rank.processes[-1] for rank in run.ranks]
     own = next((place for place, rank in enumerate(run.ranks) if current.process in rank.processes), 0)
     code, ordinal = current.frame.code, _ordinal(current)

@@ -65,7 +65,7 @@ class Parts:
         self._reading = threading.local()
 
     def get(self, question: Hashable, node: Hashable) -> Any:
-        """The answer that is still true, else `MISSING`. Whoever is making a part has read what that answer was made from."""
+        """Return the cached answer if still valid, else `MISSING`; its dependencies are added to the part in progress."""
         asked = self._asked.get(question)
         entry = asked.items.get(node) if asked is not None else None
         if entry is None:
@@ -79,18 +79,18 @@ class Parts:
         return value
 
     def begin(self, *nodes: Stamped) -> None:
-        """A part is being made from these nodes; `end` must follow."""
+        """Begin a part that depends on these nodes; `end` must follow."""
         stack = self._reading.__dict__.setdefault("stack", [])
         stack.append({node: node.stamp for node in nodes})
 
     def reads(self, *nodes: Stamped) -> None:
-        """The part that is being made depends on these nodes too. Without one being made it says nothing."""
+        """Add nodes to the dependencies of the part in progress, if any."""
         if stack := self._reading.__dict__.get("stack"):
             for node in nodes:
                 stack[-1].setdefault(node, node.stamp)
 
     def end(self) -> Read:
-        """What the part was made from."""
+        """Return the dependencies of the finished part."""
         stack = self._reading.stack
         read: dict[Stamped, int] = stack.pop()
         if stack:
@@ -120,12 +120,14 @@ class Parts:
                 self.weight += weight
 
     def same(self, value: H) -> H:
-        """An equal object that was asked for before: thousands of nodes of which the same is known share what says so."""
+        """Intern a value: thousands of nodes with equal facts share one object."""
         return cast("H", self._shared.setdefault(value, value))
 
     def lately(self, question: Hashable, node: Stamped, make: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
-        """Items that depend on one node, kept while the node is one of the last that were asked about: its own page, the tree and
-        the status line ask one after the other."""
+        """Return items that depend on one node, cached for the last few nodes.
+
+        The node's page, the tree and the status line request them one after the other.
+        """
         self.reads(node)
         key, stamp = (question, node), node.stamp
         with self._lock:
@@ -169,7 +171,7 @@ def weigh(value: object) -> int:
 
 
 def _fields(kind: type) -> tuple[str, ...]:
-    """The fields of a frozen dataclass."""
+    """Return the field names of a frozen dataclass."""
     if not is_dataclass(kind) or kind is Kind or not kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
         return ()
     return tuple(kind.__dataclass_fields__)

@@ -19,7 +19,7 @@ NOT_YET = "not there yet: the log goes on"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is known of one compile, or of one attempt that was given up.
+    """The outcome of one compile, or of one abandoned attempt.
 
     `has` holds the names of its records **with a payload**, and `dynamo_start`: on a cache hit torch 2.13 writes the
     provenance records without one when provenance was off, and such a record counts as absent.
@@ -87,7 +87,7 @@ Why = tuple[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class _Expected:
-    """An artifact, what it is also called, when it is looked for, and its own reasons to be absent.
+    """An expected artifact: its aliases, the condition under which it is expected, and its specific reasons to be absent.
 
     `core`: looked for after a failure and in an unfinished compile as well.
     """
@@ -315,7 +315,7 @@ _TABLE: tuple[_Expected, ...] = (
 
 
 def _span(row: _Expected) -> Span:
-    """The versions of torch that write the artifact, or another one that is taken for it."""
+    """Return the versions of torch that write the artifact or an accepted substitute."""
     return reduce(or_, (kind_of("artifact", name).span for name in sorted(row.also)), kind_of("artifact", row.name).span)
 
 
@@ -337,7 +337,7 @@ _TITLES = {
 
 
 def absent(outcome: Outcome) -> list[Absent]:
-    """What a user would look for in this compile and not find, in the order of the compiler's work."""
+    """Return the expected artifacts that this compile lacks, in the order of the compiler's work."""
     if outcome.attempt_restarted:
         return [_row("dynamo_output_graph", "this attempt was given up and started again: see the last one", None)]
     if outcome.recompile_limit:
@@ -359,13 +359,13 @@ def absent(outcome: Outcome) -> list[Absent]:
 
 
 def there(outcome: Outcome) -> list[tuple[str, str, frozenset[str]]]:
-    """What a user would look for in this compile and find: name, title, and all names that are taken for it."""
+    """Return the expected artifacts that this compile has: name, title, and all accepted names."""
     rows = (row for row in _TABLE if row.wanted(outcome) and _present(row, outcome))
     return [(row.name, _title(row.name), row.also | {row.name}) for row in rows]
 
 
 def failed_in(fail_type: str | None, has: frozenset[str]) -> str | None:
-    """Where a compile failed, for `Outcome.fail_phase`; None when it did not, or when the log does not tell."""
+    """Return the phase of the failure, for `Outcome.fail_phase`; None without a failure or if the log does not record it."""
     if fail_type is None:
         return None
     if fail_type == "ConstraintViolationError":
@@ -382,7 +382,7 @@ def failed_in(fail_type: str | None, has: frozenset[str]) -> str | None:
 
 
 def _absent_backward(outcome: Outcome) -> list[Absent]:
-    """The code of a backward that was traced and never compiled."""
+    """Return the code of a backward that was traced and never compiled."""
     if "forward" not in outcome.directions or "backward" in outcome.directions or outcome.failed:
         return []
     reason = "not compiled (yet): that happens when backward() first runs; compiled autograd takes it over"

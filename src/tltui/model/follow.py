@@ -1,12 +1,12 @@
-"""The files of a run, read as far as they are written, as often as they grow.
+"""Incremental reading of the files of a run while they are written.
 
     follower = Follower(run)
     for event in follower.read():      # reads files, touches no node: any one thread may do it
         run.take(event)                # the thread that owns the run
 
-One `read` is one look at all files: everything that is there now. `look`, to be asked twice a second, looks at those whose turn it
-is (`sources/polling.py`): no more than `RATE` looks a second, however many files there are. What they give says nothing that more
-bytes make wrong: a log has `ended` only when it is known that nobody writes into it (`tltui.sources.file_writers`).
+One `read` reads all available data of all files. `look`, to be called twice a second, polls the files that are due
+(`sources/polling.py`): at most `RATE` polls a second, however many files there are. Their events are never invalidated by more
+bytes: a log has `ended` only when it is certain that no process writes it (`tltui.sources.file_writers`).
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Follower:
             self.stop()
 
     def stop(self) -> None:
-        """What was started to read and to look for logs is not wanted any more."""
+        """Stop the workers and the search for logs."""
         if self._found.search is not None:
             self._found.search.stop()
         if self._pool is not None:
@@ -177,7 +177,7 @@ class Follower:
             yield from self._arrived(new, replace(self._found, logs=(*self._found.logs, *new)), {}, STEP)
 
     def _arrived(self, new: list[FoundLog], found: Found, look: dict[int, os.stat_result], size: int) -> Iterator[Event]:
-        """These logs are new: read them."""
+        """Read newly discovered logs."""
         self._found = found
         yield Looked(found)
         own: dict[int, os.stat_result] = {}
@@ -188,8 +188,7 @@ class Follower:
         look |= own
 
     def _read_all(self, look: dict[int, os.stat_result], size: int) -> Iterator[Event]:
-        """Read on in several logs, to their ends where nobody writes any more. One piece of each in turn, so that all are there
-        soon."""
+        """Read several logs further, one piece of each in turn, and to the end those without a writer."""
         new = {self._logs[number].path: status for number, status in look.items() if self._logs[number].seen == (-1, -1)}
         over = self._writers.abandoned(new) if not self._is_over else set(new)
         final = {number for number in look if self._is_over or self._logs[number].is_final or self._logs[number].path in over}
@@ -222,7 +221,7 @@ class Follower:
                 yield from self._read_part(number, scanner, part.end, size)
 
     def _parts(self, look: dict[int, os.stat_result]) -> Iterator[tuple[int, Part]]:
-        """The parts of logs, one of each in turn."""
+        """Yield the parts of logs, one of each in turn."""
         turns: deque[tuple[int, Iterator[Part]]] = deque()
         for number, status in look.items():
             source = self._logs[number].source
@@ -246,7 +245,7 @@ class Follower:
             yield Read(number, batch)
 
     def look(self) -> Iterator[Event]:
-        """What is new in the files whose turn it is, and in the directories. `read` comes first; then this, twice a second."""
+        """Yield the news of the due files and of the directories; to be called twice a second after `read`."""
         now = self._clock()
         most = max(int(min(now - self._looked, 1.0) * RATE), FOR_NEW)
         self._looked = now
@@ -292,7 +291,7 @@ class Follower:
         self._turns.looked(number, now, changed and not followed.unreadable)
 
     def _ends(self, now: float) -> Iterator[Event]:
-        """Logs into which nobody writes any more. Looking at all processes takes long where there are many: it is done seldom."""
+        """Yield the end of each log without a writer; seldom, since a scan of all processes may take long."""
         if now - self._asked < max(ASKED_AGAIN, PART * self._took):
             return
         still = {
@@ -342,7 +341,7 @@ class Follower:
             yield Looked(self._found)
 
     def _came_to_nothing(self, discovery: Discovery) -> Iterator[Event]:
-        """Standard input has ended, and there is no log."""
+        """Report that standard input has ended without a log."""
         try:
             self._found = discovery.look()
         except NothingFound as nothing:
@@ -370,7 +369,7 @@ class Follower:
             yield Unreadable(number, reason)
 
     def _discover(self) -> Iterator[Event]:
-        """Logs that are new."""
+        """Yield the events of new logs."""
         if self._discovery is None:
             return
         try:
@@ -417,12 +416,12 @@ class Follower:
 
     @staticmethod
     def _name_of(followed: _Followed) -> str | None:
-        """The other name that a log has now, '' if it has none."""
+        """Return the new name of a renamed log, '' if it has none."""
         identity = followed.source.identity
         return name_of(followed.path, identity) if identity is not None else None
 
     def _moved(self, number: int, path: str) -> Iterator[Event]:
-        """A log has another name now. What it was called may be a new log."""
+        """Rename a log; the file at its former name may be a new log."""
         followed = self._logs[number]
         if self._watching is not None:
             self._watching.renamed(followed.path)
@@ -430,7 +429,7 @@ class Follower:
         yield Moved(number, path)
 
     def _lost(self, number: int, reason: str, status: os.stat_result, look: dict[int, os.stat_result]) -> Iterator[Event]:
-        """What was read is not in the file any more; what is there now is another log, which goes to `look`."""
+        """Mark the read data of a log as lost; the present file is another log and is appended to `look`."""
         followed = self._logs[number]
         followed.scanner, followed.source.gone = None, reason
         self._turns.drop(number)
@@ -442,7 +441,7 @@ class Follower:
         yield Added(log, self._follow(log.source(), log.form).source, instead_of=number)
 
     def _read(self, number: int, status: os.stat_result, last: bool, size: int) -> Iterator[Event]:
-        """Read on; with `last` what is there is all that will be."""
+        """Read a log further; with `last` the present data is complete."""
         followed = self._logs[number]
         now = (status.st_size, status.st_mtime_ns)
         if now == followed.seen and not last:
@@ -483,8 +482,10 @@ class Follower:
 
 
 def open_run(found: Found, writers: Writers | None = None) -> Run:
-    """Read all logs at once, as far as they are written, for the command line. Logs that fail on the way are kept as far as they
-    were read."""
+    """Read all logs at once, as far as they are written, for the command line.
+
+    Logs that fail on the way are kept as far as they were read.
+    """
     run = Run(found)
     for event in Follower(run, writers=writers).read(8 << 20):
         run.take(event)
@@ -500,7 +501,7 @@ def _identity(path: str) -> Identity | None:
 
 
 def _renewed(known: tuple[Beside, ...], seen: Sequence[Beside]) -> tuple[Beside, ...]:
-    """The files that are known, with those in place of them that were seen to be others now."""
+    """Replace files by their changed versions."""
     same = {(own.path, own.size, own.changed) for own in known}
     new: dict[str, Beside] = {own.path: own for own in seen if (own.path, own.size, own.changed) not in same}
     kept = [own for own in known if own.path not in new]

@@ -29,8 +29,10 @@ AOT_ID = re.compile(r"^# AOT ID: \['(\d+)_(\w+)'\]", re.MULTILINE)
 
 
 def begins_again(compile_: Compile, record: int, fact: Started | Metrics | None) -> bool:
-    """Whether a record, with what it states, is the beginning of another compile with the id of `compile_`: the attempts of one
-    count up, and it ends with its metrics."""
+    """Return whether a record begins another compile with the id of `compile_`.
+
+    The attempts of one compile count up, and it ends with its metrics.
+    """
     log = compile_.process.log
     if isinstance(fact, Started):
         return compile_.is_closed or (compile_.started is not None and log.context(record).attempt == 0)
@@ -67,18 +69,18 @@ class Epochs:
         return self.newest.process.log
 
     def owner(self, record: int) -> Compile:
-        """The compile that a record belongs to."""
+        """Return the compile of a record."""
         return next((own for own in reversed(self.compiles) if own.holds(record)), self.newest)
 
     def begin(self, new: Compile) -> None:
-        """`new` begins. The last events that open a compile are its own."""
+        """Begin the compile `new`, which owns the last opening events."""
         head = self._head()
         self.compiles.append(new)
         self._move(self._stretch[head:], self._goes_to, new)
         self._stretch, self._goes_to = [], new
 
     def take(self, record: int, fact: Started | Metrics | None) -> Compile:
-        """A further record, and what it states: the compile that it is given to."""
+        """Assign a further record and return its compile."""
         if isinstance(fact, Metrics) and not fact.ends_compile and not fact.is_runtime:
             owner = self._backward(record)
         elif not self.newest.is_closed:
@@ -128,15 +130,15 @@ class Epochs:
         return owner
 
     def _follow(self, known: Compile | None) -> None:
-        """The records of the stretch are those of `known`."""
+        """Assign the records of the stretch to `known`."""
         if known is not None and known is not self._goes_to:
             self._move(self._stretch[self._opening() :], self._goes_to, known)
             self._goes_to = known
 
     def _by_code(self, records: list[int]) -> Compile | None:
-        """The one compile whose forward code has the graph id that backward code among these records states.
+        """Return the unique compile whose forward code has the graph id of the backward code among these records.
 
-        Code from a cache has the ids of the process that put it there: then several may state the same.
+        Code from a cache has the ids of the process that stored it: then several may have the same.
         """
         self._index()
         numbers = {number for number, what in self._graph_ids(records) if what == "backward"}
@@ -167,7 +169,10 @@ class Epochs:
         return found
 
     def _opening(self) -> int:
-        """Where in the stretch a backward begins: what ends after the metrics of the compile before is still that one's."""
+        """Return the index in the stretch at which a backward begins.
+
+        Events that end after the metrics of the earlier compile belong to that one.
+        """
         for place, record in enumerate(self._stretch):
             if self._event(record)[0] not in ("E", "i"):
                 return place

@@ -1,4 +1,4 @@
-"""Input coverage: what each page can show from inputs other than a trace, and how to record the rest."""
+"""Input coverage: the contents that each page can show from inputs other than a trace, and how to record a trace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOW = "record a trace with TORCH_TRACE=DIR"
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a page is made of, and which of it other inputs than a trace have."""
+    """The record kinds that a page is made of, and which of them other inputs contain."""
 
     lacks: str
     """What TORCH_LOGS text never says, after its name; '' for nothing."""
@@ -52,17 +52,17 @@ EVIDENCE: dict[str, frozenset[str]] = {
 
 
 def from_elsewhere(processes: Iterable[Process]) -> list[Process]:
-    """The processes that no trace tells of."""
+    """Return the processes without a trace."""
     return [process for process in processes if not process.is_traced]
 
 
 def compiling(processes: Sequence[Process]) -> Sequence[Process]:
-    """The processes that compiled something, not the one of torchrun; all of them where none did."""
+    """Return the processes that compiled, without torchrun's; all of them where none did."""
     return [process for process in processes if process.tally.compiles] or processes
 
 
 def is_untold(processes: Sequence[Process], needs: Needs) -> bool:
-    """Whether nothing that was opened can tell anything of what a page shows."""
+    """Return whether the opened inputs contain nothing that a page shows."""
     processes = compiling(processes)
     told_of = from_elsewhere(processes)
     if not told_of or len(told_of) < len(processes):
@@ -72,20 +72,20 @@ def is_untold(processes: Sequence[Process], needs: Needs) -> bool:
 
 
 def heard(processes: Iterable[Process]) -> frozenset[str]:
-    """The names in TORCH_LOGS that were on, as far as what was written shows it."""
+    """Return the names in TORCH_LOGS that were enabled, judging by the text written."""
     kinds = {name for log in {process.log for process in processes} for kind in log.kinds for name in (kind.event, kind.name)}
     return frozenset(name for name, shown in EVIDENCE.items() if shown & kinds)
 
 
 def title_of(processes: Iterable[Process]) -> str:
-    """What processes are known from, as the beginning of a sentence."""
+    """Return the sources of the processes, as the beginning of a sentence."""
     origins = {origin for process in processes for origin in process.origins}
     known = [title for origin, title in TITLES.items() if origin in origins]
     return known[0] if len(known) == 1 else "What was opened"
 
 
 def told_less(left: Sequence[Process], right: Sequence[Process]) -> str:
-    """Of two sides the one that no trace tells of, where one tells of the other: what it lacks is no difference. '' for none."""
+    """Return the side without a trace where the other has one: its missing records are no difference. '' for none."""
     for side, own, other in (("left", left, right), ("right", right, left)):
         if own and not any(process.is_traced for process in own) and any(process.is_traced for process in other):
             return f"{title_of(own)} tells of the {side} side: what was not logged is no difference."
@@ -93,7 +93,7 @@ def told_less(left: Sequence[Process], right: Sequence[Process]) -> str:
 
 
 def untold(processes: Sequence[Process], needs: Needs) -> str:
-    """What a page cannot tell of these processes, and how to have it; '' where a trace tells of all of them."""
+    """Explain the missing contents of a page for these processes and how to record them; '' where all have a trace."""
     processes = compiling(processes)
     of = from_elsewhere(processes)
     if not of:

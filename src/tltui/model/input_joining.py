@@ -1,4 +1,4 @@
-"""Inputs of one job joined to one run: which describe the same process, and what each adds."""
+"""Joining of the inputs of one job: detection of inputs of the same process, and the facts that each adds."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ _LAUNCHER = ("torch.distributed.elastic.", "torch.distributed.run", "torch.distr
 
 
 def is_of_job(form: str, process: Process) -> bool:
-    """Tell whether what a log has under one pid is a process of the job. `form`: of the log."""
+    """Return whether the records of a log under one pid belong to a process of the job. `form`: of the log."""
     return form != TEXT or (process.pid != 0 and not _is_launcher(process))
 
 
 def processes_of_job(processes: Iterable[tuple[str, Process]]) -> list[Process]:
-    """Choose the processes of the job; where torchrun alone wrote messages of torch, torchrun. Each comes with the form of its
-    log."""
+    """Choose the processes of the job; where torchrun alone wrote messages of torch, torchrun.
+
+    Each comes with the form of its log.
+    """
     writers = [(form, process) for form, process in processes if form != TEXT or process.pid]
     return [process for form, process in writers if is_of_job(form, process)] or [process for _, process in writers]
 
@@ -58,7 +60,7 @@ CODE = "inductor_output_code"
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What speaks for two processes being one, and what against it."""
+    """The evidence for and against two processes being the same."""
 
     equal: frozenset[str] = frozenset()
     """Of "pid", "rank", "time", "text"."""
@@ -71,7 +73,7 @@ class Evidence:
 
 
 def compare(base: Process, other: Process) -> Evidence:
-    """What speaks for these being the same process. Reads a few texts of both. Raises OSError."""
+    """Compare two processes for being the same. Reads a few texts of both. Raises OSError."""
     equal = set()
     if base.pid and other.pid:
         if base.pid != other.pid:
@@ -97,8 +99,10 @@ def compare(base: Process, other: Process) -> Evidence:
 
 
 def span(process: Process) -> tuple[str, str] | None:
-    """The times of the first and the last record of a process that has one, `MMDD HH:MM:SS`, in local time of the job. What a
-    program prints between the messages of torch has none."""
+    """Return the times of the first and the last dated record of a process, `MMDD HH:MM:SS`, in local time of the job.
+
+    Program output between the messages of torch has no time.
+    """
     log, rest = process.log, process.compiles.get(NO_ID)
     compiles = [compile_.records for compile_ in process.compiles.values() if compile_ is not rest and compile_.records]
     ends = []
@@ -124,7 +128,7 @@ def _clock(log: Log, record: int) -> str:
 
 
 def _other_names(base: Process, other: Process) -> str:
-    """Two functions of which both are known, and that have the same id."""
+    """Describe two functions with known names and the same compile id; '' for none."""
     for key, frame in other.frames.items():
         twin = base.find_frame(key)
         if twin is None or any(own.named is not None and own.named.is_guess for own in (*twin.compiles, *frame.compiles)):
@@ -152,7 +156,7 @@ def _md5(log: Log, record: int) -> str | None:
 
 
 def _records(process: Process, name: str) -> Iterator[tuple[Compile, int]]:
-    """The records of a name, compile by compile."""
+    """Yield the records of a name, compile by compile."""
     log = process.log
     kinds = {number for number, kind in enumerate(log.kinds) if name in (kind.name, kind.event)}
     if kinds:
@@ -163,7 +167,7 @@ def _records(process: Process, name: str) -> Iterator[tuple[Compile, int]]:
 
 
 def codes_of(process: Process) -> list[TraceCode[CompileId]]:
-    """The generated code of a process, for `join`."""
+    """Return the generated code of a process, for `join`."""
 
     return [
         TraceCode(compile_.id, record, _md5(process.log, record) or "", partial(_aot_id, process.log, record))
@@ -178,7 +182,7 @@ def _aot_id(log: Log, record: int) -> tuple[int, str] | None:
 
 
 def homes_of(members: Sequence[Process], log: DebugLog) -> dict[CompileId, Home]:
-    """Unit of a debug directory → its compile, as the first member tells that knows its code. Raises OSError."""
+    """Map units of a debug directory to compiles, by the first member that has the code. Raises OSError."""
     homes: dict[CompileId, Home] = {}
     for number, process in enumerate(members):
         left = [unit for unit in log.units() if CompileId(name=unit.unit) not in homes]
@@ -210,14 +214,14 @@ State = tuple[object, ...]
 
 
 def _state(model: LogModel) -> State:
-    """What a joined process has of one of its logs: it is put together anew when that is not so any more."""
+    """Return the state of a log on which a joined process depends; it is rebuilt when the state changes."""
     log = model.log
     return log.path, len(log), log.scanned, log.stamp, log.waiting, len(log.damage), model.started
 
 
 @dataclass(slots=True)
 class _Memory:
-    """What was found out before: it holds where a log is out of reach by now."""
+    """Earlier results, used where a log has become unreadable."""
 
     evidence: dict[tuple[str, str], Evidence] = field(default_factory=dict)
     """By the keys of two processes."""
@@ -226,7 +230,7 @@ class _Memory:
 
 
 class Joining:
-    """What the inputs of a run tell of the same processes, as far as they are read."""
+    """The joined processes of the inputs of a run, as far as they are read."""
 
     def __init__(self) -> None:
         self.merged: list[Merged] = []
@@ -240,9 +244,9 @@ class Joining:
         self._took = 0.0
 
     def join(self, models: Sequence[LogModel], finished: bool) -> bool:
-        """Put together what is the same process, anew when its logs have grown or ended; whether there was anything to do.
+        """Join equal processes, again when their logs have grown or ended; return whether anything changed.
 
-        That takes long where there is much: of a run that goes on it is done only some time after the last time.
+        Joining a large run is slow: while it grows, it is repeated only some time after the last time.
         """
         seen = [_state(model) for model in models]
         if self.is_plain(models) or seen == self._seen:
@@ -263,7 +267,7 @@ class Joining:
         return all(model.form == ORDER[0] for model in models)
 
     def whole(self, process: Process) -> Process | None:
-        """The joined process that one of a log is part of; None for one that stands for itself."""
+        """Return the joined process that contains a process of a log; None for one that is not joined."""
         merged = self._part_of.get(process)
         return None if merged is None else merged.model.processes[0]
 
@@ -272,19 +276,21 @@ class Joining:
         return bool(self._part_of) and any(process in self._part_of for process in model.processes)
 
     def shown(self, processes: Iterable[Process]) -> list[Process]:
-        """The processes, joined ones in place of what they are made of."""
+        """Return the processes with joined ones in place of their members."""
         kept = [process for process in processes if process not in self._part_of]
         return kept + [process for merged in self.merged for process in merged.model.processes]
 
     def name_members(self) -> None:
-        """What joined processes are made of is called what they are called."""
+        """Give the members of joined processes the names of these."""
         for member, merged in self._part_of.items():
             whole = merged.model.processes[0]
             member.named(whole.number, whole.alone, whole.ranks_differ)
 
     def home(self, model: LogModel, record: int) -> tuple[Compile, int]:
-        """The compile that a record of a log is shown with, and its number in the log of that. What has come since processes were
-        put together is still that of its own log."""
+        """Return the compile in which a record is displayed, and its number in the log of that compile.
+
+        Records that came after the last join still belong to their original log.
+        """
         owner = model.owner(record)
         merged = self._part_of.get(owner.process)
         if merged is None:
@@ -296,7 +302,7 @@ class Joining:
 
 
 def _join(models: Sequence[LogModel], memory: _Memory) -> tuple[list[Merged], list[Apart]]:
-    """What is the same process, and what only looks like it. A text that could never be read joins nothing."""
+    """Return the equal processes, and those that are only similar. An unreadable text joins nothing."""
     ranked = sorted(models, key=lambda model: ORDER.index(model.form))
     groups: list[list[Member]] = []
     apart: list[Apart] = []
@@ -316,7 +322,7 @@ def _join(models: Sequence[LogModel], memory: _Memory) -> tuple[list[Merged], li
 
 
 def _fork(merged: Sequence[Merged]) -> None:
-    """Processes that wrote into one trace: a joined one was forked from the one that its base was forked from."""
+    """Set the fork parents of joined processes to the joined parents of their bases."""
     wholes = {own.members[0]: own.model.processes[0] for own in merged}
     for base, whole in wholes.items():
         whole.twin = base.twin
@@ -325,7 +331,7 @@ def _fork(merged: Sequence[Merged]) -> None:
 
 
 def _group(own: Member, groups: list[list[Member]], apart: list[Apart], memory: _Memory) -> list[Member] | None:
-    """The group that a process belongs to: the one that most speaks for, if it is one."""
+    """Return the group with the most evidence for a process, if it is unique."""
     _, process = own
     found: list[tuple[int, list[Member]]] = []
     against: list[Apart] = []
@@ -346,7 +352,7 @@ def _group(own: Member, groups: list[list[Member]], apart: list[Apart], memory: 
 
 
 def _is_gone(model: LogModel) -> bool:
-    """Whether what was read of a log is not in its file any more."""
+    """Return whether the read bytes of a log are no longer in its file."""
     return bool(model.source.gone)
 
 

@@ -1,7 +1,7 @@
-"""What a kind of record is: the row type of the table in `kinds.py`.
+"""The row type of the table of record kinds in `kinds.py`.
 
-The table itself lies in the modules `kinds_*.py`, one for
-each part of the compiler, so that somebody who knows one part can check it. This module only says what a row holds.
+The table itself is in the modules `kinds_*.py`, one for each part of the compiler, so that an expert of one part can check it.
+This module only defines the fields of a row.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tltui.model.torch_versions import ALWAYS, Minor, Span
 
 
 class Phase(enum.Enum):
-    """Which part of the compiler wrote a record, in the order in which a compile runs through them."""
+    """The part of the compiler that wrote a record, in the order of compilation."""
 
     COMPILED_AUTOGRAD = ("compiled_autograd", "Compiled autograd")
     DYNAMO = ("dynamo", "Dynamo")
@@ -54,13 +54,12 @@ LANGUAGES: frozenset[str] = frozenset(
 class Kind:
     """One kind of record.
 
-    `name` is the event key, or the name of an `artifact` or `graph_dump`. A row that stands for a family of names (an
+    `name` is the event key, or the name of an `artifact` or `graph_dump`. A row for a family of names (an
     f-string in torch) has a glob there, `*_ORIGINAL_BYTECODE`; the kind that `kind_of` makes from it has the real name.
 
-    `artifact`: whether it is one in the words of the design: a record with a payload that is not a chromium event, or
-    metrics. `per_unit`: whether one lowering (forward, backward, inference) writes it, from its `fx_graph_runnable`
-    on; what AOTAutograd writes stands before the units that it is for, and is not `per_unit`. `language`: what a
-    document of it is written in; `json` is what the record claims, and its text may still not be JSON
+    `artifact`: a record with a payload that is neither a chromium event nor metrics. `per_unit`: whether one lowering (forward,
+    backward, inference) writes it, from its `fx_graph_runnable` on; records of AOTAutograd precede their units and are not
+    `per_unit`. `language`: the language of its document; `json` is the claim of the record, and its text may still not be JSON
     (`recompile_reasons`). `span`: the versions of torch that write it.
     """
 
@@ -99,7 +98,7 @@ class Row:
 
 
 def section(phase: Phase, rows: Iterable[Row], first: int = 0) -> tuple[Kind, ...]:
-    """The kinds of one phase, ordered as written, from place `first` on."""
+    """Return the kinds of one phase, ordered as written, from place `first` on."""
     return tuple(
         Kind(
             row.name, row.title, phase, row.language, order, row.artifact, row.help, row.per_unit, Span(row.since, row.until)

@@ -1,6 +1,6 @@
-"""The one table of kinds of records: what each is called, where it belongs, how it is shown, when to look at it.
+"""The table of record kinds: names, compiler phases, languages and hints when to read them.
 
-`kind_of` never fails: names come from files and anybody may add any. Exact names win, then the families of names that
+`kind_of` never fails: names come from files and any program may add any. Exact names win, then the families of names that
 torch and vLLM make with f-strings, then a generic kind that can still be read as JSON or text.
 """
 
@@ -53,9 +53,9 @@ _GENERIC_HELP = "Not a kind that tltui knows: shown as it was written."
 
 
 def kind_of(event: str, name: str | None = None, encoding: str | None = None) -> Kind:
-    """The kind of a record with this event key; `name` and `encoding` are those of an `artifact` or `graph_dump`.
+    """Return the kind of a record with this event key; `name` and `encoding` are those of an `artifact` or `graph_dump`.
 
-    The `type` of a `graph_dump` may be given as its encoding.
+    The `type` of a `graph_dump` may be passed as its encoding.
     """
     if event in _NAMED_EVENTS:
         if name is None:
@@ -74,7 +74,7 @@ def all_kinds() -> Sequence[Kind]:
 
 @lru_cache(maxsize=4096)
 def _family(name: str, encoding: str | None) -> Kind:
-    """The kind of a family that this name belongs to, under the name itself; else a generic one."""
+    """Return the kind of the family of this name, under the name itself; else a generic one."""
     for pattern, kind in _FAMILIES:
         if pattern.match(name):
             return replace(kind, name=name)
@@ -82,6 +82,6 @@ def _family(name: str, encoding: str | None) -> Kind:
 
 
 def _unknown(name: str, encoding: str | None) -> Kind:
-    """A kind for a name that nobody told us about. It is an artifact, so that the record can be seen."""
+    """Return a kind for an unknown name: an artifact, so that the record is displayed."""
     language = encoding if encoding in {"json", "cpp"} else "text"
     return Kind(name, name, Phase.OTHER, language, 0, True, _GENERIC_HELP, False)

@@ -1,4 +1,4 @@
-"""Kinds that passes on communication write, and what DistributedDataParallel does to a graph."""
+"""Record kinds of communication passes and of DistributedDataParallel's graph splitting."""
 
 from __future__ import annotations
 

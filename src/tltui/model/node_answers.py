@@ -23,7 +23,7 @@ A = ParamSpec("A")
 
 
 def reader_of(node: Node) -> Reader:
-    """The reader of the log of a node: one for all questions, so that what one of them read the next one finds."""
+    """Return the reader of the log of a node, shared by all questions so that each text is read once."""
     process = node if isinstance(node, Process) else node.process
     readers: Lru[Log, Reader] = process.parts.readers
     found = readers.get(process.log)
@@ -34,7 +34,7 @@ def reader_of(node: Node) -> Reader:
 
 
 def reads(node: Node, *others: Node) -> None:
-    """The part of `node` that is being made depends on `others` too."""
+    """Add `others` to the dependencies of the part of `node` in progress."""
     process = node if isinstance(node, Process) else node.process
     process.parts.reads(*others)
 
@@ -47,7 +47,7 @@ class Part(Generic[N, A, P]):
         update_wrapper(self, make)
 
     def __call__(self, node: N, *args: A.args, **kwargs: A.kwargs) -> P:
-        """The answer. Raises what the function raises; that is not kept."""
+        """Return the answer. Exceptions of the function propagate and are not cached."""
         process = node if isinstance(node, Process) else node.process
         parts: Parts = process.parts
         question = (self, args, *kwargs.items()) if args or kwargs else self
@@ -69,8 +69,10 @@ def part(make: Callable[Concatenate[N, Reader, A], P]) -> Part[N, A, P]:
 
 
 def part_of(question: Hashable, nodes: Sequence[Node], make: Callable[[], P]) -> P:
-    """The answer to a question about several nodes of one process that follow each other in an order to which nodes are only
-    added. It is kept with the first of them."""
+    """Return the answer to a question about several nodes of one process, cached with the first of them.
+
+    The nodes follow each other in an append-only order.
+    """
     first = nodes[0]
     process = first if isinstance(first, Process) else first.process
     parts: Parts = process.parts
@@ -87,8 +89,7 @@ def part_of(question: Hashable, nodes: Sequence[Node], make: Callable[[], P]) ->
 
 
 def shared(node: Node, question: Hashable, key: Hashable, make: Callable[[], P]) -> P:
-    """An answer that rests on nothing but `key`, the content of the texts that it is made of: equal ones are made once, of
-    whichever compile and rank they are."""
+    """Return an answer that depends only on `key`, the content of its texts; it is computed once for all compiles and ranks."""
     parts = (node if isinstance(node, Process) else node.process).parts
     found = parts.get(question, key)
     if found is MISSING:
@@ -98,7 +99,7 @@ def shared(node: Node, question: Hashable, key: Hashable, make: Callable[[], P])
 
 
 def digest_of(*texts: bytes) -> bytes:
-    """A key for `shared`: texts that give the same one are the same."""
+    """Return a key for `shared`: equal texts have equal keys."""
     md5 = hashlib.md5(usedforsecurity=False)
     for text in texts:
         md5.update(b"%d\n" % len(text))
@@ -114,7 +115,7 @@ class Parsed(Generic[P]):
         update_wrapper(self, make)
 
     def __call__(self, node: Node, text: bytes) -> P:
-        """The answer for a text of `node`'s log. Raises what the function raises; that is not kept."""
+        """Return the answer for a text of `node`'s log. Exceptions of the function propagate and are not cached."""
         return shared(node, self, digest_of(text), lambda: self._make(text))
 
 
@@ -129,9 +130,11 @@ HEAD = 400
 
 
 def content_key(compile_: Compile, reader: Reader, names: frozenset[str], limit: int) -> bytes:
-    """A digest of the artifacts of a compile in their order, with their attempts and subgraphs, and of the texts of those
-    that have one of these names. That fixes their units and their numbers too. Of texts above `limit` stored bytes the
-    declared md5 counts. b"" without any such text."""
+    """Return a digest of the artifacts of a compile and of the texts of those with one of these names.
+
+    It covers their order, attempts and subgraphs, and thereby their units and numbers. Texts above `limit` stored bytes count by
+    their declared md5. b"" without any such text.
+    """
     log, columns = compile_.process.log, compile_.process.log.columns
     kinds, contexts, sizes = columns.kind, columns.context, columns.size
     md5 = hashlib.md5(usedforsecurity=False)
@@ -159,8 +162,11 @@ def content_key(compile_: Compile, reader: Reader, names: frozenset[str], limit:
 
 @lru_cache(maxsize=4096)
 def _told(kind: Kind, names: frozenset[str]) -> tuple[bytes, bool, int]:
-    """What a record of this kind is called, b"" for no artifact; whether it is one even without payload; how much of its text
-    counts: all, the head, nothing."""
+    """Return how a kind of record enters the digest.
+
+    The result is its name, b"" for no artifact; whether it is one even without payload; how much of its text counts: all, the head,
+    nothing.
+    """
     if not is_artifact(kind, True):
         return b"", False, 0
     name = artifact_name(kind)
@@ -169,7 +175,7 @@ def _told(kind: Kind, names: frozenset[str]) -> tuple[bytes, bool, int]:
 
 
 class Count(NamedTuple):
-    """How often something of a name occurs."""
+    """The number of occurrences of a name."""
 
     name: str
     times: int

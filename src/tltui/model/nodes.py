@@ -1,9 +1,9 @@
-"""Run ▸ rank ▸ process ▸ frame ▸ compile. Append-only: batches of a scan add to it, nothing is taken away.
+"""Run ▸ rank ▸ process ▸ frame ▸ compile. Append-only: batches of a scan add to it, nothing is removed.
 
 Attempts, units and artifacts are not stored: `tltui.model.artifacts` derives them from the records of a compile.
 
-Every node has a *stamp*. Whatever is derived from a compile (`node_answers.py`) is good for as long as its stamp is the same:
-`tltui.model.log_model` is the one place that counts what changed it.
+Every node has a *stamp*. Values derived from a compile (`node_answers.py`) are valid while its stamp is the same:
+only `tltui.model.log_model` increments it.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Compile:
 
     @property
     def status(self) -> Status | None:
-        """None for what is no compile: records without an id, and the capture of a compiled autograd graph."""
+        """The status; None for records without an id, and for the capture of a compiled autograd graph."""
         return status_of(self.facts) if self.is_compile else None
 
     @property
@@ -122,7 +122,7 @@ class Compile:
 
     @property
     def is_traced(self) -> bool:
-        """Whether a trace tells of it: only that tells what became of a compile."""
+        """Whether the compile has a trace: only a trace records the outcome of a compile."""
         source = self.process.log.columns.source
         return self.process.is_traced and (not source or any(source[record] == 0 for record in self.records))
 
@@ -138,7 +138,7 @@ class Compile:
 
     @property
     def is_recompile(self) -> bool:
-        """A compile of a frame for which there was compiled code, as far as the log tells: the guards of that code failed."""
+        """Whether the frame had compiled code, as far as the log records it, and its guards failed."""
         return (self.id.compile or 0) > self.frame.first_code
 
     @property
@@ -198,7 +198,7 @@ class Compile:
 
 
 def frame_key(compile_id: CompileId) -> CompileId:
-    """What compiles of one frame share. `[!A]`, `[-/-]` and what only has a name stand for themselves."""
+    """Return the common key of the compiles of one frame; `[!A]`, `[-/-]` and named compiles are keys of their own."""
     if compile_id.frame is None:
         return compile_id
     return CompileId(None, compile_id.frame, None, compile_id.epoch)
@@ -230,13 +230,13 @@ class Frame:
         return self.process.named_id(self.key).bracketed
 
     def learn(self) -> bool:
-        """Whether what its compiles tell of its code is news."""
+        """Update the code from the frame's compiles; return whether it changed."""
         told, self._told = self._told, self.code
         return told != self._told
 
     @property
     def first_code(self) -> int:
-        """The number of its first compile that left compiled code, or that may have: of it the log tells no end."""
+        """The number of the first compile that left compiled code, or that may have: the log does not record its end."""
         if self._first_stamp != self.stamp:
             number = 0
             for compile_ in self.compiles:
@@ -253,9 +253,11 @@ class Frame:
 
     @property
     def code(self) -> tuple[str | None, str | None, int | None]:
-        """Function name, file and line of the code object, as far as any of its compiles tells: a hit of the recompile
-        limit has neither `dynamo_start` nor names of its own, its siblings do. The stacks of torch 2.4 and before end in
-        Dynamo, or in the caller: there the metrics alone know the function."""
+        """The function name, file and line of the code object, as far as any of its compiles records it.
+
+        A hit of the recompile limit has neither `dynamo_start` nor a name of its own, its siblings do. The stacks of torch 2.4 and
+        before end in Dynamo, or in the caller: there the metrics alone have the function.
+        """
         for compile_ in self.compiles:
             told = next((metrics for metrics in compile_.metrics if metrics.co_name), None)
             if (started := compile_.started) is not None and started.name is not None:
@@ -272,7 +274,7 @@ class Frame:
 
     @property
     def is_guessed(self) -> bool:
-        """Whether `code` is concluded from a graph: its last operation stands there, which may be in an inlined function."""
+        """Whether `code` is inferred from the last operation of a graph, which may be in an inlined function."""
         return self.code[0] is not None and not any(
             (own.started is not None and own.started.name) or any(metrics.co_name for metrics in own.metrics)
             or (own.named is not None and not own.named.is_guess)
@@ -287,7 +289,7 @@ class Frame:
 
 @dataclass(slots=True, eq=False)
 class Naming:
-    """How the compiles of a process are called now: the stamp counts the changes of its addresses."""
+    """The current names of the compiles of a process; the stamp counts the changes of its addresses."""
 
     stamp: int = 0
 
@@ -348,7 +350,7 @@ class Process:
 
     @property
     def is_traced(self) -> bool:
-        """Whether it wrote a trace: only that tells what became of a compile."""
+        """Whether the process wrote a trace: only a trace records the outcome of a compile."""
         return "trace" in self.origins
 
     @property
@@ -357,7 +359,7 @@ class Process:
         return self.rank_by_name if self.stated_rank is None else self.stated_rank
 
     def named(self, number: int, alone: bool, ranks_differ: bool) -> None:
-        """It is the `number`-th process of its rank."""
+        """Set the name as the `number`-th process of its rank."""
         names = (self.rank, number, alone, ranks_differ)
         if names != self._names:
             self.number, self.alone, self.ranks_differ, self._names = number, alone, ranks_differ, names
@@ -369,7 +371,7 @@ class Process:
         return f"{self.log.key}\0{self.pid}" + (f"\0{self.twin}" if self.twin else "")
 
     def string(self, number: int | None) -> str | None:
-        """An entry of the string table; `‹str#N›` for an id that the log does not define."""
+        """Return an entry of the string table; `‹str#N›` for an id that the log does not define."""
         if number is None:
             return None
         self._asked.add(number)
@@ -397,7 +399,7 @@ class Process:
         return Ref(number, None if self.alone else self.number)
 
     def ref_of(self, compile_id: CompileId) -> Ref:
-        """The shortest address of one of its compiles or frames that is clear in this run."""
+        """Return the shortest unambiguous address in this run of one of its compiles or frames."""
         compile_id = self.named_id(compile_id)
         if self.alone and not self.ranks_differ:
             return Ref(id=compile_id)
@@ -405,11 +407,11 @@ class Process:
         return Ref(number, None if self.alone else self.number, compile_id)
 
     def named_id(self, compile_id: CompileId) -> CompileId:
-        """The id as addresses have it: its epoch is named where there are several."""
+        """Return the id as in addresses: with its epoch where there are several."""
         return compile_id if self.epochs > 1 else compile_id.of(0)
 
     def epochs_of(self, compile_id: CompileId) -> list[Compile]:
-        """The compiles with this id, newest last; those of the epoch that it names, if it does."""
+        """Return the compiles with this id, newest last; only those of its epoch if it has one."""
         if compile_id.epoch or compile_id == NO_ID:
             found = self.compiles.get(compile_id)
             return [] if found is None else [found]
@@ -417,24 +419,24 @@ class Process:
         return [self.compiles[own] for own in ids if own in self.compiles]
 
     def find(self, compile_id: CompileId) -> Compile | None:
-        """The compile with this id, the newest one if it does not name its epoch."""
+        """Return the compile with this id, the newest one if it has no epoch."""
         if compile_id.epoch or compile_id == NO_ID:
             return self.compiles.get(compile_id)
         ids = (compile_id.of(epoch) for epoch in range(self.epochs, 0, -1))
         return next((self.compiles[own] for own in ids if own in self.compiles), None)
 
     def frames_of(self, key: CompileId) -> list[Frame]:
-        """The frames with this key, newest last."""
+        """Return the frames with this key, newest last."""
         return [self.frames[own] for epoch in range(1, self.epochs + 1) if (own := key.of(epoch)) in self.frames]
 
     def find_frame(self, key: CompileId) -> Frame | None:
-        """The frame with this key, the newest one if it does not name its epoch."""
+        """Return the frame with this key, the newest one if it has no epoch."""
         if key.epoch:
             return self.frames.get(key)
         return next(reversed(self.frames_of(key)), None)
 
     def owner(self, record: int) -> Compile | None:
-        """The compile that a record of its log belongs to; None for one of another process."""
+        """Return the compile of a record of its log; None for a record of another process."""
         context = self.log.context(record)
         found = self.epochs_of(CompileId(context.autograd, context.frame, context.compile, name=context.name))
         return next((own for own in found if own.holds(record)), None)
@@ -444,7 +446,7 @@ class Process:
         return self.owner(record) is not None
 
     def defined(self, number: int) -> None:
-        """An entry of its string table is there, or another one: whoever asked for it before gets another answer now."""
+        """Mark an entry of its string table as new or changed, which invalidates answers that used it."""
         if number in self._asked:
             self.touch()
         for heir in self._heirs:
@@ -472,7 +474,7 @@ class Process:
         return iter(self._order[1])
 
     def _first_in_trace(self, compile_: Compile) -> tuple[bool, int]:
-        """What a compile is sorted by: the records of other inputs precede those of the trace, whenever they were written."""
+        """Return the sort key of a compile: records of other inputs precede those of the trace, whatever their times."""
         source, records = self.log.columns.source, compile_.records
         first = next((record for record in records if source[record] == 0), None)
         return (first is None, first if first is not None else records[0] if records else 0)

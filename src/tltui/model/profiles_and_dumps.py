@@ -38,7 +38,7 @@ class Dumps:
         self._read = {file: self._read[file] for file in self._files if file in self._read}
 
     def steps(self) -> Iterator[None]:
-        """Read what was not read yet, with a pause after each piece."""
+        """Read the unread dumps, with a pause after each piece."""
         for file in self._files[:MOST]:
             if file not in self._read:
                 try:
@@ -111,7 +111,7 @@ class Profiles:
         return [file.profile for file in self.files if file.profile is not None]
 
     def steps(self) -> Iterator[float]:
-        """Read what was not read yet; how much of it is read, from 0 to 1."""
+        """Read the unread profiles and yield the progress, from 0 to 1."""
         from tltui.inputs.profile_reader import NoProfile, Reading  # few runs have a profile
 
         unread = self.unread
@@ -135,11 +135,11 @@ class Profiles:
             pass
 
     def is_derived(self, profile: Profile) -> bool:
-        """Whether `derived` knows what is made of a profile."""
+        """Return whether `derived` has the value of a profile."""
         return self._derived.get(id(profile), (None,))[0] is profile
 
     def derived(self, profile: Profile, make: Callable[[Profile], object]) -> object:
-        """What is made of one profile alone, once."""
+        """Return a value computed, once, from one profile alone."""
         known = self._derived.get(id(profile))
         if known is None or known[0] is not profile:
             known = self._derived[id(profile)] = profile, make(profile)

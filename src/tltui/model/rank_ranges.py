@@ -26,14 +26,16 @@ class Ranks(tuple[int, ...]):
         return ranges(self)
 
     def __json__(self) -> str:
-        """Return what JSON has of them."""
+        """Return the JSON form."""
         return ranges(self)
 
 
 def ranges(ranks: Iterable[int]) -> str:
-    """Write the numbers in order, those that follow one another as a range. Where these would be many and the numbers are of an
-    even distance: `every 8th of 2–506`, `every 8th of 2–506 but 122`; where the missing ones are:
-    `0–511 but every 8th of 2–506`."""
+    """Format numbers in ascending order, consecutive ones as a range.
+
+    Many ranges of an even distance become `every 8th of 2–506`, `every 8th of 2–506 but 122`, or, for the missing numbers,
+    `0–511 but every 8th of 2–506`.
+    """
     runs: list[Range] = []
     for rank in sorted(set(ranks)):
         if runs and rank == runs[-1][1] + 1:
@@ -44,8 +46,10 @@ def ranges(ranks: Iterable[int]) -> str:
 
 
 def gaps(numbers: Collection[int]) -> list[Range]:
-    """Return the ranges between 0 and the largest of these numbers that none of them is in. A log may name any number as its rank,
-    so the time and memory that this takes depend on how many numbers there are, never on how large they are."""
+    """Return the ranges between 0 and the largest number that contain none of the numbers.
+
+    A log may have any number as its rank, so time and memory depend on how many numbers there are, never on how large they are.
+    """
     ordered = sorted({-1, *numbers})
     return [(a + 1, b - 1) for a, b in pairwise(ordered) if b - a > 1]
 
@@ -64,7 +68,7 @@ def range_text(runs: Sequence[Range]) -> str:
 
 
 def shortened(text: str, width: int) -> str:
-    """Cut what `ranges` wrote behind the last range that ends within `width`. A single range is never cut."""
+    """Crop the text of `ranges` after the last range that ends within `width`. A single range is never cropped."""
     end = text.rfind(",", 0, width)
     return text if len(text) <= width or end < 0 else f"{text[:end]} …"
 

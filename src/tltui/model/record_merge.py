@@ -35,7 +35,7 @@ class Home:
 
 @dataclass(frozen=True, slots=True)
 class Twins:
-    """Two records of which one says what the other says: the second one is left out."""
+    """Two records with the same contents; the second one is omitted."""
 
     kept: Place
     left: Place
@@ -80,7 +80,7 @@ def merge(members: Sequence[tuple[LogModel, Process]], homes: dict[CompileId, Ho
 
 
 def _failures(merged: Merged, places: Sequence[Sequence[int]]) -> None:
-    """A compile of which the job printed that it failed has failed, whoever else tells of it."""
+    """Mark compiles as failed if the output of the job reports it, whichever input has them."""
     merged.model.tell_failed(
         merged.model.owner(where[told.records[0]])
         for process, where in zip(merged.members, places, strict=True)
@@ -101,7 +101,7 @@ def records_of(process: Process) -> Sequence[int]:
 
 
 class _Keys:
-    """What the records of one member share with their twins, found once for each context and kind."""
+    """The keys by which the records of one member match their twins, computed once for each context and kind."""
 
     def __init__(self, log: Log, homes: dict[CompileId, Home]) -> None:
         self._log = log
@@ -120,7 +120,7 @@ class _Keys:
         return found
 
     def home(self, record: int) -> Home | None:
-        """The compile of the unit that a record is of."""
+        """Return the compile of the unit of a record."""
         return self.homes[self._log.columns.context[record]]
 
 
@@ -165,7 +165,7 @@ def _order(merged: Merged, homes: dict[CompileId, Home]) -> list[Stretch]:
 
 
 def _twins_of_base(merged: Merged, keys: list[_Keys]) -> dict[Key, list[Place]]:
-    """The records of the base that others may tell again. Most of a trace are events that no other input has."""
+    """Return the records of the base that other inputs may repeat. Most of a trace are events that no other input has."""
     base = merged.members[0]
     kinds = {kind._replace(encoding="") for process in merged.members[1:] for kind in process.log.kinds}
     wanted = {number for number, kind in enumerate(base.log.kinds) if kind._replace(encoding="") in kinds}
@@ -178,7 +178,7 @@ def _twins_of_base(merged: Merged, keys: list[_Keys]) -> dict[Key, list[Place]]:
 
 
 def _laid_out(base: Sequence[int], behind: dict[Place, list[Place]]) -> list[Stretch]:
-    """The records of the base with what stands behind each, and behind that."""
+    """Return the records of the base, each followed recursively by the records to be inserted after it."""
     order: list[Stretch] = []
 
     def add(anchor: Place) -> None:
@@ -203,7 +203,7 @@ def _laid_out(base: Sequence[int], behind: dict[Place, list[Place]]) -> list[Str
 def _batch(
     merged: Merged, order: list[Stretch], homes: dict[CompileId, Home], who: Context
 ) -> tuple[Batch, list[array[int]]]:
-    """The batch, and for each member: record → record of the joined log."""
+    """Return the batch, and for each member: record → record of the joined log."""
     logs = [process.log for process in merged.members]
     places = [array("I", [NOWHERE]) * len(log) for log in logs]
     numbers = [_Numbers(log, homes, who) for log in logs]
@@ -236,7 +236,7 @@ def _batch(
 
 
 def _taken(column: array[int], records: Sequence[int]) -> Sequence[int]:
-    """The values of some records."""
+    """Return the values of some records."""
     if isinstance(records, range):
         return column[records.start : records.stop].tolist()
     return [column[record] for record in records]
@@ -277,7 +277,7 @@ def _at_home(context: Context, homes: dict[CompileId, Home], who: Context) -> Co
 
 
 def _facts(merged: Merged, batch: Batch, places: list[array[int]]) -> None:
-    """What the compiles of the members tell, under the new numbers; what the base does not tell of a compile others may."""
+    """Add the facts of the members under the new record numbers; facts that the base lacks come from other members."""
     for number, process in enumerate(merged.members):
         where = places[number]
         for compile_ in process.compiles.values():

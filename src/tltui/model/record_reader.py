@@ -39,7 +39,7 @@ class Reader:
         self._block: tuple[ByteSource, int, bytes] = (log.source, 0, b"")  # one thing: another thread may read as well
 
     def _bytes(self, record: int, offset: int, size: int) -> bytes:
-        """Bytes of a record. What is no longer in the file counts as not there: the tree says so of each payload."""
+        """Return bytes of a record; bytes no longer in the file count as missing, which the tree marks for each payload."""
         source = self.log.source_of(record)
         before, begin, block = self._block
         start = offset - begin
@@ -54,8 +54,10 @@ class Reader:
         return block[start : start + size]
 
     def hold(self, start: int, size: int) -> None:
-        """Read a stretch of the log in one piece, as far as it was scanned: whoever asks for records of it reads nothing more. What
-        is no longer in the file counts as not there."""
+        """Read a stretch of the log in one piece, as far as it was scanned, so that its records need no further reads.
+
+        Bytes no longer in the file count as missing.
+        """
         source, begin, block = self._block
         if source is self.log.source and begin <= start and start + size <= begin + len(block):
             return
@@ -66,14 +68,14 @@ class Reader:
         self._block = (self.log.source, start, block)
 
     def md5(self, record: int) -> str | None:
-        """As `Log.md5`: from what was read anyway."""
+        """Return the md5 as `Log.md5` does, from bytes already read."""
         size = min(self.log.columns.head[record], _MD5_BYTES)
         end = self.log.columns.offset[record] + self.log.columns.head[record]
         match = _MD5.search(self._bytes(record, end - size, size)) if self.log.is_stored(record) else None
         return match[1].decode() if match else self.log.md5(record)
 
     def payload(self, record: int, limit: int = JSON_LIMIT) -> bytes:
-        """The payload with its tabs taken off, up to `limit` stored bytes; b"" for none."""
+        """Return the payload without its tabs, up to `limit` stored bytes; b"" for none."""
         columns = self.log.columns
         size = min(columns.size[record], limit)
         if not size:
@@ -86,7 +88,7 @@ class Reader:
         return self._bytes(record, start, size).removeprefix(b"\t").replace(b"\n\t", b"\n")
 
     def head(self, record: int) -> bytes:
-        """The first line: prefix and envelope."""
+        """Return the first line: prefix and envelope."""
         if not self.log.is_stored(record):
             return self.log.head(record)
         return self._bytes(record, self.log.columns.offset[record], self.log.columns.head[record])
@@ -96,11 +98,11 @@ class Reader:
         return b"" if payload is None else replace(payload, size=min(payload.size, limit)).read()
 
     def text(self, record: int, limit: int = JSON_LIMIT) -> str:
-        """The payload as text."""
+        """Return the payload as text."""
         return self.payload(record, limit).decode("utf-8", "replace")
 
     def json(self, record: int, limit: int = JSON_LIMIT) -> Any:
-        """The payload as JSON; None where it is larger than `limit`, or no JSON."""
+        """Return the payload as JSON; None where it is larger than `limit`, or invalid."""
         if self.log.columns.size[record] > limit:
             return None
         try:
@@ -109,7 +111,7 @@ class Reader:
             return None
 
     def event(self, record: int) -> dict[str, Any]:
-        """The metadata of the record: the value of its event key. {} where it is damaged or no object."""
+        """Return the metadata of the record: the value of its event key. {} where it is damaged or no object."""
         line = self.head(record)
         match = PREFIX.match(line)
         if match is None:
@@ -123,30 +125,30 @@ class Reader:
 
 
 def text_in(fields: object, key: str) -> str | None:
-    """A string of an object; None for anything else, and for ''."""
+    """Return a string of an object; None for anything else, and for ''."""
     value = fields.get(key) if isinstance(fields, dict) else None
     return value if isinstance(value, str) and value else None
 
 
 def number_in(fields: object, key: str) -> float | None:
-    """A number of an object, small enough to be reckoned with."""
+    """Return a number of an object, small enough for arithmetic."""
     return number(fields.get(key)) if isinstance(fields, dict) else None
 
 
 def whole_in(fields: object, key: str) -> int | None:
-    """An integer of an object, small enough for a column of 64 bit."""
+    """Return an integer of an object that fits a column of 64 bit."""
     value = fields.get(key) if isinstance(fields, dict) else None
     return value if isinstance(value, int) and not isinstance(value, bool) and -MOST < value < MOST else None
 
 
 def list_in(fields: object, key: str) -> list[Any]:
-    """A list of an object; [] for anything else."""
+    """Return a list of an object; [] for anything else."""
     value = fields.get(key) if isinstance(fields, dict) else None
     return value if isinstance(value, list) else []
 
 
 def json_in(fields: object, key: str) -> dict[str, Any]:
-    """An object that is stored as JSON in a string (the configurations in metrics); {} for anything else."""
+    """Return an object that is stored as JSON in a string (the configurations in metrics); {} for anything else."""
     value = text_in(fields, key)
     if value is None:
         return {}
@@ -161,7 +163,7 @@ _NAMES: WeakKeyDictionary[Log, list[str]] = WeakKeyDictionary()
 
 
 def _names(log: Log) -> list[str]:
-    """The names of the kinds of a log. Kinds are only ever added; the list itself never changes, so that threads may share it."""
+    """Return the names of the kinds of a log. The list only grows in place, so threads may share it."""
     names = _NAMES.get(log, [])
     if len(names) < len(log.kinds):
         names = _NAMES[log] = [artifact_name(kind) for kind in log.kinds]
@@ -182,7 +184,7 @@ def named(compile_: Compile, names: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 
 def logged(compile_: Compile, name: str) -> Iterator[int]:
-    """The log messages of this name of a compile that TORCH_LOGS text tells of, in file order."""
+    """Yield the log messages of this name of a compile in TORCH_LOGS text, in file order."""
     log = compile_.process.log
     kinds = {n for n, kind in enumerate(log.kinds) if kind.event == "log" and kind.name == name}
     if kinds:
@@ -197,13 +199,15 @@ def metrics_fields(compile_: Compile, reader: Reader | None = None) -> list[tupl
 
 
 def address(compile_: Compile, record: int, name: str) -> str:
-    """The address of one of the artifacts of a compile. For many of them there is `addresses`."""
+    """Return the address of one of the artifacts of a compile. For many of them use `addresses`."""
     return addresses(compile_, (name,)).get(record) or record_ref(compile_.process, record)
 
 
 def addresses(compile_: Compile, names: Iterable[str]) -> dict[int, str]:
-    """Record → address of the records of a compile that have one of these names, numbered in one pass over them: of artifacts
-    their own, of what lacks the payload that would make it one the page of the record."""
+    """Map the records of a compile with one of these names to addresses, numbered in one pass.
+
+    Artifacts have their own; a record without the payload of an artifact has its record page.
+    """
     log, base = compile_.process.log, str(compile_.ref)
     same: dict[str, list[int]] = {}
     found: dict[int, str] = {}
@@ -219,6 +223,6 @@ def addresses(compile_: Compile, names: Iterable[str]) -> dict[int, str]:
 
 
 def record_ref(process: Process, record: int) -> str:
-    """The address of the page of one record."""
+    """Return the address of the page of one record."""
     place = process.ref if process.ranks_differ or not process.alone else Ref()
     return str(Ref(place.rank, place.process, n=record + 1, view="record"))

@@ -3,14 +3,14 @@
     [RANK[.PROCESS]:]ID[~EPOCH][_ATTEMPT][:ARTIFACT[#N]]      0/1   3:0/1_1   0/1~2   norank:2/0:inductor_output_code#2
 
 ID is `F/C`, `aA/F/C` or `aA` with compiled autograd (torch writes `!A/F/C`), `F/` for a frame, or `none` for records
-without an id (`[-/-]`). A lowering of which only a directory of `torch_compile_debug` tells has no id: its ID is `+NAME`, the
+without an id (`[-/-]`). A lowering that exists only as a directory of `torch_compile_debug` has no id: its ID is `+NAME`, the
 name of the directory (`+model__0_forward_1.0`), and it has no attempts. EPOCH counts from 1 how often ids began again
-(`torch._dynamo.reset()`): every address of a process with several epochs names its own, and one that does not means the newest.
+(`torch._dynamo.reset()`): every address of a process with several epochs has its own, and one without means the newest.
 `RANK:` alone is a rank, `RANK.PROCESS:` a process (counted from 1, newest last). A page that is no record is `@name`, or
 `@name:ADDRESS` when it is about a part of the run.
 Brackets are accepted and never needed.
-Names of artifacts are free text: what an address could not hold is written `%XX`. `@L12` at the end of an artifact's
-address is a line of it (`split_line`); as an address it means the artifact.
+Names of artifacts are free text: characters that an address cannot contain are written `%XX`. `@L12` at the end of an
+artifact's address is a line of it (`split_line`); as an address it means the artifact.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class CompileId(NamedTuple):
         return f"!{self.autograd}/{_dash(self.frame)}/{_dash(self.compile)}{epoch}"
 
     def of(self, epoch: int) -> CompileId:
-        """The same id in another epoch; 0: without one."""
+        """Return the same id in another epoch; 0: without one."""
         return self if self.epoch == epoch or (self[:3] == NO_ID[:3] and not self.name) else self._replace(epoch=epoch)
 
     @property
@@ -119,7 +119,7 @@ class Ref:
         return text
 
     def at(self, view: str) -> Ref:
-        """The page `view` about the same place."""
+        """Return the page `view` about the same place."""
         return replace(self, view=view)
 
 
@@ -138,8 +138,10 @@ _LINE = re.compile(r"(?<=.)@L(\d{1,9})\Z", re.DOTALL)
 
 
 def _escaped(name: str, safe: re.Pattern[str] = _SAFE) -> str:
-    """A name without what ends an address, what a shell would split at, and what a terminal would act on; with `_PLAIN` without
-    all that is neither a letter nor a digit."""
+    """Escape the characters of a name that end an address, that a shell splits at, and that a terminal interprets.
+
+    With `_PLAIN`, escape all characters but letters and digits.
+    """
     if safe.fullmatch(name):
         return name
     return "".join(
@@ -162,7 +164,7 @@ def _unescaped(text: str) -> str:
 
 
 def at_line(ref: Ref | str, line: int) -> str:
-    """The target of a link to a line of an artifact, from 1: `0/0:dynamo_cpp_guards_str@L12`."""
+    """Return the link target of a line of an artifact, from 1: `0/0:dynamo_cpp_guards_str@L12`."""
     return f"{ref}@L{line}"
 
 
@@ -173,7 +175,7 @@ def split_line(target: str) -> tuple[str, int | None]:
 
 
 def parse_ref(text: str) -> Ref:
-    """The address that `text` spells; a line that it names is left out. Raises `BadAddress`."""
+    """Parse an address; a line in it is dropped. Raises `BadAddress`."""
     text, _ = split_line(text.strip())
     match = _GRAMMAR.match(text)
     lost = match and not match["view"] and (
@@ -198,7 +200,7 @@ def parse_ref(text: str) -> Ref:
 
 
 def named_in(ref: Ref) -> list[Ref]:
-    """An address and those that it names in its turn: that of a comparison names two, with a blank between them."""
+    """Return an address and the addresses in it: that of a comparison has two, separated by a blank."""
     found = [ref]
     for text in (ref.artifact or "").split(" ") if ref.view else ():
         try:

@@ -27,7 +27,7 @@ from tltui.trace.files import FileBytes
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """What a batch changed."""
+    """The changes of a batch."""
 
     compiles: tuple[Compile, ...]
     new: bool
@@ -71,7 +71,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """What was read of a log is not in its file any more."""
+    """A loss of bytes: read data of a log is no longer in its file."""
 
     log: int
     reason: str
@@ -87,7 +87,7 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What the paths of the run hold now."""
+    """The current contents of the paths of the run."""
 
     found: Found
 
@@ -104,9 +104,9 @@ Event = Read | Failed | Added | Moved | Lost | Unreadable | Looked | Nothing
 
 
 def find_parents(processes: list[Process]) -> None:
-    """A forked child goes on with its parent's string table but writes a log of its own.
+    """Find the parents of forked processes: a child shares its parent's string table but writes a log of its own.
 
-    It shows: its first own string id is above 0, or its stacks name ids that it does not define. The parent is the
+    Evidence: its first own string id is above 0, or its stacks name ids that it does not define. The parent is the
     youngest older process of the same directory that defines them.
     """
     wanting = [(child, wanted) for child in processes if not child.inherits and (wanted := child.undefined_strings())]
@@ -131,7 +131,7 @@ Node = Rank | Process | Frame | Compile | Artifact
 
 
 class Run:
-    """One job's files. `tltui.model.follow` reads them, `take` takes over what it found; everything else reads."""
+    """The files of one job. `tltui.model.follow` reads them and `take` applies its events; everything else reads."""
 
     def __init__(self, found: Found) -> None:
         self.found = found
@@ -171,7 +171,7 @@ class Run:
         return [scanner_of(model.form, model.source) for model in self.models]
 
     def take(self, event: Event) -> Delta:
-        """Take over what was found out about the files."""
+        """Apply an event about the files."""
         with self.reading:
             if isinstance(event, Read):
                 return self.apply(event.log, event.batch)
@@ -212,7 +212,7 @@ class Run:
             self.unreadable.pop(path, None)
 
     def _look(self, found: Found) -> None:
-        """The sizes of the logs and the times at which they began are known better now, and which profiles there are."""
+        """Update the sizes and start times of the logs and the list of profiles."""
         self.found = found
         self.profiles.add(found.profiles)
         self.dumps.add(found.dumps)
@@ -230,14 +230,14 @@ class Run:
         return Delta(compiles, model.rearranged or bool(batch.contexts) or self.joining.has(model))
 
     def join(self) -> None:
-        """Put together what several inputs tell of one process, as far as it is read."""
+        """Join the inputs of each process, as far as they are read."""
         if self.joining.join(self.models, self.finished):
             self._stale = True
             self.version += 1
         self._counted = (-1, NO_TALLY)
 
     def fail(self, number: int, error: OSError) -> None:
-        """A log could not be read on: keep what there is."""
+        """Record that a log cannot be read further; its records are kept."""
         log = self.models[number].log
         self.failures[log.path] = error.strerror or str(error)
         self.models[number].end()
@@ -245,7 +245,7 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        """Whether all logs have ended and have been read: what is not there will not come."""
+        """Whether all logs have ended and have been read, so that missing records will not come."""
         return not self.is_sought and all(model.log.ended for model in self.models) and not self.is_awaited
 
     @property
@@ -296,7 +296,7 @@ class Run:
 
     @property
     def title(self) -> str:
-        """The name of what was opened."""
+        """The name of the opened input."""
         names = [
             "standard input" if path == STANDARD_INPUT else os.path.basename(os.path.abspath(os.path.expanduser(path)))
             for path in self.found.paths
@@ -323,11 +323,11 @@ class Run:
 
     @property
     def crowd(self) -> Crowd | None:
-        """What saved indexes tell of processes, also of those that were not read."""
+        """The processes listed in saved indexes, unread ones included."""
         return self.found.crowd
 
     def unread(self, refs: Iterable[Ref]) -> list[FoundLog]:
-        """The logs of ranks that addresses name and that were not read, though a saved index tells of them."""
+        """Return the indexed but unread logs of the ranks in these addresses."""
         if self.crowd is None:
             return []
         known = {rank.number for rank in self.ranks}
@@ -341,7 +341,7 @@ class Run:
 
     @property
     def tally(self) -> Tally:
-        """Counts over the whole run."""
+        """The counts over the complete run."""
         if self._counted[0] != self.version or self._stale:
             self._counted = self.version, total(process.tally for process in self.processes())
         return self._counted[1]
@@ -369,7 +369,7 @@ class Run:
         self.joining.name_members()
 
     def _let_stand_for(self, crowd: Crowd) -> None:
-        """The first rank of each class that was read stands for those that were not."""
+        """Let the first rank read of each class represent the unread ranks."""
         known = {rank.number for rank in self._ranks}
         stood: set[tuple[int, ...]] = set()
         for rank in self._ranks:
@@ -379,7 +379,7 @@ class Run:
                 rank.unread = tuple(number for number in own if number not in known)
 
     def resolve(self, ref: Ref | str) -> Node | None:
-        """The node at an address; None for the run itself. Raises `BadAddress` with near ones or the candidates."""
+        """Return the node at an address; None for the run itself. Raises `BadAddress` with near ones or the candidates."""
         if isinstance(ref, str):
             ref = parse_ref(ref)
         if ref.id is None:
@@ -394,7 +394,7 @@ class Run:
         return nodes[0]
 
     def other_epochs(self, ref: Ref) -> str:
-        """What to say of an address that does not name its epoch where there are several, '' otherwise."""
+        """Return a remark on an address without an epoch where there are several, '' otherwise."""
         if ref.id is None or ref.id.epoch or ref.bare:
             return ""
         processes = self._candidates(ref)
@@ -483,6 +483,6 @@ def _age(process: Process) -> tuple[int, float, int, int]:
 
 
 def settle(run: Run) -> None:
-    """After a scan, or a part of one: find the parents of forked processes, and put together what is one process."""
+    """Find the parents of forked processes and join processes, after a scan or a part of one."""
     run.join()
     find_parents(list(run.processes()))

@@ -19,7 +19,7 @@ from tltui.trace.log import Log
 
 
 class Eager(str, Enum):
-    """Why a whole function runs in eager mode."""
+    """The reason that a complete function runs in eager mode."""
 
     SKIPPED = "skipped"
     """Torch can't resume from a graph break in it."""
@@ -32,7 +32,7 @@ class Eager(str, Enum):
 
 
 class Outcome(NamedTuple):
-    """What became of the call."""
+    """The outcome of the call."""
 
     eager: Eager | None
     reached: bool | None
@@ -59,8 +59,10 @@ _LIMIT_TEXT = re.compile("recompile limit|recompile_limit|cache_size_limit reach
 
 
 def error_name(fail_type: str | None) -> str:
-    """The name of an exception without its module: before torch 2.5 it is written as `<class 'torch._dynamo.exc.Unsupported'>`.
-    A text that is no such name is left as it is."""
+    """Return the name of an exception without its module; any other text is unchanged.
+
+    Before torch 2.5 it is written as `<class 'torch._dynamo.exc.Unsupported'>`.
+    """
     text = (fail_type or "").strip()
     name = match["name"] if (match := _CLASS.match(text)) else text
     last = name.rpartition(".")[2]
@@ -75,7 +77,10 @@ def hit_limit(failed: Metrics) -> bool:
 
 
 def outcome_of(failed: Metrics, breaks: int, last_breaks: bool) -> Outcome:
-    """The outcome of a failed compile with so many records of breaks; `last_breaks`: one of them is in its last attempt."""
+    """Return the outcome of a failed compile with this number of break records.
+
+    `last_breaks`: one of them is in its last attempt.
+    """
     kind = error_name(failed.fail_type)
     if kind in RAISED:
         return Outcome(None, True)
@@ -98,9 +103,9 @@ def _logs_skips(version: str | None) -> bool:
 
 
 def interrupted(ended: Metrics, has_graph: bool) -> bool:
-    """Whether the compile was broken off by what is no `Exception`, as Ctrl-C. Torch then writes metrics without a failure.
+    """Return whether a non-`Exception`, as Ctrl-C, ended the compile. Torch then writes metrics without a failure.
 
-    Torch 2.4 to 2.6 writes the same for a function that it skips; only a graph tells the two apart there.
+    Torch 2.4 to 2.6 writes the same for a function that it skips; only a graph distinguishes the two there.
     """
     if ended.fail_type is not None or ended.guarded is not False or ended.graph_op_count is not None:
         return False
@@ -144,7 +149,7 @@ def is_backward_open(compile_: _Compile) -> bool:
 
 
 def _phase(log: Log, record: int) -> str:
-    """Read `B` or `E` from an event that is the whole compile of a backward; '' for any other event."""
+    """Read `B` or `E` from the event of a complete backward compile; '' for any other event."""
     try:
         text = log.text(record, _LONGEST)
     except OSError:
@@ -159,7 +164,7 @@ def _phase(log: Log, record: int) -> str:
 
 
 class Status(str, Enum):
-    """What became of a compile."""
+    """The status of a compile."""
 
     ERROR = "error"
     EAGER = "eager"
@@ -175,7 +180,7 @@ class Status(str, Enum):
 
 
 class Row(NamedTuple):
-    """What belongs to a status."""
+    """The properties of a status."""
 
     glyph: str
     ascii: str
@@ -222,14 +227,14 @@ RECOMPILE_GLYPH, ASCII_RECOMPILE = "↻", "r"
 
 
 def glyph(status: Status | None, ascii_: bool = False) -> str:
-    """The mark of a status; a dot for what has none."""
+    """Return the mark of a status; a dot for None."""
     if status is None:
         return "." if ascii_ else "·"
     return TABLE[status].ascii if ascii_ else TABLE[status].glyph
 
 
 def colour(status: Status | None) -> str:
-    """The style of a status."""
+    """Return the style of a status."""
     return tokens.DIM if status is None else TABLE[status].colour
 
 
@@ -248,7 +253,7 @@ class Owner(Protocol):
 
 
 class Recorded(Protocol):
-    """What facts and statuses are made of. `tltui.model.nodes.Compile` is one."""
+    """The input of facts and statuses. `tltui.model.nodes.Compile` implements it."""
 
     metrics: list[Metrics]
     counts: Counter[str]
@@ -271,7 +276,7 @@ class Recorded(Protocol):
 
     @property
     def is_traced(self) -> bool:
-        """Whether a trace tells of it."""
+        """Whether the compile has a trace."""
 
     @property
     def is_recompile(self) -> bool:
@@ -279,7 +284,7 @@ class Recorded(Protocol):
 
     @property
     def is_told_failed(self) -> bool:
-        """Whether a traceback in what the job printed is probably about it."""
+        """Whether a traceback in the job's output is probably about it."""
 
     @property
     def logs_breaks(self) -> bool:
@@ -300,7 +305,7 @@ class Recorded(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SharedFacts:
-    """What is known of a compile beside its status, but for its times, which are different for each: most compiles share it."""
+    """The facts of a compile besides its status, without its times: most compiles share one object."""
 
     has_metrics: bool
     waiting: bool
@@ -344,7 +349,7 @@ class SharedFacts:
 
 @dataclass(frozen=True, slots=True)
 class Facts(SharedFacts):
-    """What is known of a compile beside its status."""
+    """The facts of a compile besides its status."""
 
     start_us: float | None
     duration_s: float | None
@@ -384,7 +389,7 @@ class Tally(NamedTuple):
 
     @classmethod
     def of(cls, compile_: Recorded) -> Tally:
-        """What one compile adds."""
+        """Return the counts of one compile."""
         status = compile_.status
         if status is None:
             return cls(breaks=compile_.counts[BREAK])
@@ -490,13 +495,13 @@ def facts_of(compile_: Recorded) -> SharedFacts:
 
 
 def with_times(facts: SharedFacts, metrics: Sequence[Metrics]) -> Facts:
-    """The facts of one compile, with its metrics."""
+    """Return the facts of one compile, with its metrics."""
     shared = {own.name: getattr(facts, own.name) for own in fields(SharedFacts)}
     return Facts(**shared, start_us=start_us(metrics), duration_s=duration_s(metrics), backward_s=backward_s(metrics))
 
 
 class _Ended(NamedTuple):
-    """How the compile of the frame ended."""
+    """The end of the compile of the frame."""
 
     outcome: Outcome
     failed: bool = False
@@ -536,9 +541,12 @@ def _ends_with(compile_: Recorded) -> tuple[bool, bool]:
 
 
 def hit_silently(compile_: Recorded) -> bool:
-    """Whether all that was written of a compile is why the earlier ones did not fit: torch 2.5 writes no more than that when it
-    hits the recompile limit. Later ones first note that a compile begins, and write metrics. At the very end of a log it may have
-    been cut off there instead, unless there are as many earlier ones as the limit allows by default."""
+    """Return whether the only records of a compile are the reasons why the earlier ones did not fit.
+
+    Torch 2.5 writes no more than that when it hits the recompile limit. Later versions first note that a compile begins, and write
+    metrics. At the very end of a log the compile may have been cut off there instead, unless there are as many earlier ones as the
+    limit allows by default.
+    """
     if not compile_.log_ended or compile_.started is not None or compile_.metrics:
         return False
     reasons, records = compile_.counts["recompile_reasons"], compile_.records
@@ -550,7 +558,7 @@ def hit_silently(compile_: Recorded) -> bool:
 
 
 def status_of(facts: SharedFacts) -> Status:
-    """The first that applies."""
+    """Return the first status that applies."""
     if facts.backward_failed or (facts.failed and facts.eager is None):
         return Status.ERROR
     if facts.eager is not None:
@@ -565,12 +573,12 @@ def status_of(facts: SharedFacts) -> Status:
 
 
 def without_backward(facts: SharedFacts) -> SharedFacts:
-    """Take out of the facts what became of the backward: the facts as they were when the forward ended."""
+    """Remove the outcome of the backward from the facts: the facts at the end of the forward."""
     return replace(facts, backward_failed=False, backward_running=False, backward_unfinished=False)
 
 
 def tlparse_status(compile_: Recorded) -> str | None:
-    """The colour that tlparse 0.4.3 gives the compile in its stack trie; None where it does not list it.
+    """Return the colour of the compile in the stack trie of tlparse 0.4.3; None where it is not listed.
 
     Its rules hide breaks of frames without operations and read absent restart reasons as a break: kept for comparison.
     """

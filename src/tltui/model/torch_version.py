@@ -22,9 +22,9 @@ METRICS_READ = 3
 
 @part
 def version_of(process: Process, reader: Reader) -> TorchVersion:
-    """What is known of the version of torch of a process.
+    """Return the stated or inferred version of torch of a process.
 
-    It changes with every record that comes: a page asks for it, not a part about a compile, which would be made again as often.
+    It changes with every new record: a page may call it, but a part about a compile would be invalidated as often.
     """
     stated = torch_version(process, reader)
     known = stated_version(stated) if stated is not None else TorchVersion()
@@ -32,7 +32,7 @@ def version_of(process: Process, reader: Reader) -> TorchVersion:
 
 
 def version_by_metrics(compile_: Compile, reader: Reader) -> TorchVersion:
-    """What the metrics of one compile alone tell: a part about it may ask that."""
+    """Infer the version from the metrics of one compile alone, as a part about that compile may do."""
     metrics = next((m for m in compile_.metrics if m.event == EVENT), None)
     if metrics is None:
         return TorchVersion()
@@ -43,7 +43,7 @@ def version_by_metrics(compile_: Compile, reader: Reader) -> TorchVersion:
 
 
 def torch_version(process: Process, reader: Reader | None = None) -> str | None:
-    """As the metrics state it, else the artifact `torch_version`, which stands at the head of a log."""
+    """Return the version in the metrics, else in the artifact `torch_version` at the head of a log."""
     if version := process.torch_version():
         return version
     reader = reader or Reader(process.log)
@@ -57,7 +57,7 @@ def torch_version(process: Process, reader: Reader | None = None) -> str | None:
 
 
 def _clues(process: Process, reader: Reader) -> Iterator[tuple[str, Span]]:
-    """What is there, with the versions that write it: the metrics first, as they tell the most."""
+    """Yield record and field names with the versions that write them: the metrics first, as they are the most specific."""
     for metrics in islice(_metrics(process), METRICS_READ):
         fields = reader.event(metrics.record)
         yield from clues_of(fields.keys())
@@ -73,7 +73,7 @@ def _metrics(process: Process) -> Iterator[Metrics]:
 
 
 def _configured(config: dict[str, Any]) -> Iterator[tuple[str, Span]]:
-    """The name of the recompile limit in `dynamo_config`."""
+    """Yield the name of the recompile limit in `dynamo_config`."""
     if "recompile_limit" in config:
         yield CLUE, Span((2, 7))
     elif "cache_size_limit" in config:

@@ -49,7 +49,7 @@ class Span:
         return f"torch {dotted(self.since)}" + (f" to {dotted(self.until)}" if self.until != self.since else "")
 
     def __or__(self, other: Span) -> Span:
-        """What has the one or the other."""
+        """Return the union."""
         since = None if self.since is None or other.since is None else min(self.since, other.since)
         until = None if self.until is None or other.until is None else max(self.until, other.until)
         return Span(since, until)
@@ -60,7 +60,7 @@ ALWAYS = Span()
 
 @dataclass(frozen=True, slots=True)
 class TorchVersion:
-    """What is known of the version of torch that wrote a log."""
+    """The stated or inferred version of torch that wrote a log."""
 
     stated: str | None = None
     """As the log states it."""
@@ -86,7 +86,7 @@ class TorchVersion:
 
     @property
     def newer(self) -> bool:
-        """Whether it is newer than every version of which it is known what it writes."""
+        """Whether it is newer than every version with known log contents."""
         return self.least is not None and self.least > NEWEST
 
     @property
@@ -100,7 +100,7 @@ class TorchVersion:
 
     @property
     def told(self) -> str | None:
-        """`torch 2.13.0+cpu`, or `torch 2.8 to 2.9, judging by …`; None where nothing tells."""
+        """A description, `torch 2.13.0+cpu`, or `torch 2.8 to 2.9, judging by …`; None if unknown."""
         if self.stated is not None:
             return f"torch {self.stated}"
         return f"{self.words}, judging by {', '.join(self.by)}" if self.by else None
@@ -110,7 +110,7 @@ UNKNOWN = TorchVersion()
 
 
 def stated_version(version: str) -> TorchVersion:
-    """The version that a log states. A build between two releases has what the older one has, and some of the newer one."""
+    """Parse a stated version. A build between two releases has the features of the older one, and some of the newer one."""
     minor = minor_of(version)
     if minor is None:
         return TorchVersion(version)
@@ -119,9 +119,9 @@ def stated_version(version: str) -> TorchVersion:
 
 
 def judged_version(clues: Iterable[tuple[str, Span]]) -> TorchVersion:
-    """The version by what is there: each clue is named, with the versions that write it.
+    """Infer the version from named clues with the versions that write them.
 
-    What excludes each other was written by a build between two releases: it lies between them.
+    Clues that exclude each other indicate a build between two releases.
     """
     least: tuple[Minor, str] | None = None
     most: tuple[Minor, str] | None = None
@@ -189,7 +189,7 @@ def exists_in(version: TorchVersion, name: str) -> bool | None:
 
 
 def limit_name(version: TorchVersion) -> str:
-    """What the setting of the recompile limit is called. The old name still stands for the new one: it is right everywhere."""
+    """Return the name of the recompile limit setting. The old name is an alias of the new one and valid everywhere."""
     old, new = "torch._dynamo.config.cache_size_limit", "torch._dynamo.config.recompile_limit"
     since = SETTINGS[new].since
     return new if since is not None and version.least is not None and version.least >= since else old
@@ -197,7 +197,7 @@ def limit_name(version: TorchVersion) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How to have torch do something."""
+    """An instruction to enable a feature of torch."""
 
     sentence: str
     """`set INDUCTOR_PROVENANCE=1`, or that this torch cannot."""
@@ -225,7 +225,7 @@ def provenance_way(version: TorchVersion) -> Way:
 
 
 def aot_cache_setting(version: TorchVersion) -> str | None:
-    """The variable that switches the AOTAutograd cache on; None where this torch has none, or it is not known which it is."""
+    """Return the variable that enables the AOTAutograd cache; None if this torch has none, or the version is unknown."""
     names = ("TORCHINDUCTOR_AUTOGRAD_CACHE", "ENABLE_AOT_AUTOGRAD_CACHE")
     return next((f"{name}=1" for name in names if exists_in(version, name)), None)
 
@@ -283,7 +283,7 @@ _WHOLE = frozenset(name for name, span in FIELDS.items() if span == ALWAYS)
 
 
 def clues_of(fields: Set[str]) -> Iterator[tuple[str, Span]]:
-    """What the names of the fields of a `compilation_metrics` tell of the version."""
+    """Yield the version clues in the field names of a `compilation_metrics`."""
     for name in fields & FIELDS.keys():
         yield CLUE, FIELDS[name]
     if not fields >= _WHOLE:

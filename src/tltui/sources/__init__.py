@@ -1,1 +1,1 @@
-"""What can be opened → records. One module for each kind of source."""
+"""Readers of input sources, one module for each kind of source."""

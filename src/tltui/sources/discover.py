@@ -44,11 +44,11 @@ MOST = 4096
 
 
 class NoProfileThere(Exception):
-    """What was named is no profile. Its text says why."""
+    """A named file that is no profile; the message gives the reason."""
 
 
 def profile_at(path: str) -> FoundProfile | None:
-    """The profile that a file is, by its beginning; None for every other file. Raises `OSError`."""
+    """Return the profile at a path, detected by its first bytes; None for any other file. Raises `OSError`."""
     if reason_against(path):
         return None
     status = os.stat(path)
@@ -56,7 +56,7 @@ def profile_at(path: str) -> FoundProfile | None:
 
 
 def again(found: FoundProfile) -> FoundProfile:
-    """A profile as it is now."""
+    """Stat a profile again."""
     try:
         status = os.stat(found.path)
     except OSError:
@@ -65,7 +65,7 @@ def again(found: FoundProfile) -> FoundProfile:
 
 
 def named(paths: Iterable[str]) -> tuple[FoundProfile, ...]:
-    """The profiles that were named, and those in directories that were. Raises `NoProfileThere`."""
+    """Return the named profiles and those in named directories. Raises `NoProfileThere`."""
     found: list[FoundProfile] = []
     for name in paths:
         path = os.path.expanduser(name)
@@ -82,7 +82,7 @@ def named(paths: Iterable[str]) -> tuple[FoundProfile, ...]:
 
 
 def _inside(directory: str) -> list[FoundProfile]:
-    """The profiles in a directory."""
+    """Return the profiles in a directory."""
     with os.scandir(directory) as entries:
         files = sorted(entry.path for entry in entries if entry.is_file())[:MOST]
     found = [replace(own, is_named=True) for path in files if (own := profile_at(path)) is not None]
@@ -128,15 +128,15 @@ class Looking(Protocol):
         """Nobody wants to know any more. Does not wait."""
 
     def come(self) -> list[FoundLog] | None:
-        """The logs that have come since it was asked last, after a little while none; None when it is over."""
+        """Return the logs discovered since the last call, possibly none after a short wait; None when the search has ended."""
 
     def result(self) -> Found:
-        """What was found, when it is over. Raises `NothingFound`."""
+        """Return the result of the finished search. Raises `NothingFound`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a set of paths holds."""
+    """The contents of a set of paths."""
 
     paths: tuple[str, ...]
     logs: tuple[FoundLog, ...]
@@ -162,7 +162,7 @@ class Found:
 
 
 class NothingFound(Exception):
-    """There is no log to open. Its text says what was looked at and why it did not do."""
+    """The error that no log can be opened. The message names the inspected paths and the reasons."""
 
     def __init__(self, text: str, outputs: Iterable[str] = (), is_empty: bool = False) -> None:
         super().__init__(text)
@@ -182,7 +182,7 @@ def discover(paths: Iterable[str], latest: bool = False) -> Found:
 
 
 def awaited(paths: Iterable[str]) -> Found:
-    """What is in the directory of a job that runs and may not have written a log yet."""
+    """Return the current contents of the directory of a running job that may not have written a log yet."""
     paths = tuple(paths)
     try:
         return discover(paths)
@@ -191,20 +191,22 @@ def awaited(paths: Iterable[str]) -> Found:
 
 
 def without_logs(paths: Iterable[str], nothing: NothingFound) -> Found:
-    """What there is where jobs printed something, and wrote no log yet."""
+    """Return the contents of paths with output of jobs but no log yet."""
     states = [state for output in nothing.outputs if (state := read_state(output)) is not None]
     may_come = any(state.ended is None and is_recorded_job(state) is not False for state in states)
     return Found(tuple(paths), (), (), is_over=not may_come, outputs=nothing.outputs)
 
 
 class Discovery:
-    """Looks for logs, as often as it is asked: what did not change since the last look is not read again."""
+    """A repeatable search for logs; files unchanged since the last search are not read again."""
 
     def __init__(
         self, paths: Iterable[str], latest: bool = False, ranks: Collection[int] = (), profiles: Iterable[FoundProfile] = ()
     ) -> None:
-        """`ranks`: those whose logs are read whatever else an index knows (`sources/saved_indexes.py`). `profiles`: those that were
-        named."""
+        """Set up the search.
+
+        `ranks`: their logs are read even if an index covers them (`sources/saved_indexes.py`). `profiles`: the named ones.
+        """
         self.paths = tuple(paths)
         self.profiles = tuple(profiles)
         self.latest = latest
@@ -221,11 +223,11 @@ class Discovery:
 
     @property
     def needs_all(self) -> bool:
-        """Whether no log can be opened before all are found: of which only the newest run is wanted, or which an index knows."""
+        """Return whether the search must end before a log can be opened: only the newest run is requested, or an index is used."""
         return self.latest or self._indexes.are_there
 
     def look(self) -> Found:
-        """What there is now. Raises `NothingFound` when there is no log."""
+        """Search the paths now. Raises `NothingFound` when there is no log."""
         looking = self.looking()
         while True:
             try:
@@ -297,7 +299,7 @@ class Discovery:
     def _found(
         self, paths: Iterable[str], top: str, in_directory: bool, notes: list[str]
     ) -> Iterator[tuple[str, Opened]]:
-        """What files are, also those that are packed in them."""
+        """Yield each file with its detected type, and the files packed in it."""
         for path in paths:
             found = self._look(path, top)
             if isinstance(found, Skipped) and found.reason == PACKED:
@@ -317,7 +319,7 @@ class Discovery:
         return found.is_output and found.path not in self._named and found.name != STANDARD_INPUT
 
     def _outputs_to_read(self, outputs: Iterable[str]) -> list[FoundLog]:
-        """Return what jobs printed that is beside logs, once: what tltui wrote, and what is known by its text."""
+        """Return, once, the job output files next to logs: those written by tltui, and those recognised by their text."""
         self._printed.update((path, log) for path in outputs if (log := output_log(path)) is not None)
         logs = [log for path, log in self._printed.items() if path not in self._given]
         self._given.update(self._printed)
@@ -325,7 +327,7 @@ class Discovery:
         return logs
 
     def with_outputs(self, new: Iterable[Opened]) -> list[FoundLog]:
-        """Return the logs among files that have come, and what jobs printed as soon as there is a log beside it."""
+        """Return the logs among new files, and job output as soon as there is a log next to it."""
         logs = []
         for file in new:
             if isinstance(file, FoundLog) and not self._needs_log(file):
@@ -338,12 +340,12 @@ class Discovery:
         return [*logs, *self._outputs_to_read(())] if self._has_logs else logs
 
     def _come(self, notes: list[str]) -> Iterator[tuple[str, Opened]]:
-        """What has come through standard input."""
+        """Yield the files received through standard input."""
         for found in self._packed().come(notes):
             yield STANDARD_INPUT, found
 
     def _packed(self) -> Packed:
-        """Looks into what is packed. What unpacks is loaded where there is something to be unpacked."""
+        """Return the reader of packed files; the unpacking code is imported on first use."""
         from tltui.sources.packed_sources import Packed
 
         def walked(top: str, notes: list[str]) -> Iterator[tuple[str, Opened]]:
@@ -357,7 +359,7 @@ class Discovery:
         return self._look(path, max(tops, key=len, default=os.path.dirname(path)))
 
     def with_log(self, found: Found, log: FoundLog) -> Found:
-        """What was found, and this log, which was none then or was not there."""
+        """Return the results with one more log, which had no records or did not exist before."""
         others = found.others - (log.path in self._others)
         self._others.discard(log.path)
         skipped = tuple(own for own in found.skipped if own.path != log.path)
@@ -369,7 +371,7 @@ class Discovery:
         return is_index and not self._indexes.knows(path) and not self._indexes.add(path, self._known[path][0])
 
     def knows(self, path: str) -> bool:
-        """Whether it is known what a file is, and will be."""
+        """Return whether the type of a file is final."""
         (_, size, _), found = self._known.get(path, ((0, 0, 0), None))
         if isinstance(found, (FoundProfile, FoundDump)):  # written at once: whole when nothing changed for a moment
             return time.time_ns() - found.changed >= WRITTEN
@@ -380,7 +382,7 @@ class Discovery:
         return found is not None and size >= UNDECIDED and not may_become(path, size)
 
     def come(self) -> list[FoundLog]:
-        """The logs that have come through standard input, where it is one of the paths."""
+        """Return the logs received through standard input, if it is one of the paths."""
         return [found for _, found in self._come([]) if isinstance(found, FoundLog)] if STANDARD_INPUT in self.paths else []
 
     def has_ended(self, path: str = "") -> bool:
@@ -435,12 +437,12 @@ def _changed(path: str) -> float:
 
 
 def _is_somebody_elses(skipped: Skipped) -> bool:
-    """An empty file that torch did not make for a trace: Inductor leaves many of them in its debug directories."""
+    """Return whether an empty file is no trace of torch: Inductor leaves many of them in its debug directories."""
     return skipped.reason == EMPTY and "torch_trace" not in os.path.basename(skipped.path)
 
 
 def _again(found: FoundLog, status: os.stat_result) -> FoundLog:
-    """A log whose beginning is known, and that has grown."""
+    """Return an updated entry for a log that has grown since its beginning was read."""
     started = status.st_mtime if found.clock is None else min(found.clock, status.st_mtime)
     return replace(found, size=status.st_size, started=started, ended=status.st_mtime)
 
@@ -504,8 +506,11 @@ TURN = 0.5
 
 
 class Search:
-    """Looks once. `start` it, `wait` a little: what it is over with by then is `result`. Else `hold` it while something more urgent
-    is done, `go_on`, and take what has `come`."""
+    """A search in a thread that can be paused.
+
+    `start` it and `wait` a little: if it has ended by then, read `result`. Else `hold` it during more urgent work, `go_on`, and
+    read new logs with `come`.
+    """
 
     def __init__(self, discovery: Discovery) -> None:
         self.discovery = discovery
@@ -545,8 +550,10 @@ class Search:
             return self._changed.wait_for(lambda: self.is_over, seconds)
 
     def result(self) -> Found:
-        """What was found, also that a job has printed something and no log is there. To be asked when it is over. Raises
-        `NothingFound`, and what else went wrong."""
+        """Return the results of the ended search, also for output of jobs without a log.
+
+        Raises `NothingFound` and the exception of the search.
+        """
         if isinstance(self._error, NothingFound) and self._error.outputs:
             return without_logs(self.discovery.paths, self._error)
         if self._error is not None:
@@ -555,8 +562,10 @@ class Search:
         return self._found
 
     def come(self) -> list[FoundLog] | None:
-        """The logs that have come, the oldest first; none after `TURN` without one, and where it turns out at the end which of them
-        are wanted. None when it is over."""
+        """Return the new logs, oldest first; None when the search has ended.
+
+        Returns none after `TURN` without a log, and where the choice of logs is only known at the end.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._new or self.is_over, TURN)
             new, self._new = self._new, []

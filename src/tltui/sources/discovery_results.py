@@ -59,13 +59,13 @@ class FoundLog:
 
     @property
     def is_here(self) -> bool:
-        """Whether the log itself can be read: of one that only an index tells of, it is on another machine, or gone."""
+        """Whether the log is readable here; a log that is only listed in an index is on another host, or deleted."""
         return not self.index or self.path != self.index
 
 
 @dataclass(frozen=True, slots=True)
 class FoundProfile:
-    """What `torch.profiler` exported (`tltui.inputs.profile_reader`)."""
+    """An export of `torch.profiler` (`tltui.inputs.profile_reader`)."""
 
     path: str
     size: int
@@ -114,10 +114,10 @@ Opened = FoundLog | FoundProfile | FoundDump | Skipped
 
 
 def labels(parts: list[str]) -> tuple[int | None, str]:
-    """Rank and launch as the names of a file and of the directories above it state them.
+    """Parse rank and launch from the names of a file and of its parent directories.
 
-    Layouts: `…rank_3_abcd.log`, `rank_3/x.log`, `rank_3_dp_1/x.log` (vLLM). A number below torchrun's `attempt_0` is the rank on
-    its own node: of all ranks it tells nothing.
+    Layouts: `…rank_3_abcd.log`, `rank_3/x.log`, `rank_3_dp_1/x.log` (vLLM). A number below torchrun's `attempt_0` is the local rank
+    on its node and is ignored.
     """
     launch = next((part for part in parts[:-1] if _LAUNCH.match(part)), "")
     for part in reversed(parts):
@@ -128,7 +128,7 @@ def labels(parts: list[str]) -> tuple[int | None, str]:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A process that a saved index tells of. Its log need not be read for what ranks have in common and differ in."""
+    """A process listed in a saved index; its log need not be read to compare ranks."""
 
     found: FoundLog
     """Opens the log that it wrote."""

@@ -16,7 +16,7 @@ PROC = "/proc"
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Who has some files open for writing."""
+    """The processes that have files open for writing."""
 
     by: dict[Identity, tuple[int, ...]]
     """The processes of those files that are held."""
@@ -80,8 +80,10 @@ def owner(place: str) -> int | None:
 
 
 def _writes(path: str) -> bool:
-    """Whether a descriptor may write: its flags stand in octal (proc(5), fdinfo). One whose flags cannot be read is taken for one
-    that does."""
+    """Return whether a descriptor is open for writing, from its octal flags (proc(5), fdinfo).
+
+    Returns True where the flags cannot be read.
+    """
     try:
         with open(path, encoding="ascii", errors="replace") as file:
             for line in file:
@@ -145,7 +147,7 @@ class Writers:
         return not self._hides or os.geteuid() in (0, user)
 
     def _file_system(self, path: str) -> str:
-        """The type of the file system that a file is on; '' where that is not known."""
+        """Return the type of the file system of a file; '' if unknown."""
         if self._mounts is None:
             self._mounts = self._read_mounts()
         real = os.path.realpath(path)
@@ -153,8 +155,10 @@ class Writers:
         return best[1]
 
     def _read_mounts(self) -> list[tuple[str, str]]:
-        """(mount point, type) of the mounts of this process: fields 5 and, behind the dash, 1 of mountinfo (proc(5)). Of those at
-        one point the last one is seen."""
+        """Return (mount point, type) of the mounts of this process.
+
+        They are fields 5 and, after the dash, 1 of mountinfo (proc(5)). Of several mounts at one point the last is visible.
+        """
         mounts: dict[str, str] = {}
         try:
             with open(f"{self._proc}/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:

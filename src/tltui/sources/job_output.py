@@ -23,7 +23,7 @@ _UP_TO = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class JobState:
-    """What is known of a job."""
+    """The state of a job."""
 
     command: tuple[str, ...]
     pid: int
@@ -46,7 +46,7 @@ class JobState:
 
     @property
     def exit_code(self) -> int:
-        """What a shell says: 128 and the number of the signal that ended it."""
+        """The exit code in the shell's convention: 128 plus the signal number for a killed job."""
         code = self.code or 0
         return code if code >= 0 else 128 - code
 
@@ -62,17 +62,17 @@ def is_job_output(path: str) -> bool:
 
 
 def is_text(path: str) -> bool:
-    """Whether a file that was kept is what a job printed."""
+    """Return whether a stored file is the output of a job."""
     return path.endswith(".txt")
 
 
 def state_path(output: str) -> str:
-    """Where the state of a job stands whose output is in a file."""
+    """Return the path of the state file for an output file."""
     return output.removesuffix(".txt") + ".json"
 
 
 def read_state(output: str) -> JobState | None:
-    """What became of the job that printed this; None where that cannot be read."""
+    """Read the state of the job that wrote an output file; None if it is unreadable."""
     stored = _stored(state_path(output))
     if stored is None:
         return None
@@ -88,7 +88,7 @@ def read_state(output: str) -> JobState | None:
 
 
 def output_log(output: str) -> FoundLog | None:
-    """Make a log of what a job printed, with the times between which it ran; None where its file is gone."""
+    """Return the output of a job as a log with the start and end times of the job; None if the file is missing."""
     try:
         status = os.stat(output)
     except OSError:

@@ -79,7 +79,7 @@ class LogProcess:
 
 @dataclass(frozen=True, slots=True)
 class LogProcesses:
-    """Who writes a log."""
+    """The processes that write a log."""
 
     log: str
     processes: tuple[LogProcess, ...]
@@ -91,7 +91,7 @@ class LogProcesses:
 
 @dataclass(frozen=True, slots=True)
 class _Stat:
-    """What /proc/PID/stat says."""
+    """The parsed fields of /proc/PID/stat."""
 
     name: str
     state: str
@@ -138,7 +138,7 @@ class _Table:
         return [pid for pid in holders if pid not in below]
 
     def process(self, pid: int) -> LogProcess | None:
-        """What a process does; None where it has ended meanwhile."""
+        """Return the activity of a process; None if it has ended meanwhile."""
         stat = self._after.get(pid)
         if stat is None:
             return None
@@ -166,7 +166,7 @@ class _Table:
         return list(found)
 
     def _percent(self, pid: int) -> float:
-        """A process that was not there before has used all of it since."""
+        """Return the CPU usage since the last sample; a new process counts from its start."""
         now, before = self._after[pid], self._before.get(pid)
         used = now.ticks - (before.ticks if before is not None and before.began == now.began else 0)
         return 100.0 * max(used, 0) / _ticks_a_second() / self._seconds
@@ -198,7 +198,7 @@ def _compiling(pid: int, proc: str) -> str:
 
 
 def _compiled(words: Sequence[str]) -> str:
-    """The file that a compiler reads, by the words of its command; '' where it names none."""
+    """Return the source file in the arguments of a compiler; '' if there is none."""
     files = (word for before, word in pairwise(words) if before not in OTHER_FILES and not word.startswith("-"))
     return next((word for word in files if word.endswith(COMPILED)), "")
 
@@ -227,8 +227,11 @@ def _stats(proc: str) -> dict[int, _Stat]:
 
 
 def _stat(path: str) -> _Stat | None:
-    """The fields stand behind the name, which may contain anything: proc(5) has 3 state, 4 parent, 14 and 15 ticks, 20 threads, 22
-    when it began."""
+    """Parse a stat file; None if the process has ended.
+
+    The fields follow the name, which may contain anything: proc(5) has 3 state, 4 parent, 14 and 15 ticks, 20 threads, 22 start
+    time.
+    """
     try:
         with open(path, "rb") as file:
             head, _, rest = file.read().rpartition(b") ")
@@ -245,7 +248,7 @@ def _ticks_a_second() -> int:
 
 
 def lines_of(found: LogProcesses) -> list[str]:
-    """What is said of the processes of a log. Safe to print."""
+    """Describe the processes of a log in lines that are safe to print."""
     if not found.processes and not found.others:
         return ["no process of yours here has it open" if found.unseen else "no process here has it open"]
     lines = [line for process in found.processes for line in _lines(process)]
@@ -256,8 +259,10 @@ def lines_of(found: LogProcesses) -> list[str]:
 
 
 def doing_of(process: LogProcess) -> str:
-    """What a process does, without its numbers: `sleeping, 1 child process: g++ … cpu_fused.cpp, sleeping`. Equal for processes
-    that do the same. Safe to print."""
+    """Describe the activity of a process without its numbers: `sleeping, 1 child process: g++ … cpu_fused.cpp, sleeping`.
+
+    Equal for processes with the same activity. Safe to print.
+    """
     text = STATES.get(process.state, f"state {sanitize(process.state)}")
     text += ", at work" if process.cpu_percent >= AT_WORK else ""
     named = [child for child in process.children if child.cpu_percent >= AT_WORK or not child.name.startswith("python")]
@@ -277,8 +282,10 @@ def _lines(process: LogProcess) -> list[str]:
 
 
 def _children(children: Sequence[Child]) -> list[str]:
-    """How many child processes there are, then those that are at work, and those that are no Python: compilers, also one that does
-    nothing. Pools of workers that wait for work are only counted."""
+    """Describe child processes: their number, then the active ones and those that are not Python, such as idle compilers.
+
+    Workers of pools that wait for work are only counted.
+    """
     if not children:
         return []
     count, busy = len(children), sum(child.cpu_percent >= AT_WORK for child in children)
@@ -300,8 +307,10 @@ def _doing(child: Child) -> str:
 
 
 def compilers_of(pid: int, log: Identity, proc: str = PROC) -> tuple[str, ...]:
-    """What a process that writes this log compiles in child processes now: `g++ … cpu_fused.cpp`. Looks at this process and those
-    below it only; none where the number is that of another process."""
+    """Return the commands that a process with this log compiles with in child processes now: `g++ … cpu_fused.cpp`.
+
+    Inspects only this process and its descendants; returns none where the pid has been reused.
+    """
     if not holds(pid, log, proc):
         return ()
     commands: list[str] = []
@@ -347,7 +356,7 @@ class Stacks:
 
 
 def stacks_of(pid: int, since: int, timeout: float = TIMEOUT) -> Stacks:
-    """The stacks of the process that has this number since `LogProcess.began`."""
+    """Return the stacks of the process with this pid and start time `LogProcess.began`."""
     program = shutil.which("py-spy")
     if program is None:
         return Stacks((), "py-spy is not installed here: pip install py-spy")
@@ -367,7 +376,7 @@ def stacks_of(pid: int, since: int, timeout: float = TIMEOUT) -> Stacks:
 
 
 def _output(command: list[str], timeout: float) -> tuple[bytes, int | None]:
-    """What a command prints, at most `BYTES` of it, and its exit code: None where it took too long."""
+    """Run a command and return at most `BYTES` of its output, and its exit code: None after a timeout."""
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         try:
             assert process.stdout is not None
@@ -382,7 +391,7 @@ def _output(command: list[str], timeout: float) -> tuple[bytes, int | None]:
 
 
 def _read(descriptor: int, deadline: float) -> tuple[bytes, bool]:
-    """The bytes up to a moment, and whether that is all of them."""
+    """Read bytes until a deadline; return them and whether the end was reached."""
     out = bytearray()
     while len(out) < BYTES and (left := deadline - time.monotonic()) > 0:
         if select.select([descriptor], [], [], left)[0]:
@@ -394,7 +403,7 @@ def _read(descriptor: int, deadline: float) -> tuple[bytes, bool]:
 
 
 def _fault(pid: int, lines: list[str]) -> str:
-    """What py-spy complains of, in one line."""
+    """Return py-spy's error message in one line."""
     text = "\n".join(lines).lower()
     if "permission denied" in text or "operation not permitted" in text or "eperm" in text:
         scope = _scope()

@@ -31,12 +31,12 @@ _RANK = re.compile(rb'"rank": ?(\d{1,9})[,}]')
 
 
 def age(log: FoundLog) -> tuple[float, str]:
-    """The order of logs."""
+    """Return the sort key of logs by time."""
     return log.started, log.path if log.is_here else log.label
 
 
 def latest_run(logs: Sequence[FoundLog]) -> tuple[list[FoundLog], list[str]]:
-    """Choose the logs of the newest run, and what jobs printed meanwhile. Also returns remarks on what could not be told apart."""
+    """Choose the logs of the newest run and the job output of that time; return them with remarks on ambiguities."""
     timed = [_timed(log) for log in logs if not log.is_output]
     run = newest(timed)
     chosen, notes = _one_job(run)
@@ -51,10 +51,10 @@ def latest_run(logs: Sequence[FoundLog]) -> tuple[list[FoundLog], list[str]]:
 
 
 def newest(logs: Sequence[FoundLog]) -> list[FoundLog]:
-    """The logs of the newest run: the last one to start and all that belong to it.
+    """Return the logs of the newest run: the last log to start and all that belong to it.
 
-    Those are logs whose times overlap with the run's, its other launches (`attempt_K` beside `attempt_K`), and ranks
-    that it lacks and that ended just before: ranks do not compile at the same time.
+    Those are logs whose times overlap with the run's, its other launches (`attempt_K` beside `attempt_K`), and missing ranks that
+    ended just before: ranks do not compile at the same time.
     """
     ordered = sorted(logs, key=lambda log: log.started, reverse=True)
     run, since = ordered[:1], ordered[0].started
@@ -134,7 +134,7 @@ def _directory(log: FoundLog) -> str:
 
 
 def _job(log: FoundLog) -> str:
-    """The directory that holds the directories of the launches."""
+    """Return the parent of the launch directories."""
     parts = os.path.abspath(log.name.replace(INSIDE, os.sep)).split(os.sep)
     return os.sep.join(parts[: len(parts) - 1 - parts[::-1].index(log.launch)])
 
@@ -165,10 +165,9 @@ def is_named_like_a_log(name: str) -> bool:
 
 
 def head_of(file: FileBytes) -> bytes:
-    """The beginning of a file, from the first block on that says something.
+    """Return the beginning of a file, from the first block that is not blank.
 
-    A log whose first line is lost may begin with a large payload, one that was truncated while it was written with
-    NULs.
+    A log without its first line may begin with a large payload; one that was truncated while it was written begins with NULs.
     """
     head = file.read(0, SNIFF)
     if head[:1] not in (b"\t", b"\n", b"\r", b"\x00") or _RECORD.search(head):
@@ -186,7 +185,7 @@ def head_of(file: FileBytes) -> bytes:
 
 
 def why_no_log(head: bytes, name: str, is_named: bool) -> str:
-    """Why a file of which only the beginning is at hand is no log of any form; '' when it is one."""
+    """Explain from the beginning of a file why it is no log of any form; '' if it is one."""
     reason = not_a_log(head, name)
     if reason != OTHER or is_profile(head) or is_dump(head) or form_of(head):
         return "" if reason == OTHER else reason
@@ -222,8 +221,10 @@ MAX_LISTED = 1_000_000
 
 
 def walk(top: str, skipped: list[Skipped]) -> Iterator[str]:
-    """Regular files below a directory, breadth first, and directories of units in place of what is in them. Of more than can be
-    opened in a moment those that have names of logs: the rest is counted, and the directory is the first that was skipped."""
+    """Yield regular files below a directory, breadth first, and unit directories in place of their files.
+
+    Of very many files only those with names of logs are returned: the others are counted, and the directory is the first skipped.
+    """
     queue, chosen = [(top, 0)], _Chosen()
     while queue and chosen.listed < MAX_LISTED:
         directory, depth = queue.pop(0)
@@ -288,7 +289,7 @@ class _Chosen:
 
 
 def _inside(path: str, top: str) -> bool:
-    """Whether what a link leads to is found anyway."""
+    """Return whether the target of a link is reached by the walk anyway."""
     real = os.path.realpath(top)
     return os.path.commonpath([os.path.realpath(path), real]) == real
 

@@ -28,7 +28,7 @@ Walk = Callable[[str, list[str]], Iterator[tuple[str, Opened]]]
 
 @dataclass(slots=True)
 class _Inside:
-    """What a packed file gave."""
+    """The contents of a packed file."""
 
     contents: Contents = field(default_factory=Contents)
     reason: str = ""
@@ -38,7 +38,7 @@ class _Inside:
 
 
 class Packed:
-    """Looks into what is packed. Each file is unpacked once, as long as it stays what it is."""
+    """A reader of packed files. Each file is unpacked once while it is unchanged."""
 
     def __init__(self, look: Look, walk: Walk, judge: Judge) -> None:
         self._look = look
@@ -46,7 +46,7 @@ class Packed:
         self._judge = judge
 
     def inside(self, path: str, label: str, is_named: bool, notes: list[str]) -> Iterator[Opened]:
-        """What is in a packed file. `is_named`: it was given by its name, not found in a directory."""
+        """Yield the contents of a packed file. `is_named`: the user named it, it was not discovered in a directory."""
         try:
             inside = self._inside(path, label, is_named)
         except OSError as error:
@@ -80,7 +80,7 @@ class Packed:
         return cache.known[key]  # type: ignore[no-any-return]
 
     def report(self, path: str, notes: list[str]) -> Opened:
-        """The rows of a report of tlparse, laid out again as a trace."""
+        """Convert the rows of a report of tlparse to a trace."""
         try:
             laid = lay_out_once(path)
         except CannotUnpack as cannot:
@@ -91,7 +91,7 @@ class Packed:
         return _called(self._look(laid.path), path, path.split(os.sep), laid.fault)
 
     def come(self, notes: list[str]) -> Iterator[Opened]:
-        """What has come through standard input. What is packed is read to its end first."""
+        """Yield the files received through standard input. Packed input is read to its end first."""
         try:
             given = standard_input()
         except CannotUnpack as cannot:
@@ -132,7 +132,7 @@ def _unpacked(path: str, label: str, cache: Cache, judge: Judge) -> _Inside:
 
 
 def _called(found: Opened, label: str, parts: list[str], fault: str) -> Opened:
-    """What a file of the cache is, under the name that it has for the user."""
+    """Return a file of the cache with its detected type, under its name for the user."""
     if isinstance(found, Skipped):
         return Skipped(label, found.reason)
     if isinstance(found, FoundDump):  # the cache calls its copies by numbers: the rank is in the name that the user knows

@@ -58,7 +58,7 @@ class Turns(Generic[K]):
         return now - self._turns[key].changed
 
     def take(self, now: float, most: int) -> list[K]:
-        """What is to be looked at now, at most `most`: what is lively first, of that what has waited for longest."""
+        """Return at most `most` keys to poll now: the most active first, among them those that have waited for longest."""
         due = [(turn.due, key) for key, turn in self._turns.items() if turn.due <= now]
         if len(due) <= most:
             return [key for _, key in due]
@@ -69,7 +69,7 @@ class Turns(Generic[K]):
         return [key for _, key in chosen]
 
     def looked(self, key: K, now: float, changed: bool) -> None:
-        """It was looked at, and had changed or not."""
+        """Record a poll of the key and whether the file had changed."""
         turn = self._turns.get(key)
         if turn is None:
             return
@@ -120,7 +120,7 @@ class Watching:
             self._turns.add(path, now)
 
     def look(self, now: float, most: int) -> list[FoundLog]:
-        """Logs that are new. At most about `most` calls of the file system for which a server may be asked."""
+        """Return new logs, with at most about `most` calls of the file system that may query a server."""
         found: list[Opened] = []
         queue = self._turns.take(now, most)
         for path in queue:  # what a directory is found to have comes behind it
@@ -143,7 +143,7 @@ class Watching:
         return self._discovery.with_outputs(found)
 
     def renamed(self, path: str) -> None:
-        """What has this name now is another file than before: it may be a new log."""
+        """Record that another file has this name now: it may be a new log."""
         self._settled.discard(path)
         self._discovery.forget(path)
         if os.path.dirname(path) in self._directories:
@@ -197,7 +197,7 @@ class Watching:
 
 
 def name_of(path: str, identity: Identity) -> str | None:
-    """The name that a file has now in the directory in which it was `path`. One listing, no look at each file."""
+    """Return the current name of a file in its former directory, with one listing and no stat of each file."""
     directory = os.path.dirname(path) or "."
     try:
         with os.scandir(directory) as entries:

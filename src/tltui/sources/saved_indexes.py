@@ -19,7 +19,7 @@ READ = 30_000
 
 
 class Crowd:
-    """The processes that saved indexes tell of."""
+    """The processes listed in saved indexes."""
 
     def __init__(self, saved: Iterable[Saved]) -> None:
         self.saved: tuple[Saved, ...] = tuple(sorted(saved, key=_age))
@@ -46,15 +46,15 @@ class Crowd:
         return {rank: ranks for ranks in self.classes for rank in ranks}
 
     def like(self, rank: int) -> tuple[int, ...]:
-        """The ranks that did the same as this one, with it; () for one of which nothing is known."""
+        """Return the ranks equivalent to this one, itself included; () for an unknown rank."""
         return self._class_of.get(rank, ())
 
     def logs_of(self, ranks: Collection[int]) -> list[FoundLog]:
-        """The logs of these ranks, of all of their processes."""
+        """Return the logs of all processes of these ranks."""
         return _once(process.found for process in self.saved if process.rank in ranks)
 
     def to_read(self, ranks: Collection[int] = (), most: int = READ) -> list[FoundLog]:
-        """The logs that are read at once: all of them, or one of each class, those of `ranks` in any case.
+        """Return the logs to read at once: all of them, or one of each class and in any case those of `ranks`.
 
         Of too many classes those of the most ranks, and of these the first ones.
         """
@@ -107,7 +107,7 @@ def digest(data: bytes) -> str:
 
 
 def ends_of(source: FileBytes, reached: int) -> tuple[str, str]:
-    """The digests of the beginning of a log and of the bytes before `reached`. Raises OSError."""
+    """Return the digests of the beginning of a log and of the bytes before `reached`. Raises OSError."""
     size = min(PLACE, reached)
     return digest(source.read(0, size)), digest(source.read(reached - size, size))
 
@@ -137,7 +137,7 @@ class Indexes:
         self.notes.clear()
 
     def add(self, path: str, status: tuple[int, int, int]) -> str:
-        """One more; why it cannot be used, '' where it can. `status` tells one that has changed."""
+        """Add an index; return the reason if it is unusable, else ''. `status` detects a changed file."""
         try:
             index = opened(path, anew=self._changed.get(path) != status)
         except BadIndex as bad:
@@ -149,8 +149,10 @@ class Indexes:
         return ""
 
     def merged(self, logs: Sequence[FoundLog]) -> list[FoundLog]:
-        """The logs that were found and those that only an index tells of. One that an index knows need not be read again up to the
-        place that the index knows."""
+        """Return the discovered logs and those that are only listed in an index.
+
+        An indexed log is read from the end of its indexed part.
+        """
         self.saved.clear()
         if not self._files:
             return list(logs)
@@ -166,8 +168,10 @@ class Indexes:
         return found
 
     def _newest(self) -> dict[tuple[str, str], tuple[IndexFile, SavedLog]]:
-        """Host and path → the log, of several indexes that have it as the one says that has read the most of it. What two hosts
-        have read under one path, and what begins alike, is one file."""
+        """Map host and path to the log; of several indexes the one that has read the most of it.
+
+        Logs of two hosts under one path with the same beginning are one file.
+        """
         known: dict[tuple[str, str], tuple[IndexFile, SavedLog]] = {}
         files: dict[tuple[str, str, int], tuple[str, str]] = {}
         for index in self._files:
@@ -179,8 +183,7 @@ class Indexes:
         return known
 
     def chosen(self, logs: Sequence[FoundLog], ranks: Collection[int] = ()) -> tuple[list[FoundLog], Crowd | None]:
-        """Those of these logs that are to be read, those of `ranks` among them, and all the processes that indexes tell of; None
-        where there is no index."""
+        """Return the logs to read, those of `ranks` included, and all indexed processes; None without an index."""
         there = set(logs)
         crowd = Crowd(own for own in self.saved if own.found in there and own.kept is not None and not own.kept.is_forked)
         if not crowd.saved:
@@ -189,7 +192,7 @@ class Indexes:
         return [log for log in logs if log in wanted or log not in told], crowd
 
     def _matched(self, logs: Iterable[FoundLog], known: dict[tuple[str, str], tuple[IndexFile, SavedLog]]) -> list[FoundLog]:
-        """The logs that were found, each with what an index knows of it; that is taken out of `known`."""
+        """Return the discovered logs with their index entries; matched entries are removed from `known`."""
         by_head: dict[tuple[int, str], list[tuple[str, str]]] = {}
         for key, (_, own) in known.items():
             by_head.setdefault((min(PLACE, own.reached), own.head), []).append(key)
@@ -215,7 +218,7 @@ def _same(
     log: FoundLog, sizes: set[int], by_head: dict[tuple[int, str], list[tuple[str, str]]],
     known: dict[tuple[str, str], tuple[IndexFile, SavedLog]],
 ) -> tuple[str, str] | None:  # fmt: skip
-    """The log of an index that a file is; of several equal ones that of the same name."""
+    """Return the index entry of a file; of several equal ones that of the same name."""
     source = FileBytes(log.path)
     same = []
     try:

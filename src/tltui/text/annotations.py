@@ -38,7 +38,7 @@ CODE = frozenset(("output_code", "python", "cpp"))
 
 
 def left_out(language: str, text: str) -> Columns:
-    """The columns of a line that are not needed to read what it computes."""
+    """Return the columns of a line that are not needed to read its computation."""
     if language not in GRAPHS:
         return ()
     found = [(0, INDENT)] if text.startswith(" " * INDENT) else []
@@ -58,12 +58,12 @@ def is_aside(language: str, text: str) -> bool:
 
 
 def shown_column(column: int, parts: Columns) -> int:
-    """Where a column of the line is in what is shown of it; of a part that is left out where that would begin."""
+    """Map a column of the line to its displayed column; a column of an omitted part maps to the start of that part."""
     return column - sum(min(last, column) - first for first, last in parts if first < column)
 
 
 def without(line: Line, parts: Columns) -> Line:
-    """A line without some parts of it. What a span or a link loses wholly goes."""
+    """Return a line without some parts of it; spans and links that lie wholly in a removed part are dropped."""
     if not parts:
         return line
     text, at = "", 0
@@ -75,7 +75,7 @@ def without(line: Line, parts: Columns) -> Line:
 
 
 class Unannotated:
-    """A `Document` as it is shown without annotations. `whole` is the document itself."""
+    """A `Document` displayed without annotations; `whole` is the full document."""
 
     def __init__(self, whole: Document) -> None:
         self.whole = whole
@@ -155,7 +155,7 @@ class Unannotated:
         return without(line, self._parts(line.text, opening))
 
     def _parts(self, text: str, opening: re.Pattern[str] | None) -> Columns:
-        """What is left out of a line: nothing where something there is searched for."""
+        """Return the omitted columns of a line, none when the search would match in them."""
         parts = left_out(self.language, text)
         if parts and opening is not None and is_simple(opening):
             for match in opening.finditer(text):
@@ -170,7 +170,7 @@ class Unannotated:
     # searching
 
     def find(self, pattern: re.Pattern[str], start: int = 0, back: bool = False) -> Iterator[Hit | None]:
-        """Hits in the real text, at the columns at which they are shown; one in what is left out where that would begin."""
+        """Yield hits in the full text at their displayed columns; a hit in an omitted part is at the start of that part."""
         found = self.whole.find(pattern, start, back)
         known = -1
         parts: Columns = ()
@@ -189,8 +189,10 @@ class Unannotated:
                 close()
 
     def hits_in(self, n: int, pattern: re.Pattern[str]) -> list[tuple[int, int]] | None:
-        """The columns at which hits of a simple pattern in a line are shown; None where it is shown as it is. What matches only
-        because something between is left out is no hit."""
+        """Return the displayed columns of hits of a simple pattern in a line; None when the line has no omitted part.
+
+        A match that spans an omitted part is no hit.
+        """
         if self.whole.length(n) > LONGEST:
             return None
         text = self.whole.line(n).text

@@ -24,7 +24,7 @@ _PLACE = re.compile(
 
 
 def links(text: str) -> tuple[Link, ...]:
-    """The places that a sanitised line names."""
+    """Return links to the files and lines named in a sanitised line."""
     if ":" not in text and "File" not in text:
         return ()
     found = []
@@ -59,7 +59,7 @@ class PayloadFinder:
         self._child = None if self._literal is not None or is_simple(pattern) else Child(pattern, self._chunk)
 
     def close(self) -> None:
-        """End what it started."""
+        """End the search and the process it started."""
         if self._child is not None:
             self._child.close()
 
@@ -76,7 +76,7 @@ class PayloadFinder:
                 yield from self._hits(first, stop)
 
     def backward(self, lo: int, hi: int) -> Iterator[Hit | None]:
-        """The same hits in reverse order."""
+        """Yield the same hits in reverse order."""
         for first, stop in self._index.chunks_back(lo, hi, self._size):
             found: list[Hit] = []
             for hit in self._huge(first) if self._is_huge(first, stop) else self._hits(first, stop):
@@ -109,7 +109,7 @@ class PayloadFinder:
             yield Hit(first + answer[n], answer[n + 2], answer[n + 3])
 
     def _is_absent(self, data: bytes) -> bool:
-        """A quick look at the raw bytes: True when they cannot hold the literal."""
+        """Return whether the raw bytes cannot contain the literal (a cheap test)."""
         literal = self._literal
         if literal is None or not literal.isascii() or " " in literal:
             return False  # a blank may have been a tab
@@ -139,7 +139,7 @@ class PayloadFinder:
 
 
 def _literal(pattern: re.Pattern[str]) -> str | None:
-    """The text that a pattern stands for, when it stands for one text."""
+    """Return the text that a pattern matches if it matches a single literal text."""
     if pattern.flags & re.VERBOSE:
         return None
     plain = _ESCAPED.sub("", pattern.pattern)
@@ -181,7 +181,10 @@ class BytesDocument:
         result: object | None = None,
         inputs: Mapping[str, str] | None = None,
     ) -> None:
-        """`inputs`: of a graph that names its inputs anew, how the graph before called them: its sections are called by layers."""
+        """Create the document of a payload.
+
+        `inputs`: for a graph that renames its inputs, their names in the preceding graph, which give the layers of its sections.
+        """
         self.ref = ref
         self.title = title
         self.language = language
@@ -220,7 +223,7 @@ class BytesDocument:
             return self.complete
 
     def _stored(self, n: int) -> int:
-        """Stored bytes of line `n`, its prefix included: says without reading what kind of line it is."""
+        """Return the stored bytes of line `n`, prefix included, without reading the line."""
         if not 0 <= n < len(self._index):
             raise IndexError(n)
         return self._index.weight(n)
@@ -245,7 +248,7 @@ class BytesDocument:
         return whole
 
     def _window(self, n: int, lo: int, hi: int | None) -> Line:
-        """Part of a line that is too long to be handed out whole."""
+        """Return part of a line that is too long to be returned in full."""
         hi = lo + SHORT if hi is None else min(hi, lo + SHORT)
         if self._stored(n) > LONG:
             text = decode_bytewise(self._index.stored(n, lo, hi))
@@ -291,7 +294,7 @@ class BytesDocument:
             return len(self._long_text(n))
 
     def width(self) -> int:
-        """A line of many tabs may be wider; the number grows when such a line is looked at."""
+        """Return the width in columns; it grows when a line with many tabs is rendered."""
         return max(self._index.longest, self._widest)
 
     def sections(self) -> Sequence[Section]:
@@ -381,7 +384,7 @@ def json_document(
     raw: bool = False,
     result: object | None = None,
 ) -> BytesDocument:
-    """The document of a payload that is said to be JSON. With `raw` as stored."""
+    """Return the document of a JSON payload; with `raw`, as stored."""
     if raw or payload.size > UP_TO:
         note = "" if raw else f"{payload.size / (1 << 20):.1f} MB: as stored"
         return BytesDocument(payload, "json", ref=ref, title=title, badge=_join(badge, note), result=result)

@@ -182,7 +182,7 @@ class GrowingDocument(TextDocument):
         self._work(SLICE)
 
     def stop(self) -> None:
-        """Nobody wants the rest: end what is at work, and say that there would be more."""
+        """Cancel the work in progress and report that the document is incomplete."""
         if not self.complete:
             self.is_stopped = True
             self._pieces.close()

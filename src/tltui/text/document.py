@@ -1,4 +1,4 @@
-"""What everything in tltui is shown as: a lazily computed sequence of lines.
+"""The document protocol: a lazily computed sequence of lines, displayed by every view of tltui.
 
 The widget that draws, the search, the export and the command line know only the protocol of this module.
 Two kinds of documents implement it: `TextDocument` here (built line by line, small: overviews, tables) and
@@ -30,8 +30,11 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Columns that lead somewhere: `target` is an address (`0/1:inductor_output_code`), `line:N` of the same
-    document (N from 1), or `file:PATH:LINE` of the user's source."""
+    """A link on some columns of a line.
+
+    `target` is an address (`0/1:inductor_output_code`), `line:N` of the same document (N from 1), or `file:PATH:LINE` of the user's
+    source.
+    """
 
     start: int
     end: int
@@ -42,9 +45,9 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The part of a line that was asked for.
+    """The requested part of a line.
 
-    `text` begins at column `first`; the columns of `spans` and `links` are those of the whole line.
+    `text` begins at column `first`; the columns of `spans` and `links` are those of the full line.
     """
 
     text: str
@@ -70,7 +73,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Where a search pattern occurs: columns `start` to `end` (exclusive) of `line`."""
+    """A match of a search pattern: columns `start` to `end` (exclusive) of `line`."""
 
     line: int
     start: int
@@ -79,7 +82,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a document is laid out. A table knows the width (columns) it is made for."""
+    """Layout options of a document. A table uses its target width in columns."""
 
     width: int = 100
     sort: str = ""
@@ -110,11 +113,11 @@ class Document(Protocol):
 
     @property
     def ref(self) -> str:
-        """The address of what is shown: the key of history and marks."""
+        """The address of the document: the key of history and marks."""
 
     @property
     def title(self) -> str:
-        """What the frame around it says."""
+        """The title of the frame."""
 
     @property
     def language(self) -> str:
@@ -156,16 +159,16 @@ class Document(Protocol):
         None now and then, for a pattern that is matched in another process: nothing yet. What is closed ends the process."""
 
     def anchor(self, n: int) -> str:
-        """A name of line `n` that survives width, sorting and growth."""
+        """Return a name of line `n` that survives width, sorting and growth."""
 
     def where(self, anchor: str) -> int | None:
-        """The line of an anchor, None when it is not (or no longer) there."""
+        """Return the line of an anchor, None if the document does not (or no longer) contain it."""
 
     def text(self, lo: int = 0, hi: int | None = None) -> Iterator[str]:
         """Lines `lo` to `hi` (exclusive) as sanitised text without line ends, uncapped: for export."""
 
     def data(self) -> object | None:
-        """The frozen result that the document shows, for JSON; None where the text is all there is."""
+        """Return the frozen result behind the document, for JSON; None for a document that is only text."""
 
 
 Piece = str | tuple[str, str] | tuple[str, str, str]
@@ -173,17 +176,17 @@ Piece = str | tuple[str, str] | tuple[str, str, str]
 
 
 def piece_text(piece: Piece) -> str:
-    """What a piece says."""
+    """Return the text of a piece."""
     return piece if isinstance(piece, str) else piece[0]
 
 
 def piece_style(piece: Piece) -> str:
-    """The style of a piece, '' for none."""
+    """Return the style of a piece, '' for none."""
     return "" if isinstance(piece, str) else piece[1]
 
 
 def with_text(piece: Piece, text: str) -> Piece:
-    """A piece that says another text."""
+    """Return a piece with another text and the same style."""
     return text if isinstance(piece, str) else (text, *piece[1:])
 
 
@@ -269,8 +272,11 @@ class Builder:
         self._open: list[tuple[int, str, bool, bool, int]] = []
 
     def add(self, *pieces: Piece, anchor: str | None = None, signs: bool = False) -> None:
-        """Append one line. Every piece is sanitised; line ends inside a piece become visible marks. `signs`: links of one
-        character keep the style of their piece."""
+        """Append one line.
+
+        Every piece is sanitised; line ends inside a piece become visible marks. `signs`: links of one character keep the
+        style of their piece.
+        """
         text, spans, links = "", [], []
         for piece in pieces:
             raw, style, target = (piece, "", "") if isinstance(piece, str) else (*piece, "")[:3]
@@ -285,7 +291,7 @@ class Builder:
         self._document.lines.append(Line(text.rstrip(), tuple(spans), tuple(links)))
 
     def begin_here(self) -> None:
-        """The caret is at first on the line that comes next."""
+        """Place the initial caret on the next line."""
         self._document.start = len(self._document.lines)
 
     def text(self, block: str, indent: str = "", style: str = "") -> None:
@@ -322,11 +328,11 @@ class Builder:
                 self._document.section_list.insert(place, section)  # before those in it: they are there already
 
     def growing(self) -> TextDocument:
-        """The document that is being built, as it is now."""
+        """Return the document in its current, unfinished state."""
         return self._document
 
     def document(self, result: object | None = None) -> TextDocument:
-        """The finished document; `result` is what `data()` gives."""
+        """Return the finished document; `result` is the value of its `data()`."""
         self.close(0)
         self._document.result = result
         return self._document
@@ -337,7 +343,7 @@ NARROW = 74
 
 
 def error_document(ref: str, title: str, what: str, error: Exception) -> TextDocument:
-    """A document that says that tltui failed to make one, or that a file cannot be read: the failure stays where it happened."""
+    """Return a document that reports an internal error or an unreadable file, so that the failure stays local."""
     builder = Builder(ref, title)
     builder.add((f"tltui could not show this: {what}", "error"))
     if isinstance(error, OSError):
@@ -353,7 +359,7 @@ def error_document(ref: str, title: str, what: str, error: Exception) -> TextDoc
 
 
 def nowhere_document(ref: str, why: str) -> TextDocument:
-    """A document that says that an address leads nowhere."""
+    """Return a document that explains why an address does not resolve."""
     builder = Builder(ref, ref)
     builder.add((f"there is nothing at {ref}", "error"))
     for line in textwrap.wrap(why, NARROW, break_long_words=False):

@@ -55,12 +55,12 @@ def fitting(text: str, width: int) -> int:
 
 
 def crop(text: str, width: int) -> str:
-    """The longest beginning of `text` that takes at most `width` cells. Accents stay with their letters."""
+    """Return the longest prefix of `text` of at most `width` cells; combining accents stay with their letters."""
     return text[: fitting(text, width)]
 
 
 def fit(text: str, width: int, ellipsis: str = ELLIPSIS) -> str:
-    """`text` in at most `width` cells; what does not fit is replaced by `ellipsis`."""
+    """Return `text` in at most `width` cells, with `ellipsis` in place of the cropped end."""
     if len(text) <= width and text.isascii():
         return text
     if cells(text) <= width:
@@ -70,7 +70,7 @@ def fit(text: str, width: int, ellipsis: str = ELLIPSIS) -> str:
 
 
 def crop_left(text: str, width: int) -> str:
-    """The longest end of `text` that takes at most `width` cells. No accent is left without its letter."""
+    """Return the longest suffix of `text` of at most `width` cells; no accent is separated from its letter."""
     if text.isascii():
         return text[max(len(text) - max(width, 0), 0) :]
     first, used = len(text), 0
@@ -118,7 +118,7 @@ def middle(text: str, width: int) -> str:
 
 
 def path(text: str, width: int) -> str:
-    """A path without directories in its middle where it is wider; without the front of its file's name only where that is."""
+    """Shorten a path to `width` cells: drop middle directories first, the front of the file name only if that is not enough."""
     if cells(text) <= width:
         return text
     parts = text.split("/")
@@ -143,7 +143,7 @@ def _path(parts: Sequence[str], head: int, tail: int) -> str:
 
 
 def name(text: str, width: int) -> str:
-    """A name, a path or a shape, each as becomes it."""
+    """Shorten a name, a path or a shape to `width` cells, each by its own rule."""
     if len(text) <= width and text.isascii():
         return text
     if _PATH.fullmatch(text):
@@ -152,14 +152,14 @@ def name(text: str, width: int) -> str:
 
 
 def piece(text: str, width: int) -> str:
-    """A part of a row: a name or a place as `name`, of several words the front. Blanks before it count."""
+    """Shorten one cell of a row: a name or a path as `name` does, text of several words at its end. Leading blanks count."""
     body = text.lstrip(" ")
     lead = len(text) - len(body)
     return end(text, width) if " " in body.rstrip(" ") or lead >= width else text[:lead] + name(body, width - lead)
 
 
 def apart(texts: Sequence[str], width: int, cut: Callable[[str, int], str] = name) -> list[str]:
-    """Texts that stand below each other, cut by `cut`; those that would look alike and are not, by what tells most apart."""
+    """Shorten the texts of a column by `cut`; different texts that would look equal are cut around their first difference."""
     shown = {text: cut(text, width) for text in texts}
     for _ in range(ROUNDS):  # told from its like a text may come to look like another one
         for same in _alike(shown):
@@ -175,7 +175,7 @@ def apart(texts: Sequence[str], width: int, cut: Callable[[str, int], str] = nam
 
 
 def _alike(shown: Mapping[str, str]) -> list[list[str]]:
-    """The texts of which several look the same."""
+    """Group the different texts that look equal after cutting."""
     found: dict[str, list[str]] = {}
     for text, said in shown.items():
         found.setdefault(said, []).append(text)
@@ -183,7 +183,7 @@ def _alike(shown: Mapping[str, str]) -> list[list[str]]:
 
 
 def _told_apart(texts: list[str], width: int) -> dict[str, str]:
-    """The same texts, cut in that way of which most of them differ; those of which it does not tell are looked at by themselves."""
+    """Cut the texts in the way that distinguishes most of them; recurse on those that still look equal."""
     first = _first(texts)
     ways = [{text: way(text, width, first) for text in texts} for way in WAYS]
     told = max(ways, key=lambda way: len(set(way.values())))
@@ -194,7 +194,7 @@ def _told_apart(texts: list[str], width: int) -> dict[str, str]:
 
 
 def _first(texts: Sequence[str]) -> int:
-    """The first column in which texts differ."""
+    """Return the first column in which the texts differ."""
     low, high = min(texts), max(texts)
     return next((n for n, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), min(len(low), len(high)))
 
@@ -212,7 +212,7 @@ def _end(text: str, width: int, first: int) -> str:
 
 
 def _around(text: str, width: int, first: int) -> str:
-    """The beginning, and what stands around the column in which it differs from its like."""
+    """Return the beginning of the text and the part around column `first`."""
     if cells(text) <= width or width < 1:
         return crop(text, width)
     head = crop(text, (width - 1) // 3)
@@ -225,7 +225,7 @@ WAYS = (_ends_of, _beginning, _end, _around)
 
 
 class Apart:
-    """The same for texts that come one by one: what would look like another one before is cut otherwise."""
+    """An incremental `apart`: a text that would look equal to an earlier one is cut otherwise."""
 
     def __init__(self) -> None:
         self._shown: dict[str, str] = {}
@@ -257,7 +257,7 @@ OWN = str.maketrans(SIGNS)
 
 
 class _Escapes(dict[int, str]):
-    """Character → what is drawn for it, made when it is first asked for."""
+    """A lazily filled table from a character to its drawn form."""
 
     def __missing__(self, code: int) -> str:
         if code < 0x80:
@@ -276,7 +276,7 @@ class Script:
     """Draws every character as itself."""
 
     def drawn(self, text: str) -> str:
-        """What stands on the screen for a text."""
+        """Return the form of a text that the terminal draws."""
         return text
 
     def cells(self, text: str) -> int:
@@ -293,7 +293,7 @@ class Script:
 
 
 class AsciiScript(Script):
-    r"""Draws `\u00e9` for what is not ASCII, but for the signs of our own words where a text may have them."""
+    r"""A script that draws `\u00e9` for non-ASCII characters and substitutes for tltui's own signs."""
 
     def __init__(self, own: bool) -> None:
         self._table = _Escapes(OWN if own else {})

@@ -1,7 +1,7 @@
-"""What orjson does, done with `json` of the standard library (`json_codec.py` says when).
+"""A replacement of orjson by `json` of the standard library (`json_codec.py` selects it).
 
-Where `json` is more lenient than orjson a cheap look at the text says whether it can matter, and only then the text or the value is
-gone through again. Nobody else is to import this: `json_codec` chooses.
+Where `json` is more lenient than orjson, a cheap test of the text decides whether the text or the value needs a second pass.
+Only `json_codec` imports this module.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _exact = JSONDecoder(parse_constant=_no_constant, parse_int=_integer, parse_floa
 
 
 def loads(data: bytes | str) -> Any:
-    """A JSON text → its value. Raises `JSONDecodeError`."""
+    """Parse a JSON text. Raises `JSONDecodeError`."""
     try:
         text = data if isinstance(data, str) else str(data, "utf-8")
         if isinstance(data, str) and not data.isascii():
@@ -93,7 +93,7 @@ def _is_too_deep(value: Any) -> bool:
 def dumps(
     value: object, *, indent: bool = False, default: Callable[[Any], Any] | None = None, non_str_keys: bool = False
 ) -> bytes:
-    """A value → UTF-8, as `json_codec.dumps` says. Raises TypeError."""
+    """Serialize a value to UTF-8 JSON, as `json_codec.dumps` does. Raises TypeError."""
     encoder = _Encoder(indent, default, non_str_keys)
     encoder.write(value, 0)
     try:
@@ -110,7 +110,7 @@ class _Encoder:
         self._indent, self._default, self._non_str_keys = indent, default, non_str_keys
 
     def write(self, value: Any, level: int, asked: int = 0) -> None:
-        """Append a value that stands in so many lists and objects; `asked`: how often `default` was asked for it."""
+        """Append a value at nesting depth `level`; `asked`: number of `default` calls for it so far."""
         kind = type(value)
         if kind is str:
             self.parts.append(encode_basestring(value))
@@ -171,7 +171,7 @@ class _Encoder:
         parts.append(end + "}")
 
     def _between(self, level: int) -> tuple[str, str]:
-        """What stands before each value of this level, and before its end."""
+        """Return the separators before each value of this level and before its closing bracket."""
         return ("\n" + "  " * (level + 1), "\n" + "  " * level) if self._indent else ("", "")
 
     def _key(self, key: Any) -> str:
@@ -188,7 +188,7 @@ class _Encoder:
 
 
 def _simple(value: Any, kind: type) -> str | None:
-    """The text of a number, a truth value or None; None of anything else."""
+    """Return the text of a number, a truth value or None; None for any other value."""
     if kind is int:
         return _int(value)
     if kind is float:
@@ -205,7 +205,7 @@ def _int(value: int) -> str:
 
 
 def _float_text(value: float) -> str:
-    """The shortest digits that give the same float, as orjson lays them out: `0.00001` and `1e-6`, where Python has `1e-05`."""
+    """Return the shortest digits of a float in orjson's layout: `0.00001` and `1e-6`, where Python has `1e-05`."""
     if not math.isfinite(value):
         return "null"
     text = float.__repr__(value)
@@ -219,7 +219,7 @@ def _float_text(value: float) -> str:
 
 
 def _attributes(value: Any) -> dict[str, Any]:
-    """Those of a dataclass that are not private; of one without slots also what was kept in it later."""
+    """Return the public attributes of a dataclass; without slots also those set later."""
     if hasattr(value, "__dict__") and "__slots__" not in type(value).__dict__:
         found = vars(value)
     else:

@@ -18,7 +18,7 @@ NO_BAND = -1
 
 
 class Correspondence(Protocol):
-    """Which lines of several panes belong together."""
+    """A relation between the lines of several panes."""
 
     @property
     def panes(self) -> int:
@@ -28,30 +28,30 @@ class Correspondence(Protocol):
         """How many groups there are."""
 
     def groups(self, pane: int, line: int) -> Sequence[int]:
-        """The groups that a line is in, in ascending order."""
+        """Return the groups of a line, ascending."""
 
     def lines(self, group: int, pane: int) -> Sequence[int]:
-        """The lines of a group in a pane, in ascending order."""
+        """Return the lines of a group in a pane, ascending."""
 
     def ranges(self, group: int, pane: int) -> Sequence[Range]:
-        """The same as ranges."""
+        """Return the lines of a group in a pane as ranges."""
 
     def matches(self, pane: int, line: int, other: int) -> Sequence[Range]:
-        """What corresponds to a line in the pane `other` (may be the same), in order, without overlaps."""
+        """Return the ranges of pane `other` (may be the same) that correspond to a line, in order, without overlaps."""
 
     def bands(self, pane: int, first: int, last: int) -> Sequence[int]:
         """For painting: the band of each line `first` … `last`, that of its first group, -1 for a line in none."""
 
     def group_of_lines(self, pane: int, first: int, last: int) -> Sequence[int]:
-        """The first group of each line `first` … `last`, -1 for a line in none."""
+        """Return the first group of each line `first` … `last`, -1 for a line without one."""
 
     def next_line(self, pane: int, line: int, back: bool = False) -> int | None:
-        """The next range of lines that are in the same groups (`back`: the one before): its first line."""
+        """Return the first line of the next range with the same groups (`back`: of the previous range)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What `LineGroups` is made of: for each pane the ranges, and the band that it is painted in (-1: its own)."""
+    """A group of `LineGroups`: its ranges in each pane and its colour band (-1: a band of its own)."""
 
     ranges: tuple[tuple[Range, ...], ...]
     band: int = NO_BAND
@@ -68,7 +68,7 @@ class _Pane:
     members: array[int]
 
     def at(self, line: int) -> int:
-        """The segment of a line, -1 for none."""
+        """Return the segment of a line, -1 for none."""
         n = bisect_right(self.firsts, line) - 1
         return n if n >= 0 and line <= self.lasts[n] else -1
 
@@ -122,7 +122,7 @@ class LineGroups:
         return joined(found)
 
     def band(self, group: int) -> int:
-        """The band that a group is painted in."""
+        """Return the colour band of a group."""
         return self._bands[group]
 
     def group_of_lines(self, pane: int, first: int, last: int) -> Sequence[int]:
@@ -162,7 +162,7 @@ def joined(ranges: Iterable[Range]) -> list[Range]:
 
 
 def of_lines(lines: Iterable[int]) -> tuple[Range, ...]:
-    """The ranges of single lines."""
+    """Return the ranges of single lines."""
     return tuple(joined((line, line) for line in lines))
 
 
@@ -189,7 +189,7 @@ def _pane(where: dict[Range, list[int]]) -> _Pane:
 
 
 def letters(band: int) -> str:
-    """The gutter index of a band: a … z, aa, ab …"""
+    """Return the gutter label of a band: a … z, aa, ab …"""
     text = ""
     band += 1
     while band > 0:
@@ -210,7 +210,7 @@ Key = Callable[[int, Line], Hashable]
 
 
 def blanked(text: str) -> str:
-    """A text without what changes while a run grows: numbers, remarks with numbers, plurals, blanks that keep columns in line.
+    """Return a text without its volatile parts: numbers, remarks with numbers, plurals, alignment blanks.
 
     >>> blanked("Graph breaks (2 at 1 place)") == blanked("Graph break (1)")
     True
@@ -260,7 +260,7 @@ class Renewed:
         return None if place < 0 else place
 
     def line(self, line: int) -> int:
-        """Where a line is now, or what stands in its place."""
+        """Return the new line of an old line, or of its replacement."""
         end = max(len(self._new) - 1, 0)
         found = self.kept(line)
         if found is not None or self._there is None:
@@ -281,7 +281,7 @@ class Renewed:
         return place
 
     def folded(self, before: Sequence[Section], closed: set[int], sections: Sequence[Section]) -> set[int]:
-        """The first lines of the closed sections, as they were before; of sections that are new those that are closed at first."""
+        """Return the heads of closed sections: those closed before, and new sections that start closed."""
         known = {section.first for section in before}
         titles = _by_title(before)
         found = set()
@@ -306,7 +306,7 @@ def _titled(sections: Sequence[Section]) -> list[tuple[tuple[str, ...], Section]
 
 
 def _by_title(sections: Sequence[Section]) -> dict[tuple[str, ...], int]:
-    """The first line of each section whose title no other one has."""
+    """Map each unique section title to the first line of its section."""
     found: dict[tuple[str, ...], int] = {}
     twice = set()
     for title, section in _titled(sections):
@@ -317,7 +317,7 @@ def _by_title(sections: Sequence[Section]) -> dict[tuple[str, ...], int]:
 
 
 class _Matching:
-    """Which line became which; -1 for none."""
+    """A mapping from old lines to new lines; -1 for none."""
 
     def __init__(self, old: TextDocument, new: TextDocument) -> None:
         self._left, self._right = old.lines, new.lines
@@ -336,7 +336,7 @@ class _Matching:
         self.there[left], self.back[right] = right, left
 
     def _ends(self) -> bool:
-        """Pair what is equal at the beginning and at the end. False when nothing is left."""
+        """Pair the equal lines at the beginning and at the end; return False if no line remains."""
         left, right = self._left, self._right
         shorter = min(len(left), len(right))
         first = next((n for n in range(shorter) if left[n] != right[n]), shorter)
@@ -382,7 +382,7 @@ class _Matching:
                     self._pair(line, place)
 
     def _beside(self, line: int, step: int) -> int:
-        """What stands in the new page behind (`step` -1: before) what the line before (behind) this one became."""
+        """Return the new line next to the match of the neighbouring line (`step` 1: the previous line, -1: the next)."""
         near = line - step
         if 0 <= near < len(self.there):
             return self.there[near] + step if self.there[near] >= 0 else -1

@@ -106,7 +106,7 @@ def _shared(
 
 
 def myers(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[int, int]]:
-    """The places of equal lines by Myers' O(ND) algorithm, made greedy: see `SETTLED` and `EDITS`."""
+    """Return the index pairs of equal lines by Myers' O(ND) algorithm, made greedy: see `SETTLED` and `EDITS`."""
     pairs: list[tuple[int, int]] = []
     a = b = 0
     while a < len(left) and b < len(right):
@@ -154,7 +154,7 @@ def _settle(
 
 
 def _walked(steps: list[dict[int, int]], a: int, b: int, k: int) -> list[tuple[int, int]]:
-    """The equal lines on the way to diagonal `k` of the last step."""
+    """Return the equal lines on the path to diagonal `k` of the last step."""
     pairs: list[tuple[int, int]] = []
     for d in range(len(steps) - 1, -1, -1):
         x = steps[d][k]
@@ -169,7 +169,7 @@ def _walked(steps: list[dict[int, int]], a: int, b: int, k: int) -> list[tuple[i
 def _anchors(
     left: Sequence[Hashable], right: Sequence[Hashable], a0: int, a1: int, b0: int, b1: int
 ) -> list[tuple[int, int]]:
-    """Lines that occur once on each side, as far as they stand in the same order on both."""
+    """Pair lines that occur once on each side, as far as both sides have them in the same order."""
     once = _unique(right, b0, b1)
     pairs = [(x, once[line]) for line, x in _unique(left, a0, a1).items() if line in once]
     pairs.sort()
@@ -191,7 +191,7 @@ def _unique(lines: Sequence[Hashable], lo: int, hi: int) -> dict[Hashable, int]:
 
 
 def _increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest part of the pairs whose second numbers increase (patience sorting)."""
+    """Return the longest subsequence of the pairs with increasing second numbers (patience sorting)."""
     tails: list[int] = []
     ends: list[int] = []
     before: list[int] = []
@@ -217,7 +217,7 @@ _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 def word_changes(left: str, right: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """The columns (start, end) that differ within two lines that replaced one another; all of them if little is equal."""
+    """Return the columns (start, end) that differ between a line and its replacement; all columns if little is equal."""
     a, b = _WORD.findall(left), _WORD.findall(right)
     if len(a) * len(b) > WORDS:
         return [(0, len(left))], [(0, len(right))]
@@ -243,7 +243,7 @@ def _starts(words: list[str]) -> list[int]:
 
 
 def hunks(found: Sequence[Change], context: int = CONTEXT) -> Iterator[list[Change]]:
-    """Groups of changes with `context` equal lines around them, as a unified diff has."""
+    """Yield groups of changes with `context` equal lines around them, as in a unified diff."""
     group: list[Change] = []
     for change in found:
         if not change.same:
@@ -267,7 +267,7 @@ def hunks(found: Sequence[Change], context: int = CONTEXT) -> Iterator[list[Chan
 
 
 def unified(left: bytes, right: bytes, name_a: str, name_b: str) -> Iterator[bytes]:
-    """A unified diff that `patch` and `git apply` understand, lines without their ends."""
+    """Yield the lines of a unified diff for `patch` and `git apply`, without line ends."""
     a, b = _byte_lines(left), _byte_lines(right)
     found = changes(a, b)
     if all(change.same for change in found):
@@ -318,7 +318,7 @@ Row = tuple[int, int]
 
 
 def line_pairs(left: Sequence[str], right: Sequence[str]) -> list[Row]:
-    """The rows of a changed stretch: lines that resemble each other side by side, the others alone or in order."""
+    """Return the rows of a changed stretch: similar lines side by side, the other lines alone or in order."""
     if len(left) * len(right) > LARGEST or not left or not right:
         return _beside(range(len(left)), range(len(right)))
     rows: list[Row] = []
@@ -337,7 +337,7 @@ def _beside(left: range, right: range) -> list[Row]:
 
 
 def _alike(left: Sequence[str], right: Sequence[str]) -> list[Row]:
-    """The pairs, in order on both sides, with the largest sum of likeness."""
+    """Return the pairs, in order on both sides, with the largest sum of similarity."""
     words_a = [set(_PAIRED_WORD.findall(line[:2_000])) for line in left]
     words_b = [set(_PAIRED_WORD.findall(line[:2_000])) for line in right]
     height, width = len(left), len(right)
@@ -384,7 +384,7 @@ class ChangedLine:
 
 
 def changed_lines(left: str, right: str, limit: int = 3) -> tuple[list[ChangedLine], int]:
-    """The first `limit` lines that differ, and how many more there are."""
+    """Return the first `limit` lines that differ, and the number of further ones."""
     a, b = left.split("\n")[:LINES], right.split("\n")[:LINES]
     found: list[tuple[str | None, str | None]] = []
     for tag, i, i_end, j, j_end in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
@@ -424,7 +424,7 @@ def _mark(marks: list[tuple[int, int]], before: int, words: list[str], first: in
 
 
 def around(text: str, marks: Marks, width: int) -> tuple[str, Marks]:
-    """The part of a line that has its first marks, at most `width` columns, and the marks in it."""
+    """Return the part of a line around its first marks, at most `width` columns, and the marks in it."""
     if len(text) <= width:
         return text, marks
     first = marks[0][0] if marks else 0

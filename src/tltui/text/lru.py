@@ -23,7 +23,7 @@ class Lru(Generic[K, V]):
         return len(self._items)
 
     def get(self, key: K) -> V | None:
-        """The value of `key`, None when it is not (or no longer) there."""
+        """Return the value of `key`, None if it is not (or no longer) cached."""
         item = self._items.get(key)
         if item is None:
             return None
@@ -31,7 +31,7 @@ class Lru(Generic[K, V]):
         return item[0]
 
     def put(self, key: K, value: V, weight: int = 1) -> None:
-        """Keep `value`; drop what was not used for longest until the weights fit."""
+        """Store `value`; evict the least recently used entries until the weights fit."""
         old = self._items.pop(key, None)
         if old is not None:
             self._weight -= old[1]

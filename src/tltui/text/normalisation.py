@@ -24,7 +24,7 @@ _PACKAGES = ("/site-packages/", "/dist-packages/", "/torch/")
 
 
 def _in_directory(match: re.Match[str]) -> str:
-    """A file without its directory; of what is installed the path within its package stays."""
+    """Return a file without its directory; an installed file keeps the path within its package."""
     path = match[0]
     for mark in _PACKAGES:
         place = path.rfind(mark)
@@ -82,13 +82,13 @@ _SET = re.compile(r"\{('[^'{}\n]{0,200}'(?:, '[^'{}\n]{0,200}')+)\}")
 
 
 def rules_of(text: str) -> tuple[Rule, ...]:
-    """The rules that have anything to do in a text: searched once as a whole, so that each line is asked few of them."""
+    """Return the rules that match anywhere in a text, so that each line is tested against few of them."""
     has_runs = _RUNS.search(text) is not None  # what rules without a needle look for
     return tuple(r for r in RULES if (r.needle in text if r.needle else has_runs) and r.pattern.search(text))
 
 
 def normalised(line: str, rules: Sequence[Rule] = RULES) -> tuple[str, int]:
-    """The line without what only another run changes, and how many things that were."""
+    """Return the line without run-specific parts, and the number of replacements."""
     count = 0
     for rule in rules:
         if rule.needle in line:
@@ -100,7 +100,7 @@ def normalised(line: str, rules: Sequence[Rule] = RULES) -> tuple[str, int]:
 
 
 def _in_order(match: re.Match[str]) -> str:
-    """A set of strings in the order of the alphabet: Python's own order depends on the run."""
+    """Return a printed set of strings sorted: Python's set order depends on the run."""
     return "{" + ", ".join(sorted(match[1].split(", "))) + "}"
 
 
@@ -115,7 +115,7 @@ _GROUP_BARE = re.compile(r"(?<=, )(\d{1,9})(?=\), kwargs = )")
 
 @dataclass(frozen=True, slots=True)
 class RankIdentity:
-    """What one side of a comparison may call its own."""
+    """The rank-specific values of one side of a comparison."""
 
     device: str = ""
     """The kind of its device, e.g. `cuda`; '' for none."""
@@ -142,12 +142,12 @@ def devices_in(text: str) -> Counter[tuple[str, int]]:
 
 
 def most_used(devices: Mapping[tuple[str, int], int]) -> tuple[str, int] | None:
-    """The device that most tensors are on; of equally many the first of its kind."""
+    """Return the device that holds most tensors; among equals the first of its kind."""
     return min(devices, key=lambda device: (-devices[device], device), default=None)
 
 
 def own_rules(own: RankIdentity, text: str) -> tuple[Rule, ...]:
-    """The rules for one side, whose whole text is given: groups are numbered in the order in which it names them."""
+    """Return the rules for one side from its full text; process groups are numbered in order of occurrence."""
     found = _device_rules(own.device, own.index) if own.device else ()
     if own.of_rank:
         found += (*_group_rules(text), *_RANK)
@@ -181,7 +181,7 @@ _RANK = (
 
 
 def _group_rules(text: str) -> tuple[Rule, ...]:
-    """Groups of ranks that hold the same place on each rank: the world is everybody's, the others are counted."""
+    """Return rules for process groups that have the same role on each rank; the world group keeps its name, others are numbered."""
     if "_c10d_functional" not in text and "setup_fake_process_groups" not in text:
         return ()
     lines = [line for line in text.split("\n") if "_c10d_functional" in line or "setup_fake" in line]

@@ -91,7 +91,7 @@ class Payload:
     crlf: bool = False
 
     def read(self) -> bytes:
-        """The whole text as it was written, stripped. For texts that are known to be small or wanted whole."""
+        """Read the full text as it was written, stripped; for texts of known small size or complete consumers."""
         stored = self.source.read(self.offset, self.size)
         if self.crlf:
             stored = stored.replace(b"\r\n", b"\n").removesuffix(b"\r")
@@ -101,7 +101,7 @@ class Payload:
 
     @classmethod
     def of(cls, data: bytes) -> Payload:
-        """A payload that is already in memory."""
+        """Return a payload of bytes in memory."""
         return cls(MemoryBytes(data), 0, len(data))
 
 
@@ -110,10 +110,10 @@ CHUNK = 1 << 20
 
 
 class LineIndex:
-    """The line starts of a payload, found step by step with `advance`.
+    """The line starts of a payload, computed step by step with `advance`.
 
-    Offsets are those of the *stored* bytes, counted from the beginning of the payload; what `stored` and `lines`
-    give is stripped. A line counts once its end is known. An empty payload is one empty line.
+    Offsets are those of the *stored* bytes, counted from the beginning of the payload; `stored` and `lines` return stripped bytes.
+    A line counts once its end is known. An empty payload is one empty line.
     """
 
     __slots__ = ("_carry", "_starts", "complete", "longest", "payload", "scanned")
@@ -150,7 +150,7 @@ class LineIndex:
         return self.complete
 
     def _take(self, data: bytes) -> None:
-        """Add the lines that begin in `data`, which stands at `scanned`."""
+        """Add the lines that begin in `data`, the bytes at offset `scanned`."""
         pieces = data.split(b"\n")
         last = pieces.pop()
         if pieces:
@@ -180,11 +180,11 @@ class LineIndex:
         return self._starts[n + 1] - 1 if n + 1 < len(self._starts) else self.scanned
 
     def line_of(self, offset: int) -> int:
-        """The line that the stored byte at `offset` belongs to (its line end belongs to it)."""
+        """Return the line of the stored byte at `offset` (a line includes its line end)."""
         return max(0, min(bisect_right(self._starts, offset), len(self)) - 1)
 
     def _bounds(self, n: int) -> tuple[int, int]:
-        """Absolute offsets of what is left of line `n` by the strip rule."""
+        """Return the absolute offsets of line `n` after stripping."""
         payload = self.payload
         first, last = payload.offset + self.start(n), payload.offset + self.end(n)
         if payload.crlf and last > first and payload.source.read(last - 1, 1) == b"\r":
@@ -195,7 +195,7 @@ class LineIndex:
         return first, last
 
     def weight(self, n: int) -> int:
-        """Stored bytes of line `n`, its prefix included: says without reading what kind of line it is."""
+        """Return the stored bytes of line `n`, prefix included, without reading the line."""
         return self.end(n) - self.start(n)
 
     def size(self, n: int) -> int:

@@ -39,8 +39,10 @@ def read_small_file(path: str | os.PathLike[str], limit: int, *, follow: bool = 
 
 
 def read_small_json(path: str | os.PathLike[str], limit: int) -> Any:
-    """Return the value of a JSON file. Raises OSError as `read_small_file` does, and ValueError for what is no JSON or is nested
-    too deeply to be read."""
+    """Return the value of a JSON file.
+
+    Raises OSError as `read_small_file` does, and ValueError for invalid JSON or JSON nested too deeply.
+    """
     data = read_small_file(path, limit)
     try:
         return json.loads(data)
@@ -49,8 +51,10 @@ def read_small_json(path: str | os.PathLike[str], limit: int) -> Any:
 
 
 def read_beside_log(log: str, name: str, limit: int) -> bytes:
-    """The bytes of the file `name` in the directory of a log; b"" where there is none, where it is no regular file, or where it has
-    more than `limit` bytes."""
+    """Read the file `name` in the directory of a log.
+
+    Returns b"" for a missing file, one that is not regular, and one of more than `limit` bytes.
+    """
     try:
         return read_small_file(os.path.join(os.path.dirname(log), name), limit, follow=False)
     except (OSError, ValueError):
@@ -61,7 +65,7 @@ LONGEST = 120
 
 
 def safe_name(text: str, suffix: str = "") -> str:
-    """A file name from a label of the trace: no separators, no leading dot, at most 120 characters."""
+    """Return a file name for a label of the trace: no separators, no leading dot, at most 120 characters."""
     name = re.sub(r"[^\w.+=@-]+", "_", sanitize(text), flags=re.ASCII).strip("._") or "unnamed"
     return name[: LONGEST - len(suffix)] + suffix
 
@@ -70,8 +74,10 @@ _PLAIN = re.compile(r"[^\\'\x00-\x1f\x7f-\x9f]")
 
 
 def quoted(text: str) -> str:
-    """A word that a shell reads as `text`, and that is safe to paste: what a terminal would act on, and bytes of a file name that
-    are no UTF-8, are written as escapes (`$'…'`)."""
+    """Quote a word for the shell so that it is safe to paste.
+
+    Control characters and bytes of a file name that are not UTF-8 are written as escapes (`$'…'`).
+    """
     if sanitize(text) == text and "\t" not in text:
         return shlex.quote(text)
     return "$'" + "".join(map(_escaped, text)) + "'"
@@ -87,11 +93,10 @@ def _escaped(character: str) -> str:
 
 @contextmanager
 def replacing(target: Path, *, force: bool = True, private: bool = False, durable: bool = False) -> Iterator[IO[bytes]]:
-    """What is written becomes `target` when the block ends well, in place of a file that is there; else nothing is left of it.
+    """Write a temporary file that replaces `target` if the block succeeds; else remove it.
 
-    `private`: for its owner only. `durable`: it is on the disk when the block has ended. The directory must be there. Raises
-    OSError that names `target`: FileExistsError where something is there and `force` is not given; a directory or a device is never
-    replaced.
+    `private`: readable by its owner only. `durable`: on disk when the block has ended. The directory must exist. Raises OSError
+    that names `target`: FileExistsError where a file exists and `force` is not set; a directory or a device is never replaced.
     """
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "is a directory", str(target))

@@ -22,7 +22,7 @@ _BLOCK = 64
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one screen row shows: columns `lo` to `hi` (exclusive; None: to the end) of `line`; -1 is a filler.
+    """The content of one screen row: columns `lo` to `hi` (exclusive; None: to the end) of `line`; -1 is a filler.
 
     `part` counts the rows of a wrapped line from 0.
     """
@@ -43,10 +43,10 @@ class RowMap(Protocol):
         """Rows there are."""
 
     def at(self, row: int) -> Row:
-        """What row `row` shows; `FILLER` where there is nothing."""
+        """Return the content of row `row`; `FILLER` beyond the end."""
 
     def row_of(self, line: int, column: int = 0) -> int:
-        """The row that shows `column` of `line`; of a hidden line, the last visible one before it (its fold's head)."""
+        """Return the row of `column` of `line`; for a hidden line, the row of the last visible line before it (its fold's head)."""
 
     def shows(self, line: int) -> bool:
         """Whether the line has a row of its own."""
@@ -96,11 +96,11 @@ class Lines:
 
 
 class Wrapped:
-    """`lines`, each taking as many rows as its text needs.
+    """The wrapped rows of `lines`.
 
-    `columns(line)` is cheap and says how many columns a line has at most; from it each line's rows are guessed.
-    `parts(line)` says exactly in which columns its rows begin; it is asked for the lines around a row that is looked
-    at. The guess is right unless a line has characters two cells wide, so rows below what was seen seldom move.
+    `columns(line)` is cheap: an upper bound of the columns of a line, from which its number of rows is estimated.
+    `parts(line)` returns the exact start columns of its rows; it is called for the lines around the visible rows.
+    The estimate is exact unless a line has characters two cells wide, so rows below the visible ones seldom move.
     """
 
     def __init__(
@@ -210,9 +210,9 @@ class Aligned:
 
 
 class SectionIndex:
-    """The sections of a document, so that the one around a line is found in O(log n).
+    """An index of the sections of a document, for lookup by line in O(log n).
 
-    Relies on what `Document.sections` promises: ordered by first line, the outer one first, properly nested.
+    Relies on the contract of `Document.sections`: ordered by first line, the outer one first, properly nested.
     """
 
     def __init__(self, sections: Sequence[Section] = ()) -> None:
@@ -230,7 +230,7 @@ class SectionIndex:
         return len(self.sections)
 
     def around(self, line: int) -> list[Section]:
-        """The sections that contain a line, the innermost first."""
+        """Return the sections that contain a line, the innermost first."""
         place = bisect_right(self._firsts, line) - 1
         found = []
         while place >= 0:
@@ -240,30 +240,30 @@ class SectionIndex:
         return found
 
     def headed(self, line: int) -> Section | None:
-        """The section whose head is `line`; the outermost where several are."""
+        """Return the section with head `line`; the outermost of several."""
         place = bisect_left(self._firsts, line)
         return self.sections[place] if place < len(self._firsts) and self._firsts[place] == line else None
 
     def after(self, line: int) -> int | None:
-        """The next head below a line."""
+        """Return the next head below a line."""
         place = bisect_right(self._firsts, line)
         return self._firsts[place] if place < len(self._firsts) else None
 
     def before(self, line: int) -> int | None:
-        """The next head above a line."""
+        """Return the next head above a line."""
         place = bisect_left(self._firsts, line)
         return self._firsts[place - 1] if place else None
 
     def heads(self) -> set[int]:
-        """The first lines of all sections."""
+        """Return the first lines of all sections."""
         return set(self._firsts)
 
     def folded(self) -> set[int]:
-        """The first lines of those sections that are closed at first."""
+        """Return the first lines of the sections that start closed."""
         return {section.first for section in self.sections if section.folded}
 
     def hidden(self, folded: Collection[int]) -> list[tuple[int, int]]:
-        """The ranges of lines (inclusive) that closed sections hide; `folded` are the first lines of these."""
+        """Return the line ranges (inclusive) hidden by closed sections; `folded`: the first lines of these."""
         ranges: list[tuple[int, int]] = []
         if not folded:
             return ranges
@@ -274,7 +274,7 @@ class SectionIndex:
         return ranges
 
     def with_heads(self, lines: Iterable[int]) -> array[int]:
-        """The lines that a filter kept (ascending), and the heads of the sections that they are in, ascending."""
+        """Return the filtered lines and the heads of their sections, ascending."""
         kept: set[int] = set()
         for line in lines:
             kept.add(line)

@@ -1,10 +1,10 @@
-r"""What a program printed to a terminal, as lines, while it prints on.
+r"""The lines of terminal output of a running program.
 
-A line is shown as the terminal left it: of what was written over (`\r`: progress bars) the last state, without the sequences that
-set colours or move the cursor. What moves the cursor to another line is not followed: a bar that is drawn some lines above stands
-in lines of its own.
+A line has the state that the terminal would display: overwritten text (`\r`: progress bars) is reduced to its last state, and
+escape sequences for colours and cursor moves are removed. Moves to another line are not followed: a bar that is drawn some lines
+above occupies lines of its own.
 
-A progress bar of a long job is one line of many megabytes. Of such a line no more is read than its last state, from its end on.
+A progress bar of a long job is one line of many megabytes. Only the last state of such a line is read, from its end.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BLANK_UP_TO = 4096
 
 
 def shown(line: bytes) -> bytes:
-    """What a terminal shows of a line."""
+    """Return the bytes of a line that a terminal displays."""
     if b"\r" in line:
         states = line.split(b"\r")
         line = next((state for state in reversed(states) if not _is_blank(state)), states[0])
@@ -38,7 +38,7 @@ def _is_blank(state: bytes) -> bool:
 
 
 class TerminalLines(LineIndex):
-    """The lines of what is printed. The last one counts while it is being written, and they grow with `grow`."""
+    """The lines of growing output, the unfinished last line included; `grow` extends them."""
 
     __slots__ = ("_is_raw", "_states")
 
@@ -59,7 +59,7 @@ class TerminalLines(LineIndex):
             self.complete = False
 
     def _take(self, data: bytes) -> None:
-        """The longest line is the longest state of one."""
+        """Add data; the longest line is measured by its longest state."""
         before = self.longest
         super()._take(data)
         if b"\r" in data and not self._is_raw:
@@ -73,7 +73,7 @@ class TerminalLines(LineIndex):
         return last - first
 
     def _bounds(self, n: int) -> tuple[int, int]:
-        """Where the last state of a line stands."""
+        """Return the offsets of the last state of a line."""
         if self._is_raw:
             return super()._bounds(n)
         key = first, last = self.payload.offset + self.start(n), self.payload.offset + self.end(n)
@@ -102,7 +102,7 @@ class TerminalLines(LineIndex):
         return first, end
 
     def size(self, n: int) -> int:
-        """Columns that are bytes for a huge line, else bytes of what is shown."""
+        """Return the size of a line: stored bytes of a huge line, else displayed bytes."""
         if self._is_raw:
             return super().size(n)
         weight = self.weight(n)

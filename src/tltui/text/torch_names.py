@@ -10,7 +10,7 @@ from functools import lru_cache
 
 
 class Owner(Enum):
-    """Who wrote a file, the one whose line is most worth seeing first."""
+    """The author of a file, ordered by how useful its lines are to the user."""
 
     USER = "your"
     LIBRARY = "a library's"
@@ -19,7 +19,7 @@ class Owner(Enum):
 
     @property
     def rank(self) -> int:
-        """0 for the user's own; the higher the less it tells."""
+        """The sort rank: 0 for user code, higher for less useful files."""
         return _RANKS[self]
 
     @property
@@ -83,20 +83,20 @@ def short(text: str, ascii_only: bool = False) -> str:
 
 
 def both(text: str) -> str:
-    """`text` in short, and behind it as torch has it where that is something else: what is searched for either."""
+    """Return the short form of `text`, followed by torch's spelling if it differs, so that a search matches either."""
     shown = short(text)
     return text if shown is text else f"{shown} {text}"
 
 
 def in_payloads(pattern: str) -> str:
-    """A regular expression that finds what `pattern` does, and a function that it names in short by torch's name."""
+    """Return a regular expression that also matches torch's names of functions that `pattern` names in short."""
     if MARK not in pattern and ASCII_MARK not in pattern:
         return pattern
     return _SHORT.sub(lambda match: f"(?:{PREFIX}{match[1]}_at_{match[2]}|{match[1]} (?:{MARK}|{ASCII_MARK}){match[2]})", pattern)
 
 
 def either(pattern: str) -> str:
-    """A regular expression that finds what `pattern` does, and a function that it names by its other name."""
+    """Return a regular expression that also matches the other name of each function in `pattern`."""
     return _TYPED.sub(_typed, in_payloads(pattern)) if "resume" in pattern.lower() else in_payloads(pattern)
 
 
@@ -128,7 +128,7 @@ class Parameter:
 
 
 def parameter_of(name: str, exported: bool = False) -> Parameter | None:
-    """The parameter that an input or attribute of a graph stands for, None for anything else."""
+    """Return the parameter behind an input or attribute of a graph, None for any other name."""
     name = name.removeprefix("self.")
     if found := _MARKED.match(name):
         root, rest = found["root"], "_" + found["rest"]
@@ -155,7 +155,7 @@ def _last_cut(rest: str) -> tuple[str, str, str]:
 
 
 def _by_numbers(flat: str) -> tuple[str, ...]:
-    """`layers_0_self_attn_weight` → `layers`, `0`, `self_attn`: what is behind the last `_` is the parameter."""
+    """Split `layers_0_self_attn_weight` into `layers`, `0`, `self_attn`; the part after the last `_` is the parameter."""
     words = flat.strip("_").split("_")[:-1]
     parts: list[str] = []
     for word in words:
@@ -167,12 +167,12 @@ def _by_numbers(flat: str) -> tuple[str, ...]:
 
 
 def unwrapped(parts: tuple[str, ...]) -> tuple[str, ...]:
-    """A path without modules that only wrap another one."""
+    """Return a path without modules that only wrap another one."""
     return tuple(part.strip("_") for part in parts if part not in WRAPPERS)
 
 
 def common(paths: Iterable[str]) -> str:
-    """The innermost module that holds all of them."""
+    """Return the innermost module that contains all paths."""
     first: list[str] | None = None
     for path in paths:
         parts = path.split(".") if path else []

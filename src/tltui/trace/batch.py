@@ -1,4 +1,4 @@
-"""What the scanner hands over: columns, no object per record, all of it picklable."""
+"""The output of the scanner: columns, no object per record, all of it picklable."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ORPHAN = 2
 
 
 class Kind(NamedTuple):
-    """What a record is, as the log says it. `name` and `encoding` are those of an artifact or a dump."""
+    """The type of a record in the log. `name` and `encoding` are those of an artifact or a dump."""
 
     event: str
     name: str
@@ -22,7 +22,7 @@ class Kind(NamedTuple):
 
 
 class Context(NamedTuple):
-    """Whose a record is. Every combination is stored once per log."""
+    """The process and compile of a record. Every combination is stored once per log."""
 
     pid: int
     rank: int | None = None
@@ -48,7 +48,7 @@ class Started(NamedTuple):
 
 
 class Named(NamedTuple):
-    """What names the function of a frame where no `dynamo_start` does."""
+    """A source of the function name of a frame without a `dynamo_start`."""
 
     record: int
     name: str
@@ -87,7 +87,7 @@ class Metrics(NamedTuple):
 
     @property
     def ends_compile(self) -> bool:
-        """Whether they end the compile of a frame: those of backwards and of what happens at run time do not."""
+        """Whether they end the compile of a frame: those of backwards and of run-time events do not."""
         return self.event == "compilation_metrics" and not self.is_runtime
 
 
@@ -102,7 +102,7 @@ class Damage(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """What stands at the end of a log that may still be written: a record that is not complete yet."""
+    """An incomplete record at the end of a log that may still be written."""
 
     offset: int
     """Bytes from the beginning of the file."""
@@ -145,7 +145,7 @@ class Columns:
         self.flags.extend(other.flags)
 
     def resize(self, record: int, size: int) -> None:
-        """The payload of a record turned out to have another size."""
+        """Correct the size of the payload of a record."""
         try:
             self.size[record] = size
         except OverflowError:
@@ -154,7 +154,7 @@ class Columns:
 
 
 def _extended(column: array[int], more: array[int]) -> array[int]:
-    """A column with more values: another one where these are too large for it."""
+    """Return a column with more values; a new wider one where these are too large for it."""
     if column.typecode == more.typecode:
         column.extend(more)
         return column
@@ -168,7 +168,7 @@ def _extended(column: array[int], more: array[int]) -> array[int]:
 
 @dataclass(slots=True)
 class Batch:
-    """What one step of a scan found in one log. Record numbers count from the beginning of the log."""
+    """The records of one step of a scan of one log. Record numbers count from the beginning of the log."""
 
     first: int
     """Number of the first record of `columns`."""
@@ -200,8 +200,10 @@ class Batch:
     """With `waiting`: what could not be taken yet."""
 
     def renumber(self, base: int, kinds: list[int], contexts: list[int]) -> None:
-        """Give it the numbers of a log in which `base` records stand before the first one of its scan. `kinds` and `contexts` say
-        which numbers those that it has have there. `members` is made anew."""
+        """Renumber it for a log in which `base` records precede the first one of its scan.
+
+        `kinds` and `contexts` map its numbers to those of the log. `members` is rebuilt.
+        """
         columns = self.columns
         columns.kind = array("I", map(kinds.__getitem__, columns.kind))
         columns.context = array("I", map(contexts.__getitem__, columns.context))

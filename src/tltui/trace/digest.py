@@ -20,7 +20,7 @@ class Digest:
 
 
 def digest(payload: Payload, step: int = PIECE) -> Digest:
-    """Read a payload in pieces, so that a large one is never in memory whole."""
+    """Hash a payload in pieces, so that a large one is never in memory at once."""
     md5 = hashlib.md5(usedforsecurity=False)
     size, lines, at, carry, begun = 0, 1, 0, b"\n", False
     while at < payload.size:

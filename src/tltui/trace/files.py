@@ -3,8 +3,8 @@
 No mmap: a live log that is truncated would kill the process. At most `MAX_OPEN` descriptors are kept open, so
 that a run of a thousand ranks stays below the usual limit.
 
-What was read once must stay what it was: a file that has been replaced, cut off or written anew since then gives no bytes at all,
-rather than wrong ones.
+Bytes that were read once must not change: a file that has been replaced, truncated or rewritten since then yields no bytes at
+all, rather than wrong ones.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Identity = tuple[int, int]
 
 
 class Gone(OSError):
-    """The bytes that were read once are not in the file any more. `strerror` says why."""
+    """The error that bytes read once are no longer in the file. `strerror` gives the reason."""
 
     def __init__(self, reason: str, path: str) -> None:
         super().__init__(errno.ESTALE, reason, path)
@@ -47,7 +47,7 @@ class _Descriptors:
         self._lock = threading.Lock()
 
     def of(self, file: FileBytes) -> int:
-        """A descriptor for the caller to close. Raises OSError, `Gone` where another file has the name by now."""
+        """Return a descriptor for the caller to close. Raises OSError, `Gone` where another file has the name by now."""
         with self._lock:
             fd = self._open.pop(file.identity, None) if file.identity is not None else None
             if fd is None:
@@ -90,8 +90,8 @@ _descriptors = _Descriptors()
 class FileBytes:
     """The bytes of a regular file (a `tltui.text.payload.ByteSource`).
 
-    Raises OSError where the file cannot be read, also on its way (a network file system may fail at any time), and `Gone` where it
-    is not what it was when `reached` was called.
+    Raises OSError where the file cannot be read, also later (a network file system may fail at any time), and `Gone` where it
+    has changed since `reached` was called.
     """
 
     __slots__ = ("_beginning", "_checked", "_place", "_reached", "gone", "identity", "path")

@@ -26,9 +26,9 @@ Place = tuple[int, int, bool]
 
 
 class Seen:
-    """What earlier first lines were. A scanner looks into `known` itself, since most of its time passes there.
+    """A cache of parsed first lines. A scanner reads `known` directly, since most of its time passes there.
 
-    A line is a front (site, event and the event's own fields) and ids. Fronts and ids repeat more often than whole lines: each
+    A line is a front (site, event and the event's own fields) and ids. Fronts and ids repeat more often than full lines: each
     compile has new ids, but its records have fronts that came before.
     """
 
@@ -45,10 +45,10 @@ class Seen:
         """Process, whether a payload follows, ids → context, and how many keys the ids have."""
 
     def familiar(self, line: bytes, declared: bool) -> Place | None:
-        """What a line is if its site, event and ids were remembered; None for anything else.
+        """Return the place of a line with cached site, event and ids; None for anything else.
 
-        Where only site and event were, its own fields are not looked at, but the line must be well-formed and hold nothing else.
-        `declared`: whether a payload follows, which it must declare then.
+        Where only site and event are cached, its own fields are not inspected, but the line must be well-formed and hold nothing
+        else. `declared`: whether a payload follows, which it must declare then.
         """
         end = len(line)
         if end > SHAPED or line[:TIME].translate(DIGITS) != STAMP:
@@ -82,7 +82,7 @@ class Seen:
         return (known[0], found[0], known[1]) if len(envelope) == 1 + found[1] + declared else None
 
     def remember(self, line: bytes, brace: int, keys: int, kind: Kind, place: Place, declared: bool, pid: int) -> None:
-        """The next line of this site with these fields, or with these ids, need not be taken apart.
+        """Cache the site with these fields, and these ids, so that the next such line need not be parsed.
 
         Its envelope begins at `brace` and has `keys` keys.
         """

@@ -39,7 +39,7 @@ class JoinedLog(Log):
         return not self.columns.source or self.columns.source[record] == 0
 
     def origin(self, record: int) -> tuple[Log, int]:
-        """The log that a record comes from, and its number there."""
+        """Return the original log of a record, and its number there."""
         source, offset = self.columns.source[record] if self.columns.source else 0, self.columns.offset[record]
         if source:
             return self.members[source - 1], offset

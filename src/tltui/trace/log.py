@@ -1,4 +1,4 @@
-"""One log: its columns, and what a record says when somebody looks at it."""
+"""One log: its columns, and the contents of a record on demand."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MD5 = re.compile(rb'"has_payload": "([\x20\x21\x23-\x5b\x5d-\x7e]*)"\}[\r\x00]*
 
 
 class Check(Enum):
-    """What comparing a payload with its md5 gave."""
+    """The result of comparing a payload with its md5."""
 
     GOOD = "good"
     BAD = "bad"
@@ -47,7 +47,7 @@ class Checked:
 class Log:
     """The records of one file. Grows by `apply`; everything else reads.
 
-    What was written in another form than a trace is a subclass: `head`, `payload` and `md5` give what torch would have written to
+    Other forms than a trace are subclasses: their `head`, `payload` and `md5` return the text that torch would have written to
     a trace at the same place of its code.
     """
 
@@ -82,7 +82,7 @@ class Log:
 
     @property
     def source(self) -> ByteSource:
-        """The file itself, which all records are in unless their column says another source."""
+        """The file itself, which has all records unless their column names another source."""
         return self.sources[0]
 
     def source_of(self, record: int) -> ByteSource:
@@ -90,7 +90,7 @@ class Log:
         return self.sources[self.columns.source[record]] if self.columns.source else self.sources[0]
 
     def apply(self, batch: Batch) -> None:
-        """Take over what one step of the scan found."""
+        """Append the records of one step of the scan."""
         self.columns.extend(batch.columns)
         for record, size in batch.resized.items():
             self.columns.resize(record, size)
@@ -109,7 +109,7 @@ class Log:
         self.stamp += 1
 
     def kind(self, record: int) -> Kind:
-        """What the record is."""
+        """Return the kind of the record."""
         return self.kinds[self.columns.kind[record]]
 
     def context(self, record: int) -> Context:
@@ -117,7 +117,7 @@ class Log:
         return self.contexts[self.columns.context[record]]
 
     def head(self, record: int) -> bytes:
-        """The stored first line: prefix and envelope. Raises OSError."""
+        """Return the stored first line: prefix and envelope. Raises OSError."""
         return self.source_of(record).read(self.columns.offset[record], self.columns.head[record])
 
     def is_stored(self, record: int) -> bool:
@@ -125,19 +125,19 @@ class Log:
         return not self.is_made
 
     def place(self, record: int) -> tuple[str, int]:
-        """The file that a record stands in, and its offset there in bytes."""
+        """Return the file of a record, and its offset there in bytes."""
         return self.path, self.columns.offset[record]
 
     def origin(self, record: int) -> tuple[Log, int]:
-        """The log that a record comes from, and its number there: where a process left several, they are one."""
+        """Return the original log of a record, and its number there: several logs of a process are joined."""
         return self, record
 
     def written(self, record: int) -> bytes:
-        """The first line of a record as it was written, in whatever form. Raises OSError."""
+        """Return the first line of a record as it was written, in whatever form. Raises OSError."""
         return self.head(record)
 
     def prefix(self, record: int) -> Prefix | None:
-        """What stands before the envelope; None for lines that are no records."""
+        """Return the text before the envelope; None for lines that are no records."""
         if self.is_made:
             line = self.head(record)
         else:
@@ -146,7 +146,7 @@ class Log:
         return parse_prefix(match) if match else None
 
     def envelope(self, record: int) -> dict[str, Any]:
-        """The parsed envelope; {} for a damaged one."""
+        """Return the parsed envelope; {} for a damaged one."""
         line = self.head(record)
         match = PREFIX.match(line)
         if match is None:
@@ -158,7 +158,7 @@ class Log:
         return value if isinstance(value, dict) else {}
 
     def event(self, record: int) -> Any:
-        """The value of the event key of the envelope."""
+        """Return the value of the event key of the envelope."""
         return self.envelope(record).get(self.kind(record).event)
 
     def payload(self, record: int) -> Payload | None:
@@ -177,7 +177,7 @@ class Log:
         return bool(self.columns.flags[record] & DECLARED) or self.columns.size[record] > 0
 
     def text(self, record: int, limit: int = LARGE) -> str:
-        """The payload as text, up to `limit` stored bytes; '' for none."""
+        """Return the payload as text, up to `limit` stored bytes; '' for none."""
         payload = self.payload(record)
         if payload is None:
             return ""
@@ -185,7 +185,7 @@ class Log:
         return part.read().decode("utf-8", "replace")
 
     def md5(self, record: int) -> str | None:
-        """The md5 that the envelope declares, as written; None for a record that declares no payload."""
+        """Return the md5 that the envelope declares, as written; None for a record that declares no payload."""
         if not self.columns.flags[record] & DECLARED:
             return None
         size = min(self.columns.head[record], END_OF_LINE)
@@ -216,10 +216,10 @@ class Log:
         return Checked(Check.BAD, payload, plain.size, plain.lines, declared)
 
     def _readings(self, record: int) -> Iterator[Payload]:
-        """What the payload may have been, where the plain reading does not give the md5 (trace-format §1.1).
+        """Yield candidate payloads where the plain reading does not match the md5 (trace-format §1.1).
 
-        The whole file may have been converted to CRLF line ends. Editors trim the tab of an empty line, which may then
-        stand inside or at the end; some tools put empty lines in. And an older torch let parent and child write into
+        The complete file may have been converted to CRLF line ends. Editors trim the tab of an empty line, which may then
+        be inside or at the end; some tools insert empty lines. And an older torch let parent and child write into
         one file.
         """
         payload = self.payload(record)
@@ -244,7 +244,7 @@ class Log:
         return max(following - end - 1, 0)
 
     def _regrouped(self, record: int) -> Payload | None:
-        """The payload when two writers of one file interleaved: both first lines stand before both payloads."""
+        """Return the payload when two writers of one file interleaved: both first lines precede both payloads."""
         first, second = (record, record + 1) if self.columns.size[record] == 0 else (record - 1, record)
         if first < 0 or second >= len(self) or self.columns.size[first]:
             return None

@@ -34,7 +34,7 @@ class Part(NamedTuple):
 
 
 class Scanned(NamedTuple):
-    """What was found in a part."""
+    """The scan result of a part."""
 
     batches: list[Batch]
     """Without `members`; their numbers begin with 0 at the part."""
@@ -42,7 +42,7 @@ class Scanned(NamedTuple):
 
 
 def parts_of(source: FileBytes, size: int) -> Iterator[Part]:
-    """The parts of a log of which `size` bytes are there. Where it cannot be read its parts end."""
+    """Yield the parts of a log that has `size` bytes so far. Ends where the log cannot be read."""
     assert source.identity is not None
     begin = 0
     try:
@@ -63,7 +63,7 @@ def cuts(source: ByteSource, size: int, part: int) -> Iterator[int]:
 
 
 def next_record(source: ByteSource, begin: int, end: int) -> int | None:
-    r"""The first place behind `begin` where a line begins with `V`, as far as the byte before `end`. Raises OSError."""
+    r"""Return the first offset after `begin` at which a line begins with `V`, up to the byte before `end`. Raises OSError."""
     at = begin
     while at + 1 < end:
         data = source.read(at, min(SIGHT, end - at))
@@ -77,7 +77,7 @@ def next_record(source: ByteSource, begin: int, end: int) -> int | None:
 
 
 def last_record(source: ByteSource, begin: int, end: int) -> int | None:
-    r"""The last such place. Raises OSError."""
+    r"""Return the last such offset. Raises OSError."""
     stop = end
     while stop > begin + 1:
         start = max(stop - SIGHT, begin)
@@ -91,7 +91,7 @@ def last_record(source: ByteSource, begin: int, end: int) -> int | None:
 
 
 def scan(part: Part) -> Scanned | None:
-    """Scan a part. None where it has to be scanned by whoever knows what stands before it. Raises OSError."""
+    """Scan a part; None where the scan depends on the bytes before it. Raises OSError."""
     source = FileBytes(part.path)
     source.identity = part.identity
     end = last_record(source, part.begin, part.end) if part.is_last else part.end
@@ -109,7 +109,7 @@ def scan(part: Part) -> Scanned | None:
 
 
 def _begins_well(source: ByteSource, begin: int, end: int) -> bool:
-    """Whether the line at a cut is a record as torch writes it. Where a line with NULs ends says only the scanner."""
+    """Return whether the line at a cut is a record as torch writes it. The end of a line with NULs is known to the scanner only."""
     line, at = b"", begin
     while at < min(end, begin + LONGEST):
         data = source.read(at, min(SIGHT, end - at))

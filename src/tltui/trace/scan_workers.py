@@ -78,7 +78,7 @@ class _Worker(Generic[Key]):
         self._send(worker.packed(asked.part))
 
     def hear(self) -> bool:
-        """Take what it answered; False when it has ended."""
+        """Receive an answer; return False when the worker has ended."""
         try:
             data = os.read(self.out, PIPE)
         except BlockingIOError:
@@ -148,8 +148,11 @@ class Workers(Generic[Key]):
         own.end()
 
     def scan(self, parts: Iterable[tuple[Key, Part]]) -> Iterator[tuple[Key, Part, Scanned | None]]:
-        """What they find in parts, in the order of these. None where that is not to be had: the part has to be scanned by whoever
-        knows what stands before it, the file cannot be read, the process has ended or does not answer."""
+        """Yield the scan results of parts, in the order of these; None where the caller has to scan the part itself.
+
+        That happens where the scan depends on the bytes before the part, the file cannot be read, the process has ended or does not
+        answer.
+        """
         source, waiting = iter(parts), deque[_Asked[Key]]()
         while True:
             while len(waiting) < max(len(self._workers), 1) * AHEAD and (following := next(source, None)) is not None:

@@ -1,7 +1,7 @@
-"""The program that scans parts of logs in a process of its own (`workers.py`). It is started by its path, so it has no module of
-ours until the first message says where they are.
+"""The program of a worker process that scans parts of logs (`scan_workers.py`).
 
-It ends when its standard input does: that is when its parent ends, however that ends. Ctrl+c is for the parent.
+It is started by its path, so it can import no module of tltui until the first message gives the search path. It ends when its
+standard input does: that is when its parent ends, however that ends. Ctrl+c is for the parent.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ SIZE = struct.Struct(">Q")
 
 
 def packed(message: object) -> bytes:
-    """A message as it goes through a pipe."""
+    """Serialize a message for a pipe."""
     data = pickle.dumps(message, protocol=5)
     return SIZE.pack(len(data)) + data
 
 
 def _received(source: BinaryIO) -> Any:
-    """The next message; None where there is none any more."""
+    """Return the next message; None at the end of input."""
     head = source.read(SIZE.size)
     if len(head) < SIZE.size:
         return None
@@ -37,8 +37,10 @@ def _received(source: BinaryIO) -> Any:
 
 
 def serve(source: BinaryIO, out: BinaryIO) -> None:
-    """Scan what is asked for, until nothing is any more. What fails is answered with None: whoever asked does it himself, and finds
-    out why."""
+    """Scan the requested parts until the input ends.
+
+    Failures are answered with None: the caller then scans the part itself, and reports the reason.
+    """
     sys.path[:] = _received(source)
     from tltui.trace.log_chunks import scan
 

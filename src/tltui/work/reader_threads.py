@@ -17,8 +17,10 @@ YIELD = 0.001
 
 
 class Watch:
-    """Calls `look` every `EVERY` seconds until it is stopped. It works piece by piece, and yields in between; what it raises ends
-    the watch."""
+    """A timer that calls `look` every `EVERY` seconds until stopped.
+
+    It works piece by piece and yields in between; an exception ends the watch.
+    """
 
     def __init__(self, look: Callable[[], Iterator[None]], faulted: Callable[[BaseException], object]) -> None:
         self._look = look
@@ -57,10 +59,10 @@ GLANCE = 10.0
 
 
 class Scan:
-    """One thread that reads the logs in turn and posts what it found. It never touches a widget or the run.
+    """A thread that reads the logs in turn and posts batches. It never touches a widget or the run.
 
-    It reads what is there, and posts None; then, while it follows, what comes. While it does not, it says once that there is more
-    (`grown`).
+    It reads the existing data and posts None; then, while following, the appended data. While not following it posts `grown` once
+    when a log has grown.
     """
 
     def __init__(
@@ -93,21 +95,21 @@ class Scan:
         self._room.release()
 
     def applied(self) -> None:
-        """The UI thread took over a post: there is room for one more."""
+        """Acknowledge a post: the UI thread has applied it and the queue has room for one more."""
         self._room.release()
 
     @property
     def follows(self) -> bool:
-        """Whether it goes on reading what comes."""
+        """Return whether the scan reads appended data."""
         return self._follows
 
     def follow(self, on: bool) -> None:
-        """Go on reading what comes, or do not."""
+        """Turn the reading of appended data on or off."""
         self._follows = on
         self._wake.set()
 
     def want(self, logs: Iterable[FoundLog]) -> None:
-        """Read these too, as soon as what comes before has been read."""
+        """Queue further logs after the current ones."""
         self._wanted.append(tuple(logs))
         self._wake.set()
 

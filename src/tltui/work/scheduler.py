@@ -61,7 +61,7 @@ SLICE = 0.02
 
 
 class Lane(IntEnum):
-    """What comes first."""
+    """The priority of a task."""
 
     WISH = 0
     """The document that the user wants. Only the newest wish counts."""
@@ -72,7 +72,7 @@ class Lane(IntEnum):
 
 
 class Place(Enum):
-    """Where a task goes on."""
+    """The worker thread that resumes a task."""
 
     NODES = "nodes"
     BYTES = "bytes"
@@ -97,7 +97,7 @@ class Task:
 
 
 class Scheduler:
-    """Does tasks in turn. `faulted` is told what a task raised that said nothing of its own; from any thread."""
+    """A cooperative scheduler of tasks. `faulted` is called, from any thread, with the unhandled exception of a task."""
 
     def __init__(self, gate: Gate, faulted: Fault) -> None:
         self.gate = gate
@@ -150,7 +150,7 @@ class Scheduler:
             self._workers[place].wake()
 
     def stop(self) -> None:
-        """Take no more work, and end what there is at its next step."""
+        """Accept no more tasks and end the current ones at their next step."""
         with self._lock:
             self._is_stopped = True
         self._cancel(lambda task: True)
@@ -158,23 +158,23 @@ class Scheduler:
             worker.stop()
 
     def join(self, seconds: float) -> None:
-        """After `stop`: wait until what was begun has let go of what it holds."""
+        """Wait, after `stop`, until the started tasks have released their resources."""
         for worker in self._workers.values():
             worker.join(seconds)
 
     def ended(self, task: Task) -> None:
-        """A task has come to its end, of whatever kind."""
+        """Record the end of a task, normal or not."""
         with self._lock:
             self._tasks.discard(task)
         task.ended.set()
 
     def moved(self, task: Task, place: Place) -> None:
-        """A task goes on elsewhere."""
+        """Resume a task on another thread."""
         task.place = place
         self._workers[place].put(task)
 
     def failed(self, task: Task, error: BaseException) -> None:
-        """The one place where faults of tasks end."""
+        """Report the fault of a task; all faults of tasks end here."""
         try:
             task.fault(error)
         except Exception as again:  # what was to tell it failed as well
@@ -201,7 +201,7 @@ class _Worker:
                 self._thread.start()
 
     def wake(self) -> None:
-        """Something was cancelled: it is closed first, so that what it started ends."""
+        """Wake the worker after a cancellation, so that the cancelled task is closed first and its children end."""
         with self._changed:
             for lane in self._lanes:
                 lane.extendleft([task for task in lane if task.is_cancelled])
@@ -243,7 +243,7 @@ class _Worker:
         return any(self._lanes[lane] for lane in range(task.lane))
 
     def _step(self, task: Task) -> bool:
-        """A slice of a task, or its end. True when it wants to go on here."""
+        """Run one slice of a task, or its end; return True if it continues on this thread."""
         gate: AbstractContextManager[object] = nullcontext()
         if self._place is Place.NODES:
             gate = self._scheduler.gate.slice()

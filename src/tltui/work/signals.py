@@ -21,8 +21,11 @@ PATIENCE = 1.0
 
 
 class Raising:
-    """While its block runs, `heard` is a handler of signals: it raises what `made` makes of a number, as soon as nothing is being
-    imported, and again where nobody got it. A second signal does not wait. It uses SIGALRM."""
+    """A context manager with the signal handler `heard`, which raises the exception that `made` returns for a signal number.
+
+    It raises as soon as no import is in progress, and again if the exception was swallowed. A second signal does not wait. It uses
+    SIGALRM.
+    """
 
     def __init__(self, made: Callable[[int], BaseException]) -> None:
         self._made = made
@@ -72,8 +75,10 @@ class Raising:
 
 
 def unheeded(number: int, frame: FrameType | None) -> None:
-    """A handler that does nothing. `SIG_IGN` is another thing: who is started inherits it, and Python tells of a signal that had
-    come before."""
+    """Ignore a signal.
+
+    Unlike `SIG_IGN`, child processes do not inherit this handler, and Python still delivers a signal that arrived earlier.
+    """
 
 
 def _is_importing(frame: FrameType | None) -> bool:

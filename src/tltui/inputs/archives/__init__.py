@@ -1,1 +1,1 @@
-"""Compressed files, archives and standard input: what is ours in them is written once to a private cache, and read from there."""
+"""Compressed files, archives and standard input; supported contents are unpacked once into a private cache."""

@@ -27,7 +27,7 @@ _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Full(Exception):
-    """No more may be written. Its text says which limit it is."""
+    """The error that a size limit is reached; the message names the limit."""
 
 
 class Cache:
@@ -75,7 +75,7 @@ class Cache:
         return own
 
     def _remove_remains(self) -> None:
-        """Take away what no running process holds."""
+        """Remove directories of processes that no longer run."""
         with os.scandir(self.top) as entries:
             others = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
         for path in others:
@@ -96,23 +96,23 @@ class Cache:
                 os.close(lock)
 
     def new_file(self) -> Path:
-        """A name for a file."""
+        """Return an unused file name."""
         return self.directory / f"{self.number():06}"
 
     def new_directory(self) -> Path:
-        """A directory of its own. Raises `CannotUnpack`."""
+        """Create a new directory. Raises `CannotUnpack`."""
         path = self.directory / f"{self.number():06}"
         path.mkdir(mode=DIRECTORY)
         return path
 
     def make_directories(self, path: Path) -> None:
-        """`path`, in this directory, and what lies between. Raises OSError and `CannotUnpack`."""
+        """Create `path`, in this directory, and its parents. Raises OSError and `CannotUnpack`."""
         missing = [path, *path.parents]
         for own in reversed(missing[: missing.index(self.directory)]):
             own.mkdir(mode=DIRECTORY, exist_ok=True)
 
     def number(self) -> int:
-        """A number that no other file has."""
+        """Return an unused number."""
         with self._guard:
             self._count += 1
             return self._count
@@ -149,7 +149,7 @@ class Member:
             raise _cannot(cache, error) from None
 
     def write(self, data: bytes) -> None:
-        """Append. Raises `Full` where a limit is reached: what fits is written."""
+        """Append bytes. Raises `Full` at a limit, after writing the bytes that fit."""
         limits = self._cache.limits
         whole, data = data, data[: max(min(limits.member - self.size, limits.total - self._cache.written), 0)]
         if self.size + len(data) > self._checked:
@@ -184,7 +184,7 @@ class Member:
                 os.utime(self.path, (changed, changed))
 
     def drop(self) -> None:
-        """It is not wanted after all."""
+        """Delete the file."""
         self._cache.written -= self.size
         self.path.unlink(missing_ok=True)
 
@@ -202,7 +202,7 @@ _cache_lock = threading.Lock()
 
 
 def own_cache() -> Cache:
-    """The cache of this process."""
+    """Return the cache of this process."""
     with _cache_lock:
         if not _process_cache:
             _process_cache.append(Cache(user_cache_path("tltui") / "unpacked", SETTINGS.limits(), SETTINGS.tell))
@@ -221,7 +221,7 @@ TICK = 0.2
 
 
 class StandardInput:
-    """What comes through a descriptor. Raises `CannotUnpack` where no file can be made for it."""
+    """The data received through a descriptor. Raises `CannotUnpack` where no file can be made for it."""
 
     def __init__(self, descriptor: int, cache: Cache) -> None:
         self._descriptor = descriptor
@@ -292,7 +292,7 @@ _standard_input_lock = threading.Lock()
 
 
 def standard_input(descriptor: int = 0) -> StandardInput:
-    """That of this process, read from now on. `descriptor` counts the first time. Raises `CannotUnpack`."""
+    """Return the standard input of this process and start to read it. `descriptor` counts the first time. Raises `CannotUnpack`."""
     with _standard_input_lock:
         if not _standard_input:
             _standard_input.append(StandardInput(descriptor, own_cache()))

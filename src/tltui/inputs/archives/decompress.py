@@ -44,7 +44,7 @@ class Stream(Protocol):
         """At most `size` bytes, fewer at any place, none at the end. Raises OSError where the file cannot be read."""
 
     def close(self) -> None:
-        """Let go of what it holds."""
+        """Release its resources."""
 
 
 class Plain:
@@ -152,7 +152,7 @@ class Unpacked:
         return found
 
     def _next_stream(self) -> None:
-        """What stands behind the end of a stream: another one, NULs to fill a block, or something else."""
+        """Handle the bytes after the end of a stream: another stream, NULs to fill a block, or garbage."""
         rest = self._inner.unused_data + self._data
         self._data = b""
         while not (rest := rest.lstrip(b"\x00")):
@@ -202,7 +202,7 @@ class _Program:
 
 
 def unpacked(packing: str, file: Stream, path: str) -> Stream:
-    """The stream that `file` unpacks to; `path` is where the same bytes lie, '' for nowhere. Raises `CannotUnpack`."""
+    """Return the decompressed stream of `file`; `path` has the same bytes, '' for none. Raises `CannotUnpack`."""
     if packing == GZIP:
         return Unpacked(file, Deflated)
     if packing == XZ:
@@ -228,7 +228,7 @@ def _xz_decompressor() -> Callable[[], Any]:
 
 
 def _errors() -> tuple[type[Exception], ...]:
-    """What decompressors raise at data that is broken."""
+    """Return the exceptions that decompressors raise at broken data."""
     common = (OSError, EOFError, ValueError, zlib.error)
     try:
         from lzma import LZMAError
@@ -247,7 +247,7 @@ def _bzip2_decompressor() -> Callable[[], Any]:
 
 
 def zstd_decompressor() -> Callable[[], Any] | None:
-    """What makes a decompressor: of Python 3.14, or of the package `backports.zstd`; None without either."""
+    """Return the decompressor factory of Python 3.14, or of the package `backports.zstd`; None without either."""
     try:
         if sys.version_info >= (3, 14):
             from compression import zstd
@@ -270,7 +270,7 @@ class Oversized(Exception):
 
 
 class ForwardFile(io.RawIOBase):
-    """What `tarfile.TarFile` needs of a file: `read`, `seek` and `tell`."""
+    """A forward-only file for `tarfile.TarFile`: `read`, `seek` and `tell`."""
 
     def __init__(self, stream: Stream, most: int) -> None:
         super().__init__()
@@ -284,7 +284,7 @@ class ForwardFile(io.RawIOBase):
         """Whether something was wanted that lies behind the end."""
 
     def allow(self) -> None:
-        """The next member begins: its headers may be read."""
+        """Allow the headers of the next member to be read."""
         self._allowed = HEADER
 
     def readable(self) -> bool:
@@ -304,7 +304,7 @@ class ForwardFile(io.RawIOBase):
         return self._at
 
     def read(self, size: int = -1) -> bytes:
-        """All of what is there, as a buffered file gives it. For headers: they are counted."""
+        """Read all `size` bytes if available, as a buffered file does. For headers: they are counted."""
         self._allowed -= max(size, 0)
         if size < 0 or self._allowed < 0:
             raise Oversized(f"its header is larger than {HEADER >> 20} MiB")
@@ -340,7 +340,7 @@ the same except for times and pids 70 to 130 times. Deflate reaches 1,032, xz an
 
 
 class Head:
-    """A stream of which the beginning was looked at."""
+    """A stream with a buffered beginning."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -392,7 +392,7 @@ class Counted:
 
 
 class Allowance:
-    """How much of one packed file has come out, of all streams in it together, and how much may."""
+    """The bytes unpacked from one packed file, of all streams in it together, and their limit."""
 
     def __init__(self, packed: int) -> None:
         self._packed = packed
@@ -408,7 +408,7 @@ class Allowance:
         return f"its {size_of(self._packed)} unpack to more than {size_of(self._most)}, as no log does: the rest was not unpacked"
 
     def limited(self, stream: Stream) -> Stream:
-        """The stream, which ends with the fault where the allowance does."""
+        """Return the stream, which ends with the fault where the allowance does."""
         return _Limited(stream, self)
 
 

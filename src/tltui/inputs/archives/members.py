@@ -1,7 +1,7 @@
-"""What is in an archive, one member after the other, each read once and in the order in which they come.
+"""The members of an archive in their order, each read once.
 
 No name of a member ever becomes a name of a file; those that could lead out of a directory are refused all the same, since they
-show that the archive was made to do harm, or that it is not what its reader takes it for.
+show that the archive is malicious or not of the assumed format.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Members:
-    """The members of an archive, and what is wrong with it. Iterate once."""
+    """The members of an archive, and its faults. Iterate once."""
 
     entries: Iterator[Entry]
     faults: list[str]
@@ -201,8 +201,11 @@ def _zip(archive: zipfile.ZipFile, file: IO[bytes], most: int, faults: list[str]
 
 
 def _overlapping(file: IO[bytes], members: list[zipfile.ZipInfo]) -> set[int]:
-    """The `id` of each member whose bytes reach into the next one: an archive of some kilobytes can so hold one body thousands of
-    times. No program that packs files writes this, and Python refuses to read it since 3.13 (`zipfile.ZipFile.open`)."""
+    """Return the `id` of each member whose bytes reach into the next one.
+
+    An archive of some kilobytes can so hold one body thousands of times. No program that packs files writes this, and Python
+    refuses to read it since 3.13 (`zipfile.ZipFile.open`).
+    """
     found = set()
     ordered = sorted(members, key=lambda info: info.header_offset)
     for info, following in pairwise(ordered):

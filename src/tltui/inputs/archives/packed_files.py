@@ -33,9 +33,9 @@ _NAMED_TAR = re.compile(r"\.(?:tar(?:\.\w+)?|tgz|txz|tbz2?|tzst)$", re.IGNORECAS
 
 
 def packing_of(head: bytes, name: str = "") -> str:
-    """How a file that begins with `head` is packed, '' for one that is not.
+    """Detect the packing of a file from its beginning `head`, '' for an unpacked one.
 
-    An archive without members is NULs alone, and only its name tells what it is.
+    An archive without members is NULs alone, and only its name identifies it.
     """
     for magic, packing in _MAGIC:
         if head.startswith(magic):
@@ -47,8 +47,11 @@ def packing_of(head: bytes, name: str = "") -> str:
 
 
 def _is_old_tar(block: bytes) -> bool:
-    """Whether a block is a header of a tar archive from before ustar: only its checksum tells, the sum of all bytes of the header
-    with blanks in place of the sum itself (tar.h, POSIX.1-1988)."""
+    """Return whether a block is a header of a tar archive from before ustar.
+
+    Only its checksum identifies it, the sum of all bytes of the header with blanks in place of the sum itself (tar.h,
+    POSIX.1-1988).
+    """
     digits = block[_CHECKSUM].strip(b"\x00 ")
     if len(block) < BLOCK or not digits or digits.strip(b"01234567") or not block[:1].strip(b"\x00"):
         return False
@@ -56,7 +59,7 @@ def _is_old_tar(block: bytes) -> bool:
 
 
 def is_named_packed(name: str) -> bool:
-    """Whether the name of a file says that it is packed."""
+    """Return whether a file name has a suffix of packed files."""
     return _NAMED.search(name) is not None
 
 
@@ -70,7 +73,7 @@ RESERVE = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What counts while unpacking, not what an archive says of itself."""
+    """The limits of unpacking; actual sizes count, not those declared in an archive."""
 
     member: int = 4 << 30
     """Bytes of one file."""
@@ -81,7 +84,7 @@ class Limits:
 
 
 def size_of(count: int) -> str:
-    """A limit as it is told: `4 GiB`, `64 MiB`."""
+    """Format a limit for messages: `4 GiB`, `64 MiB`."""
     for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if count >= unit:
             return f"{count / unit:.4g} {name}"

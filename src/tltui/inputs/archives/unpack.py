@@ -52,8 +52,10 @@ class Tree:
 
 
 def trees_in(names: Iterable[Parts]) -> list[Tree]:
-    """The directories that members with these names make up: reports of tlparse, and what torch leaves for debugging (the directory
-    of a process, `run_…-pid_N`, and units, also where they lie alone or in Inductor's cache)."""
+    """Return the directories formed by members with these names: reports of tlparse, and debug output of torch.
+
+    Debug output: the directory of a process, `run_…-pid_N`, and units, also alone or in Inductor's cache.
+    """
     listing: dict[Parts, set[str]] = defaultdict(set)
     found: dict[Parts, Tree] = {}
     units: dict[Parts, list[Parts]] = defaultdict(list)
@@ -79,7 +81,7 @@ def _is_unit(name: str, inside: set[str]) -> bool:
 
 
 def _above(unit: Parts) -> Parts:
-    """The directory that is opened for a unit: those beside it are of the same process, or in the same cache."""
+    """Return the directory to open for a unit: its siblings are of the same process, or in the same cache."""
     if SPYRE_CACHE in unit:
         return unit[: max(unit.index(SPYRE_CACHE), 1)]
     if len(unit) > 2 and CACHED.fullmatch(unit[-1]) and SHARD.fullmatch(unit[-2]):
@@ -88,13 +90,13 @@ def _above(unit: Parts) -> Parts:
 
 
 def tree_of(parts: Parts, trees: dict[Parts, Tree]) -> Tree | None:
-    """The directory that a member belongs to."""
+    """Return the directory of a member."""
     tree = next((tree for length in range(len(parts)) if (tree := trees.get(parts[:length])) is not None), None)
     return tree if tree is not None and tree.has(parts) else None
 
 
 def safe_parts(parts: Parts) -> Parts | None:
-    """The names of a member below a directory as they may stand in the cache; None where one of them may not."""
+    """Return the path of a member below a directory for use in the cache; None where a part is unsafe."""
     return parts if len(parts) <= 16 and all(_SAFE.fullmatch(part) for part in parts) else None
 
 
@@ -135,7 +137,7 @@ class CopiedTree:
 
 @dataclass(slots=True)
 class Contents:
-    """What is ours in a packed file."""
+    """The supported contents of a packed file."""
 
     copies: list[Copy] = field(default_factory=list)
     trees: list[CopiedTree] = field(default_factory=list)
@@ -152,7 +154,7 @@ class Contents:
         return not self.copies and not self.trees
 
     def take(self, other: Contents) -> None:
-        """What is in an archive in this one."""
+        """Add the contents of an archive in this one."""
         self.copies += other.copies
         self.trees += other.trees
         self.refused += other.refused
@@ -185,7 +187,7 @@ class _Unpacking:
         self._written: list[Member] = []
 
     def drop(self) -> None:
-        """Take away what was written."""
+        """Delete the written files."""
         for member in self._written:
             member.drop()
 
@@ -217,7 +219,7 @@ class _Unpacking:
         return Counted(file, os.fstat(file.fileno()).st_size, self._read_so_far) if depth == 1 else Plain(file)
 
     def _alone(self, stream: Head, label: str, name: str) -> Contents:
-        """A compressed file that is no archive."""
+        """Unpack a compressed file that is no archive."""
         plain = COMPRESSED_NAME.sub("", name)
         contents = Contents(reason=self._judge(stream.head, plain, True))
         if contents.reason and len(stream.head) >= HEAD and b"\x00" not in stream.head:  # a job may print much before it compiles
@@ -230,7 +232,7 @@ class _Unpacking:
         return contents
 
     def _nested(self, stream: Head, label: str, name: str, depth: int) -> Contents:
-        """An archive in an archive."""
+        """Unpack an archive in an archive."""
         if depth >= DEPTH:
             return Contents(refused=[(label, TOO_DEEP)])
         copy = self._new(self._cache.new_file())
@@ -259,7 +261,7 @@ class _Unpacking:
 
     @contextmanager
     def _members(self, path: str, name: str, depth: int) -> Iterator[Members]:
-        """What is in an archive, from its beginning."""
+        """Yield the members of an archive, from its beginning."""
         with open(path, "rb") as file:
             packing = packing_of(file.read(BLOCK), name)
             file.seek(0)
@@ -331,7 +333,7 @@ class _Unpacking:
     def _without_trees(
         self, trees: dict[Parts, Tree], names: list[Parts], taken: dict[Parts, list[Copy]], contents: Contents
     ) -> None:
-        """What belongs to a directory is no log of its own, whatever its content says, and no stranger."""
+        """Drop members of recognised directories from the logs and the unknown files, whatever their contents."""
         for parts in names:
             tree = tree_of(parts, trees)
             if tree is None or (tree.only and parts == (*tree.parts, tree.only) and parts in taken):
@@ -388,7 +390,7 @@ class _Unpacking:
         return member
 
     def _copy(self, stream: Head, label: str, parts: Parts, changed: float | None, path: Path | None = None) -> Copy:
-        """Write a file, up to the last whole record where a limit is reached."""
+        """Write a file, up to the last complete record where a limit is reached."""
         member = self._new(path or self._cache.new_file())
         ends = _Ends(bool(_TRACE.search(stream.head)))
         fault = ""
@@ -407,7 +409,7 @@ class _Unpacking:
 
 
 class _Ends:
-    """Where the last record of what was written begins: what may be missing of it is not known."""
+    """A tracker of the offset of the last record written, which may be incomplete."""
 
     def __init__(self, is_trace: bool) -> None:
         self._mark = b"\nV" if is_trace else b"\n"
@@ -416,7 +418,7 @@ class _Ends:
         self.last = 0
 
     def take(self, data: bytes) -> None:
-        """The next piece."""
+        """Add the next piece."""
         whole = self._edge + data
         place = whole.rfind(self._mark)
         if place >= 0:

@@ -18,7 +18,7 @@ PICKLE_PIECE = 20_000
 
 
 class NotPlain(Exception):
-    """A pickle that is broken, or holds more than plain values. Its text says why."""
+    """The error for a broken pickle or one with other than plain values; the message gives the reason."""
 
 
 class _Mark:
@@ -65,7 +65,7 @@ class _Reader:
         return self.stack[-1]
 
     def items(self) -> list[object]:
-        """What was put on the stack since the last mark."""
+        """Pop the values above the last mark of the stack."""
         values: list[object] = []
         while (value := self.pop()) is not _MARK:
             values.append(value)
@@ -102,7 +102,7 @@ class _Reader:
         self.stack.append(int.from_bytes(self.take(size), "little", signed=True))
 
     def last(self, count: int) -> None:
-        """A tuple of the last values."""
+        """Push a tuple of the last values."""
         values = [self.pop() for _ in range(count)]
         self.stack.append(tuple(reversed(values)))
 
@@ -148,7 +148,7 @@ STOP = ord(".")
 
 
 def plain_value(data: bytes) -> Generator[None, None, object]:
-    """The value of a pickle, with a pause after each piece. Raises `NotPlain`."""
+    """Return the value of a pickle, with a pause after each piece. Raises `NotPlain`."""
     reader = _Reader(data)
     size = len(data)
     for number in range(1, VALUES):
@@ -189,7 +189,7 @@ FINISHED_BY_RETIRING = "gloo"
 
 
 class NotADump(Exception):
-    """A file that cannot be read as a dump. Its text says why."""
+    """The error for a file that is no valid dump; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,7 @@ class DumpEntry:
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """What the flight recorder of one rank wrote."""
+    """A dump of the flight recorder of one rank."""
 
     path: str
     rank: int
@@ -252,7 +252,7 @@ def is_dump(head: bytes) -> bool:
 
 
 def rank_in(name: str) -> int | None:
-    """The rank that the name of a file states: the last number in it (`nccl_trace_rank_3`, `rank_3.json`). A dump has no rank."""
+    """Parse the rank from the name of a file: the last number in it (`nccl_trace_rank_3`, `rank_3.json`). A dump has no rank."""
     match = _RANK.search(os.path.splitext(os.path.basename(name))[0])
     return int(match[1]) if match else None
 
@@ -300,7 +300,7 @@ def _bytes_of(path: str) -> tuple[bytes, float]:
 
 
 def _entry(record: Mapping[object, object], completed: int) -> DumpEntry | None:
-    """An entry; None for a value that is none. `completed`: the last collective of its group that has ended."""
+    """Parse an entry; None for an invalid value. `completed`: the last collective of its group that has ended."""
     name = _text(record.get("profiling_name"))
     if not name:
         return None
@@ -326,8 +326,10 @@ def _sizes(value: object) -> tuple[tuple[int, ...], ...]:
 
 
 def _members(value: object) -> dict[str, tuple[int, ...]]:
-    """The ranks of each process group. Gloo records all its groups under an empty name, the last one over the others: that tells
-    nothing."""
+    """Parse the ranks of each process group.
+
+    Gloo records all its groups under an empty name, the last one over the others: that one is skipped.
+    """
     members = {}
     for key, record in _mapping(value).items():
         ranks = _mapping(record).get("ranks")

@@ -1,1 +1,1 @@
-"""Saved indexes (`.tlx`): what the logs of a job were, so that they need not be scanned again, or need not be there at all."""
+"""Saved indexes (`.tlx`): the scan results of the logs of a job, usable without a new scan or without the logs."""

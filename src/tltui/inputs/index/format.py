@@ -35,7 +35,7 @@ SUFFIX = ".tlx"
 
 
 class BadIndex(OSError):
-    """An index that cannot be used. Its text is one line that says why."""
+    """An invalid index; the message is one line with the reason."""
 
     def __init__(self, reason: str, path: str = "") -> None:
         super().__init__(None, reason, path or None)
@@ -46,7 +46,7 @@ class BadIndex(OSError):
 
 
 class Chunk(NamedTuple):
-    """Where a piece of an index lies."""
+    """The location of a piece of an index."""
 
     offset: int
     stored: int
@@ -57,19 +57,19 @@ class Chunk(NamedTuple):
     """crc32 of the stored bytes."""
 
     def moved(self, by: int) -> Chunk:
-        """The same bytes, elsewhere."""
+        """Return the chunk of the same bytes at another offset."""
         return self._replace(offset=self.offset + by)
 
 
 def pack(data: bytes, offset: int = 0) -> tuple[bytes, Chunk]:
-    """What is stored of some bytes, and the chunk that it is at `offset`."""
+    """Compress bytes; return them and their chunk at `offset`."""
     small = zlib.compress(data, LEVEL)
     stored = small if len(small) < len(data) else data
     return stored, Chunk(offset, len(stored), len(data), zlib.crc32(stored))
 
 
 def chunk_of(value: object, end: int) -> Chunk:
-    """A chunk as a directory has it, of a file whose chunks end at `end`. Raises `BadIndex`."""
+    """Parse a chunk in the directory of a file whose chunks end at `end`. Raises `BadIndex`."""
     if not isinstance(value, list) or len(value) != 4 or not all(type(own) is int and 0 <= own < 1 << 62 for own in value):
         raise BadIndex("it is damaged: no place of a chunk")
     chunk = Chunk(*value)
@@ -80,14 +80,14 @@ def chunk_of(value: object, end: int) -> Chunk:
 
 
 def block_of(stream: Chunk, offset: int, stored: int, size: int, crc: int) -> Chunk:
-    """A block of a stream. Raises `BadIndex` where it is not inside of it."""
+    """Return a block of a stream. Raises `BadIndex` where it is not inside of it."""
     if offset < 0 or offset + stored > stream.stored or size > LARGEST or not stored <= size <= stored * RATIO:
         raise BadIndex("it is damaged: a chunk that does not fit into it")
     return Chunk(stream.offset + offset, stored, size, crc)
 
 
 def unpack(source: ByteSource, chunk: Chunk) -> bytes:
-    """The bytes of a chunk that `chunk_of` took. Raises `BadIndex`, OSError."""
+    """Return the bytes of a chunk from `chunk_of`. Raises `BadIndex`, OSError."""
     data = source.read(chunk.offset, chunk.stored)
     if len(data) != chunk.stored or zlib.crc32(data) != chunk.crc:
         raise BadIndex("it is damaged: a checksum is wrong")
@@ -104,14 +104,14 @@ def unpack(source: ByteSource, chunk: Chunk) -> bytes:
 
 
 def write_directory(directory: dict[str, object], offset: int) -> bytes:
-    """The directory, as it stands at `offset`, and the end of the file."""
+    """Return the bytes of the directory at `offset`, and of the end of the file."""
     stored, chunk = pack(dump_json(directory), offset)
     crc = zlib.crc32(struct.pack("<QQQ", *chunk[:3]), chunk.crc)
     return stored + _END.pack(*chunk[:3], crc, END)
 
 
 def read_directory(source: ByteSource) -> tuple[dict[str, Any], int]:
-    """The directory of an index, and where its chunks end. Raises `BadIndex`, OSError."""
+    """Return the directory of an index, and the end offset of its chunks. Raises `BadIndex`, OSError."""
     size = source.size()
     if source.read(0, len(MAGIC)) != MAGIC:
         raise BadIndex("it is no index of tltui")
@@ -134,8 +134,10 @@ def read_directory(source: ByteSource) -> tuple[dict[str, Any], int]:
 
 
 def dump_json(value: object) -> bytes:
-    """JSON with a first byte that says who wrote it: `json_codec`, or for what that refuses (numbers beyond 64 bit, halves of
-    surrogate pairs) json."""
+    """Serialize to JSON with a first byte for the encoder.
+
+    That is `json_codec`, or json for values that it refuses (numbers beyond 64 bit, halves of surrogate pairs).
+    """
     import json
 
     try:
@@ -145,7 +147,7 @@ def dump_json(value: object) -> bytes:
 
 
 def load_json(data: bytes) -> Any:
-    """What `dump_json` wrote. Raises `BadIndex`."""
+    """Parse the output of `dump_json`. Raises `BadIndex`."""
     try:
         return parse_json(data[1:], exact=data[:1] == b"j")
     except ValueError:
@@ -163,7 +165,7 @@ _DAMAGED = "it is damaged: texts of a log that cannot be"
 
 @dataclass(slots=True)
 class Extents:
-    """Which bytes of a log are kept, and where."""
+    """The stored byte ranges of a log and their locations."""
 
     start: array[int] = field(default_factory=lambda: array("Q"))
     """Offsets in the log, ascending."""
@@ -188,7 +190,7 @@ class Extents:
 
 
 class Keeping:
-    """Takes the kept bytes of a log, piece by piece, and makes its stream. `pool` gets what is kept once for all logs."""
+    """A writer of the stored bytes of a log to its stream. `pool` receives the texts that all logs share."""
 
     def __init__(self, pool: dict[bytes, bytes]) -> None:
         self.extents = Extents()
@@ -199,7 +201,7 @@ class Keeping:
         self._size = 0
 
     def line(self, start: int, data: bytes) -> None:
-        """Bytes of the log that stand in the stream."""
+        """Add bytes of the log to the stream."""
         if data:
             self.extents.add(start, len(data), IN_STREAM)
             self._open.append(data)
@@ -208,7 +210,7 @@ class Keeping:
                 self.flush()
 
     def text(self, start: int, data: bytes) -> None:
-        """A payload as it is stored."""
+        """Add a payload as it is stored."""
         if len(data) < POOLED:
             self.line(start, data)
             return
@@ -220,7 +222,7 @@ class Keeping:
         self.extents.add(start, len(data), self._numbers[digest])
 
     def flush(self) -> None:
-        """What was taken becomes a block."""
+        """Write the pending bytes as a block."""
         if not self._open:
             return
         data = b"".join(self._open)
@@ -234,7 +236,7 @@ class Keeping:
 
 
 class Keep(enum.IntEnum):
-    """What is kept of a record."""
+    """The part of a record to store."""
 
     NOTHING = 0
     MD5 = 1
@@ -245,7 +247,7 @@ class Keep(enum.IntEnum):
 
 
 def keep(source: ByteSource, columns: Columns, wanted: Iterable[Keep], pool: dict[bytes, bytes], piece: int = 4 << 20) -> Keeping:
-    """What `wanted` says of each record. Raises OSError."""
+    """Store of each record the part that `wanted` returns. Raises OSError."""
     keeping = Keeping(pool)
     offset, head, size, flags = columns.offset, columns.head, columns.size, columns.flags
     begin, data = 0, b""
@@ -278,7 +280,7 @@ _BLOCKS = ("stored", "length", "crc")
 
 
 def pack_extents(extents: Extents) -> bytes:
-    """The section of a log."""
+    """Return the section of a log."""
     counts = (len(extents.start), len(extents.stored), len(extents.digests))
     parts = [b"".join(count.to_bytes(4, "little") for count in counts)]
     parts += [_bytes(getattr(extents, name)) for name in (*_ARRAYS, *_BLOCKS)]
@@ -286,7 +288,7 @@ def pack_extents(extents: Extents) -> bytes:
 
 
 def unpack_extents(data: bytes) -> Extents:
-    """What `pack_extents` was given. Raises `BadIndex`."""
+    """Parse the output of `pack_extents`. Raises `BadIndex`."""
     count, blocks, digests = (int.from_bytes(data[at : at + 4], "little") for at in (0, 4, 8))
     if 12 + count * 20 + blocks * 12 + digests * DIGEST != len(data):
         raise BadIndex(_DAMAGED)
@@ -317,7 +319,7 @@ def _bytes(column: array[int]) -> bytes:
 
 
 class Places:
-    """Where the kept bytes of a log are in its index."""
+    """The locations of the stored bytes of a log in its index."""
 
     def __init__(self, extents: Extents, stream: Chunk) -> None:
         self._extents = extents
@@ -328,8 +330,10 @@ class Places:
         self.blocks: Sequence[Chunk] = [block_of(stream, offset, stored, length, crc) for offset, stored, length, crc in table]
 
     def pieces(self, offset: int, size: int) -> Iterator[tuple[Chunk | bytes, int, int, int]]:
-        """Where the bytes from `offset` on are, as far as they are kept without a gap: (block, or the digest of a text in the pool;
-        bytes that it must have unpacked; from where in it; how many)."""
+        """Yield the locations of the bytes from `offset` on, up to the first gap.
+
+        Each is (block, or the digest of a text in the pool; its unpacked size in bytes; the offset in it; the number of bytes).
+        """
         extents, end = self._extents, offset + size
         place = bisect_right(extents.start, offset) - 1
         while 0 <= place < len(extents.start) and offset < end:

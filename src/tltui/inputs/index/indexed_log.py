@@ -22,10 +22,10 @@ _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class Elsewhere(OSError):
-    """Bytes of a log that an index tells of, which are neither in the index nor in a log that was opened with it."""
+    """The error that bytes of an indexed log are neither in the index nor in an opened log."""
 
     def __init__(self, host: str, path: str, is_named: bool = True) -> None:
-        """`is_named`: host and path are names, not what stands for them in a redacted index."""
+        """Create the error. `is_named`: host and path are real names, not placeholders of a redacted index."""
         place = sanitize(f"{host}:{path}")
         super().__init__(errno.EREMOTE, f"payload is on {place}, and not in the index")
         self.host = host
@@ -33,11 +33,10 @@ class Elsewhere(OSError):
         self._is_named = is_named
 
     def command(self, ref: str = "", view: str = "show") -> str:
-        """What one would type to see it, or the page that needs it (`view`); '' where the index says something for a host or a path
-        that is no plain name.
+        """Return the shell command that shows the text, or the page that needs it (`view`); '' without a plain host and path.
 
         Host and path come from the index, which anybody may have written: a host is letters, digits, dots and dashes, a path is
-        absolute, and both stand behind `--`, quoted for the shell here and once more for the one there.
+        absolute, and both follow `--`, quoted for the shell here and once more for the one there.
         """
         if not self._is_named or not _HOST.fullmatch(self.host) or not self.path.startswith("/") or _UNSAFE.search(self.path):
             return ""
@@ -56,8 +55,10 @@ NO_EXTENTS = bytes(12)
 
 
 def check_log(index: IndexFile, number: int) -> None:
-    """Compare the checksums of the records and texts of a log. Texts that several logs share are compared once. Raises `BadIndex`
-    where one is wrong, OSError."""
+    """Compare the checksums of the records and texts of a log; shared texts are compared once.
+
+    Raises `BadIndex` where one is wrong, OSError.
+    """
     sections = index.logs[number].sections
     for name in (RECORDS, EXTENTS):
         if name in sections:
@@ -81,7 +82,7 @@ _opened: WeakValueDictionary[str, IndexFile] = WeakValueDictionary()
 
 
 def opened(path: str, anew: bool = False) -> IndexFile:
-    """The index of this name, opened once as long as somebody uses it. Raises `BadIndex`, OSError."""
+    """Return the index at a path, shared while in use. Raises `BadIndex`, OSError."""
     with _lock:
         index = None if anew else _opened.get(path)
     if index is None:
@@ -135,7 +136,7 @@ class IndexBytes(FileBytes):
         return b"".join(parts)
 
     def reached(self, offset: int) -> None:
-        """Nothing to remember: the index says of each piece what it must be."""
+        """Do nothing: the index has a checksum of each piece."""
 
     def _unpacked(self, where: Chunk | bytes) -> bytes:
         chunk = self.index.pool.get(where) if isinstance(where, bytes) else where
@@ -152,7 +153,7 @@ class IndexBytes(FileBytes):
 
 
 class KnownFile(FileBytes):
-    """A log of which an index knows the beginning."""
+    """A log whose beginning is indexed."""
 
     __slots__ = ("index", "number")
     is_saved = True
@@ -164,7 +165,7 @@ class KnownFile(FileBytes):
 
 
 def saved_of(index: IndexFile, number: int) -> Saved:
-    """What an index knows of a log. Raises `BadIndex`, OSError."""
+    """Read the scan results of a log from an index. Raises `BadIndex`, OSError."""
     log = index.logs[number]
     try:
         saved = unpack_records(index.section(number, RECORDS))
@@ -178,7 +179,7 @@ def saved_of(index: IndexFile, number: int) -> Saved:
 
 
 class IndexScanner:
-    """Gives what the index knows, and goes on in the log where there is one."""
+    """A scanner that replays the index, and continues in the log if it is present."""
 
     def __init__(self, source: FileBytes) -> None:
         assert isinstance(source, IndexBytes | KnownFile)
@@ -189,16 +190,16 @@ class IndexScanner:
 
     @property
     def reached(self) -> int:
-        """Bytes of the log that have been taken; 0 where it is not here: the size of an index says nothing of that of a log."""
+        """The scanned bytes of the log; 0 where it is absent: the size of an index is unrelated to that of the log."""
         return self._scanner.reached if isinstance(self._source, KnownFile) else 0
 
     @property
     def state(self) -> State:
-        """Where the scan of a log that is here stands after a batch that said `waiting`."""
+        """The state of the scan of a present log after a batch with `waiting`."""
         return self._scanner.state
 
     def step(self, size: int = STEP, last: bool = True) -> Batch:
-        """The next batch. Raises OSError, `BadIndex` where the log is not here and the index is damaged."""
+        """Return the next batch. Raises OSError, `BadIndex` where the log is absent and the index is damaged."""
         if isinstance(self._source, KnownFile):
             return self._here(self._source, size, last)
         if not self._begun:

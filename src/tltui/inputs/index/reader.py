@@ -1,7 +1,7 @@
-"""A saved index, opened: what its directory says of logs and processes. All else is read when somebody asks for it.
+"""An open saved index: its directory of logs and processes. All other data is read on demand.
 
 The directory is JSON: `{"format", "tltui", "logs": [log …], "courses": {digest: chunk}, "pool": chunk | null}`. Of each log it
-has the facts of `SavedLog`, the chunks of its sections, and its processes. Everything that ranks have in common is there once:
+has the facts of `SavedLog`, the chunks of its sections, and its processes. Data that ranks have in common is stored once:
 courses by the digest that they have among each other, long payloads (the *pool*) by that of their bytes.
 """
 
@@ -34,7 +34,7 @@ POOL_ROW = 36
 
 @dataclass(frozen=True, slots=True)
 class SavedLog:
-    """What an index says of a log."""
+    """The facts of a log in an index."""
 
     number: int
     """Among the logs of the index, from 0."""
@@ -71,7 +71,7 @@ class SavedLog:
 
 @dataclass(frozen=True, slots=True)
 class SavedProcess:
-    """What an index says of a process, without its log being read."""
+    """The facts of a process in an index, available without its log."""
 
     index: IndexFile = field(repr=False, compare=False)
     log: int
@@ -113,7 +113,7 @@ class SavedProcess:
         return self.index.unpacked(self.times)
 
     def phases_bytes(self) -> bytes:
-        """The phases of its times, packed: there are many, and few are looked at. Raises `BadIndex`, OSError."""
+        """Return the packed phases of its times, which are large and seldom needed. Raises `BadIndex`, OSError."""
         return self.index.unpacked(self.phases)
 
     @property
@@ -154,11 +154,11 @@ class IndexFile:
         return self._courses
 
     def course(self, digest: bytes) -> bytes:
-        """A course, packed. Raises `BadIndex`, OSError."""
+        """Return a course, packed. Raises `BadIndex`, OSError."""
         return self.unpacked(self._courses[digest])
 
     def unpacked(self, chunk: Chunk) -> bytes:
-        """The bytes of a chunk. Raises `BadIndex`, OSError."""
+        """Return the bytes of a chunk. Raises `BadIndex`, OSError."""
         try:
             return unpack(self.source, chunk)
         except BadIndex as bad:
@@ -173,13 +173,13 @@ class IndexFile:
         self._sound.add(chunk)
 
     def section(self, log: int, name: str) -> bytes:
-        """A section of a log, unpacked; b'' where it has none. Raises `BadIndex`, OSError."""
+        """Return a section of a log, unpacked; b'' where it has none. Raises `BadIndex`, OSError."""
         chunk = self.logs[log].sections.get(name)
         return b"" if chunk is None else self.unpacked(chunk)
 
     @cached_property
     def facts(self) -> list[dict[str, Any]]:
-        """What the directory says of each log, as it is written there: for whoever copies it."""
+        """Return the facts of each log as stored in the directory, for copying."""
         return _list(read_directory(self.source)[0].get("logs"))
 
     @cached_property

@@ -24,7 +24,7 @@ _DAMAGED = "it is damaged: records of a log that cannot be"
 
 @dataclass(slots=True)
 class Saved:
-    """What is known of a log without scanning it."""
+    """The stored scan results of a log."""
 
     batch: Batch
     """All of its records up to `state.reached`."""
@@ -36,7 +36,7 @@ class Saved:
 
 
 def pack_records(saved: Saved) -> bytes:
-    """The section of a log."""
+    """Return the section of a log."""
     value = {"state": list(saved.state), "batch": _facts(saved.batch), "last": None if saved.last is None else _facts(saved.last)}
     data = dump_json(value)
     columns = [_packed(batch.columns) for batch in (saved.batch, saved.last) if batch is not None]
@@ -44,7 +44,7 @@ def pack_records(saved: Saved) -> bytes:
 
 
 def unpack_records(data: bytes) -> Saved:
-    """What `pack_records` was given. Raises `BadIndex` for what no scan gives."""
+    """Parse the output of `pack_records`. Raises `BadIndex` for impossible scan results."""
     size = int.from_bytes(data[:4], "little")
     value = load_json(data[4 : 4 + size])
     if not isinstance(value, dict) or not isinstance(value.get("batch"), dict):
@@ -74,7 +74,7 @@ _BYTES = sum(array(code).itemsize for _, code in _COLUMNS)
 
 
 def _packed(columns: Columns) -> bytes:
-    """The columns, offsets as distances."""
+    """Return the columns, offsets as distances."""
     parts = []
     for name, code in _COLUMNS:
         column: array[int] = getattr(columns, name)
@@ -108,7 +108,7 @@ def _columns(data: bytes, at: int, count: int) -> Columns:
 
 
 def _facts(batch: Batch) -> dict[str, object]:
-    """What a batch has besides columns. `started` and so on keep the numbers of their records."""
+    """Return the values of a batch besides columns. `started` and so on keep the numbers of their records."""
     return {
         "count": len(batch.columns), "kinds": batch.kinds, "contexts": batch.contexts, "strings": batch.strings,
         "started": batch.started, "metrics": batch.metrics, "damage": batch.damage, "scanned": batch.scanned,
@@ -147,7 +147,7 @@ def _fill(batch: Batch, fact: dict[str, Any], kinds: list[Kind], contexts: list[
 
 
 def _members(batch: Batch, kinds: Sequence[Kind]) -> None:
-    """The tables that say the same as the columns."""
+    """Rebuild the tables that follow from the columns."""
     members, columns = batch.members, batch.columns
     begin = batch.first
     for context, same in groupby(columns.context):
@@ -260,7 +260,7 @@ _METRICS: Checks = (
 
 
 def together(batches: Iterable[Batch], first: int = 0, kinds: Sequence[Kind] = ()) -> Batch:
-    """One batch that says what several one after another do. `first` and `kinds`: the records and kinds before them."""
+    """Concatenate successive batches. `first` and `kinds`: the records and kinds before them."""
     one = Batch(first)
     for batch in batches:
         one.columns.extend(batch.columns)

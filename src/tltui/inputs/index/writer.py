@@ -1,4 +1,4 @@
-"""Puts an index together, piece by piece, without keeping what has been given away."""
+"""A streaming writer of indexes: pieces are returned and not kept."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Writer:
         self._pool: dict[bytes, Chunk] = {}
 
     def begin(self) -> bytes:
-        """The first piece."""
+        """Return the first piece."""
         self._offset = len(MAGIC)
         return MAGIC
 
@@ -33,7 +33,7 @@ class Writer:
         self, facts: Mapping[str, Any], sections: Mapping[str, bytes], stream: Iterable[bytes], pool: Mapping[bytes, bytes],
         processes: Iterable[Mapping[str, Any]],
     ) -> Iterator[bytes]:
-        """A log. Of `processes` the values that are bytes become chunks; `course` is a digest and what it stands for."""
+        """Yield a log. Of `processes` the values that are bytes become chunks; `course` is a digest and its contents."""
         own = {name: self._chunk(data) for name, data in sorted(sections.items())}
         for stored, _ in own.values():
             yield stored
@@ -64,7 +64,7 @@ class Writer:
         self._logs.append({**facts, "sections": places, "processes": rows})
 
     def copied(self, index: IndexFile, number: int, facts: Mapping[str, Any]) -> Iterator[bytes]:
-        """A log of another index, as it is there; `facts` take the place of its own. Raises `BadIndex`, OSError."""
+        """Yield a log of another index unchanged, with `facts` in place of its own. Raises `BadIndex`, OSError."""
         old = index.facts[number]
         places: dict[str, object] = {}
         for name, chunk in sorted(index.logs[number].sections.items()):
@@ -90,7 +90,7 @@ class Writer:
         self._logs.append({**old, **facts, "sections": places, "processes": rows})
 
     def end(self) -> Iterator[bytes]:
-        """The directory, and the end."""
+        """Yield the directory, and the end."""
         rows = []
         for digest, chunk in sorted(self._pool.items()):
             numbers = zip(chunk, (8, 4, 4, 4), strict=True)
@@ -119,13 +119,13 @@ class Writer:
 
 
 def one_log(index: IndexFile, number: int, facts: Mapping[str, Any] = NO_FACTS) -> bytes:
-    """A log of an index, as an index of its own; `facts` take the place of its own. Raises `BadIndex`, OSError."""
+    """Return a log of an index as a separate index, with `facts` in place of its own. Raises `BadIndex`, OSError."""
     writer = Writer()
     return b"".join((writer.begin(), *writer.copied(index, number, facts), *writer.end()))
 
 
 def check(part: bytes) -> None:
-    """Raises `BadIndex` where a checksum of an index is wrong: whoever has the log need not copy what was damaged."""
+    """Verify the checksums of an index, so that a damaged one is not copied. Raises `BadIndex`."""
     index = IndexFile("", MemoryBytes(part))
     for log in index.logs:
         check_log(index, log.number)
@@ -137,8 +137,10 @@ def check(part: bytes) -> None:
 
 
 def merged(parts: Iterable[bytes], host: str) -> Iterator[bytes]:
-    """The logs of several indexes, in that order, as one. Those that do not say on which host they are, are on `host`. No more than
-    one part is in memory at a time. Raises `BadIndex`."""
+    """Yield one index with the logs of several, in that order; logs without a host get `host`.
+
+    No more than one part is in memory at a time. Raises `BadIndex`.
+    """
     writer = Writer()
     yield writer.begin()
     for part in parts:

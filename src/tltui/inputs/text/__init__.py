@@ -1,1 +1,1 @@
-"""TORCH_LOGS text: what torch's loggers print to stderr, amid whatever else stands there."""
+"""TORCH_LOGS text: the output of torch's loggers on stderr, mixed with other output."""

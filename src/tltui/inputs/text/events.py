@@ -29,7 +29,7 @@ FRAME = re.compile(r'  File "([^"\n]+)", line (\d{1,9}), in (\S+)')
 
 @dataclass(frozen=True, slots=True)
 class MessagePayload:
-    """A message, and what stands elsewhere that belongs to it. Elsewhere is read when it is asked for."""
+    """A message, and related text in other places, which is read on demand."""
 
     lines: list[bytes]
     """Without prefixes and colours."""
@@ -55,12 +55,12 @@ def rest_payload(said: MessagePayload) -> bytes:
 
 
 def payload_after_blank(said: MessagePayload) -> bytes:
-    """What stands behind a title and an empty line."""
+    """Return the text after a title and an empty line."""
     return b"\n".join(said.lines[2:])
 
 
 def graph_payload(said: MessagePayload) -> bytes:
-    r"""The graph of `TRACED GRAPH\n ===== NAME =====\n FILE class …`, which one more newline ends."""
+    r"""Return the graph of `TRACED GRAPH\n ===== NAME =====\n FILE class …`, which one more newline ends."""
     third = said.lines[2] if len(said.lines) > 2 else b""
     match = CLASS.match(third)
     body = b"\n".join([third[match.end() :] if match else third, *said.lines[3:]])
@@ -88,16 +88,16 @@ def recompile_reasons_payload(said: MessagePayload) -> bytes:
 
 
 def guard_tree_payload(said: MessagePayload) -> bytes:
-    """The tree, and the latency, which is a message of its own."""
+    """Return the tree, and the latency, which is a message of its own."""
     latency = said.latency()
     tree = b"\n".join(said.lines)
     return tree + b"\nGuard latency = " + latency.removeprefix(LATENCY) if latency else tree
 
 
 def graph_break_payload(said: MessagePayload) -> bytes:
-    """The break, without the traceback of Dynamo itself.
+    """Return the break, without the traceback of Dynamo itself.
 
-    The text leaves out the stack where a break at this place was logged before: it is that one's then, and a line says so.
+    The text omits the stack where a break at this place was logged before: it is that one's then, and a line notes it.
     """
     head = said.lines[0]
     lines = [head.replace(SUPPRESSED, b"", 1), *said.lines[1:]]
@@ -146,7 +146,7 @@ def specialization_payload(said: MessagePayload) -> object:
 
 
 def start_payload(said: MessagePayload) -> object:
-    """The stack of the program, and the function itself as its last frame."""
+    """Return the stack of the program, and the function itself as its last frame."""
     match = START.match(said.first)
     if match is None:
         return {}
@@ -161,7 +161,7 @@ def start_payload(said: MessagePayload) -> object:
 
 
 def _place(text: str) -> dict[str, object]:
-    """The one frame of the program that a message about a symbol states, and the one of torch that asked."""
+    """Return the program frame of a message about a symbol, and the calling frame of torch."""
     match = PLACE.match(text)
     if match is None:
         return {}
@@ -186,7 +186,7 @@ AUTOMATIC = "automatic_dynamic"
 
 
 class Fact(Enum):
-    """What a message tells beside its own content."""
+    """A fact in a message besides its own content."""
 
     STARTS = "Dynamo begins with a frame"
     STEPS = "Dynamo begins to trace a frame; the first attempt of a compile, unless another message said so"
@@ -200,12 +200,12 @@ class Fact(Enum):
 
 
 def event(name: str) -> Kind:
-    """A record of a trace with a key of its own."""
+    """Return the kind of a trace record with a key of its own."""
     return Kind(name, "")
 
 
 def text(name: str, encoding: str = "string") -> Kind:
-    """A record of the kind `artifact`."""
+    """Return the kind of a record `artifact`."""
     return Kind("artifact", name, encoding)
 
 
@@ -239,12 +239,12 @@ class Row:
 
 
 def _graph(logger: str, title: str, kind: Kind, fact: Fact | None = None, site: tuple[bytes, ...] = ()) -> Row:
-    """A graph as `_format_graph_code` of torch/fx/_utils.py writes it: the title stands in the second line."""
+    """Return the row of a graph as `_format_graph_code` of torch/fx/_utils.py writes it: the title is on the second line."""
     return Row(logger, r"TRACED GRAPH$", kind, graph_payload, fact=fact, second=rf" ===== {title} =====$", site=site)
 
 
 def _cached(title: str, kind: Kind, fact: Fact | None = None) -> Row:
-    """A graph that came from the cache: `_log_cached_graphs` of torch/_functorch/_aot_autograd/autograd_cache.py."""
+    """Return the row of a graph from the cache: `_log_cached_graphs` of torch/_functorch/_aot_autograd/autograd_cache.py."""
     return Row("aot_graphs", rf"{title} graph \(from cache\)$", kind, payload_after_blank, fact=fact)
 
 
@@ -338,7 +338,7 @@ GROUP = re.compile(r"\(\?P<\w+>")
 
 
 class Logger:
-    """The rows of one logger, and what its other messages are."""
+    """The rows of one logger, and the kind of its other messages."""
 
     __slots__ = ("_rows", "begins", "other")
 
@@ -350,7 +350,7 @@ class Logger:
         """How a line begins that begins a message; None: none does."""
 
     def row(self, said: bytes, path: bytes, second: bytes | None = None) -> Row | None:
-        """The row of a message with this first line. None where it takes the second line to tell, and that was not given."""
+        """Return the row of a message with this first line; None where the missing second line is needed."""
         for row in self._rows:
             if row.pattern.match(said) and (not row.site or path.endswith(row.site)):
                 if not row.second:
@@ -362,7 +362,7 @@ class Logger:
         return self.other
 
     def row_of(self, kind: Kind, said: bytes) -> Row:
-        """The row by which a message with this first line became a record of this kind."""
+        """Return the row by which a message with this first line became a record of this kind."""
         for row in (*self._rows, FROM_CACHE):
             if row.kind == kind and row.pattern.match(said):
                 return row
@@ -381,7 +381,7 @@ ROWS = loggers()
 
 
 def logger_of(artifact: bytes | None, path: bytes) -> Logger:
-    """The logger that wrote a message: by its artifact, else by the file of torch that it stands in."""
+    """Return the logger that wrote a message: by its artifact, else by its file of torch."""
     if artifact is not None:
         name = artifact.decode("ascii", "replace")
         return Logger(name, ROWS.get(name, []))

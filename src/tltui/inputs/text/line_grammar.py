@@ -47,15 +47,15 @@ CR = ord("\r")
 
 
 def head_of(data: bytes, at: int, end: int) -> re.Match[bytes] | None:
-    """The prefix of a line from `at` to `end`; None where it has none."""
+    """Match the prefix of a line from `at` to `end`; None where it has none."""
     return HEAD.match(data, at, min(end, at + HEAD_SIZE))
 
 
 def next_part(data: bytes, at: int, end: int, head: re.Match[bytes] | None) -> int:
-    """Where the part of a line that begins at `at` ends: at `end`, or where another message begins inside the line.
+    """Return the end of the part of a line that begins at `at`: `end`, or the start of another message inside the line.
 
-    `head` is the prefix of this part. Behind it another one counts that states the same day and another process: a message may
-    quote its own. Where there is none, what stands behind the last carriage return may be a message, or any other prefix.
+    `head` is the prefix of this part. A later prefix counts if it has the same day and another process: a message may
+    quote its own. Where `head` is none, the text after the last carriage return may be a message, or any other prefix.
     """
     if head is not None:
         date, pid = head["day"], head["pid"]
@@ -82,18 +82,18 @@ def parts_of(data: bytes) -> Iterator[tuple[int, int, re.Match[bytes] | None]]:
 
 
 def core_of(head: re.Match[bytes]) -> bytes:
-    """The prefix as torch wrote it, the same in all lines of a message: without the launcher's and the blank at its end."""
+    """Return the prefix as torch wrote it, the same in all lines of a message: without the launcher's and the blank at its end."""
     return head.string[head.end("launcher") : head.end()].removesuffix(b" ")
 
 
 def label_of(head: re.Match[bytes]) -> bytes:
-    """What a launcher put in front, without the time."""
+    """Return the launcher's prefix, without the time."""
     launcher: bytes = head["launcher"]
     return TIMES.sub(b"", launcher) if launcher else launcher
 
 
 def clean(text: bytes) -> bytes:
-    """A line without what terminals are told: colours, the carriage return at its end, and what later ones overwrite."""
+    """Return a line without terminal control: colours, the carriage return at its end, and overwritten text."""
     if b"\x1b" in text:
         text = ANSI.sub(b"", text).replace(b"\x1b", b"")
     if b"\r" in text:
@@ -149,7 +149,7 @@ _OUTPUT = re.compile(r"\.(?:log|txt|err|out|stderr|stdout)(?:\.\d+)?$|^(?:stderr
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """What was found in a file."""
+    """The detected type of a file."""
 
     certainty: float
     """0 for none."""
@@ -170,11 +170,11 @@ def may_become(path: str, size: int) -> bool:
 
 
 def recognise(file: ByteSource, path: str, is_named: bool, changed: float, opens_plain: bool = False) -> Recognised:
-    """Tell what a file is. `is_named`: somebody asked for this very file; `changed`: when it was written last, which tells the
-    year; `opens_plain`: any text is taken for what a job printed.
+    """Detect the type of a file. Raises OSError.
 
-    Else a text without any message of torch is what a job printed where sbatch called it so, and where its name may be that of an
-    output and its beginning or end has a text of a launcher. Raises OSError.
+    `is_named`: the user named this very file; `changed`: its last modification, which gives the year; `opens_plain`: any text
+    counts as job output. Else a text without any message of torch is job output where it has sbatch's name, or where its name
+    fits an output and its beginning or end has a text of a launcher.
     """
     name = os.path.basename(path)
     limit = FAR if is_named else NEAR if _OUTPUT.search(name) else LINE
@@ -199,7 +199,7 @@ def _is_launched(data: bytes) -> bool:
 
 
 def in_text(data: bytes, changed: float) -> Recognised:
-    """What a piece of a file is."""
+    """Detect the type of a piece of a file."""
     end = 0
     for match in _MAY_BEGIN.finditer(data):
         if match.start() < end:

@@ -21,7 +21,7 @@ Piece = tuple[int, int]
 
 @dataclass(slots=True)
 class TextBatch(Batch):
-    """What one step found in a text log."""
+    """The records of one step of the scan of a text log."""
 
     flags: dict[int, int] = field(default_factory=dict)
     """Records of earlier batches → their flags now."""
@@ -44,7 +44,7 @@ class Filling:
         self._strings: dict[tuple[int, str], int] = {}
 
     def _context(self, rank: bytes | None, pid: bytes, ids: bytes | None) -> int:
-        """The number of a context, by the texts of a prefix."""
+        """Return the number of a context, by the texts of a prefix."""
         known = (rank, pid, ids)
         number = self._known.get(known)
         if number is None:
@@ -62,7 +62,7 @@ class Filling:
         return number
 
     def _string(self, pid: int, text: str) -> int:
-        """The id of a string, as the string table of a process has it."""
+        """Intern a string in the string table of a process and return its id."""
         found = self._strings.get((pid, text))
         if found is None:
             found = self._strings[pid, text] = len(self._strings)
@@ -153,7 +153,7 @@ class Between(Filling):
         self._run = (record, offset + end - at + newline, own, begin)
 
     def _owner(self, data: bytes, at: int, end: int) -> Writer:
-        """Who wrote other text: its rank or its launcher's label may tell, else it counts as of the process that wrote last."""
+        """Return the writer of other text: by its rank or launcher label, else the process that wrote last."""
         if self._ranks and (match := RANKED.match(data, at, end)):
             return self._ranks.get(match[1], self._last)
         return next((writer for label, writer in self._launchers.items() if data.startswith(label, at)), self._last)

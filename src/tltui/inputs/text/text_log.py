@@ -34,7 +34,7 @@ IDS = (
 
 
 class Identity(NamedTuple):
-    """What tells one message from others: TORCH_LOGS_OUT writes each a second time. Equal ones within a millisecond are legal."""
+    """The key that distinguishes messages: TORCH_LOGS_OUT writes each a second time. Equal ones within a millisecond are legal."""
 
     pid: int
     time: str
@@ -60,7 +60,7 @@ class TextLog(Log):
         self._digests: Lru[int, Digest] = Lru(KEPT_DIGESTS)
 
     def apply(self, batch: Batch) -> None:
-        """Take over what one step of the scan found."""
+        """Append the records of one step of the scan."""
         super().apply(batch)
         self._breaks += [record for record, kind in batch.notable if self.kinds[kind].name == BREAK]
         if isinstance(batch, TextBatch):
@@ -81,25 +81,25 @@ class TextLog(Log):
         return [piece for pieces, _ in self._walk(record) for piece in pieces]
 
     def stored(self, record: int) -> bytes:
-        """The lines of a record as they were written, prefixes and colours included. Raises OSError."""
+        """Return the lines of a record as they were written, prefixes and colours included. Raises OSError."""
         source = self.source
         return b"\n".join(b"".join(source.read(*piece) for piece in pieces) for pieces, _ in self._walk(record))
 
     def written(self, record: int) -> bytes:
-        """The first line as it was written."""
+        """Return the first line as it was written."""
         return next((b"".join(self.source.read(*piece) for piece in pieces) for pieces, _ in self._walk(record)), b"")
 
     def lines(self, record: int) -> list[bytes]:
-        """The message: its lines without prefixes, colours, and what a carriage return took back. Raises OSError."""
+        """Return the lines of the message without prefixes, colours, and text erased by a carriage return. Raises OSError."""
         found = [text for _, text in self._walk(record)]
         return [clean(line) for line in found] if self.columns.flags[record] & UNCLEAN else found
 
     def message(self, record: int) -> bytes:
-        """The message, or the other text. Raises OSError."""
+        """Return the message, or the other text. Raises OSError."""
         return b"\n".join(self.lines(record))
 
     def _walk(self, record: int) -> Iterator[tuple[list[Piece], bytes]]:
-        """Where each line of a record stands, and what is behind its prefix."""
+        """Yield the location of each line of a record, and the text after its prefix."""
         columns = self.columns
         offset, flags = columns.offset[record], columns.flags[record]
         data = self.source.read(offset, columns.head[record] + columns.size[record])
@@ -117,7 +117,7 @@ class TextLog(Log):
             yield from self._walk_all(record, offset, data)
 
     def _walk_all(self, record: int, offset: int, data: bytes) -> Iterator[tuple[list[Piece], bytes]]:
-        """The same of a record between whose lines others stand, or one of whose lines was torn."""
+        """Yield the same for a record with interleaved lines or a torn line."""
         mended = {pieces[0][0]: pieces for pieces in self._mended.get(record, ())}
         own = None
         for at, line in _lines_of(data):
@@ -136,7 +136,7 @@ class TextLog(Log):
                     yield pieces, text[head.end() - begin :]
 
     def _prefix(self, record: int) -> Any:
-        """The prefix of the first line."""
+        """Return the prefix of the first line."""
         if record in self._mended:
             first = self.written(record)
         else:
@@ -144,7 +144,7 @@ class TextLog(Log):
         return head_of(first, 0, len(first))
 
     def prefix(self, record: int) -> Prefix | None:
-        """What stands before the message; None for other text."""
+        """Return the text before the message; None for other text."""
         head = self._prefix(record) if self.kind(record) != TEXT else None
         if head is None:
             return None
@@ -155,7 +155,7 @@ class TextLog(Log):
         )  # fmt: skip
 
     def identity(self, record: int) -> Identity | None:
-        """What tells a message from others; None for other text. Raises OSError."""
+        """Return the key that distinguishes a message; None for other text. Raises OSError."""
         head = self._prefix(record) if self.kind(record) != TEXT else None
         if head is None:
             return None
@@ -164,7 +164,7 @@ class TextLog(Log):
         return Identity(int(head["pid"]), time.decode(), site.decode("utf-8", "replace"), ids.decode(), md5)
 
     def head(self, record: int) -> bytes:
-        """The first line that torch would have written to a trace; b"" for other text. Raises OSError."""
+        """Return the first line that torch would have written to a trace; b"" for other text. Raises OSError."""
         prefix = self.prefix(record)
         if prefix is None:
             return b""
@@ -187,7 +187,7 @@ class TextLog(Log):
         return bool(self.columns.flags[record] & DECLARED)
 
     def payload(self, record: int) -> Payload | None:
-        """The payload that torch would have written; None for an event without one. Raises OSError."""
+        """Return the payload that torch would have written; None for an event without one. Raises OSError."""
         if not self.has_payload(record):
             return None
         found = self._payloads.get(record)
@@ -205,7 +205,7 @@ class TextLog(Log):
         return found
 
     def _in_place(self, record: int) -> Payload | None:
-        """A large payload of which nothing but prefixes must be taken off; None for others."""
+        """Return a large payload that only needs its prefixes removed; None for others."""
         columns = self.columns
         offset, size = columns.offset[record], columns.size[record]
         if size < IN_PLACE or columns.flags[record] & (UNCLEAN | IRREGULAR):
@@ -222,7 +222,7 @@ class TextLog(Log):
         return Payload(self.source, begin, offset + columns.head[record] + size - begin, strip)
 
     def _first(self, record: int) -> bytes:
-        """The first line of the message of a record whose lines stand in one piece."""
+        """Return the first line of the message of a contiguous record."""
         begin, size = self.columns.offset[record] + self.columns.head[record], self.columns.size[record]
         return self.source.read(begin, min(size, HEAD_SIZE)).partition(b"\n")[0]
 
@@ -230,7 +230,7 @@ class TextLog(Log):
         return MessagePayload(self.lines(record) or [b""], lambda: self._latency_of(record), lambda: self._first_break(record))
 
     def _row(self, record: int, said: MessagePayload) -> Any:
-        """The row of the table by which a record is what it is."""
+        """Return the row of the table that gave the record its kind."""
         head = self._prefix(record)
         return logger_of(head["artifact"] if head else None, head["path"] if head else b"").row_of(self.kind(record), said.lines[0])
 
@@ -239,7 +239,7 @@ class TextLog(Log):
         return b"" if record is None else self.message(record)
 
     def _first_break(self, record: int) -> list[bytes]:
-        """The lines of the first break at the place of a later one."""
+        """Return the lines of the first break at the place of a later one."""
         while self._sorted < len(self._breaks) and self._breaks[self._sorted] < record:
             other = self._breaks[self._sorted]
             self._sorted += 1
@@ -250,7 +250,7 @@ class TextLog(Log):
         return [] if first is None else self.lines(first)
 
     def md5(self, record: int) -> str | None:
-        """The md5 of the payload, as torch would have stated it; None where there is none. Raises OSError."""
+        """Return the md5 of the payload, as torch would have written it; None where there is none. Raises OSError."""
         found = self._digest(record)
         return None if found is None else found.md5
 

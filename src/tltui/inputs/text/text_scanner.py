@@ -64,10 +64,10 @@ class _Held:
 
 
 class TextScanner(Between):
-    """Reads one text log in steps, also one that is still being written.
+    """An incremental scanner of one text log, also one that is still being written.
 
-    A message is taken line by line, so the last one of each process may grow later. What stands behind the last newline is the open
-    tail, and so is the last line where it takes the next one to know what it is.
+    A message is read line by line, so the last one of each process may grow later. Bytes after the last newline are the open
+    tail, and so is the last line where its kind depends on the next one.
     """
 
     def __init__(self, source: ByteSource) -> None:
@@ -92,10 +92,10 @@ class TextScanner(Between):
         return self._at
 
     def step(self, size: int = STEP, last: bool = True) -> TextBatch:
-        """Scan on; the batch of what was found. Raises OSError.
+        """Scan further and return the batch. Raises OSError.
 
-        With `last` the writer has ended: what is there is all, and the batch says `finished` at the end. Else it says `waiting`
-        when there is nothing more to take for now.
+        With `last` the writer has ended, the data is complete, and the final batch has `finished` set. Else the batch has `waiting`
+        set when no further data is available for now.
         """
         self._batch = batch = TextBatch(self._count)
         left, block = size, min(size, BLOCK)
@@ -123,7 +123,7 @@ class TextScanner(Between):
         return batch
 
     def _take(self, final: bool) -> None:
-        """Take the whole lines of what was read; with `final` the last one too."""
+        """Scan the complete lines of the buffer; with `final` the last one too."""
         data, base, size, at = self._data, self._at, len(self._data), 0
         find, startswith = data.find, data.startswith
         dirty = b"\r" in data or b"\x1b" in data
@@ -161,8 +161,11 @@ class TextScanner(Between):
         self._at, self._data = base + at, data[at:]
 
     def _fast(self) -> tuple[_Open | None, bytes, int, bytes, Callable[..., re.Match[bytes] | None] | None, int]:
-        """What a line is compared with: whose record goes on, its prefix, how long that is with the blank, its day, how a line
-        begins that begins another message; and that no line was found equal yet."""
+        """Return the state with which a line is compared.
+
+        It is the open record, its prefix, the length of that with the blank, its day, the pattern of a line that begins another
+        message, and -1: no equal line yet.
+        """
         current = self._current
         if current is None or current.blank:
             return None, b"", 0, b"", None, -1
@@ -170,8 +173,7 @@ class TextScanner(Between):
         return current, self._prefix, len(self._prefix) + 1, self._day, begins.match if begins else None, -1
 
     def _stretch(self, at: int) -> int:
-        """Take lines that no logger wrote, all up to the next that one may have written, where they have one owner: behind them;
-        0 for none."""
+        """Scan consecutive lines without a logger and with one owner; return their end, 0 for none."""
         if self._held is not None or self._launchers:
             return 0
         data = self._data
@@ -231,7 +233,7 @@ class TextScanner(Between):
             at += size
 
     def _let_go(self) -> None:
-        """The rest of a torn line did not come."""
+        """Close a torn line whose remainder did not come."""
         held, self._held = self._held, None
         if held is not None:
             self._mend(held.data, held.pieces)
@@ -278,10 +280,10 @@ class TextScanner(Between):
         return True
 
     def _is_known(self, pid: bytes, after: int, final: bool) -> bool | None:
-        """Whether a number that was not seen before is a process; None where more must be read to know.
+        """Return whether a new number is a process; None where more must be read to decide.
 
-        Two lines of which each was cut inside its pid may lie behind one another and look like one of a third process. So a number
-        that may be put together from those known must come again.
+        Two lines, each cut inside its pid, may follow one another and look like one of a third process. So a number
+        that may be composed of earlier ones must come again.
         """
         ends = {len(pid) - n for n in range(1, len(pid)) if any(known.endswith(pid[-n:]) for known in self._pids)}
         if after >= 0 and not any(known.startswith(pid[:n]) for n in ends for known in self._pids):
@@ -295,7 +297,7 @@ class TextScanner(Between):
         return None if not final and len(self._data) - after < PEEK else False
 
     def _begin(self, head: re.Match[bytes], key: Key, said: bytes, after: int, final: bool) -> tuple[Logger, Row, int] | None:
-        """What a message is that begins, and whose. None where more must be read first."""
+        """Classify a message at its first line; return its logger, row and context, None where more must be read first."""
         artifact, path = head["artifact"], head["path"]
         name = path if artifact is None else artifact
         logger = self._loggers.get(name)
@@ -313,7 +315,7 @@ class TextScanner(Between):
         return logger, row, self._context(head["rank"], head["pid"], head["ids"])
 
     def _second(self, core: bytes, after: int, final: bool) -> bytes | None:
-        """The second line of a message whose first one ends at `after`; None where it may yet be read."""
+        """Return the second line of a message whose first one ends at `after`; None where it may yet be read."""
         if after < 0:
             return b""
         data = self._data
@@ -352,7 +354,7 @@ class TextScanner(Between):
         return open_
 
     def _in_its_place(self, row: Row, key: Key, context: int, logger: Logger) -> Row:
-        """What a message is where that depends on those before it."""
+        """Return the row of a message whose kind depends on those before it."""
         if row.fact is Fact.STEPS and (key in self._begun or self._context_list[context].attempt):
             return logger.other
         if row.fact is Fact.ALONE and self._joint.get(key) != context:
@@ -360,7 +362,7 @@ class TextScanner(Between):
         return row
 
     def _tell(self, open_: _Open, row: Row, key: Key, said: bytes) -> None:
-        """What a message says beside its own content."""
+        """Record the facts in a message besides its own content."""
         fact, record, batch = row.fact, open_.record, self._batch
         if fact is None or fact in LATER:
             return
@@ -381,7 +383,7 @@ class TextScanner(Between):
             batch.named.append(Named(record, name, file, int(line)))
 
     def _leave(self, open_: _Open) -> None:
-        """No line will be added to a record: what its last lines tell is known."""
+        """Close a record: no line will be added, so the facts in its last lines are final."""
         if open_.row.fact is Fact.TREE:
             self._trees[open_.key] = (open_.context, open_.record, open_.end - open_.text_at)
         pattern = IN_GRAPH if open_.row.fact is Fact.GRAPH else IN_STACK if open_.row.fact is Fact.BREAK else None
@@ -401,13 +403,13 @@ class TextScanner(Between):
         super()._other(data, at, end, offset, newline, damage)
 
     def _grow(self, open_: _Open, stop: int) -> None:
-        """The last line of a record ends at `stop`."""
+        """Extend the last line of a record to `stop`."""
         open_.end = stop
         self._resize(open_.record, stop - open_.text_at)
         self._flag(open_.record, open_.flags)
 
     def _finish(self) -> None:
-        """The log ends here."""
+        """Close all records at the end of the log."""
         self._let_go()
         for open_ in self._open.values():
             self._leave(open_)

@@ -18,8 +18,10 @@ HEAD = 16 << 10
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Lines `first` to `last` (both inclusive) of one language: 'python', 'cpp', 'string', or an edge: the line
-    that 'open's or 'close's a string with `quote`."""
+    """Lines `first` to `last` (both inclusive) of one language: 'python', 'cpp', 'string', or an edge.
+
+    An edge is the line that 'open's or 'close's a string with `quote`.
+    """
 
     first: int
     last: int
@@ -72,7 +74,7 @@ class Regions:
             self._open = None
 
     def at(self, n: int) -> Region:
-        """The region of line `n`."""
+        """Return the region of line `n`."""
         which = bisect_right(self._heads, n) - 1
         before = -1
         if which >= 0:
@@ -98,7 +100,7 @@ def _part(n: int, first: int, last: int, language: str, quote: str) -> Region:
 
 
 def _language(head: bytes) -> str:
-    """The language of a string from what stands before it on its line."""
+    """Return the language of a string from the text before it on its line."""
     kernel = _KERNEL.search(head)
     if kernel is None:
         return "string"
@@ -115,7 +117,7 @@ class _Quotes:
         self._places = dict.fromkeys(QUOTES, -1)
 
     def next(self, position: int) -> int:
-        """The place of the next quote at or behind `position`, -1 when there is none."""
+        """Return the position of the next quote at or after `position`, -1 when there is none."""
         size = len(self._data)
         for quote, place in self._places.items():
             if place < position:
@@ -186,7 +188,7 @@ class CppRegions:
             self._open = None
 
     def _take(self, open_: _Open, last: int) -> None:
-        """The lines between the one that opens and the one that closes, cut at triple quotes, which are edges of their own."""
+        """Add the lines between the opening and the closing line, cut at triple quotes, which are edges of their own."""
         at, inside = open_.first + 1, ""
         times = Counter(open_.quotes)
         for line, quote in times:
@@ -203,7 +205,7 @@ class CppRegions:
             self._parts.append(Region(first, last, kind, quote))
 
     def at(self, n: int) -> Region:
-        """The region of line `n`."""
+        """Return the region of line `n`."""
         which = bisect_right(self._firsts, n) - 1
         if which >= 0 and n <= self._parts[which].last:
             return self._parts[which]

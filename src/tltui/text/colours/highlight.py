@@ -201,7 +201,7 @@ def _lexer(language: str) -> Any:
 
 
 def lex(language: str, lines: Sequence[str]) -> list[tuple[Span, ...]]:
-    """The spans of each line, lexed together as 'python' or 'cpp'."""
+    """Return the spans of each line, lexed together as 'python' or 'cpp'."""
     spans: list[list[Span]] = [[] for _ in lines]
     starts, offset = [], 0
     for line in lines:
@@ -257,14 +257,16 @@ class Highlighter(Protocol):
     """Gives the spans of lines. Columns are those of the sanitised line."""
 
     def advance(self) -> None:
-        """The line index has grown."""
+        """Update after the line index has grown."""
 
     def spans(self, lo: int, hi: int) -> list[Spans]:
         """Spans of each of the lines `lo` to `hi` (exclusive)."""
 
     def window(self, text: str, inside: bool) -> Spans:
-        """Spans of a part of a long line, from the part alone; its columns count from 0. `inside`: it does not
-        begin with the line."""
+        """Return the spans of a part of a long line, from the part alone; its columns count from 0.
+
+        `inside`: it does not begin with the line.
+        """
 
 
 class Plain:
@@ -281,7 +283,7 @@ class Plain:
 
 
 class ByLine:
-    """A language whose lines stand by themselves. With `windows`, part of a line may be coloured alone, too."""
+    """A language whose lines are independent. With `windows`, part of a line may be coloured alone, too."""
 
     __slots__ = ("_index", "_styles", "_windows")
 
@@ -364,7 +366,7 @@ def _whole(line: str) -> Spans:
 
 
 def _edge(line: str, region: Region) -> Spans:
-    """A line that opens or closes a string: code on one side of the quote, string on the other."""
+    """Return the spans of a line that opens or closes a string: code on one side of the quote, string on the other."""
     if region.kind == "open":
         cut = max(line.rfind(region.quote), 0)
         if line[:cut].endswith(("r", "f", "b")):
@@ -379,7 +381,7 @@ def _shifted(spans: Spans, by: int) -> Spans:
 
 
 def _with_controls(text: str, spans: list[Span] | Spans) -> list[Span] | Spans:
-    """Marks of characters that must not reach a terminal stand out, whatever they stand in."""
+    """Highlight the marks of control characters, whatever span they are in."""
     if text.isascii():
         return spans
     marks = [n for n, char in enumerate(text) if "\u2400" <= char <= "\u2426"]
@@ -400,7 +402,7 @@ def _with_controls(text: str, spans: list[Span] | Spans) -> list[Span] | Spans:
 
 
 def highlighter(language: str, index: LineIndex) -> Highlighter:
-    """The highlighter of a language. A language that is not known stays plain."""
+    """Return the highlighter of a language. An unknown language stays plain."""
     if language in ("python", "output_code", "cpp"):
         return ByRegion(index, language)
     styles = STYLES.get(language)

@@ -43,7 +43,10 @@ class Repeat:
 
 
 def fx_sections(lines: Sequence[str], inputs: Mapping[str, str] | None = None) -> list[Section]:
-    """The sections of a text of FX graphs. `inputs`: how Dynamo called the inputs of a graph that names them anew: `primals_3`."""
+    """Return the sections of a text of FX graphs.
+
+    `inputs`: Dynamo's names of the inputs of a graph that renames them: `primals_3`.
+    """
     graph = parse(lines)
     stops = _stops(graph)
     origins = {origin.line: origin for origin in graph.origins}
@@ -82,18 +85,18 @@ def _read(node: FxNode, inputs: Mapping[str, str]) -> Parameter | None:
 
 
 def _named(block: Block, layers: dict[int, str]) -> Block:
-    """A block with the layer that it is of, as far as names tell."""
+    """Return a block with its layer, as far as names give it."""
     found = [layers[line] for line in range(block.first, block.last + 1) if line in layers]
     return Block(block.first, block.last, block.origin, common(found)) if found else block
 
 
 def short_title(title: str) -> str:
-    """The title of a section, not longer than a screen is wide."""
+    """Shorten the title of a section to the width of a screen."""
     return title if len(title) <= TITLE else title[: TITLE - 1] + "…"
 
 
 def _head(lines: Sequence[str], sub: SubGraph, level: int) -> list[Section]:
-    """The parameters, where they stand on lines of their own."""
+    """Return the section of the parameters, where they are on lines of their own."""
     first = next((n for n in range(sub.first, sub.inputs_end) if lines[n].lstrip().startswith("def ")), sub.inputs_end)
     inputs = sub.inputs_end - first - 1
     title = f"{lines[first].strip().split('(')[0]} ({inputs} lines)" if inputs > 0 else ""
@@ -108,7 +111,7 @@ def _stops(graph: FxGraph) -> dict[int, int]:
 
 
 def _blocks(lines: Sequence[str], sub: SubGraph, origins: dict[int, Origin], stops: dict[int, int]) -> list[Block]:
-    """The blocks of one graph, without those of the graphs inside of it. Neighbours of one line of code are one."""
+    """Return the blocks of one graph, without those of nested graphs. Neighbours of one line of code are one."""
     blocks: list[Block] = []
     current: Origin | None = None
     first = last = n = sub.inputs_end + 1
@@ -147,7 +150,7 @@ def _passes(blocks: list[Block], level: int) -> list[Section]:
 
 
 def _layer(group: list[Block]) -> str:
-    """The layer of a pass; '' where it has parts of two iterations, as a backward's may."""
+    """Return the layer of a pass; '' where it has parts of two iterations, as a backward's may."""
     layer = common(block.layer for block in group if block.layer)
     inner = (block.layer[len(layer) :].strip(".").partition(".")[0] for block in group if block.layer)
     return "" if any(part.isdecimal() for part in inner) else layer
@@ -163,7 +166,7 @@ def _title(block: Block) -> str:
 
 
 def _place(group: list[Block]) -> str:
-    """Where the code of a pass stands: the lines of the file of its first block."""
+    """Return the place of the code of a pass: the lines of the file of its first block."""
     origin = group[0].origin
     places = [block.origin.place for block in group if block.origin.path == origin.path]
     lines = f"{min(places)}–{max(places)}" if min(places) < max(places) else str(places[0])
@@ -171,8 +174,11 @@ def _place(group: list[Block]) -> str:
 
 
 def find_repeats(keys: Sequence[object]) -> list[Repeat]:
-    """Sequences that come at least twice in a row, outer ones first: of all repeats that begin at a place, the one
-    that covers most; of those the shortest sequence. A single block that repeats is no layer."""
+    """Find sequences that come at least twice in a row, outer ones first.
+
+    Of all repeats that begin at a place, the one that covers most wins; of those the shortest sequence. A single block that repeats
+    is no layer.
+    """
     names = {key: n for n, key in enumerate(dict.fromkeys(keys))}
     codes = [names[key] for key in keys]
     places: dict[int, list[int]] = defaultdict(list)
@@ -197,7 +203,7 @@ def find_repeats(keys: Sequence[object]) -> list[Repeat]:
 
 
 def _times(codes: list[int], first: int, size: int) -> int:
-    """How often the `size` codes from `first` on stand in a row."""
+    """Return how many times in a row the `size` codes from `first` on occur."""
     at = first + size
     if codes[first + 1 : first + 2] != codes[at + 1 : at + 2]:
         return 1  # nearly always: no need to copy long lists
@@ -240,7 +246,7 @@ def nested(sections: Iterable[Section]) -> list[Section]:
 
 
 def _last_text(lines: Sequence[str], first: int, last: int) -> int:
-    """The last line with text in `first` … `last`."""
+    """Return the last line with text in `first` … `last`."""
     while last > first and not lines[last].strip():
         last -= 1
     return last
@@ -291,7 +297,7 @@ def _output_code(lines: Sequence[str]) -> list[Section]:
 
 
 def _kernel_end(lines: Sequence[str], first: int) -> int:
-    """The line that closes the string of a kernel, or its bracket where it has no string."""
+    """Return the line that closes the string of a kernel, or its bracket where it has no string."""
     quote = next((quote for quote in ("'''", '"""') if quote in lines[first]), "")
     goes_on = lines[first].count(quote) == 1 if quote else lines[first].rstrip().endswith(("(", "[", "{", ","))
     if not goes_on:
@@ -305,7 +311,7 @@ def _kernel_end(lines: Sequence[str], first: int) -> int:
 
 
 def _cpp(lines: Sequence[str]) -> list[Section]:
-    """Blocks whose first line and closing brace stand at the margin: functions, classes, namespaces."""
+    """Return blocks whose first line and closing brace are at the margin: functions, classes, namespaces."""
     found: list[Section] = []
     opened: list[int] = []
     head = -1
@@ -332,7 +338,7 @@ def _cpp(lines: Sequence[str]) -> list[Section]:
 
 
 def _guards(lines: Sequence[str]) -> list[Section]:
-    """The subtree of each manager."""
+    """Return the subtree of each manager as a section."""
     tree = parse_guards(lines)
     ends = list(range(len(tree.nodes)))
     for n in range(len(tree.nodes) - 1, 0, -1):
@@ -376,7 +382,7 @@ class _Run:
 
 
 def _frame_runs(lines: Sequence[str], first: int, last: int, level: int) -> list[Section]:
-    """Runs of frames of one side. A frame is its `File` line and the deeper lines below it."""
+    """Return runs of frames of one side. A frame is its `File` line and the deeper lines below it."""
     runs: list[_Run] = []
     n = first
     while n <= last:
@@ -453,7 +459,10 @@ _FINDERS: dict[str, Callable[[Sequence[str]], list[Section]]] = {
 
 
 def find_sections(language: str, lines: Sequence[str], inputs: Mapping[str, str] | None = None) -> Sequence[Section]:
-    """The sections of a text in the order of their first lines; () for a language without. `inputs`: as `fx_sections` has them."""
+    """Return the sections of a text in the order of their first lines; () for a language without.
+
+    `inputs`: as in `fx_sections`.
+    """
     if language == "fx":
         return tuple(nested(fx_sections(lines, inputs)))
     finder = _FINDERS.get(language)

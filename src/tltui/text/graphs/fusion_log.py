@@ -1,4 +1,4 @@
-"""Parser of what Inductor's scheduler logs while it fuses nodes (TORCH_LOGS=fusion)."""
+"""Parser of the fusion messages of Inductor's scheduler (TORCH_LOGS=fusion)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Two nodes that were not fused. `times` counts the rounds that say so."""
+    """A pair of nodes that was not fused. `times` counts the rounds with the refusal."""
 
     first: str
     second: str
@@ -81,7 +81,7 @@ class FusionRun:
     """The first and the last record of it, as numbers in what was given."""
 
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """The nodes after fusion, each as the nodes before it that it is made of, in the order in which these are listed."""
+        """Return the nodes after fusion, each as its original nodes, in the order in which these are listed."""
         place: dict[str, int] = {}
         group: dict[str, list[str]] = {}
         made = [*((candidate.name, candidate.name) for candidate in self.candidates), *self.fused]
@@ -122,8 +122,11 @@ class _Open:
 
 
 def parse(records: Iterable[str]) -> tuple[FusionRun, ...]:
-    """The graphs of which the records of one compile tell, in their order. A record may hold several lines; what is no line of
-    these is skipped. Records before a round 1 that are cut off at their beginning are a graph too."""
+    """Parse the graphs in the records of one compile, in their order.
+
+    A record may hold several lines; unknown lines are skipped. Records before a round 1 that are cut off at their beginning are a
+    graph too.
+    """
     found: list[_Open] = []
     said = ((number, text) for number, record in enumerate(records) for text in _statements(record))
     for number, text in said:
@@ -140,7 +143,7 @@ def parse(records: Iterable[str]) -> tuple[FusionRun, ...]:
 
 
 def _statements(record: str) -> list[str]:
-    """What a record says: one thing, but of two records that stand in one another's lines."""
+    """Split a record into statements: one, except for two interleaved records."""
     record = _COLOUR.sub("", record) if "\x1b" in record else record
     if "\n" not in record:
         return [record]
@@ -180,7 +183,7 @@ def _record(run: _Open, text: str) -> None:
 
 
 def _candidates(kind: str, name: str, text: str) -> list[Candidate]:
-    """The node of a line; of one that is fused already (foreach) its members."""
+    """Return the node of a line; for one that is fused already (foreach) its members."""
     inner = list(_INNER.finditer(text))
     if not inner:
         return [Candidate(member, kind) for member in members_of(name)]

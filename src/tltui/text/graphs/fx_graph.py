@@ -32,7 +32,7 @@ _PARAMETER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What one statement does. `kind` is one of `FxNode.kind`, 'free', or '' when it was not understood."""
+    """The effect of one statement. `kind` is one of `FxNode.kind`, 'free', or '' for an unknown statement."""
 
     kind: str
     names: tuple[str, ...] = ()
@@ -44,14 +44,14 @@ class Statement:
 
 
 def parameters(text: str) -> Iterator[tuple[str, str]]:
-    """The names and types of the parameters of a `def`, without `self`."""
+    """Yield the names and types of the parameters of a `def`, without `self`."""
     for found in _PARAMETER.finditer(text):
         if found[1] != "self":
             yield found[1], (found[2] or "").strip('"')
 
 
 def split(text: str) -> list[str]:
-    """The statements of a line: cut at `;` outside of strings."""
+    """Split a line into statements at `;` outside of strings."""
     if ";" not in text:
         return [text]
     parts = [""]
@@ -64,7 +64,7 @@ def split(text: str) -> list[str]:
 
 
 def statements(text: str) -> Iterator[Statement]:
-    """The statements of a line. `x += y;  x_1: "T" = x` is one statement, the update in place that makes `x_1`."""
+    """Yield the statements of a line. `x += y;  x_1: "T" = x` is one statement, the update in place that makes `x_1`."""
     update: Statement | None = None
     for part in split(text):
         statement = _statement(part)
@@ -118,7 +118,7 @@ def _statement(text: str) -> Statement:
 
 
 def _expression(text: str) -> tuple[str, str]:
-    """The kind and target of the right side of an assignment."""
+    """Return the kind and target of the right side of an assignment."""
     if text.isidentifier():
         return "alias", ""
     call = _CALL.match(text)
@@ -184,7 +184,7 @@ class SubGraph:
 
 @dataclass(frozen=True, slots=True)
 class FxGraph:
-    """What a text of FX graphs says."""
+    """The parsed contents of a text of FX graphs."""
 
     graphs: tuple[SubGraph, ...]
     nodes: tuple[FxNode, ...]
@@ -196,7 +196,7 @@ class FxGraph:
     _users: dict[tuple[int, str], list[int]] = field(default_factory=dict, repr=False, compare=False)
 
     def graph_at(self, line: int) -> int:
-        """The innermost graph whose class holds `line`, -1 outside of all."""
+        """Return the innermost graph whose class holds `line`, -1 outside of all."""
         inner = -1
         for n, graph in enumerate(self.graphs):
             if graph.first <= line <= graph.last:
@@ -204,21 +204,21 @@ class FxGraph:
         return inner
 
     def find(self, name: str, graph: int) -> FxNode | None:
-        """The node of a name in one graph."""
+        """Return the node of a name in one graph."""
         place = self._by_name.get((graph, name))
         return None if place is None else self.nodes[place]
 
     def users(self, node: FxNode) -> tuple[FxNode, ...]:
-        """The nodes that read `node`, in the order of the text."""
+        """Return the nodes that read `node`, in the order of the text."""
         return tuple(self.nodes[n] for n in self._users.get((node.graph, node.name), ()))
 
     def producers(self, node: FxNode) -> tuple[FxNode, ...]:
-        """The nodes that `node` reads."""
+        """Return the nodes that `node` reads."""
         found = (self.find(name, node.graph) for name in node.args)
         return tuple(producer for producer in found if producer is not None)
 
     def at(self, line: int) -> tuple[FxNode, ...]:
-        """The nodes that are defined on a line."""
+        """Return the nodes that are defined on a line."""
         first = bisect_left(self.nodes, line, key=_line)
         return self.nodes[first : bisect_left(self.nodes, line + 1, first, key=_line)]
 
@@ -235,12 +235,12 @@ _END_OF_HEAD = re.compile(r"\)\s*(?:->\s*.*)?:\s*(?:#.*)?$")
 
 
 def _without_note(text: str) -> str:
-    """A line without the comment at its end."""
+    """Return a line without the comment at its end."""
     return text.partition("  # ")[0].rstrip() if "  # " in text else text
 
 
 def _origin(n: int, text: str) -> Origin | None:
-    """A comment that says where the nodes below it come from."""
+    """Parse a comment with the origin of the nodes below it."""
     found = _ORIGIN.search(text)
     start = text.rfind("File: ", 0, found.start()) if found else -1
     if found is None or start < 0:
@@ -305,7 +305,7 @@ class _Parser:
             self.statement(n, graph, text)
 
     def begin(self, n: int, indent: int, name: str) -> None:
-        """A graph begins, inside of the innermost open one."""
+        """Begin a graph inside of the innermost open one."""
         path = f"{self.open[-1][2]}.{name}" if self.open else name
         parent = self.open[-1][0] if self.open else -1
         self.open.append((len(self.graphs), indent, path, n))
@@ -313,7 +313,7 @@ class _Parser:
         self.origin = -1
 
     def go_on(self, indent: int, text: str) -> bool:
-        """A further line of a statement, which ends where its brackets are closed."""
+        """Continue a statement, which ends where its brackets are closed."""
         n, at, depth = self.began
         if indent <= at and not text.startswith((")", "]", "}")):
             self.pending = []  # it was cut off
@@ -329,7 +329,7 @@ class _Parser:
         return True
 
     def close(self) -> None:
-        """The innermost class ends at its last line with text; so its parents reach at least as far."""
+        """End the innermost class at its last line with text; so its parents reach at least as far."""
         graph, _, _, last = self.open.pop()
         self.head = self.origin = -1
         old = self.graphs[graph]
@@ -352,7 +352,7 @@ class _Parser:
         self.graphs[graph] = SubGraph(old.path, old.first, old.last, old.parent, n)
 
     def parameter(self, n: int, text: str) -> None:
-        """A line of an expanded `def forward(`."""
+        """Add a line of an expanded `def forward(`."""
         graph = self.head
         if text.startswith(")") and _END_OF_HEAD.search(text):
             self.head = -1
@@ -406,7 +406,7 @@ class _Parser:
 
 
 def parse(lines: Iterable[str]) -> FxGraph:
-    """Parse the lines of a text of FX graphs. Never fails: what is not understood is listed in `unknown`."""
+    """Parse the lines of a text of FX graphs. Never fails: unknown lines are listed in `unknown`."""
     parser = _Parser()
     for n, line in enumerate(lines):
         parser.line(n, line)

@@ -58,7 +58,7 @@ class GuardTree:
     """Lines that are no part of the grammar."""
 
     def last_line(self, n: int) -> int:
-        """The last line of the subtree of node `n` (the guards at the margin do not stand within the root's lines)."""
+        """Return the last line of the subtree of node `n` (the guards at the margin are outside the root's lines)."""
         last = n
         while last + 1 < len(self.nodes) and self._is_below(last + 1, n):
             last += 1
@@ -86,7 +86,7 @@ def parse(lines: Iterable[str]) -> GuardTree:
 
 
 def walk(lines: Iterable[str]) -> Iterator[GuardNode | float | bool]:
-    """What each line is, one after another: a node; the latency; True for one that is no part of the grammar."""
+    """Yield the meaning of each line: a node; the latency; True for one outside the grammar."""
     path: list[int] = []  # the managers above the line, by depth
     count = 0
     for n, line in enumerate(lines):
@@ -142,7 +142,7 @@ def _cut_type(text: str) -> tuple[str, str]:
 
 
 def _leaf(line: int, depth: int, parent: int, text: str) -> GuardNode | None:
-    """A guard: what it checks, then the user's line, then where that stands; read from the right."""
+    """Parse a guard from the right: its check, then the user's line, then the file of that line."""
     leaf = _LEAF.match(text)
     if leaf is None:
         return None

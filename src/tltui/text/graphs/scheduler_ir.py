@@ -17,7 +17,7 @@ def is_node(name: str) -> bool:
 
 @lru_cache(maxsize=1 << 14)
 def members_of(name: str) -> tuple[str, ...]:
-    """The nodes that a fused node is made of: its name is theirs, joined by `_`. A name of another kind stands for itself."""
+    """Split the name of a fused node, the names of its nodes joined by `_`. Any other name is its own member."""
     found: list[str] = []
     waiting: list[str] = []
     for part in name.split("_"):
@@ -48,8 +48,11 @@ _QUOTED = re.compile(r"'([^']{1,400})'")
 
 @dataclass(frozen=True, slots=True)
 class Dep:
-    """A buffer that a node reads or writes. Of a `MemoryDep` it is known where: `index` in terms of the loop variables in
-    `sizes`; a `StarDep` means the whole buffer, a `WeakDep` only an order (`other` is the buffer that changes it)."""
+    """A buffer that a node reads or writes.
+
+    The location is known for a `MemoryDep`: `index` in terms of the loop variables in `sizes`; a `StarDep` means the full buffer, a
+    `WeakDep` only an order (`other` is the buffer that changes it).
+    """
 
     kind: str
     buffer: str
@@ -102,7 +105,7 @@ class IrNode:
     """The lines of its loop body."""
 
     def leaves(self) -> Iterator[IrNode]:
-        """The nodes that were there before fusion."""
+        """Yield the nodes before fusion."""
         waiting = [self]
         while waiting:
             node = waiting.pop()
@@ -113,7 +116,7 @@ class IrNode:
 
     @property
     def operations(self) -> tuple[str, ...]:
-        """Names of the nodes before fusion: those of its members, else, where the text is cut off, what its name is made of."""
+        """The names of the nodes before fusion: those of its members, else, where the text is cut off, from its name."""
         named = members_of(self.name)
         found = tuple(dict.fromkeys(name for leaf in self.leaves() for name in members_of(leaf.name)))
         return found if len(found) >= len(named) else named
@@ -148,7 +151,7 @@ _TEXTS = ("group.device", "group.iteration", "sizes", "node.kernel")
 
 
 def parse(lines: Sequence[str]) -> tuple[IrNode, ...]:
-    """The nodes of a text in its order, those that were fused with their members."""
+    """Parse the nodes of a text in its order, fused ones with their members."""
     found: list[_Open] = []
     path: list[_Open] = []
     """The node that is being read, below those that hold it."""
@@ -181,7 +184,7 @@ def parse(lines: Sequence[str]) -> tuple[IrNode, ...]:
 
 
 def _line_of(path: list[_Open], lines: Sequence[str], n: int) -> int:
-    """A line at the margin that belongs to the node that is being read; the line behind it and what it goes on with."""
+    """Parse a line at the margin of the current node and its continuation; return the line after it."""
     line, node, stop = lines[n], path[-1], _end(lines, n + 1)
     if own := _FIELD.match(line):
         target = next((other for other in reversed(path) if other.name == own[1]), node)
@@ -199,7 +202,7 @@ def _line_of(path: list[_Open], lines: Sequence[str], n: int) -> int:
 
 
 def _end(lines: Sequence[str], n: int) -> int:
-    """The first line from `n` on that does not go on with what stands above."""
+    """Return the first line from `n` on that does not continue the lines above."""
     while n < len(lines) and lines[n][:1] in (" ", "\t", "]", ")"):
         n += 1
     return n
@@ -222,7 +225,7 @@ def _deps(text: str) -> Iterator[Dep]:
 
 
 def _buffers(lines: Sequence[str], first: int, stop: int) -> Iterator[IrBuffer]:
-    """The buffers between `outputs = [` and its bracket."""
+    """Yield the buffers between `outputs = [` and its bracket."""
     name, kind, at = "", "", first
     texts: dict[str, list[str]] = {}
     current: list[str] = []
@@ -249,7 +252,7 @@ def _buffer(name: str, kind: str, line: int, texts: dict[str, list[str]]) -> IrB
 
 
 def _frozen(node: _Open) -> IrNode:
-    """The finished node. A text nests as deep as fused nodes do, which is twice."""
+    """Return the finished node. A text nests as deep as fused nodes do, which is twice."""
     stack: list[tuple[_Open, list[IrNode], int]] = [(node, [], 0)]
     while True:
         own, done, place = stack.pop()

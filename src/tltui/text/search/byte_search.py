@@ -19,7 +19,7 @@ _CLASSES = "dDwWsSbBAZ0123456789nrtfvxuUNaz"
 
 @dataclass(slots=True)
 class _Branch:
-    """One alternative: the sets of texts one of which it must hold."""
+    """One alternative: the sets of texts, of each of which a match holds one."""
 
     sets: list[list[str]] = field(default_factory=list)
     run: str = ""
@@ -30,7 +30,7 @@ class _Branch:
         self.run = ""
 
     def drop(self) -> None:
-        """The last letter may be missing or come again."""
+        """Drop the last letter, which may be missing or repeated."""
         self.run = self.run[:-1]
         self.end()
 
@@ -40,7 +40,7 @@ class _Branch:
 
 
 def needles(pattern: str) -> list[str] | None:
-    """Texts of which every match holds one; None when there are none that help."""
+    """Return texts of which every match holds one; None when there are none that help."""
     try:
         found, at = _alternatives(pattern, 0)
     except IndexError:
@@ -51,7 +51,7 @@ def needles(pattern: str) -> list[str] | None:
 
 
 def _alternatives(pattern: str, at: int) -> tuple[list[str] | None, int]:
-    """What the alternatives from `at` to the end of the group hold, and where the group ends."""
+    """Parse the alternatives from `at` to the end of the group; return their texts, and the end of the group."""
     branch, found, known = _Branch(), list[str](), True
     while at < len(pattern) and pattern[at] != ")":
         letter = pattern[at]
@@ -90,7 +90,7 @@ def _alternatives(pattern: str, at: int) -> tuple[list[str] | None, int]:
 
 
 def _group(pattern: str, at: int, branch: _Branch) -> int:
-    """Take over what a group holds, unless it may be missing. Where it ends."""
+    """Add the contents of a group to the branch, unless it is optional; return its end."""
     branch.end()
     if pattern[at] == "?":
         if pattern[at + 1] != ":":
@@ -134,7 +134,7 @@ class Finder:
 
 
 class BadPattern(ValueError):
-    """The pattern is empty, or no regular expression. Its text says why."""
+    """The error that a pattern is empty, or no regular expression; the message gives the reason."""
 
 
 def finder(pattern: str) -> Finder:
@@ -163,14 +163,14 @@ Found = tuple[int, int, int, int]
 
 
 def child_for(wanted: Finder) -> Child | None:
-    """The process that the pattern needs; None for one that is sure to be quick."""
+    """Start the process for a pattern; None for one that is sure to be quick."""
     if wanted.pattern is None or is_simple(wanted.pattern):
         return None
     return Child(wanted.pattern, wanted.pattern if wanted.is_whole else None)
 
 
 def first_hits(text: bytes, wanted: Finder, child: Child | None) -> Iterator[Found | None]:
-    """The first hit of each line that has one. None now and then, while `child` is at work."""
+    """Yield the first hit of each matching line. None now and then, while `child` is at work."""
     if not wanted.needles or (wanted.pattern and sum(map(text.count, wanted.needles)) > len(text) // FREQUENT):
         assert wanted.pattern is not None
         yield from in_bytes(text, wanted.pattern, wanted.is_whole) if child is None else _outside(text, child)
@@ -197,7 +197,7 @@ def _held(text: bytes, needles: tuple[bytes, ...]) -> Iterator[tuple[int, bytes,
 
 
 def _outside(text: bytes, child: Child) -> Iterator[Found | None]:
-    """The whole text, block by block, in another process."""
+    """Search the full text, block by block, in another process."""
     at = 0
     while at < len(text):
         cut = len(text) if len(text) - at <= BLOCK else text.rfind(b"\n", at, at + BLOCK) + 1
@@ -212,7 +212,7 @@ def _outside(text: bytes, child: Child) -> Iterator[Found | None]:
 
 
 def _outside_in(text: bytes, lines: list[tuple[int, int]], child: Child) -> Iterator[Found | None]:
-    """Some lines of the text, in another process."""
+    """Search some lines of the text, in another process."""
     place = 0
     while place < len(lines):
         stop, size = place, 0

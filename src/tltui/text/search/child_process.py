@@ -20,7 +20,7 @@ _SYNTAX = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}
 
 
 def heeds_case(pattern: str) -> bool:
-    """Whether case matters to a pattern: whether there is a capital in what it looks for."""
+    """Return whether a pattern is case-sensitive: whether its text has a capital."""
     return any(letter.isupper() for letter in _SYNTAX.sub(_character, pattern))
 
 
@@ -30,14 +30,16 @@ def _character(match: re.Match[str]) -> str:
 
 
 def flags_of(pattern: str) -> int:
-    """What `re.compile` is given beside the pattern."""
+    """Return the flags of a pattern for `re.compile`."""
     return 0 if heeds_case(pattern) else re.IGNORECASE
 
 
 @lru_cache(maxsize=64)
 def compiled(text: str) -> re.Pattern[str]:
-    """The regular expression that `text` is; text that is none is looked for as it stands. What names the rest of a function behind
-    a graph break finds both of its names."""
+    """Compile a regular expression; an invalid one is matched literally.
+
+    The name of a resume function after a graph break matches both of its names.
+    """
     try:
         re.compile(text)  # as it was typed: what is wrong in it is not mended
         return re.compile(either(text), flags_of(text))
@@ -126,14 +128,16 @@ _running: set[subprocess.Popen[bytes]] = set()
 
 
 def end_all() -> None:
-    """End all of them: for a program that is left, which may not have got round to closing what it made last."""
+    """End all children at program exit, also those that have not been closed."""
     for process in tuple(_running):
         process.kill()
 
 
 class Child:
-    """A process for `pattern`, ended with the `with` block. `whole`: the same for many lines at once, None where it may only
-    run line by line."""
+    """A process for `pattern`, ended with the `with` block.
+
+    `whole`: the same for many lines at once, None where it may only run line by line.
+    """
 
     def __init__(self, pattern: re.Pattern[Any], whole: re.Pattern[Any] | None = None) -> None:
         self._pattern = pattern
@@ -162,9 +166,9 @@ class Child:
                     continue
 
     def ask(self, block: bytes | str, at: int = 0) -> Generator[None, None, array[int]]:
-        """The hits in the lines of a block, four numbers each (`matcher.ANSWER`); yields while it waits for them.
+        """Return the hits in the lines of a block, four numbers each (`matcher.ANSWER`); yield while waiting for them.
 
-        `at` is the column at which the first line is looked at.
+        `at` is the start column of the search in the first line.
         """
         data = block.encode("utf-8", "surrogatepass") if isinstance(block, str) else block
         process = self._started()
@@ -221,8 +225,10 @@ def _read(file: int, size: int) -> Generator[None, None, bytes]:
 
 
 def in_lines(pattern: re.Pattern[str], lines: Iterable[tuple[int, str]], back: bool) -> Iterator[tuple[int, int, int] | None]:
-    """(line, begin, end) of the hits in numbered lines, in a line from right to left with `back`. None now and then, while
-    the process for a pattern that is not simple is at work."""
+    """Yield (line, begin, end) of the hits in numbered lines, in a line from right to left with `back`.
+
+    None now and then, while the process for a pattern that is not simple is at work.
+    """
     if is_simple(pattern):
         for number, text in lines:
             found = [(number, *hit) for hit in matcher.in_line(pattern, text)]

@@ -1,8 +1,8 @@
-"""Running a regular expression over many lines; and the program that does it in a process of its own.
+"""Regular expression search over many lines, and its worker program.
 
-An expression that backtracks holds the interpreter: no other thread runs, and no key is heard. So what is not simple
-(`pattern.py`) runs in a child (`child.py`), which is this file, started by its path: it knows the standard library only.
-The child ends when its standard input does, also in the middle of a match.
+An expression that backtracks holds the interpreter: no other thread runs, and no key is handled. So an expression that is not
+simple (`byte_search.py`) runs in a child (`child_process.py`), which is this file, started by its path: it imports the standard
+library only. The child ends when its standard input does, also in the middle of a match.
 """
 
 from __future__ import annotations
@@ -28,8 +28,11 @@ LOOK = 0.2
 
 
 def in_bytes(text: bytes, pattern: re.Pattern[bytes], is_whole: bool) -> Iterator[tuple[int, int, int, int]]:
-    """(begin of line, its end, begin of hit, its end): the first hit of each line that has one. `is_whole`: the expression
-    may run over all lines at once, which is quicker, but one that runs on over line ends would do so from each line."""
+    """Yield (begin of line, its end, begin of hit, its end): the first hit of each matching line.
+
+    `is_whole`: the expression may run over all lines at once, which is quicker, but one that runs on over line ends would do so
+    from each line.
+    """
     at = 0
     while at <= len(text):
         found = pattern.search(text, at) if is_whole else None
@@ -48,7 +51,7 @@ def in_bytes(text: bytes, pattern: re.Pattern[bytes], is_whole: bool) -> Iterato
 
 
 def first_in(pattern: re.Pattern[bytes], text: bytes, start: int, end: int) -> re.Match[bytes] | None:
-    """The first hit in a part of a text that is not empty."""
+    """Return the first non-empty hit in a part of a text."""
     return next((match for match in pattern.finditer(text, start, end) if match.end() > match.start()), None)
 
 
@@ -58,8 +61,10 @@ def in_line(pattern: re.Pattern[str], line: str, at: int = 0) -> Iterator[tuple[
 
 
 def in_text(text: str, pattern: re.Pattern[str], whole: re.Pattern[str] | None, at: int = 0) -> Iterator[tuple[int, int, int]]:
-    """(line, begin, end) of all hits in the lines of a text. `whole` is the same expression for many lines at once: where
-    it matches only says which line to look at; the hits are those of the line by itself."""
+    """Yield (line, begin, end) of all hits in the lines of a text.
+
+    `whole` is the same expression for many lines at once: its matches only select lines; the hits are those of the line by itself.
+    """
     if whole is None:
         for n, line in enumerate(text.split("\n")):
             for start, stop in in_line(pattern, line, 0 if n else at):

@@ -43,9 +43,9 @@ CLUSTER_WAITING = 4
 
 @contextmanager
 def dask_engine(address: str) -> Iterator[Engine]:
-    """The workers of the scheduler at HOST:PORT. Raises `NoEngineError`.
+    """Yield the workers of the scheduler at HOST:PORT. Raises `NoEngineError`.
 
-    It is connected to in the way that dask's own configuration says (TLS among others).
+    The connection follows dask's own configuration (TLS among others).
     """
     try:
         from distributed import Client
@@ -91,7 +91,7 @@ def _checked(client: Client) -> int:
 
 
 class _Cluster(Executor):
-    """What dask calls a client, as an executor that tells when it is of no use any more: dask's own one waits for ever."""
+    """A dask client as an executor that fails when the cluster is lost: dask's own one waits for ever."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -118,7 +118,7 @@ class _Cluster(Executor):
         self._own.shutdown(wait=wait)
 
     def _settle(self, future: Future[Any], done: Future[Any]) -> None:
-        """What became of one, unless it is given up."""
+        """Pass the result of a task on, unless it is abandoned."""
         with self._lock:
             if future not in self._pending:
                 return
@@ -132,7 +132,7 @@ class _Cluster(Executor):
             future.set_result(done.result())
 
     def _watch(self) -> None:
-        """Give up what nobody is there to do."""
+        """Abandon tasks without a worker."""
         seen = time.monotonic()
         while not self._left.wait(LOOKING):
             try:
@@ -199,7 +199,7 @@ class _Worker:
 
 
 class _Pool(ThreadPoolExecutor):
-    """Each of its threads has a process do what it is given."""
+    """A pool of threads that each forward tasks to a process."""
 
     def __init__(self, workers: int) -> None:
         # a signal that a thread gets is noticed late, and what it starts inherits which ones it does not get
@@ -239,7 +239,7 @@ class _Pool(ThreadPoolExecutor):
         return found
 
     def _worker(self) -> _Worker:
-        """The process of this thread."""
+        """Return the process of this thread."""
         worker: _Worker | None = getattr(self._own, "worker", None)
         if worker is None:
             with self._lock:
@@ -279,8 +279,10 @@ def _started() -> _Worker:
 
 
 def _serve(pipe: Connection) -> None:
-    """In a worker: do what comes, until nothing comes any more. A signal ends it in the middle of its work: what that has in a
-    directory of its own goes with it."""
+    """Run tasks in a worker until the pipe ends.
+
+    A signal ends it in the middle of a task, and removes the temporary directory of that.
+    """
     with Raising(_leave) as raising:
         for number in ENDING:
             signal.signal(number, raising.heard)
@@ -308,7 +310,7 @@ def _leave(number: int) -> SystemExit:
 
 
 def _hear_no_more() -> None:
-    """A terminal's signal comes to the worker, and another one from who started it as soon as that has it."""
+    """Ignore further signals: the terminal and the parent both send one to the worker."""
     for number in ENDING:
         signal.signal(number, unheeded)
 
@@ -326,10 +328,9 @@ MPI_WAITING = 2
 
 @contextmanager
 def mpi_engine(host: str = "") -> Iterator[Engine | None]:
-    """The other ranks, for rank 0; None for them: they have done their work then.
+    """Yield the other ranks, for rank 0; None for them, after they have done their work.
 
-    With the name of this host the ranks of each host are for themselves, and the first of them is given its work.
-    Raises `NoEngineError`.
+    With the name of this host the ranks of each host form a group, and the first of them gets its work. Raises `NoEngineError`.
     """
     try:
         from mpi4py import MPI
@@ -382,7 +383,7 @@ class Opened:
 
 
 def check_engine(name: str) -> None:
-    """Raises `NoEngineError` for what is no engine's name."""
+    """Check the name of an engine. Raises `NoEngineError`."""
     if name in (PROCESS, SERIAL, MPI):
         return
     host, colon, port = name.removeprefix(SCHEME).rpartition(":")
@@ -392,10 +393,10 @@ def check_engine(name: str) -> None:
 
 @contextmanager
 def opened_engine(name: str, workers: int = 0, host: str = "") -> Iterator[Opened | None]:
-    """The engine of a name; None for a rank of an MPI job that has done what another one gave it.
+    """Yield the engine of a name; None for a rank of an MPI job after it has done its tasks.
 
-    `workers`: how many processes; 0 for as many as there are processors. `host`: with MPI the ranks of each host are for
-    themselves. Raises `NoEngineError`.
+    `workers`: number of processes; 0 for the number of CPUs. `host`: with MPI the ranks of each host form a group.
+    Raises `NoEngineError`.
     """
     check_engine(name)
     if name == MPI:
@@ -411,6 +412,6 @@ def opened_engine(name: str, workers: int = 0, host: str = "") -> Iterator[Opene
 
 
 def _processes(parts: int, size: int, workers: int) -> Engine | None:
-    """A pool takes a moment to be there; for little it is not worth it, unless it was asked for."""
+    """Return a pool; None for little work, unless requested, as its start takes a moment."""
     count = min(workers or processors(), parts)
     return process_engine(count) if count > 1 and (workers or size >= SERIAL_BELOW) else None

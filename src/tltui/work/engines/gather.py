@@ -63,7 +63,7 @@ Executors = Callable[[], AbstractContextManager[Executor]]
 
 @dataclass(frozen=True, slots=True)
 class Failure(Generic[P]):
-    """What stands in place of the result of a part for which there is none."""
+    """A failed part, in place of its result."""
 
     part: P
     text: str
@@ -86,7 +86,7 @@ class Done(Generic[P, R]):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far it is."""
+    """The progress of the work."""
 
     done: int
     all: int
@@ -98,7 +98,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """Who does it."""
+    """A set of workers and the number of parts in flight."""
 
     executors: Executors
     in_flight: int
@@ -106,7 +106,7 @@ class Engine:
 
 
 class NoEngineError(Exception):
-    """Why an engine cannot be had."""
+    """The error that an engine is unavailable; the message gives the reason."""
 
 
 class OtherVersionError(Exception):
@@ -114,7 +114,7 @@ class OtherVersionError(Exception):
 
 
 def attempt(version: str, function: Callable[[P], R | Failure[P]], part: P) -> R | Failure[P]:
-    """What a worker is given to do: what the function raises is a value. Raises `OtherVersionError`."""
+    """Run the function in a worker; its exceptions become values. Raises `OtherVersionError`."""
     if version != __version__:
         raise OtherVersionError(f"a worker has tltui {__version__}")
     try:
@@ -152,7 +152,7 @@ def gather(
 
 @dataclass(slots=True)
 class _Work(Generic[P, R]):
-    """What is still to be done."""
+    """The pending parts."""
 
     function: Callable[[P], R | Failure[P]]
     parts: Sequence[P]
@@ -177,7 +177,7 @@ class _Work(Generic[P, R]):
         self._all_bytes = sum(self.sizes)
 
     def give(self, executor: Executor, in_flight: int) -> Iterator[Done[P, R]]:
-        """Have the executor do all that waits. Raises BrokenExecutor; what it did not do then waits again."""
+        """Run all pending parts on the executor. Raises BrokenExecutor; the unfinished parts are then pending again."""
         self.in_vain = 0
         pending: dict[Future[R | Failure[P]], int] = {}
         try:
@@ -212,7 +212,7 @@ class _Work(Generic[P, R]):
             raise BrokenExecutor(str(error)) from error
 
     def _taken(self, future: Future[R | Failure[P]], number: int) -> Done[P, R] | None:
-        """The result of a part; None where its worker died. Raises BrokenExecutor where all of them are lost."""
+        """Return the result of a part; None where its worker died. Raises BrokenExecutor where all of them are lost."""
         error = CancelledError("cancelled") if future.cancelled() else future.exception()
         if error is None:
             return self._finished(number, future.result())
@@ -223,7 +223,7 @@ class _Work(Generic[P, R]):
         return None
 
     def _lose(self, number: int) -> None:
-        """A worker died with a part: it waits again, as the first, or is given up."""
+        """Requeue a part as the first after its worker died, or fail it."""
         self.lost[number] = self.lost.get(number, 0) + 1
         self.in_vain += 1
         if self.lost[number] < TRIES:
@@ -238,7 +238,7 @@ class _Work(Generic[P, R]):
         return Done(number, self.parts[number], result, self.lost.get(number, 0), fault)
 
     def here(self, fault: str | None) -> Iterator[Done[P, R]]:
-        """Do what is left in this process; `fault`: what became of the workers."""
+        """Run the pending parts in this process; `fault`: the fault of the workers."""
         for number in sorted((*self.line, *self.given_up)):
             yield self._finished(number, attempt(__version__, self.function, self.parts[number]), fault)
             self._tell()

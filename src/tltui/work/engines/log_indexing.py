@@ -32,25 +32,25 @@ class LogPart:
 
     @property
     def unread(self) -> int:
-        """Bytes that are to be read: of a log that an index knows, what it has grown by."""
+        """The bytes to read: of an indexed log, its growth."""
         known = opened(self.found.index).logs[self.found.number].reached if self.found.index else 0
         return max(self.found.size - known, 0)
 
 
 def remote_part(part: LogPart) -> LogPart:
-    """The same for any machine that sees the log. Raises OSError."""
+    """Return the same part for any machine that sees the log. Raises OSError."""
     found = part.found
     size = min(os.stat(found.path).st_size, found.size if found.is_here else BEGINNING)
     return replace(part, size=size, beginning=_beginning(found.path, size))
 
 
 def index_part(part: LogPart) -> bytes | Failure[LogPart]:
-    """What an index says of a log, where this machine sees the same one. Raises OSError."""
+    """Index a log, where this machine sees the same one. Raises OSError."""
     return _elsewhere(part) or log_part(part.found, part.lean, part.key)
 
 
 def _elsewhere(part: LogPart) -> Failure[LogPart] | None:
-    """What this machine sees in place of the log that is meant."""
+    """Return a failure if this machine sees another file at the path of the log."""
     if not part.beginning:
         return None
     path, host = part.found.path, sanitize(socket.gethostname())
@@ -63,7 +63,7 @@ def _elsewhere(part: LogPart) -> Failure[LogPart] | None:
 
 
 def _beginning(path: str, size: int) -> bytes:
-    """The digest of the first bytes; of a directory, of what is in it."""
+    """Return the digest of the first bytes; for a directory, of its contents."""
     if os.path.isdir(path):
         return hashlib.blake2b("\0".join(sorted(os.listdir(path))).encode("utf-8", "surrogateescape"), digest_size=16).digest()
     with open(path, "rb") as file:

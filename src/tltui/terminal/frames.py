@@ -230,8 +230,8 @@ class Picture:
     def _odd(self, y: int, start: int, end: int) -> Iterator[str]:
         """Yield the output for cells of which some are wider than one.
 
-        Their cells are erased first, in case the terminal makes them narrower; the cursor is positioned after them, in case it makes
-        them wider.
+        Their cells are erased first, in case the terminal makes them narrower; then the cursor is positioned, in case it makes them
+        wider.
         """
         texts = self._texts[y]
         for x in range(start, end):
@@ -446,5 +446,5 @@ class Frames(App[None]):
 
 
 def erases_in_color() -> bool:
-    """Return whether the terminal erases with the current background. All do but `screen`; tmux, whose TERM is also `screen`, does."""
+    """Return whether the terminal erases with the current background: all do but `screen`; tmux, with TERM `screen`, does."""
     return not os.environ.get("TERM", "").startswith("screen") or bool(os.environ.get("TMUX"))

@@ -54,7 +54,7 @@ LOOKS: dict[str, tuple[str, str, str]] = {
     "function-look": ("none", "bold", "none"),
     "other-look": ("none", "dim", "dim"),
 }
-"""Name → the `text-style` in the first three, in the `ansi` ones, in `mono`."""
+"""Name → the `text-style` in the first three themes, in the `ansi` ones, in `mono`."""
 
 _SHADED = ("primary", "secondary", "background", "primary-background", "secondary-background", "foreground", "panel", "boost",
            "surface", "warning", "error", "success", "accent")  # fmt: skip
@@ -80,7 +80,7 @@ _TEXTUAL = {
     **{f"markdown-h{level}-color": "tok-heading" for level in range(1, 7)},
     **{f"markdown-h{level}-background": "page" for level in range(1, 7)},
 }  # fmt: skip
-"""What Textual and its own widgets call what we have a name for."""
+"""Textual's colour name → ours."""
 _TEXTUAL_LOOKS = {
     "block-cursor-text-style": "cursor-look", "block-cursor-blurred-text-style": "cursor-look",
 }  # fmt: skip
@@ -92,7 +92,7 @@ _TEXTUAL_FIXED = {
 
 @lru_cache
 def variables(name: str) -> dict[str, str]:
-    """What every `$name` of the style sheets, ours and Textual's, is in a theme."""
+    """Return the values of every `$name` in the style sheets, ours and Textual's, for a theme."""
     column = COLUMNS.index(name) if name in COLUMNS else -1
     ours = {key: row[column] if column >= 0 else PLAIN for key, row in COLOURS.items()}
     kind = 0 if name in TRUE else 1 if name in ANSI else 2
@@ -106,7 +106,7 @@ def variables(name: str) -> dict[str, str]:
 
 
 def theme(name: str) -> Theme:
-    """One of `NAMES`."""
+    """Return the Textual theme of one of `NAMES`."""
     known = variables(name)
     return Theme(
         name, primary=known["primary"], secondary=known["secondary"], warning=known["warning"], error=known["error"],
@@ -117,7 +117,7 @@ def theme(name: str) -> Theme:
 
 
 def wear(app: App[Any], name: str) -> None:
-    """Let an app look like a theme from its first frame on: called before it runs, its style sheets are read once."""
+    """Apply a theme from the first frame on: called before the app runs, its style sheets are parsed once."""
     for each in NAMES:
         app.register_theme(theme(each))
     app.set_reactive(App.theme, name)
@@ -127,13 +127,13 @@ def wear(app: App[Any], name: str) -> None:
 SWITCH_INTERVAL = 0.0005
 """Seconds that the scan thread may hold the interpreter before the UI gets it (measured: worst key 20 ms)."""
 NO_KEY = "no_key"
-"""What nobody can press: to Textual a command of a keymap without keys has its defaults."""
+"""A key that nobody can press: Textual uses the defaults for a command without keys."""
 WITHOUT_COLOURS = "vt"
-"""How the TERM of a terminal begins that has none."""
+"""Prefix of the TERM of terminals without colours."""
 
 
 class TltuiApp(FaultHandling, TypeAhead, QuitKey, Frames):
-    """The program."""
+    """The Textual app."""
 
     CSS_PATH = "styles.tcss"
     TITLE = "tltui"
@@ -155,7 +155,7 @@ class TltuiApp(FaultHandling, TypeAhead, QuitKey, Frames):
         self._config = config
 
     def on_mount(self) -> None:
-        """Everything is in place: show the main screen."""
+        """Show the main screen."""
         self.loop = asyncio.get_running_loop()
         handle_stop_signals(self)
         self.set_class(self.browser.ascii_only, "-ascii")
@@ -163,35 +163,35 @@ class TltuiApp(FaultHandling, TypeAhead, QuitKey, Frames):
         self.push_screen(self.browser)
 
     async def on_event(self, event: events.Event) -> None:
-        """Every event comes through here; a key means that the user has taken over."""
+        """Handle every event first; a key press means that the user has taken over."""
         is_new = isinstance(event, (events.Key, events.MouseDown)) and not event.is_forwarded
         if is_new and self.browser.is_whole:
             self.browser.user_acts()
         await super().on_event(event)
 
     def intercepts(self, event: events.Key | events.Paste) -> bool:
-        """What is asked gets the keys before anything else, but for the one that always quits."""
+        """Pass a key to the open prompt before anything else, except for the key that always quits."""
         bench = front(self)
         is_floor = isinstance(event, events.Key) and event.key == QUIT_KEY
         return bench is not None and not is_floor and bench.prompt.take(event)
 
     def is_asking(self) -> bool:
-        """Whether the screen in front asks something."""
+        """Return whether the front screen has an open prompt."""
         bench = front(self)
         return bench is not None and bench.prompt.is_open
 
     def typing(self) -> Callable[[str], None] | None:
-        """Insert typed text into the line of what is asked, where that is a text."""
+        """Return the function that inserts typed text into the open prompt, if it takes text."""
         bench = front(self)
         return bench.prompt.type if bench is not None and bench.prompt.takes_text else None
 
     def awaits_document(self) -> bool:
-        """Whether what the last key asked for is being made for the pane that has the focus."""
+        """Return whether the focused pane waits for the document that the last key requested."""
         bench = front(self)
         return bench is not None and bench.awaits_document
 
     def on_again(self, message: Again) -> None:
-        """Everything is read from its beginning: by a main screen of its own, in the place of this one."""
+        """Read everything from the beginning, in a new main screen that replaces this one."""
         old = self.browser
         run = Run(message.found)
         run.reading = old.trace.reading  # the gate of the scheduler stays
@@ -200,7 +200,7 @@ class TltuiApp(FaultHandling, TypeAhead, QuitKey, Frames):
         self.switch_screen(self.browser)
 
     def pop_screen(self) -> AwaitComplete:
-        """Close the screen in front. A second key that closes what is closed already leaves the main screen where it is."""
+        """Close the front screen; a repeated key press never closes the main screen."""
         if self.screen is self.browser:
             return AwaitComplete()
         return super().pop_screen()
@@ -211,7 +211,7 @@ class TltuiApp(FaultHandling, TypeAhead, QuitKey, Frames):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """Every key comes through here. A fault of ours costs this key, not the program."""
+        """Run the action of a key. An internal error costs this key, not the program."""
         try:
             return await super().run_action(action, default_namespace, namespaces)
         except Exception as error:
@@ -223,7 +223,7 @@ class TltuiApp(FaultHandling, TypeAhead, QuitKey, Frames):
             return True
 
     def leave_for_sure(self) -> None:
-        """ctrl+q: leave, from help too. Where that asks about a job, pressed again leaves it running."""
+        """Quit on ctrl+q, from help too. If a job question is open, a second press leaves the job running."""
         if not self.browser.is_mounted or self.browser.attending.is_asking:
             self.exit()
             return
@@ -234,16 +234,16 @@ class TltuiApp(FaultHandling, TypeAhead, QuitKey, Frames):
             self.exit()
 
     async def action_quit(self) -> None:
-        """Textual's own command."""
+        """Handle Textual's own quit command."""
         self.leave_for_sure()
 
     def action_help_quit(self) -> None:
-        """ctrl+c: say how to leave."""
+        """Show how to quit on ctrl+c."""
         self.browser.attending.tell_ctrl_c()
 
 
 def chosen_theme(asked: str | None, config: Config) -> str:
-    """The theme: what was asked for, else the config's, else what the terminal can do."""
+    """Return the theme: the option, else the config, else one that the terminal supports."""
     name = asked or config.theme
     if os.environ.get("NO_COLOR") and not asked:
         return "mono"
@@ -260,7 +260,10 @@ def chosen_theme(asked: str | None, config: Config) -> str:
 
 
 def start(found: Found, options: argparse.Namespace, job: Job | None = None) -> int:
-    """Run the UI, with a job that was started for it; the exit code. Raises `NothingFound` where that turns out then."""
+    """Run the UI, with the job that was started for it; return the exit code.
+
+    Raises `NothingFound` if the search ends without a log.
+    """
     config = read_config(BY_ID)
     config = replace(config, problems=(*config.problems, *keymap_problems(config.keys)))
     theme = chosen_theme(options.theme, config)

@@ -35,13 +35,13 @@ from tltui.work.scheduler import Gate, Scheduler
 SWITCH_INTERVAL = 0.0005
 """Seconds that the scan thread may hold the interpreter before the UI gets it (measured: worst key 20 ms)."""
 NO_KEY = "no_key"
-"""What nobody can press: to Textual a command of a keymap without keys has its defaults."""
+"""A key that nobody can press: Textual uses the defaults for a command without keys."""
 WITHOUT_COLOURS = "vt"
-"""How the TERM of a terminal begins that has none."""
+"""Prefix of the TERM of terminals without colours."""
 
 
 class TltuiApp(FaultHandling, TypeAhead, QuitKey, Frames):
-    """The program."""
+    """The Textual app."""
 
     CSS_PATH = "styles.tcss"
     TITLE = "tltui"
@@ -64,7 +64,7 @@ class TltuiApp(FaultHandling, TypeAhead, QuitKey, Frames):
         self.set_class(ascii_only, "-ascii")
 
     def on_mount(self) -> None:
-        """Everything is in place: show the main screen."""
+        """Show the main screen."""
         self.loop = asyncio.get_running_loop()
         handle_stop_signals(self)
         self.set_keymap({name: ",".join(keys) or NO_KEY for name, keys in self._config.keys.items()})
@@ -73,35 +73,35 @@ class TltuiApp(FaultHandling, TypeAhead, QuitKey, Frames):
         self.push_screen(self.browser)
 
     async def on_event(self, event: events.Event) -> None:
-        """Every event comes through here; a key means that the user has taken over."""
+        """Handle every event first; a key press means that the user has taken over."""
         is_new = isinstance(event, (events.Key, events.MouseDown)) and not event.is_forwarded
         if is_new and self.browser.is_whole:
             self.browser.user_acts()
         await super().on_event(event)
 
     def intercepts(self, event: events.Key | events.Paste) -> bool:
-        """What is asked gets the keys before anything else, but for the one that always quits."""
+        """Pass a key to the open prompt before anything else, except for the key that always quits."""
         bench = front(self)
         is_floor = isinstance(event, events.Key) and event.key == QUIT_KEY
         return bench is not None and not is_floor and bench.prompt.take(event)
 
     def is_asking(self) -> bool:
-        """Whether the screen in front asks something."""
+        """Return whether the front screen has an open prompt."""
         bench = front(self)
         return bench is not None and bench.prompt.is_open
 
     def typing(self) -> Callable[[str], None] | None:
-        """Insert typed text into the line of what is asked, where that is a text."""
+        """Return the function that inserts typed text into the open prompt, if it takes text."""
         bench = front(self)
         return bench.prompt.type if bench is not None and bench.prompt.takes_text else None
 
     def awaits_document(self) -> bool:
-        """Whether what the last key asked for is being made for the pane that has the focus."""
+        """Return whether the focused pane waits for the document that the last key requested."""
         bench = front(self)
         return bench is not None and bench.awaits_document
 
     def on_again(self, message: Again) -> None:
-        """Everything is read from its beginning: by a main screen of its own, in the place of this one."""
+        """Read everything from the beginning, in a new main screen that replaces this one."""
         old = self.browser
         run = Run(message.found)
         run.reading = old.trace.reading  # the gate of the scheduler stays
@@ -110,7 +110,7 @@ class TltuiApp(FaultHandling, TypeAhead, QuitKey, Frames):
         self.switch_screen(self.browser)
 
     def pop_screen(self) -> AwaitComplete:
-        """Close the screen in front. A second key that closes what is closed already leaves the main screen where it is."""
+        """Close the front screen; a repeated key press never closes the main screen."""
         if self.screen is self.browser:
             return AwaitComplete()
         return super().pop_screen()
@@ -121,7 +121,7 @@ class TltuiApp(FaultHandling, TypeAhead, QuitKey, Frames):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """Every key comes through here. A fault of ours costs this key, not the program."""
+        """Run the action of a key. An internal error costs this key, not the program."""
         try:
             return await super().run_action(action, default_namespace, namespaces)
         except Exception as error:
@@ -133,7 +133,7 @@ class TltuiApp(FaultHandling, TypeAhead, QuitKey, Frames):
             return True
 
     def leave_for_sure(self) -> None:
-        """ctrl+q: leave, from help too. Where that asks about a job, pressed again leaves it running."""
+        """Quit on ctrl+q, from help too. If a job question is open, a second press leaves the job running."""
         if not self.browser.is_mounted or self.browser.attending.is_asking:
             self.exit()
             return
@@ -144,16 +144,16 @@ class TltuiApp(FaultHandling, TypeAhead, QuitKey, Frames):
             self.exit()
 
     async def action_quit(self) -> None:
-        """Textual's own command."""
+        """Handle Textual's own quit command."""
         self.leave_for_sure()
 
     def action_help_quit(self) -> None:
-        """ctrl+c: say how to leave."""
+        """Show how to quit on ctrl+c."""
         self.browser.attending.tell_ctrl_c()
 
 
 def chosen_theme(asked: str | None, config: Config) -> str:
-    """The theme: what was asked for, else the config's, else what the terminal can do."""
+    """Return the theme: the option, else the config, else one that the terminal supports."""
     name = asked or config.theme
     if os.environ.get("NO_COLOR") and not asked:
         return "mono"
@@ -170,7 +170,10 @@ def chosen_theme(asked: str | None, config: Config) -> str:
 
 
 def start(found: Found, options: argparse.Namespace, job: Job | None = None) -> int:
-    """Run the UI, with a job that was started for it; the exit code. Raises `NothingFound` where that turns out then."""
+    """Run the UI, with the job that was started for it; return the exit code.
+
+    Raises `NothingFound` if the search ends without a log.
+    """
     config = read_config(BY_ID)
     config = replace(config, problems=(*config.problems, *keymap_problems(config.keys)))
     theme = chosen_theme(options.theme, config)

@@ -1,4 +1,4 @@
-"""The registry of commands and keys; which commands work here and now; checks of the keys that a user sets."""
+"""The registry of commands and keys; availability of commands; checks of user key bindings."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ class Where(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One thing a person can do."""
+    """A user command."""
 
     id: str
-    """`tree.expand`: what the config file calls it."""
+    """Name in the config file: `tree.expand`."""
     keys: tuple[str, ...]
     """Textual's names of the keys."""
     title: str
     """Three words for the palette and the key table."""
     help: str
-    """A sentence: what it does and when one wants it."""
+    """A sentence: effect and purpose."""
     where: Where
     hint: str = ""
     """A word for the footer; '' for commands that are not shown there."""
 
     @property
     def action(self) -> str:
-        """What Textual calls: the name of a method without `action_`, with its argument for a view."""
+        """Return Textual's action: the name of a method without `action_`, with its argument for a view."""
         name = self.id.partition(".")[2]
         return f"view('{name[5:]}')" if name.startswith("view_") else name
 
     def keys_shown(self, keys: Iterable[str] | None = None) -> str:
-        """The keys as people read them: `j ↓`."""
+        """Return the keys for display: `j ↓`."""
         return " ".join(key_label(key) for key in (self.keys if keys is None else keys))
 
 
@@ -57,7 +57,7 @@ _SHOWN = {
 
 
 def key_label(key: str) -> str:
-    """A key as people write it."""
+    """Return a key for display."""
     return _SHOWN.get(key, key)
 
 
@@ -242,7 +242,7 @@ FOOTER = (
     "app.search", "app.export",
     "app.provenance", "app.command_palette", "app.next_rank", "app.copy",
 )  # fmt: skip
-"""What the line below names, the most useful first: a narrow screen has room for some only."""
+"""Commands in the footer, the most useful first: a narrow screen has room for some only."""
 FOOTER_PROVENANCE = tuple(command.id for command in COMMANDS if command.where is Where.PROVENANCE and command.hint)
 """The same in provenance mode."""
 FOOTER_COMPARE = tuple(command.id for command in COMMANDS if command.where is Where.COMPARE and command.hint)
@@ -250,17 +250,17 @@ FOOTER_COMPARE = tuple(command.id for command in COMMANDS if command.where is Wh
 
 
 def commands_of(where: Where) -> list[Command]:
-    """The commands of one place, in the order in which they are explained."""
+    """Return the commands of one place, in the order of the help."""
     return [command for command in COMMANDS if command.where is where]
 
 
 def may_coincide(one: Where, other: Where) -> bool:
-    """Whether commands of these places can be wanted at the same time."""
+    """Return whether commands of these places can be active at the same time."""
     return one is other or {one, other} in ({E_, T_}, {E_, D_})
 
 
 def key_table(keys: dict[str, tuple[str, ...]] | None = None) -> str:
-    """The tables of docs/keys.md, as markdown. `keys` replaces the defaults."""
+    """Return the tables of docs/keys.md as markdown. `keys` replaces the defaults."""
     lines = []
     for where in Where:
         lines += [f"**{where.value}**", "", "| key | does |", "| --- | --- |"]
@@ -273,7 +273,7 @@ def key_table(keys: dict[str, tuple[str, ...]] | None = None) -> str:
 
 
 QUIT_KEY = "ctrl+q"
-"""The key that quits whatever a config file says (`tltui.screens.faults_and_signals`)."""
+"""The key that always quits, whatever the config file (`tltui.screens.faults_and_signals`)."""
 TAKEN = {
     "ctrl+a": "GNU screen takes it for itself", "ctrl+b": "tmux takes it for itself",
     "ctrl+s": "with flow control it stops the terminal", "ctrl+q": "with flow control it starts the terminal",
@@ -281,7 +281,7 @@ TAKEN = {
     "ctrl+h": "to many terminals it is backspace", "ctrl+left_square_bracket": "to a terminal it is esc",
     "ctrl+[": "to a terminal it is esc",
 }  # fmt: skip
-"""Keys that somebody takes on the way, or that are sent as another one."""
+"""Keys that are intercepted on the way, or sent as another one."""
 _PROTOCOL = "only terminals with the Kitty keyboard protocol send it"
 _FOR_KITTY = {"super", "meta", "hyper"}
 _PLAIN_ONLY = {"enter", "backspace", "space"}
@@ -292,12 +292,12 @@ _PLACES = {Where.TREE: "in the tree", Where.DOCUMENT: "in documents"}
 
 
 def keymap_problems(keys: Mapping[str, Sequence[str]]) -> list[str]:
-    """Those of overrides (command → its keys), a sentence each. They hold all the same: what can be done is done."""
+    """Return the problems of overrides (command → its keys), a sentence each. Overrides apply as far as possible all the same."""
     return [f"{name}: {said}" for name in keys for said in (*_altered_keys(keys[name]), *_conflicts(name, keys))]
 
 
 def _altered_keys(keys: Sequence[str]) -> Iterator[str]:
-    """What becomes of keys before they arrive."""
+    """Yield a sentence for each key that does not arrive as itself."""
     for key in keys:
         if key == QUIT_KEY:
             yield f"{key} always quits, so it never does this"
@@ -306,7 +306,7 @@ def _altered_keys(keys: Sequence[str]) -> Iterator[str]:
 
 
 def _never_sent(key: str) -> str:
-    """Why an ordinary terminal cannot send this key, '' where it can."""
+    """Return why an ordinary terminal cannot send this key, '' if it can."""
     *modifiers, own = key.split("+") if key != "+" else [key]
     is_known_of_ctrl = "shift" not in modifiers or len(own) > 1
     if _FOR_KITTY & set(modifiers) or ("ctrl" in modifiers and not (is_known_of_ctrl and _WITH_CTRL.fullmatch(own))):
@@ -317,7 +317,7 @@ def _never_sent(key: str) -> str:
 
 
 def _conflicts(name: str, keys: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """What other commands lose by the keys of this one, or keep from it."""
+    """Yield the conflicts of a command's keys with other commands."""
     command = BY_ID[name]
     for other in COMMANDS:
         if other is command or not may_coincide(command.where, other.where):
@@ -327,7 +327,7 @@ def _conflicts(name: str, keys: Mapping[str, Sequence[str]]) -> Iterator[str]:
 
 
 def _problem_text(command: Command, other: Command, key: str, keys: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Textual asks the pane before the screen; in one place a key that was given goes before a default."""
+    """Yield the sentence of a conflict. Textual asks the pane before the screen; in one place a user's key precedes a default."""
     has = key_label(key)
     if command.where is other.where and other.id in keys:
         if command.id < other.id:
@@ -344,36 +344,36 @@ def _problem_text(command: Command, other: Command, key: str, keys: Mapping[str,
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What there is around the user, as far as commands depend on it."""
+    """The state of the UI, as far as commands depend on it."""
 
     where: Where = Where.TREE
-    """The pane with the focus: tree or documents; or a mode: provenance, comparing."""
+    """The focused pane (tree or document), or a mode (provenance, comparing)."""
     shows_both: bool = True
-    """Whether tree and document are both in sight."""
+    """Whether tree and document are both visible."""
     has_compile: bool = False
-    """The tree's cursor is on a compile or in one."""
+    """Whether the tree's cursor is on a compile or in one."""
     has_recompiles: bool = False
     shows_graph: bool = False
-    """A graph of the compiler, which can be compared with the one that it was made from."""
+    """Whether the document is a compiler graph, which can be compared with its source graph."""
     """The frame of that compile has others."""
     has_errors: bool = False
-    """A compile failed, or its function runs in eager mode."""
+    """Whether a compile failed, or its function runs in eager mode."""
     has_breaks: bool = False
-    """A compile has a graph break."""
+    """Whether a compile has a graph break."""
     has_ranks: bool = False
-    """There is more than one rank."""
+    """Whether there is more than one rank."""
     has_output: bool = False
-    """There is what a job printed."""
+    """Whether there is job output."""
     is_live: bool = False
-    """The logs may still be written."""
+    """Whether the logs may still grow."""
     has_orders: bool = False
-    """The tables of the page can be put in another order."""
+    """Whether the tables of the page can be sorted otherwise."""
     has_sections: bool = False
-    """The document can be folded."""
+    """Whether the document can be folded."""
     has_hits: bool = False
-    """Something was searched for in the document."""
+    """Whether the document has search results."""
     has_units: bool = False
-    """Provenance: the compile has more than one lowering."""
+    """Whether the compile in provenance mode has more than one lowering."""
     has_past: bool = False
     has_future: bool = False
     """There is somewhere to go back to, and forward again."""
@@ -397,17 +397,17 @@ _REQUIREMENTS: dict[str, Callable[[Situation], bool]] = {
     "app.forward": lambda now: now.has_future,
     "provenance.next_unit": lambda now: now.has_units,
 }  # fmt: skip
-"""What a command must have to do anything at all."""
+"""Conditions of commands that are not always available."""
 _NOT_SIDE_BY_SIDE = frozenset(("document.wrap", "document.ask_filter"))
-"""Commands of documents that have no meaning while two of them stand side by side."""
+"""Document commands that are unavailable while comparing side by side."""
 _PLAIN = re.compile(r"\.(cursor|page|half|other)_(up|down)$|\.(top|bottom|expand|collapse|enter|close|command_palette)$")
-"""Commands that everybody knows by their keys: they come last."""
+"""Commands with commonly known keys: they come last."""
 _MODES = {Where.PROVENANCE: FOOTER_PROVENANCE, Where.COMPARE: FOOTER_COMPARE}
 _WORD = re.compile(r"[\w$']+")
 
 
 def commands_for(now: Situation) -> list[Command]:
-    """The commands that do something in a situation, the most useful first."""
+    """Return the available commands in a situation, the most useful first."""
     first = {name: place for place, name in enumerate(_MODES.get(now.where, FOOTER))}
     found: dict[str, Command] = {}
     taken: set[str] = set()
@@ -423,7 +423,7 @@ def commands_for(now: Situation) -> list[Command]:
 
 
 def key_labels(command: Command, now: Situation, keys: Iterable[str] | None = None) -> str:
-    """The keys of a command as people read them; of one of the other pane with the pane: here they do something else."""
+    """Return the keys of a command for display, with the pane's name for a command of the other pane."""
     said = command.keys_shown(keys)
     is_elsewhere = command.where in (Where.TREE, Where.DOCUMENT) and now.where in (Where.TREE, Where.DOCUMENT)
     if not said or not is_elsewhere or command.where is now.where:
@@ -432,7 +432,7 @@ def key_labels(command: Command, now: Situation, keys: Iterable[str] | None = No
 
 
 def _places(now: Situation) -> tuple[Where, ...]:
-    """Where commands come from, the nearest first."""
+    """Return the active places of commands, the nearest first."""
     if now.where in _MODES:
         return now.where, Where.DOCUMENT
     other = Where.DOCUMENT if now.where is Where.TREE else Where.TREE
@@ -447,8 +447,11 @@ def _works(command: Command, now: Situation) -> bool:
 def match_commands(
     query: str, commands: Iterable[Command], keys: Callable[[Command], Iterable[str]] = lambda command: command.keys
 ) -> list[Command]:
-    """Those that somebody may mean, the best first: of this key or name, whose name begins so, has words that begin so, or holds
-    it; at last those whose help has words that begin so. In the order given where that says no more. `keys` says theirs."""
+    """Return the matching commands, best first.
+
+    Exact key or name, prefix of the name, prefixes of its words, substring, prefixes of words of the help; ties keep the given
+    order. `keys` returns the keys of a command.
+    """
     typed = query.strip()
     low = typed.lower()
     words = _WORD.findall(low)
@@ -476,6 +479,6 @@ def _rank(low: str, words: list[str], command: Command) -> int | None:
 
 
 def _begin(words: list[str], text: str) -> bool:
-    """Whether each word begins a word of the text."""
+    """Return whether each word is the prefix of a word of the text."""
     there = _WORD.findall(text)
     return all(any(word.startswith(begun) for word in there) for begun in words)

@@ -1,4 +1,4 @@
-"""The config file, the directories that tltui keeps its own files in, and the widths of panes kept there."""
+"""The config file, tltui's own directories, and the widths of panes stored there."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from tltui.text.sanitize import sanitize
 __all__ = ["THEMES", "Config", "cache_path", "config_path", "is_key", "read_config", "state_path"]
 
 LARGEST = 1 << 20
-"""Bytes of a config file."""
+"""Maximum bytes of a config file."""
 MOST_PROBLEMS = 20
-"""Problems that are told one by one."""
+"""Maximum problems listed one by one."""
 _KEY = re.compile(r"""\s*["']?([^"'=\s]+)""")
 _MODIFIERS = {"ctrl", "shift", "alt", "super", "meta", "hyper"}
 _NAMED = {
     "up", "down", "left", "right", "home", "end", "pageup", "pagedown", "insert", "delete", "backspace", "enter", "tab", "escape",
     "space", "slash", "backslash", "at", "minus", "plus", "underscore",
 }  # fmt: skip
-"""Keys that are no characters, and characters that Textual calls otherwise than Unicode."""
+"""Names of keys without a character, and Textual's names of characters that differ from Unicode's."""
 _OTHERWISE = {
     "solidus": "slash", "reverse_solidus": "backslash", "commercial_at": "at", "hyphen_minus": "minus", "plus_sign": "plus",
     "low_line": "underscore",
@@ -41,45 +41,47 @@ _OTHERWISE = {
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What the user set."""
+    """The user's settings."""
 
     theme: str = "auto"
     mouse: bool = True
     ascii: bool | None = None
-    """None: as the terminal's encoding demands."""
+    """None: determined by the terminal's encoding."""
     keys: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Command id → keys, instead of the defaults."""
     problems: tuple[str, ...] = ()
-    """What was wrong in the file, one sentence each."""
+    """Errors in the file, one sentence each."""
     unpack_member_mib: int = 4096
-    """MiB of one file that is unpacked (`tltui.inputs.archives.packed_files`)."""
+    """Maximum MiB of one unpacked file (`tltui.inputs.archives.packed_files`)."""
     unpack_total_mib: int = 8192
-    """MiB of all of them."""
+    """Maximum MiB of all of them."""
     unpack_members: int = 20_000
-    """Members of an archive that are looked at."""
+    """Maximum members of an archive that are read."""
     places: dict[str, str] = field(default_factory=dict, compare=False)
-    """Setting, or command with keys of its own → where that was said: `config.toml:3`, `$TLTUI_THEME`. Else it is the default."""
+    """Setting, or command with user keys → its origin: `config.toml:3`, `$TLTUI_THEME`. Others have their default."""
 
 
 def config_path() -> Path:
-    """Where the config file is looked for."""
+    """Return the path of the config file."""
     given = os.environ.get("TLTUI_CONFIG")
     return Path(given).expanduser() if given else user_config_path("tltui") / "config.toml"
 
 
 def cache_path() -> Path:
-    """Where copies of what was yanked and `crash.log` go."""
+    """Return the directory of yanked copies and `crash.log`."""
     return user_cache_path("tltui")
 
 
 def state_path() -> Path:
-    """Where marks would be kept."""
+    """Return the directory of persistent state."""
     return user_state_path("tltui")
 
 
 def read_config(commands: Collection[str], path: Path | None = None, environment: Mapping[str, str] | None = None) -> Config:
-    """What variables and the config file say, defaults without either. Never fails: what is wrong is in `problems`. `commands`: the
-    ids there are; without any, keys are not looked at."""
+    """Return the settings from variables, the config file and defaults; errors go to `problems`.
+
+    `commands`: the existing ids; without any, keys are not checked.
+    """
     reading = _Reading(commands)
     reading.file(path or config_path())
     reading.variables(os.environ if environment is None else environment)
@@ -87,7 +89,7 @@ def read_config(commands: Collection[str], path: Path | None = None, environment
 
 
 def _text(path: Path) -> str:
-    """What the file holds. Raises OSError, also for what could be waited for or read for ever, and UnicodeDecodeError."""
+    """Read the file. Raises OSError, also for a file that would block or is too large, and UnicodeDecodeError."""
     try:
         return read_small_file(path, LARGEST).decode("utf-8")
     except OSError as error:
@@ -97,7 +99,7 @@ def _text(path: Path) -> str:
 
 
 class _Reading:
-    """Collects what is said, the strongest last."""
+    """Collector of settings, the strongest source last."""
 
     def __init__(self, commands: Collection[str]) -> None:
         self._commands = commands
@@ -108,11 +110,11 @@ class _Reading:
         self._unknown = 0  # commands that there are not
 
     def config(self) -> Config:
-        """What holds."""
+        """Return the resulting settings."""
         return Config(**self._good, keys=self._keys, problems=tuple(self._problems), places=self._places)
 
     def file(self, path: Path) -> None:
-        """The config file, if there is one."""
+        """Read the config file, if there is one."""
         try:
             text = _text(path)
             values = _loads(text)
@@ -154,7 +156,7 @@ class _Reading:
         self._problems += problems
 
     def variables(self, environment: Mapping[str, str]) -> None:
-        """Those that are set, and not empty."""
+        """Read the variables that are set and not empty."""
 
         self._problems += problems_of(environment)
         for name, setting in OF_FILE.items():
@@ -192,7 +194,7 @@ class _Reading:
 
 
 def _lines(text: str) -> dict[str, int]:
-    """Key → its line. Which of two keys of one name TOML means nobody can say by looking at lines: the first."""
+    """Return key → its line, the first for a repeated name."""
     lines: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if match := _KEY.match(line):
@@ -205,7 +207,7 @@ def _place(path: Path, lines: dict[str, int], key: str) -> str:
 
 
 def is_key(name: str) -> bool:
-    """Whether a terminal could send a key of this name: `j`, `ctrl+t`, `f8`, `pagedown`, `question_mark`."""
+    """Return whether a terminal could send a key of this name: `j`, `ctrl+t`, `f8`, `pagedown`, `question_mark`."""
     *modifiers, key = name.split("+") if name != "+" else [name]
     if not set(modifiers) <= _MODIFIERS or len(modifiers) > 3:
         return False
@@ -215,7 +217,7 @@ def is_key(name: str) -> bool:
 
 
 def named(key: str) -> str:
-    """A key as the key map has it, so that who takes it from whom is seen: `?` → `question_mark`, `ctrl+]` alike."""
+    """Normalise a key for comparison: `?` → `question_mark`, `ctrl+]` likewise."""
     before, plus, own = ("", "", key) if len(key) == 1 else key.rpartition("+")
     if len(own) != 1 or own.isalnum():
         return key
@@ -224,7 +226,7 @@ def named(key: str) -> str:
 
 
 def _is_character(name: str) -> bool:
-    """Whether it is the name of a character of a keyboard, as Textual writes those of Unicode: `full_stop`."""
+    """Return whether it is Textual's name of a keyboard character: `full_stop`."""
     names = (unicodedata.name(chr(code), "") for code in range(0x21, 0x180))
     return any(name == known.lower().replace(" ", "_").replace("-", "_") for known in names if known)
 
@@ -242,24 +244,24 @@ def _loads(text: str) -> dict[str, Any]:
 
 LAYOUT_FILE = "layout.json"
 TREE_PANE = "tree"
-"""The pane of the tree on the main screen."""
+"""Name of the tree pane on the main screen."""
 MAX_LAYOUT_BYTES = 4096
-"""Bytes of the file; one that is larger is none of ours."""
+"""Maximum bytes of the layout file; a larger one is not ours."""
 MAX_PANE_WIDTH = 10_000
 
 
 def layout_path() -> Path:
-    """Where it is kept."""
+    """Return the path of the layout file."""
     return state_path() / LAYOUT_FILE
 
 
 def read_width(pane: str) -> int | None:
-    """The width of a pane in cells, as it was left; None where none was, or the file is unreadable or broken."""
+    """Return the stored width of a pane in cells; None without one, or if the file is unreadable or broken."""
     return _read_layout().get(pane)
 
 
 def write_width(pane: str, width: int) -> None:
-    """Remember a width. What another tltui wrote of other panes stays. Raises OSError."""
+    """Store a width; widths of other panes in the file stay. Raises OSError."""
     path = layout_path()
     kept = {**_read_layout(), pane: width}
     path.parent.mkdir(parents=True, exist_ok=True)

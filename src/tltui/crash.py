@@ -1,4 +1,4 @@
-"""What is said of a fault of ours, and the file that says where it happened."""
+"""Messages and log file of internal errors."""
 
 from __future__ import annotations
 
@@ -12,40 +12,42 @@ from tltui.documents.format import home
 from tltui.settings import said_by
 
 CODE = 70
-"""Exit code of a program that ends by a fault of its own (`EX_SOFTWARE` of sysexits.h)."""
+"""Exit code after an internal error (`EX_SOFTWARE` of sysexits.h)."""
 LARGEST = 1 << 16
-"""Bytes of the file after which it begins anew."""
+"""Bytes of the log above which it is truncated."""
 DEBUG = "TLTUI_DEBUG"
-"""Environment variable: 1 prints where a fault that ends the program happened."""
+"""Environment variable: 1 prints the traceback of a fatal internal error."""
 
 
 def wants_traceback() -> bool:
-    """Whether whoever runs this asked for tracebacks."""
+    """Return whether tracebacks are requested."""
     return bool(said_by(os.environ, DEBUG))
 
 
 def place_of(error: BaseException) -> tuple[str, int]:
-    """Where it was raised."""
+    """Return file and line where it was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     return (frames[-1].filename, frames[-1].lineno or 0) if frames else (type(error).__name__, 0)
 
 
 def fault_line(error: BaseException) -> str:
-    """What is said of a fault; where it happened is written to a file."""
+    """Return the message of an internal error and write its location to a file."""
     path = crash_log(error)
     return f"{type(error).__name__}: this is a fault of tltui" + (f"; where it happened is in {path}" if path else "")
 
 
 def last_words(error: BaseException) -> str:
-    """What is said of a fault that ends the program: one line, or with `TLTUI_DEBUG=1` all of it."""
+    """Return the message of a fatal internal error: one line, or with `TLTUI_DEBUG=1` the traceback."""
     if wants_traceback():
         return "".join(traceback.format_exception(error)).rstrip("\n")
     return f"tltui: {fault_line(error)} ({DEBUG}=1 prints it)"
 
 
 def crash_log(error: BaseException) -> str:
-    """Write where it happened, without the texts of the trace (the log may be sent to us); the path, '' where that failed. The
-    faults before it stay, up to a size: what comes after one is often its consequence."""
+    """Write the location of an error, without texts of the trace (users may send the log); return the path, '' on failure.
+
+    Earlier errors stay, up to a size: an error is often the consequence of the one before.
+    """
     path = cache_path() / "crash.log"
     frames = "".join(f"{f.filename}:{f.lineno} in {f.name}\n" for f in traceback.extract_tb(error.__traceback__))
     try:

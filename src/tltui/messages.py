@@ -1,4 +1,4 @@
-"""What other threads tell the screens."""
+"""Messages from other threads to the screens."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from tltui.sources.discover import Found
 
 @dataclass
 class Scanned(Message):
-    """The logs were read on; None among them: all that was there in the beginning has been read."""
+    """The logs were read further; None among them: all initially present bytes have been read."""
 
     events: tuple[Event | None, ...]
 
 
 @dataclass
 class Again(Message):
-    """All logs are to be read from their beginning: what there is now."""
+    """Request to read all logs from their beginning."""
 
     found: Found
 
 
 @dataclass
 class Answer(Message, bubble=False):
-    """Something that was asked for is there: `apply` shows it, on the UI thread."""
+    """A requested result: `apply` shows it, on the UI thread."""
 
     apply: Callable[[], object]
 
 
 @dataclass
 class Undrawn(Message, bubble=False):
-    """A row could not be drawn."""
+    """A row that could not be drawn."""
 
     error: Exception

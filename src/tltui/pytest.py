@@ -36,42 +36,42 @@ GROUP = "tltui (torch.compile)"
 
 
 class TorchCompileError(AssertionError):
-    """Torch compiled something otherwise than the test wants. Its text has the reasons."""
+    """A test's limits on torch.compile are exceeded. The text has the reasons."""
 
 
 class NothingCompiled(pytest.PytestWarning):
-    """A test limits what torch does when it compiles, and nothing was compiled in it."""
+    """A test has limits on torch.compile, but nothing was compiled in it."""
 
 
 @dataclass
 class TorchCompiles:
-    """What torch compiled in a test, so far: the fixture `torch_compiles`."""
+    """Compiles of torch in a test so far: the fixture `torch_compiles`."""
 
     directory: Path | None
-    """Where the logs of the test are; None where torch is not there."""
+    """Directory of the test's logs; None without torch."""
     test: str
     limits: Sequence[Limit] = ()
-    """Those of the marker and the command line: checked at the end of the test."""
+    """Limits of the marker and the command line, checked at the end of the test."""
     own: bool = True
-    """Whether the test asked for it by itself, by the fixture or a marker."""
+    """Whether the test itself requests recording, by the fixture or a marker."""
     kept: bool = False
     """Whether the logs stay when the test passes."""
     recording: Recording | None = field(default=None, repr=False)
 
     @property
     def compiles(self) -> int:
-        """How often torch compiled something, recompiles and what failed included."""
+        """Return the number of compiles, including recompiles and failures."""
         run = self.run()
         return sum(compile_.is_compile for compile_ in run.compiles()) if run is not None else 0
 
     def run(self) -> Run | None:
-        """The trace of the test as tltui reads it; None where torch has written none."""
+        """Open the trace of the test; None if torch has written none."""
         from tltui.testing.limits import run_in
 
         return run_in(str(self.directory)) if self.directory is not None else None
 
     def count(self, name: str) -> float:
-        """How much there is of a thing that `tltui check` can limit: `count("recompiles")`."""
+        """Return the value of a measure of `tltui check`: `count("recompiles")`."""
         from tltui.testing.limits import check_limits, limits_from
 
         run = self.run()
@@ -101,7 +101,7 @@ class TorchCompiles:
         self.assert_limits("error=0,eager=0")
 
     def _why(self, limits: Sequence[Limit]) -> str:
-        """Why the limits do not hold, '' where they do."""
+        """Return why the limits are exceeded, '' if they are not."""
         from tltui.testing.limits import check_limits, failure_message
 
         run = self.run()
@@ -112,7 +112,7 @@ class TorchCompiles:
         return failure_message(run, check_limits(run, limits), self.test, str(self.directory))
 
     def end(self) -> str:
-        """Write no more; why that has not told all, else ''."""
+        """Stop writing; return why the recording is incomplete, else ''."""
         from tltui.testing.recording import Unrecordable
 
         recording, self.recording = self.recording, None
@@ -124,21 +124,21 @@ class TorchCompiles:
         return ""
 
     def exceeded(self) -> str:
-        """Why the test fails by the limits of its marker and the command line, '' where it does not."""
+        """Return why the test exceeds the limits of its marker and the command line, '' if it does not."""
         return self._why(self.limits) if self.limits else ""
 
 
 ASKED = pytest.StashKey["tuple[tuple[Limit, ...], bool]"]()
-"""The limits of a test, and whether it asked to be recorded by itself."""
+"""The limits of a test, and whether the test itself requests recording."""
 OURS = pytest.StashKey[TorchCompiles]()
 EVERYWHERE = pytest.StashKey["tuple[Limit, ...]"]()
 """The limits of the command line."""
 WHY_NOT = pytest.StashKey[str]()
-"""Why torch cannot be imported, '' where it can."""
+"""Why torch cannot be imported, '' if it can."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options."""
+    """Add the options."""
     group = parser.getgroup("tltui", GROUP)
     group.addoption("--tltui-limits", metavar="LIMITS", default="",
                     help="limits for every test, as in tltui check --fail-on (error,eager,break,recompiles=1): torch is imported, "
@@ -167,7 +167,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    """What is recorded, and how."""
+    """Return which tests are recorded, and how."""
     what = "every test" if config.stash[EVERYWHERE] else f"tests with the fixture {FIXTURE} or the marker {MARKER}"
     keep = config.getoption("--tltui-keep")
     where = f"traces are kept in {keep}" if keep else "traces of those that fail are kept"
@@ -176,7 +176,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Find the tests that are recorded: the fixture comes first in them, so that what other fixtures compile is recorded too."""
+    """Find the tests to record; the fixture comes first in them, so that compiles of other fixtures are recorded too."""
     everywhere = config.stash[EVERYWHERE]
     for item in items:
         names = getattr(item, "fixturenames", None)
@@ -188,7 +188,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture
 def torch_compiles(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TorchCompiles]:
-    """What torch compiles in this test, recorded from here on: assert_no_recompiles(), assert_no_breaks(), assert_no_errors(), …"""
+    """Record what torch compiles in this test from here on: assert_no_recompiles(), assert_no_breaks(), assert_no_errors(), …"""
     item = request.node
     everywhere, own = item.stash.get(ASKED, ((), True))
     ours = TorchCompiles(None, item.nodeid, _limits(item, everywhere), own)
@@ -207,7 +207,7 @@ def torch_compiles(request: pytest.FixtureRequest, tmp_path_factory: pytest.Temp
 
 
 def _limits(item: pytest.Item, everywhere: Sequence[Limit]) -> Sequence[Limit]:
-    """Those of the command line, of the class and of the test: the nearest counts."""
+    """Return the limits of the command line, the class and the test; the nearest wins."""
     markers = list(item.iter_markers(MARKER))
     if not markers:
         return everywhere
@@ -222,7 +222,7 @@ def _limits(item: pytest.Item, everywhere: Sequence[Limit]) -> Sequence[Limit]:
 
 
 def _why_not(config: pytest.Config) -> str:
-    """Why torch cannot be imported; asked once."""
+    """Return why torch cannot be imported; computed once."""
     if WHY_NOT not in config.stash:
         try:
             import_module("torch")
@@ -233,7 +233,7 @@ def _why_not(config: pytest.Config) -> str:
 
 
 def _directory(keep: str, test: str, factory: pytest.TempPathFactory) -> Path:
-    """A new directory for the logs of a test."""
+    """Create a new directory for the logs of a test."""
     from tltui.text.safe_files import safe_name
 
     name = safe_name(test)
@@ -250,7 +250,7 @@ def _directory(keep: str, test: str, factory: pytest.TempPathFactory) -> Path:
 
 
 def _begun(directory: Path) -> Recording:
-    """A recording that has begun."""
+    """Start a recording."""
     from tltui.testing.recording import Recording, Unrecordable
 
     try:
@@ -263,7 +263,7 @@ def _begun(directory: Path) -> Recording:
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """At the end of a test its limits are checked. Where the test fails by itself they are told besides."""
+    """Check the limits of a test at its end. If the test itself fails, they are added to its report."""
     if (ours := item.stash.get(OURS, None)) is not None and ours.recording is not None:
         ours.recording.mute()
     try:

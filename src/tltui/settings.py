@@ -1,8 +1,8 @@
-"""The one table of settings: what the config file may hold, and the variables `TLTUI_*`.
+"""The table of settings: the keys of the config file, and the variables `TLTUI_*`.
 
-What reads a setting, `tltui config`, its messages and the table in docs/settings.md are made from it. A setting of the file has a
-variable, too; what is said at one place only has no name in the file. An option goes before a variable, a variable before the file,
-the file before the default.
+Readers of settings, `tltui config`, its messages and the table in docs/settings.md are derived from it. Each setting of the file
+has a variable, too; a setting without a name in the file has a variable only. An option precedes a variable, a variable the file,
+the file the default.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ THEMES = ("auto", "dark", "light", "high-contrast", "ansi-dark", "ansi-light", "
 PREFIX = "TLTUI_"
 UNPACKED = (1, 1 << 30)
 MOST_TEXT = 60
-"""Characters of what is wrong that are told."""
+"""Maximum characters of a quoted wrong value."""
 _CALLED = {str: "a text", bool: "true or false", int: "a whole number", dict: "a table, [keys]"}
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A line of the table."""
+    """A row of the table."""
 
     name: str
-    """What the config file calls it, '' for what only a variable says."""
+    """Name in the config file, '' for a variable only."""
     variable: str
     kind: type
     """`str`, `bool`, `int`, or `dict`: the keys of commands."""
     default: str | bool | int | None
-    """None: it is found out (as the help says)."""
+    """None: determined at run time (as the help describes)."""
     help: str
     option: str = ""
-    """The option that says the same for one call."""
+    """The option for one call."""
     choices: tuple[str, ...] = ()
     of: tuple[int, int] = (0, 0)
-    """Of numbers: the least and the largest."""
+    """Minimum and maximum of a number."""
     is_internal: bool = False
-    """Whether tltui sets it for processes that it starts itself; nobody else should."""
+    """Whether tltui sets it for its own child processes; users should not."""
 
 
 SETTINGS: tuple[Setting, ...] = (
@@ -61,11 +61,11 @@ BY_VARIABLE = {setting.variable: setting for setting in SETTINGS}
 
 
 class BadValueError(ValueError):
-    """A value that a setting cannot have. Its text says why."""
+    """A value that a setting cannot have. The text has the reason."""
 
 
 def checked(setting: Setting, value: object) -> object:
-    """A value of the file, if it is one. Raises `BadValueError`."""
+    """Return a valid value of the file. Raises `BadValueError`."""
     if not isinstance(value, setting.kind) or (setting.kind is int and isinstance(value, bool)):
         raise BadValueError(f"must be {_CALLED[setting.kind]}, not {short(value)}")
     if setting.choices and value not in setting.choices:
@@ -76,7 +76,7 @@ def checked(setting: Setting, value: object) -> object:
 
 
 def parsed(setting: Setting, text: str) -> object:
-    """What a variable says. Raises `BadValueError`."""
+    """Parse the text of a variable. Raises `BadValueError`."""
     if setting.kind is bool:
         if text.lower() in _YES + _NO:
             return text.lower() in _YES
@@ -91,7 +91,7 @@ def parsed(setting: Setting, text: str) -> object:
 
 
 def _keys(text: str) -> dict[str, list[str] | None]:
-    """`app.leave=Q app.next_error=e,f8`; a comma as a key is written `comma`. None: no keys are given, not even none."""
+    """Parse `app.leave=Q app.next_error=e,f8`; a comma as a key is written `comma`. None: the entry has no keys."""
     found: dict[str, list[str] | None] = {}
     for word in text.split():
         name, equals, keys = word.partition("=")
@@ -100,7 +100,7 @@ def _keys(text: str) -> dict[str, list[str] | None]:
 
 
 def said_by(environment: Mapping[str, str], name: str) -> object:
-    """What the variable `name` says; None where it is not set, empty or wrong (`problems_of` says so)."""
+    """Return the value of the variable `name`; None if unset, empty or wrong (see `problems_of`)."""
     text = environment.get(name, "")
     try:
         return parsed(BY_VARIABLE[name], text) if text else None
@@ -109,7 +109,7 @@ def said_by(environment: Mapping[str, str], name: str) -> object:
 
 
 def problems_of(environment: Mapping[str, str]) -> list[str]:
-    """What is wrong in the variables that there are, one sentence each."""
+    """Return the errors in the set variables, one sentence each."""
     found = []
     for name, setting in BY_VARIABLE.items():
         try:
@@ -121,7 +121,7 @@ def problems_of(environment: Mapping[str, str]) -> list[str]:
 
 
 def short(value: object) -> str:
-    """A value as it is told."""
+    """Return a value for an error message."""
     try:
         return repr(value)[:MOST_TEXT]
     except (RecursionError, ValueError):  # an integer of thousands of digits has no text
@@ -129,7 +129,7 @@ def short(value: object) -> str:
 
 
 def settings_table() -> str:
-    """The table of docs/settings.md, as markdown."""
+    """Return the table of docs/settings.md as markdown."""
     lines = ["| in the file | variable | option | default | |", "| --- | --- | --- | --- | --- |"]
     for setting in SETTINGS:
         default = "" if setting.default is None else f"`{str(setting.default).lower()}`"

@@ -1,4 +1,4 @@
-"""What else a run can be asked, a function for each command that prints."""
+"""Functions for the commands that print and are no views."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def check(
 
 
 def _must_have_profiles(run: Run | None, measured: tuple[str, ...]) -> None:
-    """A limit on run times needs a profile. Raises `ProfileError`."""
+    """Read the profiles that limits on run times need. Raises `ProfileError`."""
     if run is None:
         return
     with_profiles(part_of(run, ""))
@@ -113,7 +113,7 @@ def _must_have_profiles(run: Run | None, measured: tuple[str, ...]) -> None:
 def diff(
     run: Run, left: str | Node = "", right: str | Node = "", *, other: Run | None = None, width: int = WIDTH
 ) -> Result[DiffRow, DiffResult | CompareResult]:
-    """What two artifacts, compiles, ranks or runs differ in: a row for each change of lines, or for each pair and fact.
+    """Compare two artifacts, compiles, ranks or runs: a row for each change of lines, or for each pair and fact.
 
     `diff(run, "0/0", "0/1")`; `diff(before, other=after)`, with one address for the same place of both.
 
@@ -157,21 +157,20 @@ def grep(
 
 
 def source(run: Run | Node, place: str, ref: str | Node = "", *, width: int = WIDTH) -> Result[SourceRow, SourceLine]:
-    """What became of a line of source, `"train.py:42"`: nodes, kernels, guards, graph breaks, recompiles. A row each."""
+    """Trace a line of source, `"train.py:42"`, to nodes, kernels, guards, graph breaks and recompiles: a row each."""
     part = part_of(run, ref)
     address = replace(place_of(part.ref), artifact=place, view="source")
     return answer("source", part, lambda model, options: build(model, address, options), source_rows, width)
 
 
 def records(run: Run | Node, ref: str | Node = "", *, width: int = WIDTH) -> Result[RecordRow, Records]:
-    """Every record in file order, with time, site and size: a row each. Payloads are `run[…].bytes`."""
+    """List every record in file order, with time, site and size: a row each. Payloads are `run[…].bytes`."""
     part = part_of(run, ref)
     return answer("records", part, lambda model, options: build(model, part.ref.at("records"), options), record_rows, width)
 
 
 def log(run: Run | Node, ref: str | Node = "", *, width: int = WIDTH) -> Result[FailureRow, OutputReport]:
-    """What the job printed, where its output was opened (`tltui.open("trace", "job.err")`): every line as the page, a row for each
-    failure that it tells of."""
+    """Show the job's output, if it was opened (`tltui.open("trace", "job.err")`): every line on the page, a row per failure."""
     part = part_of(run, ref)
     return answer("log", part, lambda model, options: log_document(model, part.ref, options), failure_rows, width)
 

@@ -56,13 +56,13 @@ class TltuiWarning(UserWarning):
 
 
 def safe(text: str) -> str:
-    """A sentence without what a terminal would act on: names of files and of the trace are in it."""
+    """Escape terminal control characters in a message, which may contain names from files and the trace."""
     return "\n".join(map(sanitize, text.split("\n")))
 
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """What the packages below raise becomes an error of the API."""
+    """Translate exceptions of the packages below into those of the API."""
     from tltui.questions.records.grep_page import BadPattern
 
     try:

@@ -1,4 +1,4 @@
-"""What a notebook shows: a page with its colours, which reach nothing else in it, and never more than a few hundred lines."""
+"""HTML for notebooks: a page with scoped styles and at most a few hundred lines."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from tltui.export.html import STYLE, embedded, text
 from tltui.text.document import Document, Line, TextDocument
 
 LINES = 400
-"""Lines of a page that a notebook is given."""
+"""Maximum lines of a page in a notebook."""
 WIDEST = 2_000
-"""Characters of a line that a notebook is given: one of code may have megabytes."""
+"""Maximum characters of a line in a notebook: lines of code may have megabytes."""
 ROWS = 50
-"""Rows of a table that a notebook is given."""
+"""Maximum rows of a table in a notebook."""
 CELL = 60
-"""Characters of a cell that a notebook is given."""
+"""Maximum characters of a cell in a notebook."""
 TABLE = "<table style='white-space:nowrap;text-align:left;color:inherit;border-spacing:1em 0;margin:0'>"
 ROW = "<tr style='background:none;color:inherit;text-align:left'>"
-"""Notebooks have rules of their own for tables, made for their own colours."""
+"""Inline style that overrides the table rules of notebooks, which assume their own colours."""
 
 
 def page_html(document: Document) -> str:
-    """A page, or an artifact."""
+    """Return the HTML of a page or an artifact."""
     while not document.advance():
         pass
     more = len(document) - LINES
@@ -31,7 +31,7 @@ def page_html(document: Document) -> str:
 
 
 def _beginning(document: Document) -> TextDocument:
-    """The first lines of a document, as far as they are shown."""
+    """Return the displayed first lines of a document."""
     lines = [_cut(document.line(n, 0, WIDEST + 1)) for n in range(min(len(document), LINES))]
     sections = [own for own in document.sections() if own.last < len(lines)]
     return TextDocument(document.ref, document.title, document.language, lines=lines, section_list=sections)
@@ -42,7 +42,7 @@ def _cut(line: Line) -> Line:
 
 
 def table_html(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], count: int) -> str:
-    """The first of `count` rows; columns with nothing in them are left out."""
+    """Return the first of `count` rows as a table, without empty columns."""
     shown = rows[:ROWS]
     wanted = [n for n in range(len(columns)) if any(row[n] not in (None, "") for row in shown)]
     out = [f"<div class=tltui style='overflow-x:auto'><style>{STYLE}</style>\n<h3>{text(title)}</h3>", TABLE, ROW]
@@ -54,7 +54,7 @@ def table_html(title: str, columns: Sequence[str], rows: Sequence[Sequence[objec
 
 
 def _cell(value: object) -> str:
-    """A cell as it is shown: of a text its first line, of a number three places."""
+    """Return a cell's text: the first line of a text, a number with three decimals."""
     if isinstance(value, float):
         return f"{value:.3f}"
     first, _, rest = ("" if value is None else str(value)).partition("\n")

@@ -1,4 +1,4 @@
-"""From a document to a result."""
+"""Results from documents."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Part:
 
 
 def part_of(run: Run | Node, ref: str | Node) -> Part:
-    """What the first two arguments of a function name. Raises `BadAddress`."""
+    """Return the part of a run that the first two arguments of a function name. Raises `BadAddress`."""
     if isinstance(run, Node):
         if ref:
             raise BadArgument(f"{run!r} is a part of a run already: give the run, and the address of the part")
@@ -57,7 +57,7 @@ def answer(
     name: str, part: Part, make: Callable[[ModelRun, Options], Document], rows: Callable[[Any], Iterable[R]], width: int = WIDTH,
     is_folded: bool = False,
 ) -> Result[R, Any]:  # fmt: skip
-    """The answer of a command that is no view. `is_folded`: what is folded at first is not printed."""
+    """Return the result of a command that is no view. `is_folded`: folded sections are not printed."""
     with part.run._reading() as run:
         document = make(run, Options(width=wide(width)))
         page = kept(document)
@@ -67,12 +67,12 @@ def answer(
 
 
 def wide(width: int) -> int:
-    """The width of a page, as the command line takes it from COLUMNS."""
+    """Return the width of a page, limited as the command line limits COLUMNS."""
     return min(max(width, 40), 400)
 
 
 def one_of(what: str, name: str, names: Iterable[str]) -> str:
-    """A name that must be one of some. Raises `BadArgument`."""
+    """Check that a name is one of `names`. Raises `BadArgument`."""
     known = tuple(names)
     if name and name not in known:
         raise BadArgument(f"there is no {what} {name!r}. There are: {', '.join(known)}")
@@ -80,6 +80,6 @@ def one_of(what: str, name: str, names: Iterable[str]) -> str:
 
 
 def with_profiles(part: Part) -> None:
-    """Read the profiles that lie beside the logs, or were named."""
+    """Read the named profiles and those next to the logs."""
     read_profiles(part.run._session)
 

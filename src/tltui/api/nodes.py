@@ -81,15 +81,15 @@ class Node(ABC):
 
     @abstractmethod
     def row(self) -> object:
-        """What a table has of it: a frozen dataclass."""
+        """Return its row of a table, a frozen dataclass."""
 
     def to_json(self) -> str:
-        """What `tltui show --json` prints."""
+        """Return the output of `tltui show --json`."""
         with self._document() as (run, document):
             return to_json(shown_data(run, self._node.ref, document)).decode()
 
     def to_dict(self) -> dict[str, Any]:
-        """What `to_json` says, as dictionaries and lists."""
+        """Return the content of `to_json` as dictionaries and lists."""
         found: dict[str, Any] = json.loads(self.to_json())
         return found
 
@@ -154,7 +154,7 @@ class Nodes(Sequence[N], Generic[N]):
         return len(self._nodes)
 
     def to_records(self) -> list[dict[str, Plain]]:
-        """A flat dictionary each, all with the same keys, as those of a result: `Result.to_records`."""
+        """Return a flat dictionary per place, all with the same keys, as `Result.to_records`."""
         return [record(node.row()) for node in self._nodes]
 
     def __reduce__(self) -> NoReturn:
@@ -325,8 +325,10 @@ class Compile(Node):
 
     @property
     def status(self) -> str | None:
-        """`ok`, `error`, `eager`, `break`, `empty`, `running`, `missing`, `seen` (docs/design.md); None for records without an
-        id."""
+        """`ok`, `error`, `eager`, `break`, `empty`, `running`, `missing`, `seen` (docs/design.md).
+
+        None for records without an id.
+        """
         return self.row().status
 
     @property
@@ -436,12 +438,14 @@ class Artifact(Node):
 
     @property
     def text(self) -> str:
-        r"""The payload as text: `bytes` as UTF-8, what is none of it as `\xff`. `print(artifact)` shows what a terminal may
-        have."""
+        r"""The payload as text: `bytes` decoded as UTF-8, with invalid bytes as `\xff`.
+
+        `print(artifact)` escapes terminal control characters.
+        """
         return self.bytes.decode("utf-8", "backslashreplace")
 
     def json(self) -> Any:
-        """The payload, parsed; of metrics what they say. Raises `BadArgument` where it is no JSON, and `Unavailable`."""
+        """Parse the payload; of metrics the record. Raises `BadArgument` where it is no JSON, and `Unavailable`."""
         if self._node.is_metrics and self._node.payload is None:
             with self._session.reading():
                 return self._node.log.event(self._node.record)
@@ -479,7 +483,7 @@ Processes = Callable[[ModelRun], Iterable[model.Process]]
 
 
 def compiles_of(session: Session, processes: Processes) -> Nodes[Compile]:
-    """The compiles of processes, in the order of the tree."""
+    """Return the compiles of processes, in the order of the tree."""
     with session.reading() as run:
         return Nodes("compiles", [
             Compile(session, own)
@@ -488,7 +492,7 @@ def compiles_of(session: Session, processes: Processes) -> Nodes[Compile]:
 
 
 def artifacts_of(session: Session, processes: Processes) -> Nodes[Artifact]:
-    """The artifacts of processes, compile by compile."""
+    """Return the artifacts of processes, compile by compile."""
     with session.reading() as run:
         return Nodes("artifacts", [
             artifact for process in processes(run) for artifact in _artifacts(session, process.ordered())
@@ -513,7 +517,7 @@ KINDS: dict[type, Callable[[Session, Any], Node]] = {
 
 
 def node_at(session: Session, address: str) -> Node:
-    """The place at an address. Raises `BadAddress`."""
+    """Return the place at an address. Raises `BadAddress`."""
     with session.reading() as run:
         ref = parse_ref(address)
         node = run.resolve(ref)
@@ -523,5 +527,5 @@ def node_at(session: Session, address: str) -> Node:
 
 
 def place(address: str | Node) -> Ref:
-    """The part of a run that an argument names, '' for all of it."""
+    """Return the part of the run that an argument names, '' for all of it."""
     return parse_ref(address.ref if isinstance(address, Node) else address)

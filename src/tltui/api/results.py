@@ -1,5 +1,7 @@
-"""What the functions of the API give: rows, the whole answer behind them, and the page as the command prints it. Nothing of it
-changes, whatever becomes of the run."""
+"""Results of the API: rows, the complete answer, and the page as the command prints it.
+
+They are immutable, whatever becomes of the run.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from tltui.text.document import Document, Line, TextDocument
 Row = TypeVar("Row", covariant=True)
 Data = TypeVar("Data", covariant=True)
 Plain = str | int | float | bool | None
-"""What stands in a cell of a record."""
+"""A cell value of a record."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,16 +52,19 @@ class Result(Sequence[Row], Generic[Row, Data]):
         return "\n".join(line for n, line in enumerate(self._page.text()) if n not in self._hidden)
 
     def to_records(self) -> list[dict[str, Plain]]:
-        """The rows as flat dictionaries, all with the same keys, for `pandas.DataFrame(…)` or
-        `polars.DataFrame(…, infer_schema_length=None)`: polars looks at 100 rows only, where a column may have nothing yet."""
+        """Return the rows as flat dictionaries with the same keys, for `pandas.DataFrame(…)`.
+
+        For polars use `polars.DataFrame(…, infer_schema_length=None)`: it infers types from 100 rows only, in which a column may be
+        empty.
+        """
         return [record(row) for row in self.rows]
 
     def to_json(self) -> str:
-        """What the command prints with `--json` (docs/json.md)."""
+        """Return the output of the command with `--json` (docs/json.md)."""
         return to_json(self._json, self._is_indented).decode()
 
     def to_dict(self) -> dict[str, Any]:
-        """What `to_json` says, as dictionaries and lists."""
+        """Return the content of `to_json` as dictionaries and lists."""
         found: dict[str, Any] = json.loads(self.to_json())
         return found
 
@@ -102,7 +107,7 @@ class CheckResult(Result[Row, Data]):
 
 
 def record(row: object) -> dict[str, Plain]:
-    """A row as a flat dictionary."""
+    """Return a row as a flat dictionary."""
     return {own.name: _plain(getattr(row, own.name)) for own in dataclasses.fields(row)}  # type: ignore[arg-type]
 
 
@@ -115,7 +120,7 @@ def _plain(value: object) -> Plain:
 
 
 def kept(document: Document) -> TextDocument:
-    """All lines of a page, made and kept: the same page whatever becomes of the run."""
+    """Return a snapshot of all lines of a page, independent of later changes of the run."""
     while not document.advance():
         pass
     lines = [_whole(document, n) for n in range(len(document))]
@@ -123,12 +128,12 @@ def kept(document: Document) -> TextDocument:
 
 
 def folded(page: Document) -> frozenset[int]:
-    """Lines below the heads of closed sections."""
+    """Return the lines below the heads of closed sections."""
     return frozenset(line for own in page.sections() if own.folded for line in range(own.first + 1, own.last + 1))
 
 
 def _whole(document: Document, n: int) -> Line:
-    """A line with all of its columns; long ones come in windows."""
+    """Return a line with all of its columns; long ones come in windows."""
     line, length = document.line(n), document.length(n)
     text, spans, links = line.text, list(line.spans), list(line.links)
     while len(text) < length and line.text:

@@ -1,4 +1,4 @@
-"""A run: what `tltui.open` gives."""
+"""The run that `tltui.open` returns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tltui.text.document import Options
 PathLike = str | os.PathLike[str]
 DEMO = Path(__file__).parent.parent / "demo"
 KEYS = 2_000
-"""Addresses that a notebook is told when it completes `run["`."""
+"""Maximum addresses that a notebook gets for the completion of `run["`."""
 
 
 class Run:
@@ -96,8 +96,10 @@ class Run:
         return artifacts_of(self._session, ModelRun.processes)
 
     def __getitem__(self, address: str) -> Node:
-        """The place at an address. Raises `BadAddress`, which names near ones. `run.compile(…)`, `run.artifact(…)` and
-        `run.rank(…)` tell a type checker which kind it is."""
+        """Return the place at an address. Raises `BadAddress`, which names near ones.
+
+        `run.compile(…)`, `run.artifact(…)` and `run.rank(…)` have precise types for a type checker.
+        """
         if not isinstance(address, str):
             raise TypeError(f'an address is a string, "0/1" or "3:", not {address!r}')
         node = node_at(self._session, address)
@@ -107,17 +109,17 @@ class Run:
         return node
 
     def compile(self, address: str) -> Compile:
-        """The compile at an address. Raises `BadAddress`."""
+        """Return the compile at an address. Raises `BadAddress`."""
         node = self[address]
         return node if isinstance(node, Compile) else _other_kind(address, node, "a compile")
 
     def artifact(self, address: str) -> Artifact:
-        """The artifact at an address: `0/1:inductor_output_code`. Raises `BadAddress`."""
+        """Return the artifact at an address: `0/1:inductor_output_code`. Raises `BadAddress`."""
         node = self[address]
         return node if isinstance(node, Artifact) else _other_kind(address, node, "an artifact")
 
     def rank(self, number: int | None) -> Rank:
-        """The rank of a number; None for the processes without one. Raises `BadAddress`."""
+        """Return the rank of a number; None for the processes without one. Raises `BadAddress`."""
         address = "norank:" if number is None else f"{number}:"
         node = self[address]
         return node if isinstance(node, Rank) else _other_kind(address, node, "a rank")
@@ -132,8 +134,10 @@ class Run:
         raise TypeError("a run has several things to go through: run.ranks, run.frames, run.compiles, run.artifacts")
 
     def refresh(self) -> bool:
-        """Read what the job has written since; whether that was anything. What `run` gives from now on has it, results that are
-        there already stay what they are."""
+        """Read new records of the job; return whether there were any.
+
+        `run` includes them from now on; existing results do not change.
+        """
         return self._session.look()
 
     def close(self) -> None:
@@ -191,7 +195,7 @@ class Run:
 
 @contextmanager
 def reading_both(run: Run, other: Run) -> Iterator[tuple[ModelRun, ModelRun]]:
-    """Two runs at once, always in the same order: two threads that compare them either way round don't wait for each other."""
+    """Lock two runs, always in the same order, so that two threads that compare them in opposite directions do not deadlock."""
     first, second = sorted((run, other), key=lambda own: id(own._session))
     with first._reading(), second._reading(), run._reading() as model, other._reading() as compared:
         yield model, compared
@@ -243,7 +247,7 @@ def demo() -> Run:
 
 
 def read_profiles(session: Session) -> None:
-    """Read the profiles that were named, or that lie beside the logs. Raises `ProfileError`."""
+    """Read the named profiles and those next to the logs. Raises `ProfileError`."""
     with session.reading() as run:
         run.profiles.read()
         for file in run.profiles.files:
@@ -267,7 +271,7 @@ def _must_be_there(paths: Iterable[str]) -> None:
 
 
 def _limits() -> Limits:
-    """How much may be unpacked, by the config file."""
+    """Return the unpacking limits of the config file."""
     from tltui.config import read_config
 
     config = read_config(())

@@ -1,4 +1,4 @@
-"""A run that is open: its model, what reads it, and who may use it now."""
+"""An open run: its model, its reader, and its lock."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PIECE = 8 << 20
 
 
 class Session:
-    """One run that is open. Any thread may use it; one at a time does (`Run.reading`)."""
+    """An open run. Any thread may use it, one at a time (`Run.reading`)."""
 
     def __init__(self, run: Run) -> None:
         self._run: Run | None = run
@@ -23,7 +23,7 @@ class Session:
 
     @contextmanager
     def reading(self) -> Iterator[Run]:
-        """The model, for as long as the block runs. Raises `Closed`, and what the block raises as errors of the API."""
+        """Lock the model for the block. Raises `Closed`, and exceptions of the block as errors of the API."""
         with self._lock:
             if self._run is None:
                 raise Closed("this run was closed: tltui.open(path) opens it again")
@@ -31,14 +31,14 @@ class Session:
                 yield self._run
 
     def read(self) -> None:
-        """Read what is written by now and was not there before."""
+        """Read newly written records."""
         with self.reading() as run:
             for event in self._follower.read(PIECE):
                 run.take(event)
             settle(run)
 
     def look(self) -> bool:
-        """`read`, and find out which logs have ended since; whether anything is otherwise than before."""
+        """Read new records and detect ended logs; return whether anything changed."""
         with self.reading() as run:
             before = _state(run)
             self.read()
@@ -49,17 +49,17 @@ class Session:
 
     @property
     def is_closed(self) -> bool:
-        """Whether it was closed."""
+        """Return whether it was closed."""
         return self._run is None
 
     def close(self) -> None:
-        """Let go of what was read."""
+        """Release the data."""
         with self._lock:
             self._run = None
             self._follower.stop()
 
 
 def _state(run: Run) -> tuple[object, ...]:
-    """What of a run changes when its files do."""
+    """Return the properties of a run that change with its files."""
     ended = [model.log.ended for model in run.models]
     return run.scanned, ended, len(run.lost), dict(run.unreadable), dict(run.failures), [own.found for own in run.profiles.files]

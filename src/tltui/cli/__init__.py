@@ -15,12 +15,14 @@ from tltui.cli.exits import Ended, Failure, code_of, ended_by_signals, kill_chil
 from tltui.cli.registry import COMMANDS, command, parser_of
 
 GARBAGE = (20_000, 20, 20)
-"""Objects between two looks for garbage: 20,000 compiles are a million objects: looking through them is a fifth of a page."""
+"""Arguments of gc.set_threshold(): with the million objects of 20,000 compiles a default collection costs 20 % of a page."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; the exit code: 0, that of the command, 2 with a message on stderr, 70 for a fault of ours, or 128 and the
-    number of the signal that ended it."""
+    """Run a command; return the exit code.
+
+    0, that of the command, 2 with a message on stderr, 70 for an internal error, or 128 and the number of the signal that ended it.
+    """
     gc.set_threshold(*GARBAGE)
     arguments = list(sys.argv[1:] if argv is None else argv)
     is_ui = not arguments or arguments[0] not in COMMANDS
@@ -34,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _guarded(arguments: list[str]) -> int:
-    """Run a command; what it fails with becomes a message and an exit code."""
+    """Run a command; turn its exceptions into a message and an exit code."""
     try:
         with no_failure_of_signals():
             return _run(arguments)
@@ -98,7 +100,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _no_slip(arguments: list[str]) -> None:
-    """Raise `Failure` where the first word is no file but nearly a command: what is wrong with the rest is not worth telling."""
+    """Raise `Failure` if the first word is no file but nearly a command, before its arguments are checked."""
     word = arguments[0] if arguments else ""
     if word.isalpha() and not os.path.lexists(word):
         from difflib import get_close_matches
@@ -108,7 +110,7 @@ def _no_slip(arguments: list[str]) -> None:
 
 
 def _heed_settings(options: argparse.Namespace) -> None:
-    """What variables and the config file say about printing; the UI and `tltui config` look for themselves."""
+    """Apply the settings for printing from variables and the config file; the UI and `tltui config` read them themselves."""
     from tltui.settings import PREFIX, problems_of
 
     if options.command == "config":
@@ -123,7 +125,7 @@ def _heed_settings(options: argparse.Namespace) -> None:
 
 
 def _last_flush() -> None:
-    """Write what is still to be written; where nothing can be, it goes nowhere, instead of failing again when Python ends."""
+    """Flush stdout; on failure redirect it to /dev/null, so that Python does not fail again at its exit."""
     if sys.stdout is None:
         return
     try:
@@ -133,7 +135,7 @@ def _last_flush() -> None:
 
 
 def _said(error: OSError) -> str:
-    """What went wrong with which file."""
+    """Return the message of an OSError, with its file."""
     from tltui.inputs.index.indexed_log import Elsewhere
 
     return str(error) if isinstance(error, Elsewhere) else f"{error.filename or 'input or output'}: {error.strerror or error}"

@@ -20,7 +20,7 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    """PATH, what of it, and where to."""
+    """Add PATH, addresses and output."""
     add_paths(parser)
     add_json(parser)
     add_refs(parser, "compiles, frames or ranks (default: the whole run)", several=True)
@@ -33,7 +33,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
-    """What leaves."""
+    """Write the bundle; yield its contents."""
     from tltui.writers.bundle import Bundle, bundle_document, known_secrets
 
     if not options.preview and not options.output:

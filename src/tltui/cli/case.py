@@ -1,4 +1,4 @@
-"""`tltui case`: everything that a job left behind in one file."""
+"""`tltui case`: all inputs of a job in one file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    """PATHs, and where to."""
+    """Add PATHs and output."""
     add_paths(parser)
     add_json(parser)
     parser.add_argument("-o", "--output", metavar="FILE", help="the zip archive to write")
@@ -33,7 +33,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
-    """What is in it."""
+    """Write the case; yield its contents."""
     from tltui.writers.bundle import known_secrets
     from tltui.writers.case import Case, case_document
 

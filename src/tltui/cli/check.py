@@ -15,7 +15,7 @@ from tltui.questions.question import question_of
 
 FORMATS = ("text", "json", "junit", "github")
 SUMMARY = "GITHUB_STEP_SUMMARY"
-"""The file that GitHub shows on the page of a job, and the directory of the checkout."""
+"""Variables with the file that GitHub shows on a job's page, and the directory of the checkout."""
 WORKSPACE = "GITHUB_WORKSPACE"
 EXAMPLES = """\
 limits on: error eager break distinct_break recompiles frame_recompiles recompile_limit cache_miss compile_time empty unfinished
@@ -42,7 +42,7 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    """PATH, the limits, and what they are compared with."""
+    """Add PATH, limits and baseline."""
     add_paths(parser)
     add_json(parser)
     parser.add_argument("--format", choices=FORMATS, help="how it is printed (default: text)")
@@ -53,7 +53,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
-    """Which limits hold; exit code 1 when one does not."""
+    """Yield the outcome of the limits; exit code 1 if one is exceeded."""
     from tltui.export import lines_of
     from tltui.model.input_coverage import untold
     from tltui.questions.check.limits import (
@@ -107,7 +107,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
 
 
 def _format(options: argparse.Namespace) -> str:
-    """How to print. Raises `Failure` where two ways are asked for."""
+    """Return the output format. Raises `Failure` for conflicting options."""
     wanted = options.format or ("json" if options.json else "text")
     if options.json and wanted != "json":
         raise Failure(f"--json is --format json: leave it out, or --format {wanted}")
@@ -115,7 +115,7 @@ def _format(options: argparse.Namespace) -> str:
 
 
 def _summarised(text: str) -> str:
-    """Add to the summary of the job, where there is one; why that could not be done, else ''."""
+    """Append to the job summary if there is one; return why that failed, else ''."""
     if path := os.environ.get(SUMMARY):
         try:
             with open(path, "a", encoding="utf-8", errors="backslashreplace") as file:

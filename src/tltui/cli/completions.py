@@ -1,4 +1,4 @@
-"""`tltui completions SHELL`: what a shell needs to complete commands, options and paths, made by shtab (Apache-2.0)."""
+"""`tltui completions SHELL`: a shell's completion script for commands, options and paths, made by shtab (Apache-2.0)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ examples (new shells have it then):
   tltui completions fish > ~/.config/fish/completions/tltui.fish
 """
 FILES = ("FILE", "DIR", "OLD", "OTHER")
-"""What options call a value that is a path. Of what stands without an option anything may be one."""
+"""Metavars of options whose value is a path. Any positional argument may be one."""
 BASH = """\
 # the first word is a command or a path
 _tltui_first_file() {
@@ -38,13 +38,13 @@ ZSH_CHANGES = (
 
 
 def add_arguments(parser: Parser) -> None:
-    """The shell."""
+    """Add the shell."""
     parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=f"{', '.join(SHELLS[:-1])} or {SHELLS[-1]}")
     parser.set_defaults(paths=[], demo=False)
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
-    """The script."""
+    """Yield the script."""
     import shtab
 
     whole = whole_parser(shtab.FILE)
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
 
 
 def whole_parser(file: object) -> argparse.ArgumentParser:
-    """The parser of the terminal UI with all commands below it, as shtab wants it. `file` marks an argument that is a path."""
+    """Return the parser of the UI with all commands as subparsers, for shtab. `file` marks an argument that is a path."""
     from tltui.cli.registry import COMMANDS, parser_of
     from tltui.cli.ui import ui_parser
 

@@ -1,4 +1,4 @@
-"""`tltui config`: each setting, its value, and where that was said."""
+"""`tltui config`: each setting, its value, and its origin."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class ConfigReport:
 
 
 def add_arguments(parser: Parser) -> None:
-    """What is asked for, and the options that a start of the UI may have."""
+    """Add the filters, and the options that a start of the UI may have."""
     parser.add_argument("key", nargs="?", metavar="KEY", help="only this setting, variable or command of the key map")
     parser.add_argument("--keys", action="store_true", help="the whole key map as it is now")
     parser.add_argument("--theme", metavar="NAME", help="as if tltui were started with it")
@@ -101,7 +101,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
-    """The page, or its result."""
+    """Yield the page, or its result."""
     given = {"theme": options.theme, "mouse": False if options.no_mouse else None, "ascii": options.ascii}
     found = report({name: value for name, value in given.items() if value is not None}, os.environ)
     options.ascii = next(row.value for row in found.settings if row.name == "ascii")
@@ -114,7 +114,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
 
 
 def report(given: Mapping[str, object], environment: Mapping[str, str]) -> ConfigReport:
-    """What holds with these options (setting → value) in this environment. Raises `Failure`."""
+    """Return the settings with these options (setting → value) in this environment. Raises `Failure`."""
     from tltui.commands import BY_ID, keymap_problems
     from tltui.config import cache_path, config_path, read_config, state_path
 
@@ -163,7 +163,7 @@ def _keys(config: Config) -> Iterator[KeyRow]:
 
 
 def _unknown(environment: Mapping[str, str]) -> Iterator[str]:
-    """Variables that look like ours and are not: somebody mistyped one."""
+    """Yield unknown variables with our prefix, probably misspelt."""
     from difflib import get_close_matches
 
     for name in sorted(environment):
@@ -173,7 +173,7 @@ def _unknown(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def _only(found: ConfigReport, key: str) -> ConfigReport:
-    """What is told of one thing. Raises `Failure`."""
+    """Restrict a report to one setting, variable or command. Raises `Failure`."""
     from dataclasses import replace
     from difflib import get_close_matches
 
@@ -215,7 +215,7 @@ def _document(found: ConfigReport, options: Options, all_keys: bool, key: str) -
 
 
 def _say_settings(page: Page, heading: str, rows: list[SettingRow]) -> None:
-    """Value and place of each, and below it what it means."""
+    """Add value and origin of each setting, and its help below."""
     if not rows:
         return
     page.heading(heading)
@@ -227,7 +227,7 @@ def _say_settings(page: Page, heading: str, rows: list[SettingRow]) -> None:
 
 
 def _shown(row: SettingRow) -> str:
-    """The value as the file would have it."""
+    """Return the value in the file's notation."""
     if row.name == "keys":
         return f"{len(row.value)} commands" if isinstance(row.value, dict) and row.value else "the defaults"
     if row.value is None:

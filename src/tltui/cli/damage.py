@@ -1,4 +1,4 @@
-"""`tltui damage`: what is broken in the logs."""
+"""`tltui damage`: damaged parts of the logs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ example:
 
 
 def add_arguments(parser: Parser) -> None:
-    """PATH."""
+    """Add PATH."""
     add_paths(parser)
     add_json(parser)
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
-    """All damage, every payload checked."""
+    """Yield all damage, after checking every payload."""
     from tltui.questions.records.damage_page import damage_document
 
     yield from printed(damage_document(load(options), layout(options), check=True), options)

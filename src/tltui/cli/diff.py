@@ -1,4 +1,4 @@
-"""`tltui diff`: two artifacts, compiles, ranks or runs."""
+"""`tltui diff`: comparison of two artifacts, compiles, ranks or runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    """PATH, the two addresses, or another run."""
+    """Add PATH, two addresses, or another run."""
     add_paths(parser)
     add_json(parser)
     add_refs(parser, "two addresses; with --with one or none", several=True)
@@ -30,7 +30,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
-    """The comparison, its result, or a patch."""
+    """Yield the comparison, its result, or a patch."""
     from tltui.questions.compare.page import compare_nodes, patch_of
 
     names = _names(options)
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
 
 
 def _names(options: argparse.Namespace) -> list[str]:
-    """The addresses on both sides."""
+    """Return the addresses of both sides."""
     refs: list[str] = options.refs
     if options.other:
         if len(refs) > 1:

@@ -1,4 +1,4 @@
-"""How a command ends: messages of what the user can mend, signals that end it in order, exit codes."""
+"""Exit of a command: user errors, orderly termination by signals, exit codes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from tltui.work.signals import Raising
 
 
 class Failure(Exception):
-    """Something that the user can mend. Printed on stderr; exit code 2."""
+    """An error that the user can correct. Printed on stderr; exit code 2."""
 
 
 def printable(text: str) -> str:
-    """A message without what a terminal would act on: names of files and of the trace are in it."""
+    """Escape terminal control characters in a message, which may contain names from files and the trace."""
     return "\n".join(map(sanitize, text.split("\n")))
 
 
 def print_error(text: str) -> None:
-    """Print on stderr, where there is one."""
+    """Print on stderr, if there is one."""
     if sys.stderr is not None:
         try:
             print(printable(text), file=sys.stderr)
@@ -34,14 +34,14 @@ def print_error(text: str) -> None:
 
 
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
-"""Beside ctrl+c, which is a `KeyboardInterrupt`, as ever."""
+"""Handled signals, besides ctrl+c, which raises `KeyboardInterrupt` as usual."""
 
 STARTERS = (("tltui.text.search.child_process", "end_all"), ("tltui.inputs.archives.cache", "remove_own"))
-"""Modules that start or write what outlives a process, and what each has to end it."""
+"""Modules that start processes or write temporary files, and the cleanup function of each."""
 
 
 class Ended(BaseException):
-    """A signal ends the command. No `Exception`: nobody is to live on after it."""
+    """Termination by a signal. Not an `Exception`, so that handlers do not swallow it."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -51,7 +51,7 @@ class Ended(BaseException):
 
 @contextmanager
 def ended_by_signals(is_at_once: bool = False) -> Iterator[None]:
-    """While the block runs they are raised in it, or end it at once. What `nohup` made deaf to one stays so."""
+    """Raise the signals within the context, or exit at once. Signals ignored at the start (`nohup`) stay ignored."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -71,7 +71,7 @@ def ended_by_signals(is_at_once: bool = False) -> Iterator[None]:
 
 @contextmanager
 def no_failure_of_signals() -> Iterator[None]:
-    """Code that a signal leaves in the middle may fail in its own `finally`: what comes out of the block is the signal."""
+    """Re-raise a signal in place of the errors that it causes in `finally` blocks."""
     try:
         yield
     except Exception as error:
@@ -84,8 +84,11 @@ def no_failure_of_signals() -> Iterator[None]:
 
 
 def code_of(ended: KeyboardInterrupt | Ended) -> int:
-    """The exit code: 128 and the number of the signal. Where ctrl+c came while Python executed a string, which is how it makes a
-    dataclass, `python -m` ends by SIGINT whatever the code (pythonrun.c of CPython), unless it executed another one since."""
+    """Return the exit code: 128 and the number of the signal.
+
+    If ctrl+c came while Python executed a string, which is how it makes a dataclass, `python -m` ends by SIGINT whatever the code
+    (pythonrun.c of CPython), unless it executed another one since.
+    """
     if isinstance(ended, Ended):
         return ended.code
     exec("")
@@ -93,7 +96,7 @@ def code_of(ended: KeyboardInterrupt | Ended) -> int:
 
 
 def kill_children() -> None:
-    """End what was started: who ends us does not end it. What was not imported has started nothing."""
+    """Clean up the started processes and files of the imported modules."""
     for module, end in STARTERS:
         ended = getattr(sys.modules.get(module), end, None)
         if ended is not None:

@@ -18,7 +18,7 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    """PATH, what of it, and where to."""
+    """Add PATH, addresses and output."""
     add_paths(parser)
     add_refs(parser, "what to extract (default: everything)", several=True)
     parser.add_argument("-o", "--output", metavar="DIR", required=True, help="directory to write into")
@@ -26,7 +26,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
-    """The files that were written."""
+    """Write the files; yield their paths."""
     from tltui.inputs.index.indexed_log import Elsewhere
     from tltui.questions.artifacts.show_output import extract
 

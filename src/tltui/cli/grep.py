@@ -1,4 +1,4 @@
-"""`tltui grep`: search everywhere."""
+"""`tltui grep`: search in payloads, envelopes and pages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    """PATTERN, which is always the first argument, PATH, and where to look."""
+    """Add PATTERN, which is always the first argument, PATH, and filters."""
     from tltui.model.status import Status
 
     parser.add_argument("pattern", metavar="PATTERN", help="a regular expression; small letters match capitals too")
@@ -32,7 +32,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
-    """The hits."""
+    """Yield the hits."""
     from tltui.questions.records.grep_page import BadPattern, Query, grep_document
 
     found = load(options)

@@ -1,4 +1,4 @@
-"""`tltui guide [CHAPTER]` and `tltui glossary [WORD]`: the guide, wherever tltui is."""
+"""`tltui guide [CHAPTER]` and `tltui glossary [WORD]`: the installed manual."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    """What is wanted of it."""
+    """Add the chapter or word."""
     if parser.command == "guide":
         parser.add_argument("wanted", nargs="?", default="", metavar="CHAPTER", help="its name (default: the list of all)")
     else:
@@ -30,7 +30,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
-    """The page."""
+    """Yield the page."""
     from tltui.documents.manual.pages import glossary_document, guide_document
 
     if options.command == "guide":

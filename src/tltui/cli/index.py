@@ -1,4 +1,4 @@
-"""`tltui index`: what logs tell, in one file that opens without them."""
+"""`tltui index`: an index of logs in one file, which opens without them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from tltui.work.engines.log_indexing import LogPart
 
 HOST = "TLTUI_HOST"
-"""The variable that states what this host is called, where the system's own name is no help."""
+"""Variable with the name of this host, if the system's own name is not useful."""
 PATIENCE = 0.5
-"""Seconds after which it is said how far it is."""
+"""Seconds after which progress is shown."""
 UNREADABLE = frozenset(map(os.strerror, errno.errorcode))
-"""What the system says of files that cannot be read; of others it is said that they are no logs."""
+"""System errors of unreadable files; other skipped files are no logs."""
 NAMED = 10
-"""Logs that are named where it is said of many that something is wrong with them."""
+"""Maximum logs named in an error about many."""
 EXAMPLES = """\
 Write one file on each node, and open their directory: docs/clusters.md has this for Slurm, Kubernetes, torchrun, MPI and dask.
 FILE is made anew or brought up to date: what logs have grown by is read. %h in it is the name of the host ($TLTUI_HOST, where that
@@ -49,7 +49,7 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    """PATHs, where to, and who does it."""
+    """Add PATHs, output and workers."""
     add_paths(parser)
     parser.add_argument("-o", "--output", metavar="FILE", help="the index to write; %%h in it is the name of the host")
     parser.add_argument("--lean", action="store_true", help="leave out the texts that pages show: they are read from the logs")
@@ -64,7 +64,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
-    """Write it, and say what is in it."""
+    """Write the index; yield a summary."""
     from tltui.work.engines.executors import MPI, check_engine, opened_engine
     from tltui.work.engines.gather import NoEngineError
 
@@ -84,14 +84,14 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
 
 
 def _count(text: str) -> int:
-    """Of workers."""
+    """Parse a number of workers."""
     if not (text.isascii() and text.isdecimal() and 0 < int(text) <= 4096):
         raise argparse.ArgumentTypeError(f"{text}: a number from 1 to 4096")
     return int(text)
 
 
 def _target(output: str | None, host: str) -> Path:
-    """The file to write."""
+    """Return the path of the file to write."""
     from tltui.text.safe_files import quoted, safe_name
 
     if not output:
@@ -113,7 +113,7 @@ def _target(output: str | None, host: str) -> Path:
 
 
 class _Indexing:
-    """What is found, read, and written."""
+    """One run of the command: discovery, reading and writing."""
 
     def __init__(self, options: argparse.Namespace, target: Path, host: str, opened: Opened) -> None:
         self._options, self._target, self._host, self._opened = options, target, host, opened
@@ -128,7 +128,7 @@ class _Indexing:
         """What was heard of these."""
 
     def write(self) -> Iterator[bytes]:
-        """Write the index. Raises Failure where it has nothing."""
+        """Write the index. Raises Failure if it would be empty."""
         from tltui.inputs.index.reader import IndexFile
         from tltui.text.safe_files import replacing
         from tltui.work.engines.gather import Shelf
@@ -154,7 +154,7 @@ class _Indexing:
         yield message(printable(f"wrote {self._target}: {said}, {time.monotonic() - self._began:.1f} s, on {self._host}"))
 
     def _logs(self) -> Sequence[FoundLog]:
-        """The logs that go into it, in their order there. Raises Failure where there are none, or where it may not be written."""
+        """Return the logs of the index, in order. Raises Failure if there are none, or if it may not be written."""
         from tltui.inputs.forms import TRACE
         from tltui.writers.index import NO_TRACE, settled, to_index
 
@@ -177,7 +177,7 @@ class _Indexing:
         return traces
 
     def _checked(self) -> bool:
-        """Whether there is an index that is brought up to date. Raises Failure where anything else is there."""
+        """Return whether an existing index is updated. Raises Failure for any other existing file."""
         from tltui.sources.saved_indexes import is_index
 
         if not os.path.lexists(self._target):
@@ -202,7 +202,7 @@ class _Indexing:
                 self._take(done, shelf)
 
     def _part(self, log: FoundLog) -> LogPart | None:
-        """A log as a piece of work; None, and a fault, where it is none."""
+        """Return the task of a log; None, with a recorded error, if it cannot be indexed."""
         from tltui.work.engines.log_indexing import LogPart, remote_part
 
         part = LogPart(log, self._options.lean, self._key)
@@ -230,7 +230,7 @@ class _Indexing:
             self._death = done.fault
 
     def _tell_faults(self, shelf: Shelf) -> None:
-        """Name what went wrong. Raises Failure where nothing is left."""
+        """Report the errors. Raises Failure if no log remains."""
         if self._own:
             names = _named(sorted(self._own))
             print_error(f"tltui: workers died again and again ({self._death}); read here, one after the other: {names}")
@@ -243,7 +243,7 @@ class _Indexing:
 
 
 def _head(path: Path) -> bytes:
-    """The first bytes of a file; of anything else some that are no index's."""
+    """Return the first bytes of a file; for anything but a regular file bytes that no index begins with."""
     if not path.is_file():
         return b"?"
     with path.open("rb") as file:
@@ -256,7 +256,7 @@ def _named(names: Sequence[str]) -> str:
 
 
 class _Told:
-    """How far it is, in a line on stderr where that is a terminal; it is gone at the end."""
+    """Progress line on stderr if that is a terminal; removed at the end."""
 
     def __init__(self) -> None:
         self._next = time.monotonic() + PATIENCE

@@ -1,4 +1,4 @@
-"""`tltui layers`: a view that also takes the name of a layer."""
+"""`tltui layers`: a view with the name of a layer as an argument."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Exit code: 2 for a layer that there is not; layers that are called like it are n
 
 
 def add_arguments(parser: Parser) -> None:
-    """Those of the view."""
+    """Add those of the view."""
     view.add_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
-    """The page, or its result."""
+    """Yield the page, or its result."""
     options.filter = options.filter or options.place or ""
     yield from view.run(options)

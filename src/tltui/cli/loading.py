@@ -1,4 +1,4 @@
-"""Open the run that the command-line arguments name: which are paths, which are addresses."""
+"""Loading of the run that the command-line arguments name; separation of paths and addresses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LIKE = "0/1, 3:0/1_1, none, 0/1:inductor_output_code or 2/0:aot_joint_graph#2"
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """The arguments of a command, told apart."""
+    """The positional arguments of a command by kind."""
 
     paths: tuple[str, ...] = ()
     refs: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class Arguments:
 
     @property
     def hint(self) -> str:
-        """What to do about addresses that were meant as paths, '' where no file is called like one."""
+        """Return advice on addresses that were meant as paths, '' if no file has such a name."""
         there = [ref for ref in self.refs if os.path.lexists(ref)]
         return "".join(f"\n{ref} is read as an address; the file of that name is ./{ref}" for ref in there)
 
@@ -44,10 +44,10 @@ class Arguments:
 def split_arguments(
     given: Sequence[str], refs: bool = True, place: bool = False, another: bool = False, waits: bool = False
 ) -> Arguments:
-    """The arguments of a command that takes addresses (`refs`), FILE:LINE (`place`), and paths.
+    """Split the arguments of a command into addresses (`refs`), FILE:LINE (`place`), and paths.
 
-    `another`: there is a trace without any of them. `waits`: for paths that are not there. Else they raise `Failure`,
-    and what would be an address elsewhere always does.
+    `another`: a trace is given elsewhere. `waits`: missing paths are allowed. Otherwise missing paths raise `Failure`, and
+    addresses in a command without them always do.
     """
     found = tuple(text for text in given if refs and is_address(text))
     rest = [text for text in given if not (refs and is_address(text))]
@@ -64,7 +64,7 @@ def split_arguments(
 
 
 def is_address(text: str) -> bool:
-    """Whether a text spells an address."""
+    """Return whether a text has the form of an address."""
     try:
         parse_ref(text)
     except BadAddress:
@@ -73,13 +73,13 @@ def is_address(text: str) -> bool:
 
 
 def _line_in(texts: Sequence[str]) -> str:
-    """The FILE:LINE among arguments: the first that ends like one and is no file, else the first that is no file."""
+    """Return the FILE:LINE among arguments: the first of that form that is no file, else the first that is no file."""
     strangers = [text for text in texts if _missing_reason(text)]
     return next((text for text in strangers if text.rpartition(":")[2].isdecimal()), next(iter(strangers), ""))
 
 
 def _missing_reason(path: str) -> str:
-    """Why there is no such file, '' when there is one or nobody may tell."""
+    """Return why there is no such file, '' if it exists or cannot be checked."""
     if path == STANDARD_INPUT:
         return ""
     try:
@@ -92,19 +92,19 @@ def _missing_reason(path: str) -> str:
 
 
 def _suggestions(text: str, refs: bool, has_path: bool) -> str:
-    """What else an argument could have been meant as that is no path."""
+    """Return other possible meanings of an argument that is no path."""
     if not refs:
         return "; it is an address, and this command takes none" if text and is_address(text) else ""
     return f", and it is not an address: those look like {LIKE}" if has_path and not text.startswith(("/", ".", "~")) else ""
 
 
 GLANCE = 0.06
-"""Seconds that the UI waits for logs to be found: in small directories they are."""
+"""Seconds that the UI waits for the discovery of logs, which suffices for small directories."""
 DEMO = Path(__file__).parent.parent / "demo"
 
 
 def take_arguments(options: argparse.Namespace) -> None:
-    """Tell paths from addresses; `--demo` stands in place of PATH, and without either TORCH_TRACE does."""
+    """Split paths from addresses; `--demo` replaces PATH, and TORCH_TRACE is the default."""
     refs = getattr(options, "refs", None)
     place = getattr(options, "place", None)
     given = [*options.paths, *([place] if place else ()), *([refs] if isinstance(refs, str) else refs or ())]
@@ -127,7 +127,7 @@ def _may_read_standard_input() -> None:
 
 
 def no_path(command: str = "", hint: str = "") -> NoReturn:
-    """There is nothing to open: say how to record a trace, and what of this name could have been meant."""
+    """Raise `Failure`: nothing to open, with advice on recording a trace and on similar command names."""
     if command and os.path.lexists(command):
         hint = f"\n{command} is a command; the file of that name is opened by tltui ./{command}" + hint
     raise Failure(f"no PATH given, and TORCH_TRACE is not set.{hint}\n\n{RECORD_HELP}")
@@ -136,7 +136,10 @@ def no_path(command: str = "", hint: str = "") -> NoReturn:
 def look(
     paths: Sequence[str], latest: bool, printed: bool = False, ranks: Collection[int] = (), profiles: Sequence[str] = ()
 ) -> Found:
-    """What the paths hold. `printed`: what a job printed will do, where there is no log. `ranks`: as `Discovery` has them."""
+    """Return the logs of the paths.
+
+    `printed`: job output suffices if there is no log. `ranks`: as in `Discovery`.
+    """
     from tltui.cli.standard_input import unpacking_progress
     from tltui.sources.discover import Discovery, Found, NothingFound, without_logs
 
@@ -155,7 +158,7 @@ def look(
 
 
 def profiles_named(paths: Sequence[str]) -> tuple[FoundProfile, ...]:
-    """The profiles that `--profile` names."""
+    """Return the profiles of `--profile`."""
     if not paths:
         return ()
     from tltui.sources.discover import NoProfileThere, named
@@ -167,10 +170,10 @@ def profiles_named(paths: Sequence[str]) -> tuple[FoundProfile, ...]:
 
 
 def search(paths: Sequence[str], latest: bool, profiles: Sequence[str] = ()) -> Found:
-    """`look`, for the UI: where that takes longer than a glance it goes on while the UI starts (`Found.search`).
+    """Return the logs for the UI; a longer discovery continues while the UI starts (`Found.search`).
 
-    Standard input and what is packed are waited for: it is told how far they are, and ctrl+c stops it. In an empty directory the UI
-    waits for the first log.
+    Standard input and archives are waited for, with progress, and ctrl+c stops it. In an empty directory the UI waits for the first
+    log.
     """
     from tltui.cli.standard_input import unpacking_progress
     from tltui.sources.discover import Discovery, Found, NothingFound, Search
@@ -196,7 +199,7 @@ def search(paths: Sequence[str], latest: bool, profiles: Sequence[str] = ()) -> 
 
 
 def load(options: argparse.Namespace) -> Run:
-    """The run that a command is about."""
+    """Load the run of a command."""
     if not options.paths:
         no_path(options.command, options.hint)
     refs = [ref for text in options.refs for ref in named_in(parse_ref(text))]
@@ -214,14 +217,14 @@ def load(options: argparse.Namespace) -> Run:
 
 
 def load_other(paths: Sequence[str], latest: bool, ranks: Collection[int] = (), profiles: Sequence[str] = ()) -> Run:
-    """A run that is compared with."""
+    """Load a run to compare with."""
     from tltui.model.follow import open_run
 
     return open_run(look(paths, latest, ranks=ranks, profiles=profiles))
 
 
 def read_profiles(run: Run) -> None:
-    """Read the profiles that were named, or found: a command that sets `reads_profiles` wants both."""
+    """Read the named and discovered profiles: a command that sets `reads_profiles` needs both."""
     run.profiles.read()
     for file in run.profiles.files:
         if file.fault and file.found.is_named:
@@ -231,14 +234,14 @@ def read_profiles(run: Run) -> None:
 
 
 def one_ref(options: argparse.Namespace) -> str:
-    """The only address that was given, '' for none."""
+    """Return the only address, '' for none."""
     if len(options.refs) > 1:
         raise Failure(f"one address at a time, not {' '.join(options.refs)}")
     return options.refs[0] if options.refs else ""
 
 
 def tell_refused(run: Run) -> None:
-    """Say on stderr which profiles that were named are of another run, and how that is known."""
+    """Report on stderr which named profiles are of another run, and the evidence."""
     from tltui.questions.runtime.profile_results import Refused
     from tltui.questions.runtime.profile_sums import runtimes_of
 

@@ -1,4 +1,4 @@
-"""`tltui log`: what the job printed, as it stands in its output."""
+"""`tltui log`: the job's output."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    """PATH and REF."""
+    """Add PATH and REF."""
     add_paths(parser)
     add_json(parser)
     add_refs(parser, "a compile, frame, process or rank")
@@ -29,7 +29,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
-    """The lines."""
+    """Yield the lines."""
     from tltui.questions.records.log_page import log_document
 
     document = log_document(load(options), parse_ref(one_ref(options)), layout(options))

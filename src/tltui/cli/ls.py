@@ -1,4 +1,4 @@
-"""`tltui ls`: what is there."""
+"""`tltui ls`: the contents of a run."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    """PATH, and how much is read."""
+    """Add PATH and `--check`."""
     add_paths(parser)
     add_json(parser)
     parser.add_argument("--check", action="store_true", help="read every payload: size, lines, md5")
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
-    """The listing."""
+    """Yield the listing."""
     from tltui.tree.listing import listing_data, listing_document
 
     found = load(options)

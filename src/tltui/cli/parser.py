@@ -1,7 +1,7 @@
-"""What the parsers of all commands share.
+"""Shared parts of the parsers of all commands.
 
-Paths and addresses stand in any order, and there may be several of each: `arguments.py` tells them apart. argparse puts all of
-them into `paths`; it is told of the others so that the help names them.
+Paths and addresses are accepted in any order, and there may be several of each: `loading.py` separates them. argparse collects all
+of them in `paths`; the others are declared for the help only.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ or, where there is no tltui, with
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are two lines, whatever was typed."""
+    """A parser whose errors are two lines, whatever the arguments."""
 
     def __init__(self, command: str, description: str, epilog: str) -> None:
         super().__init__(prog=f"tltui {command}".rstrip(), description=description, epilog=epilog,
@@ -46,8 +46,10 @@ class Parser(argparse.ArgumentParser):
         self.set_defaults(command=command)
 
     def read(self, arguments: list[str]) -> argparse.Namespace:
-        """Options, paths and addresses, in any order. Of a command that starts another one all is the other's from its first word
-        on: what stands behind `--`, or the first word that is no option."""
+        """Parse options, paths and addresses, in any order.
+
+        For a command that starts another one all words after `--`, or from the first word that is no option, belong to the other.
+        """
         if not self.starts_another:
             return self.parse_intermixed_args(arguments)
         at = arguments.index("--") if "--" in arguments else len(arguments)
@@ -56,11 +58,11 @@ class Parser(argparse.ArgumentParser):
         return options
 
     def takes(self, option: str) -> bool:
-        """Whether it has an option of this name."""
+        """Return whether it has an option of this name."""
         return any(option in action.option_strings for action in self._actions)
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong and how the command is used."""
+        """Exit with the error and the usage."""
         with suppress(OSError):  # nobody listens: Python 3.10 raises it
             self.print_usage(sys.stderr)
         print_error(f"{self.prog}: {message}")
@@ -68,7 +70,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_paths(parser: argparse.ArgumentParser) -> None:
-    """What is opened, and how it is printed: the same for every command."""
+    """Add the arguments for opening and printing that all commands share."""
     opens = "traces, TORCH_LOGS text, torch_compile_debug, archives, directories of them, as one run; - for standard input"
     parser.add_argument("paths", nargs="*", metavar="PATH", help=f"{opens} (default: $TORCH_TRACE)")
     parser.add_argument("--demo", action="store_true", help="use the built-in demo trace instead of PATH")
@@ -81,7 +83,7 @@ def add_paths(parser: argparse.ArgumentParser) -> None:
 
 
 def add_command(parser: Parser) -> None:
-    """The command that a command of ours starts; no PATH is opened."""
+    """Add the command that a command of ours starts; no PATH is opened."""
     parser.starts_another = True
     parser.usage = "%(prog)s [options] -- COMMAND [ARGUMENT ...]"
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND", default=[], help="what to run, with its arguments")
@@ -89,25 +91,25 @@ def add_command(parser: Parser) -> None:
 
 
 def add_refs(parser: argparse.ArgumentParser, help_: str, several: bool = False) -> None:
-    """The addresses that a command takes."""
+    """Add the addresses of a command."""
     parser.add_argument("refs", nargs="*" if several else "?", metavar="REF",
                         help=f"{help_}; a path that looks like an address is written ./0/1")  # fmt: skip
     parser.set_defaults(takes_refs=True)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """The result instead of the page."""
+    """Add `--json`."""
     parser.add_argument("--json", action="store_true", help="print JSON (documented in docs/json.md)")
 
 
 def add_markdown(parser: argparse.ArgumentParser) -> None:
-    """The page to paste."""
+    """Add `--markdown`."""
     parser.add_argument("--markdown", action="store_true",
                         help="print markdown to paste into an issue: folded, as much as it takes")  # fmt: skip
 
 
 def add_output(parser: Parser) -> None:
-    """Where a command that prints may write to instead. One whose `-o` means something else has one already."""
+    """Add the output file of a command that prints, unless its `-o` means something else."""
     formats = ".txt .ansi .md .html .json"
     parser.add_argument("-o", dest="to", metavar="FILE", help=f"write into FILE, in the format of its suffix: {formats}; - prints")
     if not parser.takes("--markdown"):
@@ -117,12 +119,12 @@ def add_output(parser: Parser) -> None:
 
 
 def add_force(parser: argparse.ArgumentParser, help_: str = "replace files that exist") -> None:
-    """Files that exist are never replaced without it."""
+    """Add `--force`, without which existing files are never replaced."""
     parser.add_argument("--force", action="store_true", help=help_)
 
 
 def size(text: str) -> int:
-    """Bytes: `5M`, `800k`. Raises ValueError."""
+    """Parse a number of bytes: `5M`, `800k`. Raises ValueError."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         raise argparse.ArgumentTypeError(f"{text} is no size: write it as 800k, 5M or 1G")

@@ -1,4 +1,4 @@
-"""Documents and results → bytes, as they suit what they are printed on or the file that they are written into."""
+"""Conversion of documents and results to bytes, for stdout or the output file."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 BYTES = "bytes"
-"""The format of what is written as it comes."""
+"""The format of unconverted output."""
 RAW = ("show", "diff")
-"""Commands whose --raw prints bytes, and no document."""
+"""Commands whose --raw prints bytes instead of a document."""
 
 
 def layout(options: argparse.Namespace) -> Options:
-    """How a document is laid out for the terminal, or for what stands in its place."""
+    """Return the layout options of a document for the terminal or the output file."""
     from tltui.text.document import Options
 
     sort, filtered = str(getattr(options, "sort", "")), str(getattr(options, "filter", ""))
@@ -31,7 +31,7 @@ def layout(options: argparse.Namespace) -> Options:
 
 
 def settle(options: argparse.Namespace) -> None:
-    """Settle where to and in which format: what `-o`, --json, --markdown, --raw mean together. Raises `Failure`."""
+    """Determine output and format from `-o`, --json, --markdown, --raw. Raises `Failure`."""
     has_json, has_markdown = getattr(options, "json", False), getattr(options, "markdown", False)
     if has_json and has_markdown:
         raise Failure("--json and --markdown are two formats: one of them is meant")
@@ -50,7 +50,7 @@ def settle(options: argparse.Namespace) -> None:
 
 
 def _style_of_file(options: argparse.Namespace, path: str) -> str:
-    """The format of a file that a command writes."""
+    """Return the format of an output file."""
     from tltui.export import SUFFIXES
 
     suffix = os.path.splitext(path)[1].lower()
@@ -97,12 +97,12 @@ def _ascii(options: argparse.Namespace) -> bool:
 
 
 def _is_file(options: argparse.Namespace) -> bool:
-    """Whether a file is written instead of printing."""
+    """Return whether the output goes to a file."""
     return bool(getattr(options, "to", None))
 
 
 def _style(options: argparse.Namespace) -> str:
-    """The format: of a file what its suffix says, else colours on a terminal or when asked for."""
+    """Return the format: that of the file's suffix, else colours on a terminal or on request."""
     if getattr(options, "markdown", False):
         return "markdown"
     if _is_file(options) and options.style != "text":
@@ -115,7 +115,7 @@ def _style(options: argparse.Namespace) -> str:
 
 
 def write(chunks: Iterable[bytes]) -> None:
-    """Print: in blocks, so that `| head` ends us early."""
+    """Print in blocks, so that `| head` ends us early."""
     out = sys.stdout.buffer
     for chunk in chunks:
         out.write(chunk)
@@ -123,7 +123,7 @@ def write(chunks: Iterable[bytes]) -> None:
 
 
 def deliver(chunks: Iterable[bytes], options: argparse.Namespace) -> None:
-    """Print, or with `-o` write into the file, which appears whole or not at all."""
+    """Print, or with `-o` write to the file atomically."""
     if not _is_file(options):
         write(chunks)
         return
@@ -137,8 +137,11 @@ def deliver(chunks: Iterable[bytes], options: argparse.Namespace) -> None:
 
 
 def as_text(document: Document, options: argparse.Namespace, whole: bool = False, folded: bool = False) -> Iterator[bytes]:
-    """A document in the format that is wanted. On a terminal torch's own frames are a line with their number, unless all of them
-    are wanted (`whole`). `folded`: text has of a folded section its head only."""
+    """Yield a document in the requested format.
+
+    On a terminal torch's own frames are a line with their number, unless all of them are requested (`whole`). `folded`: a folded
+    section is only its head.
+    """
     from tltui.export import pieces_of
 
     to_file, style = _is_file(options), _style(options)
@@ -156,7 +159,7 @@ def as_text(document: Document, options: argparse.Namespace, whole: bool = False
 
 
 def _lines(document: Document, options: argparse.Namespace, style: str, whole: bool, folded: bool) -> Iterator[str]:
-    """The lines of a document as text."""
+    """Yield the lines of a document as text."""
     from tltui.export import brief_lines, lines_of
 
     brief = sys.stdout.isatty() and not _is_file(options) and not (whole or options.all)
@@ -167,24 +170,24 @@ def _lines(document: Document, options: argparse.Namespace, style: str, whole: b
 
 
 def as_json(value: object, indent: bool = True) -> Iterator[bytes]:
-    """A result."""
+    """Yield a result as JSON."""
     from tltui.export import to_json
 
     yield to_json(value, indent) + b"\n"
 
 
 def result_of(document: Document) -> object:
-    """The result behind a document, when it is whole."""
+    """Return the result of a completed document."""
     while not document.advance():
         pass
     return document.data()
 
 
 def printed(document: Document, options: argparse.Namespace) -> Iterator[bytes]:
-    """A document, or with --json the result behind it."""
+    """Yield a document, or with --json its result."""
     yield from as_json(result_of(document)) if options.json else as_text(document, options)
 
 
 def message(text: str) -> bytes:
-    """A line about what was done."""
+    """Return a status line as bytes."""
     return f"{text}\n".encode("utf-8", "backslashreplace")

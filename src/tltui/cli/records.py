@@ -18,14 +18,14 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    """PATH and REF."""
+    """Add PATH and REF."""
     add_paths(parser)
     add_json(parser)
     add_refs(parser, "a compile, frame, process or rank")
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
-    """The records."""
+    """Yield the records."""
     from tltui.questions.build import build
 
     found = load(options)

@@ -1,4 +1,4 @@
-"""The commands: names, what each is good for, and the module that does it.
+"""The commands: names, summaries and implementing modules.
 
 A module is imported when its command is used. It has `add_arguments(parser)`, `run(options)`, and `EXAMPLES` for the help.
 """
@@ -16,30 +16,30 @@ from tltui.questions.index import QUESTIONS
 
 
 class Command(Protocol):
-    """What the module of a command has."""
+    """Interface of a command's module."""
 
     EXAMPLES: str
     """What stands below the options in the help; '' for the examples of any view."""
 
     def add_arguments(self, parser: Parser) -> None:
-        """The arguments of the command `parser.command`."""
+        """Add the arguments of the command `parser.command`."""
 
     def run(self, options: argparse.Namespace) -> Iterator[bytes]:
-        """What it prints, piece by piece: `| head` ends it early. Another exit code than 0 it leaves in `options.exit_code`."""
+        """Yield the output piece by piece: `| head` ends it early. A nonzero exit code is stored in `options.exit_code`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line of the table."""
+    """A row of the table."""
 
     help: str
     module: str
 
 
 OWN = ("timing", "where", "runtime", "layers")
-"""Views whose command can do more than show them."""
+"""Views whose command has its own module."""
 ENDLESS = ("tail",)
-"""Commands that print as long as the job runs: a file that appears whole would not appear."""
+"""Commands that print as long as the job runs, so that an atomic output file would never appear."""
 COMMANDS: dict[str, Entry] = {
     "run": Entry("run a job so that it leaves a trace, then print its summary", "run"),
     **{question.name: Entry(question.help, question.name if question.name in OWN else "view") for question in QUESTIONS},
@@ -75,12 +75,12 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }
 """How the help lists commands without a page; a page names its heading itself. What is in none of them stands at the end."""
 PAGES_BEFORE = 500
-"""The help has pages with a lower `help_order` before the other commands of their heading."""
+"""Pages with a lower `help_order` precede the other commands of their heading in the help."""
 OTHERS = "about tltui"
 
 
 def grouped() -> dict[str, list[str]]:
-    """Heading → the commands below it: each of them once."""
+    """Return heading → the commands below it, each of them once."""
     found: dict[str, list[str]] = {}
     for heading, names in GROUPS.items():
         pages = sorted((own for own in QUESTIONS if own.group == heading), key=lambda own: own.help_order)
@@ -91,12 +91,12 @@ def grouped() -> dict[str, list[str]]:
 
 
 def command(name: str) -> Command:
-    """The module of a command."""
+    """Import the module of a command."""
     return cast(Command, import_module(f"tltui.cli.{COMMANDS[name].module}"))
 
 
 def parser_of(name: str) -> Parser:
-    """The parser of a command."""
+    """Return the parser of a command."""
     module, help_ = command(name), COMMANDS[name].help
     examples = module.EXAMPLES or f"examples:\n  tltui {name} /tmp/tracedir\n  tltui {name} /tmp/tracedir 0/1 --json\n"
     parser = Parser(name, help_[0].upper() + help_[1:] + ".", examples)

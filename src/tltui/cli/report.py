@@ -1,4 +1,4 @@
-"""`tltui report`: the whole run in one file, for somebody without tltui."""
+"""`tltui report`: the whole run in one file, for readers without tltui."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DEFAULT = "5M"
 
 
 def add_arguments(parser: Parser) -> None:
-    """PATH, where to, and how much."""
+    """Add PATH, output and size."""
     add_paths(parser)
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the file to write: .html")
     parser.add_argument("--max-size", metavar="SIZE", type=size, default=size(DEFAULT),
@@ -47,7 +47,7 @@ def add_arguments(parser: Parser) -> None:
 
 @contextmanager
 def _redacted(run: Run) -> Iterator[Run]:
-    """The same run without what is not torch's own, from logs that are there for as long. Where they lie is nobody's business."""
+    """Yield the redacted run, whose logs exist within the context only and whose paths are hidden."""
     from tltui.model.follow import open_run
     from tltui.writers.bundle import Bundle, known_secrets
 
@@ -60,7 +60,7 @@ def _redacted(run: Run) -> Iterator[Run]:
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
-    """The file, and a line that says what is in it."""
+    """Write the file; yield a summary line."""
     from tltui.documents.format import plural, size_of
     from tltui.export.report_book import Book, TooSmall
     from tltui.text.safe_files import replacing

@@ -30,7 +30,7 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    """PATH and REF, which graph, and where to."""
+    """Add PATH, REF, graph and output."""
     add_paths(parser)
     add_refs(parser, "a compile, or one of its graphs (default: list what there is)")
     parser.add_argument("-o", "--output", metavar="FILE", help="the script to write; - prints it")
@@ -42,7 +42,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
-    """The script, or where it was written, or the list."""
+    """Yield the script, its path, or the list."""
     found = load(options)
     ref = one_ref(options)
     if not ref:
@@ -88,7 +88,7 @@ def _limit(options: argparse.Namespace) -> int:
 
 
 def _listed(run: Run, limit: int) -> Iterator[bytes]:
-    """A line for each compile: what its script would be made of, or why there is none."""
+    """Yield a line per compile: the source graph of its script, or why there is none."""
     from tltui.model.compile_navigation import in_order
     from tltui.writers.repro.script import repro_of
 

@@ -1,6 +1,6 @@
-"""`tltui run`: start a job so that it leaves a trace, and say afterwards what the compiler did.
+"""`tltui run`: a job with a trace, and a summary of its compiles.
 
-What tltui says goes to stderr: stdout, stdin and the terminal belong to the job.
+Our messages go to stderr: stdout, stdin and the terminal belong to the job.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ KILLED = ": the kernel does that when memory runs out (dmesg tells), a scheduler
 
 
 def add_arguments(parser: Parser) -> None:
-    """How the job is started, and the command itself."""
+    """Add the options of the job, and the command itself."""
     directory = "where the trace goes: a new or an empty directory (default: ./tltui-DATE-TIME)"
     logs = "also write TORCH_LOGS text of these names to DIR/torch_logs.txt (and, as torch does, to stderr)"
     check = "exit code 1 when the run exceeds them; the same as --fail-on of tltui check"
@@ -73,7 +73,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
-    """Run the job. Prints nothing on stdout; leaves the exit code."""
+    """Run the job. Prints nothing on stdout; stores the exit code."""
     from tltui.running.job import NotStarted, output_file, run_child, startable
     from tltui.running.job_trace import Refused, TraceOptions, files_in, parse_steps, prepare, program_of
 
@@ -107,14 +107,14 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
 
 
 def _view(words: Sequence[str], prepared: Prepared, options: argparse.Namespace) -> Ending | None:
-    """Show the job from its start; None where it outlives the screen, and all is said."""
+    """Show the job from its start; return None if it outlives the UI, after reporting that."""
     from tltui.cli.run_view import run_in_view
 
     return run_in_view(words, prepared, options)
 
 
 def _keep_end(output: OutputFile, directory: str, words: Sequence[str], began: float, ending: Ending) -> None:
-    """Keep the end of the output of a job that failed; without room for it there is none."""
+    """Store the end of the output of a failed job, if there is space."""
     from tltui.running.job import save_output_tail
 
     with suppress(OSError):
@@ -122,7 +122,7 @@ def _keep_end(output: OutputFile, directory: str, words: Sequence[str], began: f
 
 
 def _record(steps: Steps | None, words: Sequence[str], prepared: Prepared) -> tuple[str, ...]:
-    """Have steps of the job recorded, where that was asked for and is possible; what to say of it."""
+    """Set up the recording of steps, if requested and possible; return messages."""
     if steps is None:
         return ()
     from tltui.running.job_trace import have_recorded, why_not
@@ -133,7 +133,7 @@ def _record(steps: Steps | None, words: Sequence[str], prepared: Prepared) -> tu
 
 
 def _limits(options: argparse.Namespace) -> tuple[Limit, ...]:
-    """What --check allows. A mistake in it is said before the job starts."""
+    """Return the limits of --check, validated before the job starts."""
     if options.check is None:
         if options.baseline is not None:
             raise Failure("--baseline is for --check, which is not given")
@@ -150,7 +150,7 @@ def _limits(options: argparse.Namespace) -> tuple[Limit, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A job that has ended."""
+    """An ended job."""
 
     options: argparse.Namespace
     words: Sequence[str]
@@ -160,7 +160,7 @@ class _Job:
 
 
 def _afterwards(job: _Job, before: frozenset[Identity]) -> int:
-    """Say what the compiler did, and where the trace is; the exit code. Whatever fails here, the job's own code stays."""
+    """Report the compiles and the trace; return the exit code, that of the job whatever fails here."""
     unchecked, code = bool(job.limits), 1 if job.limits else 0  # what could not be checked has not passed
     try:
         left = _left(job, before)
@@ -183,7 +183,7 @@ def _afterwards(job: _Job, before: frozenset[Identity]) -> int:
 
 
 def _let_go() -> None:
-    """What stderr does not take goes nowhere: Python would fail at its end, with a code of its own."""
+    """Redirect a failing stderr to /dev/null: otherwise Python fails at its exit, with its own code."""
     if sys.stderr is not None:
         try:
             sys.stderr.flush()
@@ -193,7 +193,7 @@ def _let_go() -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """What the job left."""
+    """Traces of an ended job."""
 
     run: Run | None
     """None without a log."""
@@ -205,7 +205,7 @@ class _Left:
 
 
 def _left(job: _Job, before: frozenset[Identity]) -> _Left:
-    """Read the logs of this run, and check what is limited."""
+    """Read the logs of this run, and check the limits."""
     from tltui.model.follow import open_run
     from tltui.running.job_trace import logs_in
 
@@ -223,7 +223,7 @@ def _left(job: _Job, before: frozenset[Identity]) -> _Left:
 
 
 def _say(job: _Job, left: _Left) -> None:
-    """Print how the job ended, the summary, and what was checked."""
+    """Print the exit status, the summary, and the outcome of the limits."""
     from tltui.running.job_trace import is_full, still_written, why_no_log
 
     if job.ending.status < 0:
@@ -259,7 +259,7 @@ def _say(job: _Job, left: _Left) -> None:
 
 
 def _say_recorded(job: _Job, run: Run | None) -> None:
-    """Where the steps are that were to be recorded; how else they can be, where there are none."""
+    """Print where the recorded steps are, or how else to record them."""
     if job.options.record_steps is None:
         return
     from tltui.questions.runtime.recording_sections import recording_document
@@ -278,12 +278,12 @@ def _say_recorded(job: _Job, run: Run | None) -> None:
 
 
 def _wrapped(line: str) -> str:
-    """A long line as a paragraph; what is there to be copied stays whole."""
+    """Wrap a long line into a paragraph without breaking words, which can be copied."""
     return textwrap.fill(line, 100, initial_indent="  ", subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
 
 
 def _killed(job: _Job) -> str:
-    """By which signal the job was ended, and who may have sent it."""
+    """Return which signal ended the job, and its probable sender."""
     number = -job.ending.status
     try:
         name = signal.Signals(number).name

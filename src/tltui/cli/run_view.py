@@ -23,14 +23,17 @@ MARGIN = 10
 
 
 def needs_terminal() -> None:
-    """See to it that there is a screen, before anything is made for the job."""
+    """Check that the UI can be drawn, before anything is made for the job."""
     why = no_terminal()
     if why:
         raise Failure(f"--view needs a terminal: {why}. Without --view the job runs just so, and tltui DIR looks at it meanwhile")
 
 
 def run_in_view(words: Sequence[str], prepared: Prepared, options: argparse.Namespace) -> Ending | None:
-    """Start the job and show it; how it ended. None where it goes on, or that is not known, which is said. Raises `NotStarted`."""
+    """Start the job and show it; return its exit status.
+
+    None, with a message, if it goes on or its end is unknown. Raises `NotStarted`.
+    """
     job = start(words, prepared.environment, prepared.directory, _size())
     from tltui.app import start as show
 
@@ -49,7 +52,7 @@ def run_in_view(words: Sequence[str], prepared: Prepared, options: argparse.Name
 
 
 def _size() -> tuple[int, int]:
-    """About what the document will have. The UI says it exactly when it has drawn its first frame."""
+    """Return the approximate size of the document pane. The UI sends the exact one after its first frame."""
     columns, rows = os.get_terminal_size(2)
     tree = min(max(int(columns * SHARE), LEAST), WIDEST) if columns >= NARROW else 0
     if tree:
@@ -58,7 +61,7 @@ def _size() -> tuple[int, int]:
 
 
 def _farewell(job: Job, directory: str) -> None:
-    """The job goes on. The last line is where its trace is."""
+    """Report that the job goes on; the last line has the path of its trace."""
     if job.is_lost:
         print_error(
             f"tltui: how the job ended is not known: the process that kept its output was ended (the job was pid {job.pid})"

@@ -1,4 +1,4 @@
-"""`tltui runtime`: a view whose profile may be refused."""
+"""`tltui runtime`: a view whose profile may be rejected."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ Exit code: 2 when there are profiles and none of them fits the trace; 0 without 
 
 
 def add_arguments(parser: Parser) -> None:
-    """Those of the view."""
+    """Add those of the view."""
     view.add_arguments(parser)
     parser.set_defaults(reads_profiles=True)
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
-    """The page, or its result. Raises `Failure` where no profile fits the trace."""
+    """Yield the page, or its result. Raises `Failure` if no profile fits the trace."""
     from tltui.questions.runtime.profile_results import Refused
     from tltui.questions.runtime.profile_sums import runtimes_of
     from tltui.questions.view_document import view_document

@@ -20,7 +20,7 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    """PATH and REF, and what of the artifact."""
+    """Add PATH, REF and options for artifacts."""
     add_paths(parser)
     add_json(parser)
     add_refs(parser, "an address, e.g. 0/1 or 0/1:inductor_output_code")
@@ -29,7 +29,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
-    """The document, its result, or the bytes."""
+    """Yield the document, its result, or the bytes."""
     from tltui.questions.artifacts.show_output import in_unit, raw_bytes, shown_data
     from tltui.questions.build import build
 

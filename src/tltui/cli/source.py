@@ -1,4 +1,4 @@
-"""`tltui source`: what became of a line."""
+"""`tltui source`: compilation results of a source line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    """PATH, FILE:LINE and REF."""
+    """Add PATH, FILE:LINE and REF."""
     add_paths(parser)
     add_json(parser)
     parser.add_argument("place", nargs="?", metavar="FILE:LINE", help="the line; the end of a path is enough: train.py:42")
@@ -29,7 +29,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
-    """The page of the line."""
+    """Yield the page of the line."""
     from tltui.documents.scope import place_of
     from tltui.questions.build import build
 

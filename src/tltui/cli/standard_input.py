@@ -1,4 +1,4 @@
-"""Standard input and the terminal: whether the UI can be drawn, how input is read, progress of unpacking."""
+"""Standard input and the terminal: terminal support, reading of input, progress of unpacking."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tltui.text.sanitize import sanitize
 
 
 def no_terminal() -> str:
-    """Why the UI cannot run here; '' when it can."""
+    """Return why the UI cannot run here; '' if it can."""
     for stream, name in ((sys.stdin, "input"), (sys.stdout, "output"), (sys.stderr, "error")):
         if stream is None or not stream.isatty():
             return f"standard {name} is not a terminal" + (", and the UI is drawn there" if name == "error" else "")
@@ -24,15 +24,15 @@ def no_terminal() -> str:
 
 
 PATIENCE = 0.5
-"""Seconds after which it is said how far it is."""
+"""Seconds after which progress is shown."""
 EVERY = 0.25
 BEGINNING = 0.3
-"""Seconds that the UI waits for the first bytes of standard input: what is packed is read to its end before there is a screen."""
+"""Seconds that the UI waits for the first bytes of standard input: archives are read completely before the UI starts."""
 
 
 @contextmanager
 def unpacking_progress(paths: Sequence[str], waits: bool) -> Iterator[None]:
-    """While the block runs what is unpacked is told on stderr. With `waits` standard input is read to its end first."""
+    """Report unpacking on stderr within the context. With `waits` standard input is read to its end first."""
     SETTINGS.limits, SETTINGS.told = _limits, (told := _ProgressLine())
     try:
         if STANDARD_INPUT in paths:
@@ -44,7 +44,7 @@ def unpacking_progress(paths: Sequence[str], waits: bool) -> Iterator[None]:
 
 
 def _limits() -> Limits:
-    """Those of the settings."""
+    """Return the unpacking limits of the settings."""
     from tltui.config import read_config
 
     config = read_config(())
@@ -52,7 +52,7 @@ def _limits() -> Limits:
 
 
 class _ProgressLine:
-    """A line on stderr, where that is a terminal; it is gone at the end."""
+    """Progress line on stderr if that is a terminal; removed at the end."""
 
     def __init__(self) -> None:
         self._next = time.monotonic() + PATIENCE
@@ -72,14 +72,16 @@ class _ProgressLine:
         self._wide = len(text)
 
     def end(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._wide:
             print(f"\r{'':<{self._wide}}\r", end="", file=sys.stderr, flush=True)
 
 
 def keys_from_terminal() -> None:
-    """Standard input is read as a file, and the keys come from the terminal of the process, which takes its number. Where there is
-    no terminal it stays what it is."""
+    """Read standard input as a file, and keys from the controlling terminal, which becomes descriptor 0.
+
+    Without a terminal nothing changes.
+    """
     from tltui.inputs.archives.cache import standard_input
 
     try:

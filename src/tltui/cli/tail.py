@@ -1,4 +1,4 @@
-"""`tltui tail`: what happens while the job runs, a line each."""
+"""`tltui tail`: events while the job runs, a line each."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ examples:
   tltui tail /tmp/tracedir --json | jq -r 'select(.kind == "error") | .text'
 """
 EVERY = 0.5
-"""Seconds between two looks at the files."""
+"""Seconds between two polls of the files."""
 PART = 20
-"""While there is no log, a look at the directories is followed by a pause of so many times what it took."""
+"""Ratio of the pause after a directory scan to its duration, while there is no log."""
 ROWS = 2
-"""Rows of a terminal that a line may take: it is cut there only."""
+"""Maximum terminal rows of a line."""
 WIDE = 400
-"""Columns of a line where the output is no terminal."""
+"""Columns of a line if the output is no terminal."""
 NO_LOG = 1024
-"""Bytes of a file that is not going to become a log."""
+"""Bytes after which a file without a record is not a log."""
 
 
 def add_arguments(parser: Parser) -> None:
-    """PATH, where to begin, when to end, and the limits."""
+    """Add PATH, the start, the conditions to end, and the limits."""
     add_paths(parser)
     add_json(parser)
     parser.add_argument("-n", "--lines", metavar="N", type=_lines, default=10,
@@ -79,7 +79,7 @@ def _seconds(text: str) -> float:
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
-    """Lines as they happen, each look at the files flushed at once."""
+    """Yield lines as events happen, flushed after each poll."""
     from tltui.model.run import Run
 
     limits = _limits(options)
@@ -109,7 +109,7 @@ def _limits(options: argparse.Namespace) -> tuple[Limit, ...]:
 
 
 def _check(run: Run, limits: tuple[Limit, ...], options: argparse.Namespace) -> None:
-    """The limits, on stderr: on stdout are the lines."""
+    """Print the outcome of the limits on stderr; stdout has the lines."""
     from tltui.questions.check.limits import gates
     from tltui.writers.check_reports import check_document
 
@@ -120,7 +120,7 @@ def _check(run: Run, limits: tuple[Limit, ...], options: argparse.Namespace) -> 
 
 
 class _Tail:
-    """The command, and since when nothing was written."""
+    """State of the command, with the time of the last write."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         from tltui.questions.news.news_sections import NAME, Layout
@@ -137,7 +137,7 @@ class _Tail:
         self._out = _reader()
 
     def first(self) -> Found | None:
-        """The logs that are there; waits for the first one. None when nobody reads us any more."""
+        """Return the logs, after waiting for the first one; None if the reader of our output is gone."""
         from tltui.sources.discover import NothingFound
 
         if self._discovery is None:
@@ -159,7 +159,7 @@ class _Tail:
                 return None
 
     def follow(self, run: Run) -> Iterator[bytes]:
-        """The lines, until the logs have ended, nothing is written any more, or nobody reads them."""
+        """Yield the lines until the logs end, nothing is written for long, or the reader is gone."""
         from tltui.model.follow import Follower
         from tltui.model.run import settle
         from tltui.questions.news.run_news import Numbered, Once, Watch, What
@@ -196,7 +196,7 @@ class _Tail:
                 return
 
     def _print(self, run: Run, streams: list[deque[News]], most: int | None) -> Iterator[bytes]:
-        """News of one look. What is printed is flushed before it goes on."""
+        """Yield the news of one poll; output is flushed before the next one."""
         from tltui.export import to_json
         from tltui.questions.news.news_sections import in_order, line_of
 
@@ -211,7 +211,7 @@ class _Tail:
         sys.stdout.buffer.flush()
 
     def _note(self, event: Event) -> None:
-        """Whether something was written."""
+        """Record the time of a write."""
         from tltui.model.run import Added, Lost, Read
 
         if isinstance(event, Added | Lost) or (isinstance(event, Read) and not event.batch.finished):
@@ -221,7 +221,7 @@ class _Tail:
         return self._idle_after is not None and time.monotonic() - self._written >= self._idle_after
 
     def _why_ended(self, run: Run) -> str:
-        """Why nothing more is waited for; '' when it goes on."""
+        """Return why waiting ends; '' if it goes on."""
         if run.finished:
             if len(run.failures) == len(run.models):
                 raise Failure("\n".join(f"{path}: {why}" for path, why in run.failures.items()))
@@ -232,7 +232,7 @@ class _Tail:
         return f"nothing was written for {self._idle_after:g} s"
 
     def _pause(self, wait: float = EVERY) -> bool:
-        """Wait for the next look; whether nobody reads our output any more."""
+        """Wait for the next poll; return whether the reader of our output is gone."""
         if self._idle_after is not None:
             wait = min(wait, max(self._written + self._idle_after - time.monotonic(), 0.01))
         if self._out is not None:
@@ -242,7 +242,7 @@ class _Tail:
 
 
 def _reader() -> select.poll | None:
-    """Tells when who read our output is gone, as in `| head -1`; None where that cannot be known."""
+    """Return a poll object for the closing of our output, as by `| head -1`; None if unsupported."""
     try:
         found = select.poll()
         found.register(sys.stdout.fileno(), 0)
@@ -252,6 +252,6 @@ def _reader() -> select.poll | None:
 
 
 def _is_no_log(path: str) -> bool:
-    """Whether a path is a file that will not become a log."""
+    """Return whether a path is a file that will not become a log."""
     path = os.path.expanduser(path)
     return os.path.isfile(path) and os.path.getsize(path) >= NO_LOG

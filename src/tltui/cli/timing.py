@@ -1,4 +1,4 @@
-"""`tltui timing`: a view that can also be written for Perfetto."""
+"""`tltui timing`: a view with an export for Perfetto."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    """Those of the view, and the file."""
+    """Add those of the view, and the file."""
     view.add_arguments(parser)
     parser.add_argument("--perfetto", metavar="FILE", help="write the events as JSON for ui.perfetto.dev instead")
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
-    """The page, or what the file got."""
+    """Yield the page, or the counts of the written file."""
     return _perfetto(options) if options.perfetto else view.run(options)
 
 

@@ -1,4 +1,4 @@
-"""`tltui PATH` and `tltui --version`: the UI, or what `tltui ls` prints where there is no terminal for it."""
+"""`tltui PATH` and `tltui --version`: the UI, or the output of `tltui ls` without a terminal."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 NEEDED = ("textual", "rich", "pygments", "platformdirs", "wcwidth", *(("tomli",) if sys.version_info < (3, 11) else ()))
 MORE = (("dask", "distributed", "--engine dask://HOST:PORT"), ("mpi", "mpi4py", "--engine mpi"))
-"""Extras, the package of each, and what it is for."""
+"""Extras: name, package and purpose."""
 
 
 def version_lines(options: argparse.Namespace) -> Iterator[bytes]:
-    """One line, or all."""
+    """Yield one line, or all."""
     if not options.version:
         raise Failure("--verbose goes with --version")
     lines = [f"tltui {__version__}", *(_verbose() if options.verbose else ())]
@@ -53,7 +53,7 @@ def _verbose() -> Iterator[str]:
 
 
 def _installed(name: str) -> str:
-    """The version of a package; '' where it is not there."""
+    """Return the version of a package; '' if it is not installed."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -74,7 +74,7 @@ def _zstd() -> str:
 
 
 def _writable(path: Path, otherwise: str) -> str:
-    """Whether a directory can be written to, or made. Nothing is made to find out."""
+    """Return whether a directory is writable or can be created, without creating it."""
     there = next(own for own in (path, *path.parents) if own.exists())
     if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
         return "can be written" if there == path else "is made when it is needed"
@@ -105,7 +105,7 @@ What parses as an address is one, and a command's name is a command: files of su
 
 
 def ui_parser() -> Parser:
-    """The parser without a command."""
+    """Return the parser without a command."""
     listed = "\n".join(
         f"{heading}:\n" + "\n".join(f"  {name:<11} {COMMANDS[name].help}" for name in names) for heading, names in grouped().items()
     )
@@ -121,14 +121,14 @@ def ui_parser() -> Parser:
 
 
 def commands_in(paths: Sequence[str]) -> None:
-    """Raise `Failure` for what is no file, and a command that does not stand in front."""
+    """Raise `Failure` for a path that is no file, or a command that is not the first word."""
     for word in paths:
         if word in COMMANDS and not os.path.lexists(word):
             raise Failure(f"{word} is a command, and stands in front: tltui {word} PATH")
 
 
 def open_ui(options: argparse.Namespace) -> int:
-    """Start it; the exit code."""
+    """Start the UI; return the exit code."""
     from tltui.cli.loading import no_path, search
     from tltui.cli.standard_input import keys_from_terminal, no_terminal
 

@@ -1,4 +1,4 @@
-"""The views: a page about the run or a part of it. One command each, all alike but for options of their own."""
+"""The views: pages about the run or a part of it, with one command each, which differ in their options only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXAMPLES = ""
 
 
 def add_arguments(parser: Parser) -> None:
-    """What all views take, and what its question adds."""
+    """Add the arguments of all views, and those of the question."""
     add_paths(parser)
     add_refs(parser, "a rank, process, frame or compile (default: the run)")
     parser.add_argument("--rank", metavar="N", type=rank, help="only this rank; `none` for processes without one")
@@ -30,12 +30,12 @@ def add_arguments(parser: Parser) -> None:
 
 
 def rank(text: str) -> int:
-    """The number of a rank. Raises ValueError."""
+    """Parse the number of a rank. Raises ValueError."""
     return NORANK if text == "none" else int(text)
 
 
 def part(options: argparse.Namespace) -> Ref:
-    """The part of the run that REF, --rank and --frame name together."""
+    """Return the part of the run that REF, --rank and --frame name together."""
     ref = parse_ref(one_ref(options))
     if options.rank is not None:
         ref = replace(ref, rank=options.rank)
@@ -45,7 +45,7 @@ def part(options: argparse.Namespace) -> Ref:
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
-    """The page, or its result."""
+    """Yield the page, or its result."""
     from tltui.questions.view_document import view_document
 
     document = view_document(load(options), BY_NAME[options.command], part(options), layout(options))

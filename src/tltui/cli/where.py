@@ -1,4 +1,4 @@
-"""`tltui where`: a view, and on request what the processes of the job do now."""
+"""`tltui where`: a view, with an option for the current state of the job's processes."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    """Those of the view, and what is asked of processes."""
+    """Add those of the view, and those for processes."""
     view.add_arguments(parser)
     parser.add_argument("--pids", action="store_true", help="what the processes that write these logs on this machine do")
     parser.add_argument("--stacks", action="store_true", help="their Python stacks too: runs py-spy dump, never as another user")
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
-    """The page, or its result."""
+    """Yield the page, or its result."""
     if not (options.pids or options.stacks):
         yield from view.run(options)
         return

@@ -1,4 +1,4 @@
-"""A document → text, ANSI, markdown, HTML; a result → JSON. One way out for every view, in the UI and on the command line."""
+"""Export of documents to text, ANSI, markdown and HTML, and of results to JSON; shared by the UI and the command line."""
 
 from __future__ import annotations
 

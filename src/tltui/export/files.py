@@ -1,4 +1,4 @@
-"""Documents and results as text, ANSI, markdown, JSON and files; a file is there whole or not at all."""
+"""Documents and results as text, ANSI, markdown, JSON and files. A file is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SGR: dict[str, str] = {
 
 
 def ansi(line: Line) -> str:
-    """A line with ANSI colours. The text itself is sanitised already."""
+    """Return a line with ANSI colours; its text is already sanitised."""
     text, at, out = line.text, line.first, []
     done = at
     for span in sorted(line.spans, key=lambda span: span.start):
@@ -56,7 +56,7 @@ def ansi(line: Line) -> str:
 
 
 def brief_lines(document: Document, style: str = "text") -> Iterator[str]:
-    """All lines as text or ANSI, but for what is aside: of torch's own frames in a row, how many there are."""
+    """Yield all lines as text or ANSI; a run of torch's own frames is one line with their count."""
     while not document.advance():
         pass
     done = 0
@@ -81,7 +81,7 @@ def _dim(text: str, style: str) -> str:
 
 
 def plain(document: Document, colours: bool = False, lo: int = 0, hi: int | None = None) -> Iterator[str]:
-    """The lines `lo` to `hi` (exclusive) of a document, whole."""
+    """Yield the lines `lo` to `hi` (exclusive) of a document, uncut."""
     while not document.advance():
         pass
     if not colours:
@@ -100,13 +100,16 @@ def plain(document: Document, colours: bool = False, lo: int = 0, hi: int | None
 
 
 LEVELS = 250
-"""Objects and lists in one another that a result is printed with: as many as orjson takes."""
+"""Deepest nesting of objects and lists in a printed result: the limit of orjson."""
 _ACTED_ON = re.compile(f"[{BEYOND}]")
 
 
 def to_json(value: Any, indent: bool = True) -> bytes:
-    """A result as JSON: dataclasses and named tuples become objects, enums their values, tuples and ranges lists, numbers that
-    JSON has no words for null. What a terminal would act on is written as an escape, which is the same JSON."""
+    """Encode a result as JSON.
+
+    Dataclasses and named tuples become objects, enums their values, tuples and ranges lists, NaN and infinities null. Control
+    characters that a terminal would act on are written as JSON escapes.
+    """
     try:
         return _shown(dumps(value, indent=indent, default=_default, non_str_keys=True))
     except TypeError:  # integers beyond 64 bit, lone surrogates and depth are legal in a trace
@@ -114,7 +117,7 @@ def to_json(value: Any, indent: bool = True) -> bytes:
 
 
 def _encode_with_stdlib(value: Any, indent: bool) -> bytes:
-    """The same, with the slower encoder of Python, which takes them."""
+    """Encode as JSON with the slower `json` module, which takes large integers, lone surrogates and deep nesting."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, 16 * LEVELS))
     try:
@@ -124,7 +127,7 @@ def _encode_with_stdlib(value: Any, indent: bool) -> bytes:
 
 
 def _to_json_types(value: Any, level: int = 0) -> Any:
-    """A result in terms of JSON."""
+    """Convert a result to the types of JSON."""
     if isinstance(value, enum.Enum):
         return _to_json_types(value.value, level)
     if isinstance(value, float):
@@ -141,13 +144,13 @@ def _to_json_types(value: Any, level: int = 0) -> Any:
 
 
 def _key(key: Any) -> str:
-    """A key as orjson writes it."""
+    """Return an object key as orjson writes it."""
     plain = _to_json_types(key)
     return plain if isinstance(plain, str) else json.dumps(plain)
 
 
 def _default(value: Any) -> Any:
-    """What JSON has no words for, one step nearer to it: what a type declares as its form, `__json__`, first."""
+    """Convert a value without a JSON type one step; `__json__`, the form that its type declares, comes first."""
     if hasattr(value, "__json__") and not isinstance(value, type):
         return value.__json__()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -164,29 +167,29 @@ def _default(value: Any) -> Any:
 
 
 def _shown(data: bytes) -> bytes:
-    """JSON without what a terminal would act on: it can only stand in strings, which have another spelling for it."""
+    """Escape the control characters in JSON; they occur in strings only."""
     if data.isascii() and b"\x7f" not in data:
         return data
     return _ACTED_ON.sub(lambda match: json.dumps(match[0])[1:-1], data.decode()).encode()
 
 
 LIMIT = 65_536
-"""Characters that an issue, or a comment in it, may have. A browser sends each end of a line as two."""
+"""Maximum characters of a GitHub issue or comment. A browser sends each line end as two."""
 LONG = 40
-"""Lines from which on a section, or a text without sections, is folded."""
+"""Minimum number of lines at which a section, or a text without sections, is folded."""
 _RESERVED = 300
-"""Characters for what is said of what is left out, and for the ends of what is open."""
+"""Characters reserved for the note about omitted lines and for closing fences and folds."""
 _ADDRESS = re.compile(r"\[[0-9a-z:/!~+._-]*\] (?=\S)")
-"""What most titles begin with. A link of markdown has no blank behind its bracket."""
+"""The address that most titles begin with. A markdown link has no blank after its bracket."""
 _HARMLESS = re.compile(r"[A-Za-z0-9 ,.;:()/·…-]*")
 _MEANS_MORE = re.compile(r"\b(?:[0-9a-f]{7,40}|gh-\d+)\b|://|www\.|^\s*$", re.IGNORECASE)
-"""What GitHub makes a link of without any sign: commits, issues, addresses. An empty title is none."""
+"""Text that GitHub links without markup: commits, issues, URLs; also an empty title."""
 _LANGUAGES = {"fx": "python", "output_code": "python", "python": "python", "cpp": "cpp", "json": "json"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Lines in a fence of their own, folded where there is a `summary`, which the line before them makes."""
+    """Lines of one fence, folded under `summary` if there is one."""
 
     first: int
     end: int
@@ -194,8 +197,10 @@ class _Block:
 
 
 def markdown(document: Document, lo: int = 0, hi: int | None = None, limit: int | None = None) -> Iterator[str]:
-    """The lines `lo` to `hi` (exclusive) of a document as lines of markdown: its title, and fences. With a `limit` (characters,
-    ends of lines counted twice) as many of them as fit, and how many are left out."""
+    """Yield the lines `lo` to `hi` (exclusive) of a document as markdown: its title, and fences.
+
+    With a `limit` (characters, line ends counted twice) as many lines as fit, and the number of omitted ones.
+    """
     while not document.advance():
         pass
     end = len(document) if hi is None else min(hi, len(document))
@@ -222,8 +227,10 @@ def markdown(document: Document, lo: int = 0, hi: int | None = None, limit: int 
 
 
 def _blocks(document: Document, lo: int, end: int) -> Iterator[_Block]:
-    """What stands in one fence each, in order: outermost folds, long sections, and what is between them. What is nothing but
-    empty lines is left out."""
+    """Yield one block per fence, in order: outermost folds, long sections, and the lines between them.
+
+    Blocks of empty lines are omitted.
+    """
     folds = list(_folds(document, lo, end))
     if not folds and end - lo > LONG:
         yield _Block(lo, end, f"{end - lo:,} lines")
@@ -254,17 +261,17 @@ def _folds(document: Document, lo: int, end: int) -> Iterator[_Block]:
 
 
 def _longest(document: Document, lo: int, end: int) -> int:
-    """Backticks of a fence: more than any run of them in the text."""
+    """Return the number of backticks of a fence: more than any run of them in the text."""
     return max(3, 1 + max((len(run) for line in document.text(lo, end) for run in re.findall("`+", line)), default=0))
 
 
 def _size(line: str) -> int:
-    """Characters of a line with its end, as a browser counts them: some have two."""
+    """Return the characters of a line with its end, in UTF-16 units as a browser counts them."""
     return len(line.encode("utf-16-le", "replace")) // 2 + 2
 
 
 def _in_prose(text: str) -> str:
-    """A text of anybody's in a line of markdown."""
+    """Escape untrusted text for a line of markdown."""
     text = sanitize(text)
     if (address := _ADDRESS.match(text)) is not None:
         return address.group() + _in_prose(text[address.end() :])
@@ -276,7 +283,7 @@ def _in_prose(text: str) -> str:
 
 
 def _as_code(text: str) -> str:
-    """A text of anybody's in HTML within markdown."""
+    """Return untrusted text as a `<code>` element within markdown."""
     return f"<code>{escape(sanitize(text))}</code>"
 
 
@@ -288,33 +295,33 @@ def _left_out(left: int, of: int) -> list[str]:
 SUFFIXES = {".txt": "text", ".ansi": "ansi", ".md": "markdown", ".html": "html", ".htm": "html", ".json": "json"}
 """Suffix → format."""
 SCHEMA = 1
-"""Version of the JSON that is written for a document."""
+"""Version of a document's JSON."""
 
 
 class WouldOverwrite(Exception):
-    """The file exists, and nobody has agreed to replace it."""
+    """The file exists, and overwriting it was not confirmed."""
 
 
 def format_of(path: str) -> str:
-    """The format that a file name's suffix asks for; text for any other."""
+    """Return the format of a file name's suffix; text for an unknown one."""
     return SUFFIXES.get(os.path.splitext(path)[1].lower(), "text")
 
 
 def proposed_name(document: Document) -> str:
-    """What the export asks to be called."""
+    """Return the default file name of an export."""
     suffix = {"fx": ".py", "output_code": ".py", "python": ".py", "cpp": ".cpp", "json": ".json"}.get(document.language, ".txt")
     return safe_name(document.ref or document.title, suffix)
 
 
 def lines_of(document: Document, style: str = "text", lo: int = 0, hi: int | None = None) -> Iterator[str]:
-    """The lines of a document (`lo` to `hi`, exclusive) as text, ANSI or markdown, whole and uncapped."""
+    """Yield the lines of a document (`lo` to `hi`, exclusive) as text, ANSI or markdown, uncut and without a limit."""
     if style == "markdown":
         return markdown(document, lo, hi)
     return plain(document, style == "ansi", lo, hi)
 
 
 def pieces_of(document: Document, style: str, lo: int = 0, hi: int | None = None, of: str = "") -> Iterator[str]:
-    """A document in any format of `SUFFIXES`, in pieces. `of`: what was opened: HTML names it."""
+    """Yield a document in a format of `SUFFIXES`, in pieces. `of`: the opened path, which HTML names."""
     if style == "html":
         from tltui.export.html import page
 
@@ -327,7 +334,7 @@ def pieces_of(document: Document, style: str, lo: int = 0, hi: int | None = None
 
 
 def _json_of(document: Document, lo: int, hi: int | None) -> str:
-    """The result behind a page, as `tltui show --json` prints it; of a part of one, and of an artifact, the text."""
+    """Return a document as JSON: the result of a page, as `tltui show --json` prints it; the text of an artifact or a part."""
     while not document.advance():
         pass
     is_whole = lo == 0 and hi is None and not document.language and not isinstance(document, DocumentPart)
@@ -337,10 +344,10 @@ def _json_of(document: Document, lo: int, hi: int | None) -> str:
 
 
 def write(document: Document, path: str, style: str = "", lo: int = 0, hi: int | None = None, force: bool = False) -> int:
-    """Write a document to a file, in the format that its suffix or `style` says; the number of lines written. `~` works; the file
-    appears whole or not at all.
+    """Write a document to a file in the format of `style` or of the file's suffix; return the number of lines written.
 
-    Raises `WouldOverwrite`, and OSError with a message that names what failed.
+    `~` is expanded; the file is written completely or not at all. Raises `WouldOverwrite`, and OSError with a message that names
+    the file.
     """
     target = Path(path).expanduser()
     count = 0

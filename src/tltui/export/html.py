@@ -1,4 +1,4 @@
-"""A document as HTML: a fragment, or a file that stands by itself. No script, nothing loaded, whatever a trace holds."""
+"""A document as HTML: a fragment or a self-contained file, without scripts or external resources, whatever a trace holds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tltui.text.sanitize import sanitize
 from tltui.text.tokens import COLOURS, TRUE
 
 DEEPEST = 8
-"""Indentation, in steps of two cells, that a line of a page may have and be told apart from less when it wraps."""
+"""Maximum indentation, in steps of two cells, that a wrapped line keeps."""
 _NAMES = ("page", "ink", "dim", "accent", "bar", "rule", "match", "cursor-away",
           *(name for name in COLOURS if name.startswith(("tok-", "phase-"))))  # fmt: skip
 _LOOKS: dict[str, str] = {
@@ -35,7 +35,7 @@ _LOOKS: dict[str, str] = {
         tokens.EAGER, tokens.RECOMPILE, tokens.LINK, tokens.KEYWORD, tokens.FUNCTION, tokens.TYPE, tokens.STRING, tokens.ORIGIN,
         tokens.DECORATOR, tokens.KEY, tokens.CONSTANT)},
 }  # fmt: skip
-"""Token → how it looks, as in `tltui.widgets.looks` of the UI; a token that is not here looks like any text."""
+"""Token → CSS, as in the UI's `styles.tcss`; other tokens look like plain text."""
 
 
 def _variables(theme: str) -> str:
@@ -101,35 +101,36 @@ font-size:clamp(11px,calc((100vw - 2.5rem)/61),14px)}}
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 Target = Callable[[str], str]
-"""The target of a link of a document (an address, `line:N`, `file:…`) → where it leads: `#a12` in this file, or `https://…`; '' for
-nowhere, and `?why` for text that says so when it is pointed at: what to do to have what is not in the file. `#a12?why` is a
-link that leads to something that stands for what it names, and says so."""
+"""The target of a document's link (an address, `line:N`, `file:…`) → its href: `#a12` in this file, or `https://…`; '' for no link,
+and `?why` for text with a tooltip: how to get the content that is not in the file. `#a12?why` is a link to a substitute, with a
+tooltip.
+"""
 GONE = "?"
 PAGE = "page"
-"""The id of the document of a file that holds one."""
+"""The id of the document in a file with one document."""
 MANY = 2_000
-"""Lines of a long document that a browser lays out together, when they come into sight."""
+"""Lines of a long document that a browser lays out together, when they scroll into view."""
 NARROW = 50
-"""Cells that a line of a page has on the narrowest screen; what is longer wraps there, indented as it begins."""
+"""Cells of a page's line on the narrowest screen; longer lines wrap there, with their indentation."""
 CONTENTS = 4
-"""Headings from which on a page has a list of them."""
+"""Minimum number of headings for a table of contents."""
 _SAFE = re.compile(r"#[A-Za-z][A-Za-z0-9-]*|https?://[^\s\"'<>\\]+")
 _ID = re.compile("[A-Za-z][A-Za-z0-9-]*")
 _STYLES = frozenset(tokens.ALL)
 
 
 def nowhere(target: str) -> str:
-    """No link leads anywhere."""
+    """Return no href for any target."""
     return ""
 
 
 def line_id(name: str, line: int) -> str:
-    """The id of a line (from 1) of the fragment `name`."""
+    """Return the id of a line (from 1) of the fragment `name`."""
     return f"{name}-l{line}"
 
 
 def text(raw: str) -> str:
-    """A text of anybody's as it stands in HTML, in an attribute too."""
+    """Escape untrusted text for HTML content or an attribute."""
     return escape(sanitize(raw))
 
 
@@ -137,11 +138,11 @@ def fragment(
     document: Document, name: str = "", target: Target = nowhere, lo: int = 0, hi: int | None = None, *,
     level: int = 2, heading: bool = True, marked: Collection[int] = (),
 ) -> Iterator[str]:  # fmt: skip
-    """The lines `lo` to `hi` (exclusive) of a document as a `<section id=name>`, in pieces. `name`: letters, digits, hyphens.
+    """Yield the lines `lo` to `hi` (exclusive) of a document as a `<section id=name>`, in pieces.
 
-    `heading`: whether the title stands above them, as `<h{level}>`; headings of a page are one level below. Folded sections are
-    `<details>`. Links to lines of the document itself work; lines `marked` (from 1) have an id (`line_id`) besides those. Raises
-    ValueError for another `name`.
+    `name`: letters, digits, hyphens. `heading`: whether the title precedes them as `<h{level}>`; headings of a page are one level
+    below. Folded sections are `<details>`. Links to lines of the document itself work; lines `marked` (from 1) have an id
+    (`line_id`) besides those. Raises ValueError for another `name`.
     """
     if name and not _ID.fullmatch(name):
         raise ValueError(f"no id: {name!r}")
@@ -177,7 +178,7 @@ class _Body:
         """Empty lines that are not written yet: at the end of a box they are its margin."""
 
     def pieces(self) -> Iterator[str]:
-        """All of it."""
+        """Yield all HTML."""
         open_: list[int] = []
         for n in range(self._lo, self._end):
             if n in self._folds:
@@ -197,7 +198,7 @@ class _Body:
         yield self._closed() + "</details>\n" * len(open_)
 
     def _head(self, n: int) -> Iterator[str]:
-        """A line that heads a section."""
+        """Yield the first line of a section."""
         if n in self._headings:
             id_ = f' id="{line_id(self._name, n + 1)}"' if self._name else ""
             yield f"<h{self._level}{id_}>{text(self._document.line(n).text)}</h{self._level}>"
@@ -227,7 +228,7 @@ class _Body:
         yield "\n</span>"  # as a block it ends without a line of its own
 
     def _closed(self) -> str:
-        """The end of the box that is open, if one is."""
+        """Return the end tags of the open box; '' if none is open."""
         self._blanks = 0
         if not self._in_box:
             return ""
@@ -235,7 +236,7 @@ class _Body:
         return ("</span>" if self._chunked else "") + "</pre>\n"
 
     def _line(self, n: int, is_head: bool = False) -> Iterator[str]:
-        """A line, a long one in windows; what heads a fold without its indentation."""
+        """Yield a line, a long one in windows; the first line of a fold without its indentation."""
         named = n + 1 in self._ids
         if named:
             yield f'<span id="{line_id(self._name, n + 1)}">'
@@ -253,7 +254,7 @@ class _Body:
             yield "</span>"
 
     def _leads(self, target: str) -> str:
-        """Where a link leads: what leads to a line of this document stays in it."""
+        """Return the href of a link; links to lines of this document stay in it."""
         number = self._line_of(target)
         if number is None:
             return self._target(target)
@@ -262,8 +263,10 @@ class _Body:
         return "" if target.startswith("line:") else self._target(target)
 
     def _line_of(self, target: str) -> int | None:
-        """The line (from 1) of the document itself that a target names: `line:12`, or its own address and `@L12`. In lines that
-        were chosen of another document none has the number that it had there."""
+        """Return the line (from 1) of the document itself that a target names: `line:12`, or its own address and `@L12`.
+
+        None in a `DocumentPart`: its line numbers are not those of the document.
+        """
         if isinstance(self._document, DocumentPart):
             return None
         if target.startswith("line:"):
@@ -283,7 +286,7 @@ class _Body:
 
 
 def headings(document: Document) -> list[Section]:
-    """The sections of a page that tltui wrote whose first line is a heading."""
+    """Return the sections of a page by tltui whose first line is a heading."""
     if document.language:
         return []
     return [own for own in document.sections() if own.level == 0 and _is_heading(document.line(own.first))]
@@ -294,7 +297,7 @@ def _is_heading(line: Line) -> bool:
 
 
 def _marked_up(line: Line, target: Target) -> str:
-    """A line, or the window of one, with its styles and links. Where they begin and end in one another the text is cut there."""
+    """Return a line, or a window of one, with its styles and links, cut where they overlap."""
     whole_text = line.text
     if not line.spans and not line.links:
         return text(whole_text)
@@ -338,14 +341,14 @@ def _closing(opening: str) -> str:
 
 
 def embedded(document: Document, lo: int = 0, hi: int | None = None) -> Iterator[str]:
-    """A document for a page of somebody else's (a notebook): its styles concern nothing else there."""
+    """Yield a document for embedding in another page (a notebook); its styles are scoped."""
     yield f"<div class=tltui><style>{STYLE}</style>\n"
     yield from fragment(document, lo=lo, hi=hi, level=3)
     yield "</div>\n"
 
 
 def page(document: Document, lo: int = 0, hi: int | None = None, of: str = "") -> Iterator[str]:
-    """A file that holds one document, in pieces. `of`: what was opened, which its foot names; '' for nothing."""
+    """Yield a file with one document, in pieces. `of`: the opened path for the footer, or ''."""
 
     def body() -> Iterator[str]:
         while not document.advance():
@@ -370,12 +373,12 @@ def page(document: Document, lo: int = 0, hi: int | None = None, of: str = "") -
 
 
 def _own_links(document: Document) -> Target:
-    """Links of a document that is alone in a file."""
+    """Return the link targets of a document that is alone in a file."""
     return lambda target: f"#{PAGE}" if target == document.ref and target else target if target.startswith("http") else ""
 
 
 def html_file(title: str, body: Iterable[str], style: str = "") -> Iterator[str]:
-    """A file of such fragments that stands by itself, in pieces. `style`: what it has of styles besides."""
+    """Yield a self-contained file with the given body, in pieces. `style`: additional CSS."""
     yield "<!DOCTYPE html>\n<html lang=en class=tltui>\n<head>\n<meta charset=utf-8>\n"
     yield f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">\n'
     yield '<meta name=viewport content="width=device-width, initial-scale=1">\n<meta name=color-scheme content="light dark">\n'

@@ -1,4 +1,4 @@
-"""A run as one HTML file for somebody without tltui: what is worth most of what fits."""
+"""A run as one HTML file for readers without tltui: the most valuable sections that fit."""
 
 from __future__ import annotations
 
@@ -80,71 +80,71 @@ STYLE = """
 
 @dataclass(slots=True)
 class Section:
-    """A candidate that was chosen."""
+    """A chosen candidate."""
 
     candidate: Candidate
     id: str
     lines: int
-    """Lines that are in the file."""
+    """Lines in the file."""
     of: int
-    """Lines that there are."""
+    """Lines of the document."""
     bytes: int
-    """What it takes at most."""
+    """Upper bound of the bytes in the file."""
     document: Document | None = field(default=None, repr=False)
-    """Of a page about the run: making it again takes long."""
+    """Document of a page about the run, which is slow to build again."""
 
 
 def first_sentence(document: Document) -> str:
-    """What a page says that has nothing to tell: its first line below the title."""
+    """Return the first line below the title of a page without findings."""
     lines = [line for line in document.text(0, 8) if line.strip()]
     has_title = len(lines) > 1 and any(span.style == tokens.TITLE for span in document.line(0).spans)
     return lines[has_title] if lines else ""
 
 
 def section_heading(name: str, says: str) -> str:
-    """What stands above sections that belong together."""
+    """Return the heading of a group of sections."""
     return f"<div class=rep-page><h2>{name}</h2>\n<p><span class=dim>{says}</span></p></div>\n"
 
 
 def length_of(pieces: Iterable[str]) -> int:
-    """Bytes that pieces take in a file."""
+    """Return the bytes of pieces in a file."""
     return sum(len(piece.encode("utf-8", "backslashreplace")) for piece in pieces)
 
 
 LEAST = 200_000
-"""Bytes that a report needs at least: its styles, the summary, the problems and what is said of all the rest."""
+"""Minimum size of a report in bytes: its styles, the summary, the problems and the list of omissions."""
 RESERVED = 40_000
-"""Bytes for the head, the contents of the pages, and what is said of what is left out."""
+"""Bytes reserved for the head, the table of contents, and the list of omissions."""
 PAGES, PAGE, FIRST, LIST, ARTIFACT = 0.5, 0.06, 0.15, 0.08, 0.08
 """Shares of the size: of all pages about the run, of one of them, of the summary and the problems, of the list of compiles, and of
 one artifact. What is longer is cut there."""
 ROW = 450
-"""Bytes that a row of the list of compiles takes at most, as a habit."""
+"""Typical maximum bytes of a row of the list of compiles."""
 MISSES = 60
-"""After so many candidates in a row that did not fit no further one is looked at."""
+"""Consecutive candidates that do not fit after which the search stops."""
 SMALL = 1_500
-"""Bytes in which no section fits."""
+"""Bytes below which no section fits."""
 OPEN, OPEN_WORTH = 10, 0.5
 """Sections of compiles that are open at first: so many of them, as far as they are worth that much."""
 COMPARED = 12
-"""Comparisons that are in the file."""
+"""Maximum number of comparisons in the file."""
 COMPARING = ("summary", "problems", "ranks", "recompiles", "caches")
-"""Pages whose comparisons are."""
+"""Pages whose comparisons are included."""
 FOLDED = 120
-"""Lines from which on a page is folded at first."""
+"""Minimum number of lines at which a page is folded at first."""
 UNFOLDED = ("summary", "problems", "compiles", "recompiles", "ranks", "matrix", "what is not in this file")
-"""Pages that never are."""
+"""Pages that are never folded."""
 SHORTEST = 30
-"""Lines of which it is worth having only them."""
+"""Minimum number of lines of a truncated section."""
 
 
 class TooSmall(ValueError):
-    """The size that was asked for holds no report."""
+    """The requested size is too small for a report."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportSummary:
-    """What was written."""
+    """The counts of a written report."""
 
     bytes: int
     pages: int
@@ -156,8 +156,10 @@ class ReportSummary:
 
 
 class Book:
-    """A report of a run, of at most `limit` bytes. `path`: what was opened, as a reader knows it, '' where it is nobody's
-    business. Raises `TooSmall`."""
+    """A report of a run, of at most `limit` bytes.
+
+    `path`: the opened path for the reader, '' to hide it. Raises `TooSmall`.
+    """
 
     def __init__(self, run: Run, limit: int, path: str, options: Options) -> None:
         if limit < LEAST:
@@ -209,7 +211,7 @@ class Book:
         return found.bytes
 
     def _choose_compared(self) -> None:
-        """The comparisons that the pages about the run lead to."""
+        """Add the comparisons that the pages about the run link to."""
         for ref in list(self._asked)[:COMPARED]:
             document = self._built(Candidate(ref, 1.0))
             found = self._measured(Candidate(ref, 1.0, name=document.title), document, min(int(self._limit * PAGE), self._left))
@@ -242,7 +244,7 @@ class Book:
         return document
 
     def _measured(self, candidate: Candidate, document: Document, room: int) -> Section | None:
-        """The section with as many lines as there is room for."""
+        """Return the section with as many lines as fit into `room` bytes."""
         section = Section(candidate, self._ids.of(candidate.ref), len(document), len(document), 0)
         for _ in range(6):
             section.bytes = self._most(section, document)
@@ -254,7 +256,7 @@ class Book:
         return None
 
     def _most(self, section: Section, document: Document) -> int:
-        """Bytes that a section takes at most: with each link as long as it can be."""
+        """Return an upper bound of a section's bytes: every link as long as it can be."""
 
         def target(to: str) -> str:
             way = self._way(to)
@@ -285,7 +287,7 @@ class Book:
             self._drop(count - self._limit)
 
     def _drop(self, size: int) -> None:
-        """Leave out what is worth least, `size` bytes of it."""
+        """Drop the least valuable sections, `size` bytes of them."""
         while size > 0 and self._below:
             last = self._below.pop()
             del self._by_ref[last.candidate.ref]
@@ -299,7 +301,7 @@ class Book:
         return ReportSummary(count, len(self._pages), len(compiles), of_compiles, artifacts, sum(self._there.kinds.values()), cut)
 
     def _others(self) -> set[str]:
-        """Addresses of frames and ranks that have a section."""
+        """Return the addresses of frames and ranks with a section."""
         return {own.candidate.owner for own in self._below if own.candidate.owner not in self._there.worth}
 
     def _title(self) -> str:
@@ -360,7 +362,7 @@ class Book:
         yield "</details></nav>\n"
 
     def _entry(self, section: Section) -> Iterator[str]:
-        """The line of a section in the contents; of what stands below a compile there is none."""
+        """Yield a section's line of the table of contents; sections below a compile have none."""
         candidate = section.candidate
         if not candidate.owner:
             count = self._count_of(candidate.name)
@@ -378,7 +380,7 @@ class Book:
         return f" <span class=rep-count>{counts[page]:,}</span>" if counts.get(page) else ""
 
     def _grouped(self) -> list[tuple[str, list[Section]]]:
-        """What is about compiles and frames, in the order of the run; the overview of each first."""
+        """Return the sections about compiles and frames, in the order of the run; the overview of each first."""
         groups: dict[str, list[Section]] = {}
         for section in self._below:
             groups.setdefault(section.candidate.owner, []).append(section)
@@ -434,7 +436,7 @@ class Book:
         yield behind
 
     def _frame_of(self, section: Section, document: Document) -> tuple[str, str]:
-        """What stands around a section: a page has its name above it, a long one and what is about a compile can be opened."""
+        """Return the HTML before and after a section: the name of a page, `<details>` for a long section or one of a compile."""
         candidate = section.candidate
         if candidate.owner:
             if not candidate.name:
@@ -451,7 +453,7 @@ class Book:
         return f"<div class=rep-page>{name}\n<p>{says}</p>\n", "</div>\n"
 
     def _target(self, to: str) -> str:
-        """Where a link leads in this file, or how to get there."""
+        """Return the href of a link in this file, or the command for its target."""
         ref, line = split_line(standing_for(self._there.standing, to))
         section = self._by_ref.get(ref or "@summary")
         if section is None:
@@ -461,7 +463,7 @@ class Book:
         return f"#{section.id}{self._stands(to)}"
 
     def _stands(self, to: str) -> str:
-        """What a link to something of one rank says that leads to its equal on another."""
+        """Return the tooltip of a link to one rank's node that leads to its equal on another rank."""
         said = stood_for(self._there.standing, to)
         return f"{GONE}{said}" if said else ""
 
@@ -471,7 +473,7 @@ class Book:
         return f"{GONE}{way}" if way else ""
 
     def _kinds(self) -> dict[str, tuple[int, int]]:
-        """Name of an artifact → how many are in the file, and how many there are."""
+        """Return name of an artifact → its count in the file and in the run."""
         here = Counter(own.candidate.kind for own in self._below)
         return {name: (here[name], of) for name, of in self._there.kinds.items()}
 

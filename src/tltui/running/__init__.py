@@ -1,1 +1,1 @@
-"""A job that tltui starts: its environment, and what it and tltui do with signals. Nothing here prints."""
+"""Jobs that tltui starts: environment, process and signal handling. Nothing here prints."""

@@ -24,16 +24,16 @@ from tltui.sources.job_output import MARK, NAME, JobState, read_state, state_pat
 from tltui.text.safe_files import replacing
 
 OUTPUT_TAIL_BYTES = 1 << 20
-"""Bytes of the end of the output that are kept."""
+"""Bytes of the end of the output that are stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutputFile:
-    """A regular file that this process, and the job with it, writes its standard error or output to."""
+    """A regular file that is the standard error or output of this process and of the job."""
 
     descriptor: int
     begin: int
-    """Bytes that were in it before the job started."""
+    """Its size in bytes before the job started."""
 
 
 def output_file() -> OutputFile | None:
@@ -87,7 +87,7 @@ _OF_KERNEL = 0x80
 
 
 class NotStarted(Exception):
-    """There is no such command, or it is no program: `code` is what a shell says of it."""
+    """The command does not exist or is not executable; `code` is the exit code of a shell for it."""
 
     def __init__(self, code: int, why: str) -> None:
         super().__init__(why)
@@ -96,19 +96,19 @@ class NotStarted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How the job ended."""
+    """The exit status of the job."""
 
     status: int
-    """Its exit status; where a signal ended it the number of the signal, negative."""
+    """Its exit code, or the negative number of the signal that ended it."""
 
     @property
     def code(self) -> int:
-        """What a shell says of it."""
+        """Return the exit code of a shell for it."""
         return self.status if self.status >= 0 else 128 - self.status
 
 
 def startable(program: str) -> None:
-    """See to it that a program can be started, before anything is made for it. Raises `NotStarted`."""
+    """Check that a program can be started. Raises `NotStarted`."""
     if shutil.which(program) is not None:
         return
     places = [program] if os.path.dirname(program) else [os.path.join(place, program) for place in os.get_exec_path()]
@@ -119,7 +119,7 @@ def startable(program: str) -> None:
 
 
 def run_child(words: Sequence[str], environment: Mapping[str, str]) -> Ending:
-    """Start the job and wait until it has ended. On the main thread. Raises `NotStarted`."""
+    """Start the job and wait for its end, on the main thread. Raises `NotStarted`."""
     with _signals_taken() as (taken, mask):
         child = _Child(_start(words, environment, mask))
         while True:
@@ -131,8 +131,10 @@ def run_child(words: Sequence[str], environment: Mapping[str, str]) -> Ending:
 
 @contextmanager
 def _signals_taken() -> Iterator[tuple[set[signal.Signals], set[int]]]:
-    """The signals that are blocked while the block runs, and the mask before. What we were made deaf to (`nohup`) stays so: for the
-    child too."""
+    """Block the handled signals within the context; yield them and the previous mask.
+
+    Signals that were ignored at the start (`nohup`) stay ignored, for the child too.
+    """
     taken = {number for number in (*TYPED, *FORWARDED) if signal.getsignal(number) != signal.SIG_IGN} | {signal.SIGCHLD}
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, taken)
     before = signal.signal(signal.SIGCHLD, _ignore)  # where it is ignored a child leaves no status
@@ -146,11 +148,11 @@ def _signals_taken() -> Iterator[tuple[set[signal.Signals], set[int]]]:
 
 
 def _ignore(number: int, frame: FrameType | None) -> None:
-    """A handler: a signal that has one is not thrown away."""
+    """Do nothing: a signal with a handler stays pending while it is blocked."""
 
 
 def _start(words: Sequence[str], environment: Mapping[str, str], mask: set[int]) -> int:
-    """The pid of the child. Python ignores SIGPIPE and SIGXFSZ; a program expects what they do by default."""
+    """Start the child with the default SIGPIPE and SIGXFSZ, which Python ignores; return its pid."""
     default = [signal.SIGPIPE, signal.SIGXFSZ]
     try:
         return os.posix_spawnp(words[0], list(words), environment, setsigmask=mask, setsigdef=default)
@@ -164,7 +166,7 @@ def _start(words: Sequence[str], environment: Mapping[str, str], mask: set[int])
 
 
 def _wait_for_signal(taken: set[signal.Signals]) -> tuple[int, bool]:
-    """Wait for a signal: which one, and whether it came from the terminal."""
+    """Wait for a signal; return its number, and whether it came from the terminal."""
     if hasattr(signal, "sigwaitinfo"):
         found = signal.sigwaitinfo(taken)
         return found.si_signo, found.si_code == _OF_KERNEL
@@ -173,7 +175,7 @@ def _wait_for_signal(taken: set[signal.Signals]) -> tuple[int, bool]:
 
 
 class _Child:
-    """The child, until it was waited for: from then on another process may have its number."""
+    """The child until it is waited for; after that its pid may be reused."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -181,7 +183,7 @@ class _Child:
         """We stopped with it and go on again: so must it, where nobody else continued it."""
 
     def ended(self) -> Ending | None:
-        """How it ended, None while it goes on. Where the terminal has stopped it we stop too, until somebody continues us."""
+        """Return how it ended, None while it runs. If the terminal stopped it, stop too until continued."""
         while True:
             pid, status = os.waitpid(self._pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
             if not pid:
@@ -196,7 +198,7 @@ class _Child:
                 self._stop()
 
     def take(self, number: int, typed: bool) -> None:
-        """Do what a signal to us asks."""
+        """Handle a signal to this process."""
         if number == signal.SIGCHLD:
             return
         if number in TYPED and (group := self._own_group()):
@@ -214,7 +216,7 @@ class _Child:
             os.kill(self._pid, number)
 
     def _own_group(self) -> int:
-        """The process group that the child made for itself, 0 while it is in ours."""
+        """Return the process group that the child created, 0 while it is in ours."""
         try:
             group = os.getpgid(self._pid)
         except ProcessLookupError:  # macOS, when it has ended
@@ -222,7 +224,7 @@ class _Child:
         return group if group != os.getpgrp() else 0
 
     def _stop(self) -> None:
-        """Stop as a terminal stops a program, until somebody continues us."""
+        """Stop this process as a terminal does, until it is continued."""
         before = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTSTP)  # still blocked: together with one of the terminal it is one
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTSTP})
@@ -237,7 +239,7 @@ class _Child:
 
 
 class Job:
-    """One job that was started here."""
+    """A job that was started here."""
 
     def __init__(self, process: subprocess.Popen[bytes], output: str, pid: int, command: tuple[str, ...]) -> None:
         self._process = process
@@ -250,36 +252,36 @@ class Job:
 
     @property
     def state(self) -> JobState | None:
-        """What is known of it now; None where that cannot be read."""
+        """Return its current state; None if it cannot be read."""
         if self._state is None or self._state.ended is None or self._state.held:
             self._state = read_state(self.output) or self._state
         return self._state
 
     @property
     def has_ended(self) -> bool:
-        """Whether it has; what it left behind may go on."""
+        """Return whether it has ended; its child processes may go on."""
         return (state := self.state) is not None and state.ended is not None
 
     @property
     def is_lost(self) -> bool:
-        """Whether the process that kept its output is gone, and with it the word on how the job ended."""
+        """Return whether the process that stored its output is gone, so that its exit status is unknown."""
         return self._process.poll() is not None and not self.has_ended
 
     @property
     def runs(self) -> bool:
-        """Whether it runs, as far as is known."""
+        """Return whether it runs, as far as is known."""
         return not self.has_ended and not self.is_lost
 
     def interrupt(self) -> None:
-        """What ctrl+c does in a terminal."""
+        """Send SIGINT, as ctrl+c does in a terminal."""
         self._order(f"signal {int(signal.SIGINT)}")
 
     def kill(self) -> None:
-        """End it and all that it started, at once."""
+        """Kill it and all its descendants at once."""
         self._order(f"signal {int(signal.SIGKILL)}")
 
     def resize(self, columns: int, rows: int) -> None:
-        """Its terminal has another size now."""
+        """Change the size of its terminal."""
         if (columns, rows) != self._size:
             self._size = (columns, rows)
             self._order(f"size {columns} {rows}")
@@ -292,7 +294,7 @@ class Job:
 
 
 def start(command: Sequence[str], environment: Mapping[str, str], directory: str, size: tuple[int, int]) -> Job:
-    """Start a job whose output is kept in a directory, in a terminal of `size` columns and rows. Raises `NotStarted`, OSError."""
+    """Start a job in a terminal of `size` (columns, rows), with its output stored in `directory`. Raises `NotStarted`, OSError."""
     os.makedirs(directory, exist_ok=True)
     output = _new_output(directory)
     words = [sys.executable, "-I", "-S", keeper.__file__, output, state_path(output), *map(str, size), *command]
@@ -311,7 +313,7 @@ def start(command: Sequence[str], environment: Mapping[str, str], directory: str
 
 
 def _new_output(directory: str) -> str:
-    """A file that was not there before: the output of an earlier job stays what it is."""
+    """Create a new output file; the output of an earlier job is not overwritten."""
     number = 1
     while True:
         path = os.path.join(os.path.abspath(directory), f"{NAME}{f'-{number}' if number > 1 else ''}.txt")

@@ -1,4 +1,4 @@
-"""Have a job leave a trace: its command line and environment, steps to record; what it left, or why there is no log."""
+"""Tracing of a job: its command line and environment, recorded steps, its new logs, or reasons for their absence."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ PYTHONS = ("python", "python3")
 
 
 def program_of(words: Sequence[str], path: str | None = None) -> tuple[str, ...]:
-    """The command with its program. A script without one, `train.py …` or `-m package.train …`, is run by the `python` that a shell
-    would find; `path` is PATH, where it is another one than ours."""
+    """Return the command with its program.
+
+    A script without one, `train.py …` or `-m package.train …`, is run by the `python` that a shell would find. `path`: PATH, if it
+    differs from ours.
+    """
     first = words[0]
     if first == "-m" or (first.endswith(".py") and shutil.which(first, path=path) is None and os.path.isfile(first)):
         return _python(path), *words
@@ -37,45 +40,45 @@ NO_CACHES = "TORCHINDUCTOR_FORCE_DISABLE_CACHES"
 DEBUG, DEBUG_DIRECTORY = "TORCH_COMPILE_DEBUG", "TORCH_COMPILE_DEBUG_DIR"
 LOGS, LOGS_OUT = "TORCH_LOGS", "TORCH_LOGS_OUT"
 LOGS_FILE = "torch_logs.txt"
-"""Where TORCH_LOGS text goes, in the directory of the trace: all ranks append to it, and each line names its rank."""
+"""File of TORCH_LOGS text in the trace directory: all ranks append to it, and each line names its rank."""
 
 
 class Refused(Exception):
-    """The job is not started: its text says what the user can mend."""
+    """The job is not started; the text names the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceOptions:
-    """What the user asked for."""
+    """Tracing options of the user."""
 
     directory: str = ""
-    """Where the trace goes; '' for a new directory below the working directory."""
+    """Trace directory; '' for a new directory below the working directory."""
     fresh: bool = False
-    """Without torch's caches."""
+    """Whether to disable torch's caches."""
     debug: bool = False
-    """With torch's debug directory."""
+    """Whether to enable torch's debug directory."""
     logs: str = ""
-    """Names for TORCH_LOGS, by commas."""
+    """Comma-separated names for TORCH_LOGS."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What a job is started with."""
+    """The environment and directory of a job."""
 
     environment: dict[str, str]
-    """All of it."""
+    """The complete environment."""
     directory: str
-    """Where the trace goes, an absolute path."""
+    """Absolute path of the trace directory."""
     made: bool
-    """Whether it was made for this run, or was empty; else logs of earlier runs may be in it."""
+    """Whether the directory was created for this run, or was empty; else it may hold logs of earlier runs."""
     logs_file: str
-    """Where TORCH_LOGS text goes that was asked for; '' where none was."""
+    """File of requested TORCH_LOGS text; '' if none."""
     said: tuple[str, ...]
-    """What to say before the job starts: the first line is which directory is used."""
+    """Messages before the job starts: the first line names the directory."""
 
 
 def prepare(wanted: TraceOptions, environ: Mapping[str, str], started: time.struct_time | None = None) -> Prepared:
-    """The environment of a job, made from that of the user. Makes its directory. Raises `Refused`."""
+    """Derive the environment of a job from the user's and create its directory. Raises `Refused`."""
     environment = dict(environ)
     directory, made, said = _trace_directory(wanted, environment, started or time.localtime())
     if not environment.get(PROVENANCE):
@@ -92,7 +95,7 @@ def prepare(wanted: TraceOptions, environ: Mapping[str, str], started: time.stru
 
 
 def _trace_directory(wanted: TraceOptions, environment: dict[str, str], started: time.struct_time) -> tuple[str, bool, str]:
-    """The directory of the trace, whether it is a new one, and what to say of it."""
+    """Return the trace directory, whether it is new, and a message about it."""
     by = next((name for name in (DTRACE, TRACE) if environment.get(name)), "")  # torch too asks for TORCH_DTRACE first
     if not by:
         directory, made = _named_directory(wanted.directory) if wanted.directory else (_new_directory(started), True)
@@ -105,7 +108,7 @@ def _trace_directory(wanted: TraceOptions, environment: dict[str, str], started:
 
 
 def _named_directory(name: str) -> tuple[str, bool]:
-    """The directory that the user named: a new one, or one without a file. The logs of two runs would be read as one run."""
+    """Create the user's directory or check that it is empty: logs of two runs would be read as one run."""
     directory = os.path.abspath(name)
     try:
         os.makedirs(directory)
@@ -125,7 +128,7 @@ def _named_directory(name: str) -> tuple[str, bool]:
 
 
 def _new_directory(started: time.struct_time) -> str:
-    """A new directory below the working directory. Who starts in the same second gets another number."""
+    """Create a new directory below the working directory; a second one within the same second gets a number."""
     name = os.path.abspath(time.strftime("tltui-%Y%m%d-%H%M%S", started))
     directory, number = name, 1
     while True:
@@ -140,14 +143,14 @@ def _new_directory(started: time.struct_time) -> str:
 
 
 def _switched_on(environment: dict[str, str], name: str, option: str) -> list[str]:
-    """Set a switch that was asked for; what to say where the user had set it to something else."""
+    """Set a switch; return a message if the user had set another value."""
     before = environment.get(name)
     environment[name] = "1"
     return [f"{name} was {before}, {option} sets it to 1"] if before and before != "1" else []
 
 
 def _logs(names: str, environment: dict[str, str], directory: str) -> str:
-    """Ask for TORCH_LOGS text; the file that it goes to. What the user set comes last: in torch the last word on a name counts."""
+    """Request TORCH_LOGS text; return its file. The user's own setting comes last: in torch the last entry wins."""
     if not names:
         return ""
     environment[LOGS] = ",".join(filter(None, (names, environment.get(LOGS))))
@@ -162,7 +165,7 @@ def _logs(names: str, environment: dict[str, str], directory: str) -> str:
 
 
 OFF = ("TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE")
-"""Variables that switch torch.compile off when they are 1."""
+"""Variables that disable torch.compile when set to 1."""
 RUNNING_SHOWN = 4
 _NOT_CALLED = "torch.compile was not reached, or what it returned was never called"
 _QUEUES = "{0} only queues the job: the log comes when it has run"
@@ -177,7 +180,7 @@ LAUNCHERS = {
     "mpirun": _MPI, "mpiexec": _MPI,
     "sbatch": _QUEUES, "qsub": _QUEUES, "bsub": _QUEUES,
 }  # fmt: skip
-"""Programs that start a job elsewhere or otherwise: what to do there. {1} and {2} are the variables, {3} the directory."""
+"""Programs that start a job elsewhere or otherwise, with advice. {1} and {2} are the variables, {3} the directory."""
 CLEARING = {
     ("env", "-i"): "env -i empties the environment: add {1}={3} {2}=1 behind it",
     ("env", "-"): "env - empties the environment: add {1}={3} {2}=1 behind it",
@@ -188,7 +191,7 @@ CLEARING = {
 
 
 def files_in(directory: str) -> frozenset[Identity]:
-    """Which files are below a directory."""
+    """Return the identities of the files below a directory."""
     found = set()
     for place, _, names in os.walk(directory):
         for name in names:
@@ -200,7 +203,7 @@ def files_in(directory: str) -> frozenset[Identity]:
 
 
 def logs_in(directory: str, before: frozenset[Identity]) -> tuple[Found | None, int]:
-    """The logs that are new, None without any; and how many logs are of earlier runs."""
+    """Return the new logs, None if there are none, and the number of logs of earlier runs."""
     try:
         found = discover([directory])
     except NothingFound:
@@ -214,7 +217,7 @@ def logs_in(directory: str, before: frozenset[Identity]) -> tuple[Found | None, 
 
 
 def still_written(found: Found) -> tuple[LogProcess, ...]:
-    """What the job left behind that still has a log open."""
+    """Return processes of the job that still have a log open."""
     logs = {}
     for log in found.logs:
         try:
@@ -225,7 +228,7 @@ def still_written(found: Found) -> tuple[LogProcess, ...]:
 
 
 def is_full(directory: str) -> bool:
-    """Whether its file system has no space left: what torch could not write looks like a compile that did not finish."""
+    """Return whether its file system has no space left: lost records look like an unfinished compile."""
     try:
         return os.statvfs(directory).f_bavail == 0
     except OSError:
@@ -242,7 +245,7 @@ def _was_there(path: str, before: frozenset[Identity]) -> bool:
 
 
 def why_no_log(words: Sequence[str], prepared: Prepared) -> tuple[str, ...]:
-    """Why there may be no log: what is known, else the two things that it can be."""
+    """Return why there may be no log: known reasons, else the two possible ones."""
     if running := _still_running(prepared):
         return tuple(f"the job goes on in the background, and may compile yet: pid {pid}  {command}" for pid, command in running)
     known = [*_switched_off(prepared.environment), *_launched(words, prepared.directory), *_elsewhere(prepared.environment)]
@@ -258,7 +261,7 @@ def why_no_log(words: Sequence[str], prepared: Prepared) -> tuple[str, ...]:
 
 
 def _still_running(prepared: Prepared) -> list[tuple[int, str]]:
-    """Processes of the job: nobody else has the name of a directory that was made for it."""
+    """Return running processes of the job, identified by the new trace directory in their environment."""
     if not prepared.made:
         return []
     variable = f"{TRACE}={prepared.directory}".encode("utf-8", "surrogateescape")
@@ -278,7 +281,7 @@ def _switched_off(environment: Mapping[str, str]) -> list[str]:
 
 
 def _launched(words: Sequence[str], directory: str) -> list[str]:
-    """What is known of the programs that stand in front of the job's own."""
+    """Return advice on the launchers before the job's own program."""
     names = [os.path.basename(word) for word in words]
     end = next((n for n, name in enumerate(names) if name.startswith("python") or name.endswith(".py")), len(names))
     front = names[:end]
@@ -303,7 +306,7 @@ STEPS, DIRECTORY = "TLTUI_RECORD_STEPS", "TLTUI_RECORD_DIRECTORY"
 """What `hook/_tltui_recorder.py` is told."""
 PATH = "PYTHONPATH"
 KERNELS = "TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE"
-"""C++ kernels tell the profiler when they run. Part of the key of Inductor's caches."""
+"""Variable that makes C++ kernels report to the profiler. Part of the key of Inductor's caches."""
 _STEPS = re.compile(r"([0-9]{1,9}):([0-9]{1,9})")
 _PYTHON = re.compile(r"python[0-9.]*t?|pypy[0-9.]*")
 _IGNORING = {"I": "-I", "E": "-E", "S": "-S"}
@@ -324,7 +327,7 @@ class Steps:
 
 
 def parse_steps(text: str) -> Steps:
-    """`5:10`. Raises `Refused`."""
+    """Parse `5:10`. Raises `Refused`."""
     match = _STEPS.fullmatch(text)
     if match is None:
         raise Refused(f"--record-steps {text}: not FIRST:LAST, as in --record-steps 5:10")
@@ -337,7 +340,7 @@ def parse_steps(text: str) -> Steps:
 
 
 def have_recorded(steps: Steps, environment: dict[str, str], directory: str) -> tuple[str, ...]:
-    """Have the job's processes record these steps; what to say of it before the job starts."""
+    """Set up the recording of these steps in the job's processes; return messages to print before it starts."""
     environment[STEPS], environment[DIRECTORY] = str(steps), directory
     before = environment.get(PATH)
     environment[PATH] = HOOK + os.pathsep + before if before else HOOK
@@ -354,7 +357,7 @@ def have_recorded(steps: Steps, environment: dict[str, str], directory: str) -> 
 
 
 def why_not(words: Sequence[str]) -> str:
-    """Why the job's Python cannot be made to record, '' where nothing speaks against it."""
+    """Return why the job's Python cannot record steps, '' if it can."""
     if os.pathsep in HOOK or not os.path.isfile(os.path.join(HOOK, "sitecustomize.py")):
         return f"{PATH} cannot name the directory that tltui is in"
     names = [os.path.basename(word) for word in words]
@@ -370,7 +373,7 @@ def why_not(words: Sequence[str]) -> str:
 
 
 def _ignoring(options: Sequence[str]) -> str:
-    """The option with which Python ignores us, '' without one. They end where the program begins."""
+    """Return the interpreter option that disables the hook, '' without one. Options end where the program begins."""
     rest = iter(options)
     for word in rest:
         if word.startswith("--"):

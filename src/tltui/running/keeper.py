@@ -33,18 +33,18 @@ MARK = "tltui run"
 SHELL = "/bin/sh"
 BLOCK = 1 << 16
 LAST = 4 << 20
-"""Bytes that are taken at most between the end of the job and the word of it: what it left behind may print for ever."""
+"""Maximum bytes read between the end of the job and its report: its descendants may print forever."""
 AGAIN = 1.0
-"""Seconds after which a terminal that nobody has open is looked at again: a process may open it by its name."""
+"""Seconds between checks of a terminal that no process has open: one may open it by its name."""
 TELL = 0.5
-"""Seconds between two words on bytes that could not be kept."""
+"""Seconds between two reports of lost bytes."""
 ROOM = 4096
-"""Bytes of the state, at least. It is made so large at the beginning, so that a full disk cannot keep it from being written."""
+"""Minimum bytes of the state file, allocated at the start so that a full disk cannot prevent an update."""
 KEPT_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGTTOU, signal.SIGPIPE)
 
 
 class State:
-    """What is said of the job, rewritten in its place."""
+    """The state file of the job, rewritten in place."""
 
     def __init__(self, path: str, command: list[str]) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -57,14 +57,14 @@ class State:
         self.write()
 
     def write(self) -> None:
-        """Write it down. Where that fails who reads it learns less, and the job goes on."""
+        """Write the state; on failure the job goes on with a stale state."""
         text = json.dumps(self.says).encode("ascii").ljust(self._room - 1) + b"\n"
         with contextlib.suppress(OSError):
             os.pwrite(self._file, text, 0)
 
 
 class Keeper:
-    """One job and its terminal."""
+    """A job and its pseudo-terminal."""
 
     def __init__(self, output: str, state: str, columns: int, rows: int, command: list[str]) -> None:
         self._command = command
@@ -83,7 +83,7 @@ class Keeper:
     # the job
 
     def begin(self) -> str:
-        """Start the job; what to tell who waits for that."""
+        """Start the job; return the line for the waiting parent."""
         # this process is the leader of the session: were it the job, its end would hang up on all that it left behind
         fcntl.ioctl(self._slave, termios.TIOCSCTTY, 0)
         try:
@@ -117,7 +117,7 @@ class Keeper:
         raise OSError(errno.ENOEXEC, os.strerror(errno.ENOEXEC))
 
     def _in_front(self) -> None:
-        """In the job, before its program: a process group of its own, which has the terminal; signals as any program finds them."""
+        """Set up the child before exec: a process group in the foreground of the terminal, default signal handlers."""
         os.setpgid(0, 0)
         signal.signal(signal.SIGTTOU, signal.SIG_IGN)
         os.tcsetpgrp(self._slave, os.getpid())
@@ -125,7 +125,7 @@ class Keeper:
             signal.signal(number, signal.SIG_DFL)
 
     def keep(self) -> None:
-        """Keep what is printed until the job has ended and nobody has its terminal open."""
+        """Copy the output until the job has ended and no process has its terminal open."""
         wake, woken = os.pipe()
         for file in (wake, woken):
             os.set_blocking(file, False)
@@ -156,7 +156,7 @@ class Keeper:
         self._end()
 
     def _has_ended(self) -> bool:
-        """Whether the job has. The first time, what it printed last is taken, then the word is given."""
+        """Return whether the job has ended; the first time, read its remaining output and report the end."""
         assert self._job is not None
         if self._job.returncode is not None:
             return True
@@ -170,7 +170,7 @@ class Keeper:
         return True
 
     def _end(self) -> None:
-        """Nobody has the terminal any more. Those that are left in the job's group are not hung up on."""
+        """Shut down after the last process closed the terminal, without SIGHUP to the remaining group."""
         self._state.says["held"] = False
         self._state.write()
         with contextlib.suppress(OSError):
@@ -179,7 +179,7 @@ class Keeper:
     # what it prints
 
     def _take_output(self, size: int) -> int:
-        """Keep what is there, up to so many bytes; their number, -1 where nobody has the terminal open."""
+        """Copy at most `size` bytes of pending output; return their number, -1 if no process has the terminal open."""
         try:
             data = os.read(self._master, size)
         except BlockingIOError:
@@ -227,13 +227,15 @@ class Keeper:
                 self.resize(int(numbers[0]), int(numbers[1]))
 
     def resize(self, columns: int, rows: int) -> None:
-        """Give the terminal another size; the job is told by SIGWINCH."""
+        """Change the size of the terminal, which sends SIGWINCH to the job."""
         with contextlib.suppress(OSError):
             fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def signal(self, number: int) -> None:
-        """Send a signal as a terminal does: to the group that is in front, and to that of the job. SIGKILL goes to all that the job
-        started, as far as they can be found: nobody else ends them."""
+        """Send a signal to the foreground process group and that of the job, as a terminal does.
+
+        SIGKILL goes to all descendants that can be found.
+        """
         assert self._job is not None
         groups = {self._job.pid}
         with contextlib.suppress(OSError):
@@ -247,12 +249,12 @@ class Keeper:
                 os.kill(pid, number)
 
     def _pass_on(self, number: int, frame: FrameType | None) -> None:
-        """Who ends this process means the job."""
+        """Forward a signal for this process to the job."""
         self.signal(number)
 
 
 def _as_written(terminal: int) -> None:
-    """What is printed comes out as it was written: no carriage return before line ends; nothing typed is echoed."""
+    """Disable output processing (no carriage return before line ends) and echo."""
     modes = termios.tcgetattr(terminal)
     modes[1] &= ~termios.OPOST
     modes[3] &= ~termios.ECHO
@@ -266,7 +268,7 @@ def _drain(pipe: int) -> None:
 
 
 def _fields(pid: int | str) -> list[str]:
-    """The fields of /proc/PID/stat behind the name: state, parent …"""
+    """Return the fields of /proc/PID/stat after the name: state, parent …"""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].decode("ascii", "replace").split()
@@ -280,7 +282,7 @@ def _began() -> str:
 
 
 def _descendants(pid: int) -> list[int]:
-    """All processes that a process started, and those that these did."""
+    """Return all descendants of a process."""
     try:
         numbers = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     except OSError:
@@ -299,7 +301,7 @@ def _descendants(pid: int) -> list[int]:
 
 
 def main() -> int:
-    """`keeper.py OUTPUT STATE COLUMNS ROWS COMMAND…`"""
+    """Run `keeper.py OUTPUT STATE COLUMNS ROWS COMMAND…`."""
     for number in KEPT_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     output, state, columns, rows, *command = sys.argv[1:]

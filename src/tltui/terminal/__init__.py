@@ -1,1 +1,1 @@
-"""What stands between Textual and the terminal: bytes that come are decoded here, frames that go are made small and paced."""
+"""Terminal I/O between Textual and the terminal: decoding of input, compact and paced output of frames."""

@@ -1,4 +1,4 @@
-"""Textual's driver with our decoder of terminal input (keys, pastes, mouse, answers), and a status query behind each frame."""
+"""Textual driver with a decoder of terminal input (keys, pastes, mouse, answers) and a status query after each frame."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from textual.message import Message
 
 ESC = 0x1B
 LIMIT = 32
-"""Bytes that a sequence has at most that anybody knows."""
+"""Maximum bytes of any known escape sequence."""
 KEPT = 100_000
-"""Bytes of a paste that are kept: a prompt takes a line."""
+"""Maximum bytes of a paste; the prompt takes one line."""
 PASTE = b"\x1b[200~"
 PASTE_END = b"\x1b[201~"
 SILENCE = 1.0
-"""Seconds without a byte after which what has begun does not end any more."""
+"""Seconds without input after which an incomplete sequence is dropped."""
 HURRY = 0.3
 """The same for two bytes that can be a key: alt and `[`."""
 FARTHEST = 5000
-"""Cells beyond which no terminal has a mouse."""
+"""Largest credible mouse coordinate, in cells."""
 
 _PARAMETERS = re.compile(rb"[\x20-\x3f]*")
 _STRING = re.compile(rb"[^\x00-\x1f]*")
@@ -41,20 +41,20 @@ _REPORT = re.compile(rb"\x1b\[(\d+);(\d+)R\Z")
 _KITTY = re.compile(rb"\x1b\[(\d*)[\d:]*(?:;(\d*)(?::(\d*))?)?(;[\d:]*)?([u~A-HP-S])\Z")
 _URXVT_MOUSE = re.compile(rb"\x1b\[(\d+);(\d+);(\d+)M\Z")
 _UNWANTED = (b"\x1b[I", b"\x1b[O", PASTE_END)
-"""The window has, or has not, the focus: nothing looks otherwise. And an end of what was given up."""
+"""Ignored sequences: focus in and out, which change nothing on the screen, and the end of an abandoned paste."""
 
 
 class Answered(Message):
-    """The terminal has answered a question of ours."""
+    """An answer of the terminal to one of our queries."""
 
     def __init__(self, is_status: bool) -> None:
-        """`is_status`: the question how it is, not the one where the cursor is."""
+        """Create the message; `is_status`: it answers the status query, not the cursor position query."""
         super().__init__()
         self.is_status = is_status
 
 
 class Decoder:
-    """A stream of bytes in pieces of any size."""
+    """Incremental decoder of terminal input, fed with pieces of any size."""
 
     def __init__(self) -> None:
         self._parser = XTermParser()
@@ -70,11 +70,11 @@ class Decoder:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether something has begun: then silence tells something, too."""
+        """Return whether a sequence or paste is incomplete, so that a timeout matters."""
         return bool(self._rest or self._skipping or self._paste is not None or self._characters.getstate()[0])
 
     def feed(self, data: bytes) -> list[Message]:
-        """What these bytes complete."""
+        """Return the messages that these bytes complete."""
         found: list[Message] = []
         data = self._rest + data
         self._rest = b""
@@ -95,7 +95,7 @@ class Decoder:
         return found
 
     def silence(self, seconds: float) -> list[Message]:
-        """What it means that nothing has come for so long."""
+        """Return the messages that `seconds` without input complete."""
         found: list[Message] = []
         rest = self._rest if self._skipping is None else b""
         if seconds >= SILENCE:
@@ -152,7 +152,7 @@ class Decoder:
     # sequences
 
     def _sequence(self, data: bytes, place: int, found: list[Message]) -> int:
-        """The sequence that begins here; where it ends."""
+        """Decode the sequence that begins at `place`; return the offset of its end."""
         second = data[place + 1 : place + 2]
         if not second:
             self._rest = data[place:]
@@ -170,7 +170,7 @@ class Decoder:
         return place + 2
 
     def _control(self, data: bytes, place: int, found: list[Message]) -> int:
-        """CSI and SS3."""
+        """Decode a CSI or SS3 sequence; return the offset of its end."""
         third = data[place + 2 : place + 3]
         if data[place + 1] == ord("[") and third in (b"M", b"["):
             return self._old(data, place, found)
@@ -190,7 +190,7 @@ class Decoder:
         return end + 1
 
     def _old(self, data: bytes, place: int, found: list[Message]) -> int:
-        """A mouse that tells three bytes, and the function keys of the Linux console."""
+        """Decode an X10 mouse report of three bytes, or a function key of the Linux console."""
         if data[place + 2] == ord("["):
             if len(data) < place + 4:
                 self._rest = data[place:]
@@ -208,7 +208,7 @@ class Decoder:
         return place + 6
 
     def _mouse(self, button: int, x: int, y: int, found: list[Message]) -> None:
-        """A report that does not tell which button was let go: the one that was pressed."""
+        """Decode a mouse report that does not name the released button: it is the pressed one."""
         is_let_go = button & 3 == 3 and button < 32
         if is_let_go:
             button = button & ~3 | self._button
@@ -217,7 +217,7 @@ class Decoder:
         self._parse(f"\x1b[<{button};{x};{y}{'m' if is_let_go else 'M'}", found)
 
     def _string(self, data: bytes, place: int) -> int:
-        """OSC, DCS and the like: nothing in them is for us. They end with BEL or ESC and a backslash."""
+        """Skip an OSC, DCS or similar string, which ends with BEL or ESC and a backslash; return the offset of its end."""
         match = _STRING.match(data, place + 2)
         assert match is not None
         end = match.end()
@@ -237,7 +237,7 @@ class Decoder:
         return end + 2 if data[end + 1] == ord("\\") else end
 
     def _skipped(self, data: bytes, place: int) -> int:
-        """More of what is thrown away."""
+        """Continue skipping a discarded sequence; return the offset of its end."""
         assert self._skipping is not None
         match = self._skipping.match(data, place)
         assert match is not None
@@ -250,7 +250,7 @@ class Decoder:
         return end + (0x40 <= data[end] < 0x7F or data[end] in (0x18, 0x1A))
 
     def _whole(self, sequence: bytes, found: list[Message]) -> None:
-        """What a sequence says."""
+        """Interpret a complete sequence."""
         if sequence == PASTE:
             self._paste = bytearray()
         elif sequence in (b"\x1b[0n", b"\x1b[3n"):
@@ -271,7 +271,7 @@ class Decoder:
             self._parse(sequence.decode("ascii"), found)
 
     def _parse(self, text: str, found: list[Message]) -> None:
-        """Ask Textual's parser. One that failed, or wants more than a whole sequence, is not asked again."""
+        """Pass a sequence to Textual's parser; replace a parser that failed or waits for more."""
         try:
             self._add(self._parser.feed(text), found)
             is_good = getattr(self._parser._awaiting, "timeout", None) is None
@@ -284,7 +284,7 @@ class Decoder:
                 setattr(self._parser, name, getattr(old, name))
 
     def _check_pixels(self) -> None:
-        """A terminal that does not know how many pixels it has tells the mouse in cells."""
+        """Use mouse reports in cells for a terminal that does not report its size in pixels."""
         size, pixels = self._parser.terminal_size, self._parser.terminal_pixel_size
         if size is not None and pixels is not None and not (0 < size[0] <= pixels[0] and 0 < size[1] <= pixels[1]):
             self._parser.terminal_pixel_size = None
@@ -294,7 +294,7 @@ class Decoder:
 
 
 def _is_sane(message: Message) -> bool:
-    """Whether something can be meant by it."""
+    """Return whether the coordinates and keys of a message are plausible."""
     if isinstance(message, events.Key):
         text = message.key + (message.character or "")
         return message.key != Keys.Ignore and not any(0xD800 <= ord(character) < 0xE000 for character in text)
@@ -306,19 +306,19 @@ def _is_sane(message: Message) -> bool:
 
 
 STATUS = "\x1b[5n"
-"""How are you? `CSI 0 n`: an answer that no key looks like."""
+"""Device status report query; the answer `CSI 0 n` resembles no key."""
 PLACE = "\x1b[H\x1b[6n"
-"""Where is the cursor? For those that do not say how they are; from the first cell, so that it is not taken for F3."""
+"""Cursor position query, for terminals without status reports; from the first cell, so that the answer is not read as F3."""
 TICK = 0.1
-"""Seconds between two looks at whether to end."""
+"""Seconds between two checks of the exit event."""
 FIRST_PATIENCE = 0.5
-"""Seconds that leaving waits for the answer to the first question: it may be that there is none."""
+"""Seconds that exiting waits for the answer to the first query, which may never come."""
 PATIENCE = 1.5
-"""Seconds that leaving waits for the answer to a later one, so that the shell does not get it."""
+"""Seconds that exiting waits for the answer to a later query, so that the shell does not receive it."""
 
 
 class TerminalDriver(LinuxDriver):
-    """Reads and writes the terminal. The app is a `Frames`."""
+    """Driver that reads and writes the terminal for a `Frames` app."""
 
     def __init__(self, app: App[Any], **options: Any) -> None:
         super().__init__(app, **options)
@@ -332,13 +332,13 @@ class TerminalDriver(LinuxDriver):
     # to the terminal
 
     def ask(self) -> None:
-        """Have the terminal answer when it is done with what was written."""
+        """Query the terminal, which answers after it has processed the output."""
         self._owed_until = time.monotonic() + (PATIENCE if self._question else FIRST_PATIENCE)
         self._is_quiet.clear()
         self.write(self._question or f"{STATUS}{PLACE}")
 
     def start_application_mode(self) -> None:
-        """Textual calls this at the start, and when the program has the terminal again."""
+        """Enter application mode; Textual calls this at the start and on resume."""
         super().start_application_mode()  # type: ignore[no-untyped-call]
         if self._writer_thread is None:
             return
@@ -355,7 +355,7 @@ class TerminalDriver(LinuxDriver):
             self.ask()
 
     def disable_input(self) -> None:
-        """Textual calls this before it gives the terminal back. What is still to come of answers is waited for here."""
+        """Wait for outstanding answers; Textual calls this before it gives the terminal back."""
         if self._key_thread is not None and self._key_thread.is_alive():
             self._is_quiet.wait(max(self._owed_until - time.monotonic(), 0.0))
         super().disable_input()
@@ -363,7 +363,7 @@ class TerminalDriver(LinuxDriver):
     # from the terminal
 
     def run_input_thread(self) -> None:
-        """Read until told to end."""
+        """Read input until the exit event is set."""
         decoder = Decoder()
         heard = time.monotonic()
         while not self.exit_event.is_set():
@@ -384,7 +384,7 @@ class TerminalDriver(LinuxDriver):
                 self._tell(partial(self._app._handle_exception, error))
 
     def _read(self) -> bytes:
-        """What has come; nothing where the terminal is not there any more."""
+        """Return the pending input; b'' if the terminal is gone."""
         try:
             return os.read(self.fileno, 1 << 16)
         except OSError:
@@ -406,7 +406,7 @@ class TerminalDriver(LinuxDriver):
         self._tell(self._frames.terminal_answers)
 
     def _gone(self) -> None:
-        """The terminal is not there any more."""
+        """Exit with the status of SIGHUP: the terminal is gone."""
         self._is_quiet.set()
         self._tell(lambda: self._app.exit(return_code=128 + signal.SIGHUP))
 

@@ -1,4 +1,4 @@
-"""An app whose frames are small and wait for the terminal: a cell-by-cell picture, its differences, and flow control."""
+"""Textual app with small, paced frames: a cell-by-cell picture, its differences, and flow control."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from tltui.terminal.driver import TerminalDriver
 PATIENCE = 2.0
 """Seconds that a frame waits for the answer to the one before."""
 LOST = 10.0
-"""Seconds after which an answer does not come any more."""
+"""Seconds after which an answer is considered lost."""
 
 
 class Flow:
-    """Knows whether the terminal answers, and whether it owes an answer. A terminal that never answered is never waited for."""
+    """Flow control by the terminal's answers. A terminal that has never answered is never waited for."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -40,15 +40,15 @@ class Flow:
         self._lost = 0
 
     def begin(self) -> None:
-        """The terminal is ours, now or again: what it owed was for somebody else."""
+        """Reset on start or resume; an outstanding answer was for another program."""
         self._asked = None
 
     def answered(self) -> None:
-        """It has answered."""
+        """Record an answer of the terminal."""
         self._answers, self._asked, self._lost = True, None, 0
 
     def wait(self) -> float:
-        """Seconds until a frame may be drawn, unless an answer comes before; 0 for now."""
+        """Return the seconds until a frame may be drawn, unless an answer comes before; 0 for now."""
         if self._asked is None or not self._answers:
             return 0.0
         now = self._clock()
@@ -60,7 +60,7 @@ class Flow:
         return max(max(self._asked, self._drawn) + PATIENCE - now, 0.0)
 
     def drawn(self) -> bool:
-        """A frame is written. Whether the terminal is to be asked behind it: one answer at a time."""
+        """Record a written frame; return whether to send a query after it. At most one answer is outstanding."""
         self._drawn = self._clock()
         if not self._answers or self._asked is not None:
             return False
@@ -81,15 +81,15 @@ OFF = {
 }  # fmt: skip
 SEEN_ON_BLANKS = UNDERLINE | REVERSE | STRIKE | UNDERLINE2 | OVERLINE
 GAP = 5
-"""Cells that say what they said and are written all the same, where skipping them would cost more."""
+"""Maximum number of unchanged cells that are rewritten because a cursor movement is longer."""
 ERASED = 8
-"""Blanks in a row from which on they are erased, not written."""
+"""Minimum run of blanks that is erased instead of written."""
 MOVED = 14
-"""The same where the cursor must be moved behind them."""
+"""The same where the cursor must move past them."""
 
 
 class Look(NamedTuple):
-    """How a cell looks: attributes, and the parameters of SGR for its colour and its ground ('' for the terminal's own)."""
+    """The style of a cell: attributes, and the SGR parameters of foreground and background ('' for the default)."""
 
     attributes: int = 0
     color: str = ""
@@ -98,14 +98,14 @@ class Look(NamedTuple):
 
 PLAIN = Look()
 Row = tuple[list[str], list[Look]]
-"""The texts of a row's cells, and their looks."""
+"""The texts of a row's cells, and their styles."""
 
 
 class Picture:
-    """Rows of cells. A cell is a text and its look; behind a text that is wider than one cell stand empty ones."""
+    """Rows of cells. A cell is a text and its style; a text wider than one cell is followed by empty cells."""
 
     def __init__(self, colors: ColorSystem | None = ColorSystem.TRUECOLOR, *, erases_in_color: bool = True) -> None:
-        """`erases_in_color`: whether the terminal erases with the ground that is set (terminfo's `bce`)."""
+        """Create an empty picture; `erases_in_color`: the terminal erases with the current background (terminfo's `bce`)."""
         self._colors = colors or ColorSystem.TRUECOLOR
         self._erases_in_color = erases_in_color
         self.width = self.height = 0
@@ -121,19 +121,19 @@ class Picture:
     # what it is to show
 
     def resize(self, width: int, height: int) -> None:
-        """Another size: what the terminal shows is not known any more."""
+        """Change the size and forget the screen contents."""
         self.width, self.height = width, height
         self._texts = [[" "] * width for _ in range(height)]
         self._looks = [[PLAIN] * width for _ in range(height)]
         self.forget()
 
     def forget(self) -> None:
-        """The terminal may show anything."""
+        """Mark the screen contents as unknown."""
         self._shown = [None] * self.height
         self._touched = set(range(self.height))
 
     def put(self, y: int, x: int, strip: Strip) -> None:
-        """A strip is to stand from a cell on; what of it is outside is left out."""
+        """Put a strip at a cell, clipped to the picture."""
         if not (0 <= y < self.height and 0 <= x < self.width):
             return
         texts: list[str] = []
@@ -171,7 +171,7 @@ class Picture:
     # what is sent
 
     def changes(self) -> str:
-        """What makes the terminal show the picture; '' where it does."""
+        """Return the output that updates the terminal to the picture; '' if it is current."""
         if not self._touched:
             return ""
         out: list[str] = []
@@ -187,7 +187,7 @@ class Picture:
         return "".join(out)
 
     def _clear(self, out: list[str]) -> None:
-        """Begin from a screen without text, in the ground that most of the picture has."""
+        """Erase the screen, in the most frequent background of the picture."""
         grounds = Counter(look.ground for row in self._looks for look in row if self._erases_in_color or not look.ground)
         self._look = Look(0, "", grounds.most_common(1)[0][0] if grounds else "")
         out.append(f"\x1b[0;{self._look.ground}m\x1b[H\x1b[J" if self._look.ground else "\x1b[m\x1b[H\x1b[J")
@@ -206,7 +206,7 @@ class Picture:
             self._span(out, y, start, end)
 
     def _span(self, out: list[str], y: int, start: int, end: int) -> None:
-        """The cells `start` to `end` of a row; the cursor stands on the first."""
+        """Write the cells `start` to `end` of a row; the cursor is on the first."""
         texts, looks, place = self._texts[y], self._looks[y], start
         is_odd = _is_odd(texts)
         blanks = [text == " " for text in texts[start:end]]
@@ -228,8 +228,11 @@ class Picture:
             place = stop
 
     def _odd(self, y: int, start: int, end: int) -> Iterator[str]:
-        """Cells of which some are wider than one: under those nothing may stay where the terminal makes them narrower, and what
-        is behind them may not be moved where it makes them wider."""
+        """Yield the output for cells of which some are wider than one.
+
+        Their cells are erased first, in case the terminal makes them narrower; then the cursor is positioned, in case it makes them
+        wider.
+        """
         texts = self._texts[y]
         for x in range(start, end):
             behind = x + 1
@@ -248,7 +251,7 @@ class Picture:
 
 @lru_cache(4096)
 def _cells(text: str) -> Sequence[str]:
-    """A text in cells. What is not plainly one cell for each character stays together."""
+    """Split a text into cells; a text with any character that is not one cell wide is one group."""
     if not text.isprintable():
         text = "".join(character if character.isprintable() else " " for character in text)
     if text.isascii() or all(get_character_cell_size(character) == 1 for character in text):
@@ -257,7 +260,7 @@ def _cells(text: str) -> Sequence[str]:
 
 
 def _looks(text: str, cells: Sequence[str], look: Look) -> list[Look]:
-    """The look of each cell; blanks look the same in any colour."""
+    """Return the style of each cell; blanks have no foreground."""
     if " " not in text or look.attributes & SEEN_ON_BLANKS or not (look.attributes or look.color):
         return [look] * len(cells)
     blank = Look(0, "", look.ground)
@@ -265,7 +268,7 @@ def _looks(text: str, cells: Sequence[str], look: Look) -> list[Look]:
 
 
 def _cut(row: list[str], x: int) -> None:
-    """What is wider than a cell and goes over the edge before `x` is replaced by blanks."""
+    """Replace a wide text that crosses the edge before `x` by blanks."""
     if x >= len(row) or row[x]:
         return
     start, end = x, x
@@ -277,12 +280,12 @@ def _cut(row: list[str], x: int) -> None:
 
 
 def _is_odd(texts: Sequence[str]) -> bool:
-    """Whether not each text of a row is one character in one cell."""
+    """Return whether any text of a row is not one character in one cell."""
     return "" in texts or max(map(len, texts), default=1) > 1
 
 
 def _spans(row: Row, before: Row) -> list[tuple[int, int]]:
-    """Where a row differs from what it was."""
+    """Return the ranges of cells in which a row differs from its previous state."""
     spans: list[tuple[int, int]] = []
     for x, (text, old, look, past) in enumerate(zip(row[0], before[0], row[1], before[1], strict=True)):
         if text != old or look != past:
@@ -295,7 +298,7 @@ def _spans(row: Row, before: Row) -> list[tuple[int, int]]:
 
 @lru_cache(4096)
 def _change(before: Look, after: Look) -> str:
-    """What makes the next text look otherwise: what differs, or all of it where that is shorter."""
+    """Return the SGR sequence from one style to another: the differences, or all of it if shorter."""
     if after == PLAIN:
         return "\x1b[m"
     gone, new = before.attributes & ~after.attributes, after.attributes & ~before.attributes
@@ -316,16 +319,16 @@ def _change(before: Look, after: Look) -> str:
 
 
 FRAME_DELAY_S = 0.1
-"""Seconds after which a terminal of the same size is drawn anew when something has happened to it."""
+"""Seconds after a resume or resize until a terminal of the same size is redrawn."""
 
 TOGETHER = 0.25
-"""Seconds for which keys that are waiting hold up a frame at most."""
+"""Maximum seconds for which pending keys delay a frame."""
 NEXT_KEY = 0.01
-"""Seconds until it is asked again whether some are."""
+"""Seconds between two checks for pending keys."""
 
 
 class Frames(App[None]):
-    """Draws what differs, one frame at a time."""
+    """App that writes only differences, one frame at a time."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(driver_class=TerminalDriver, **options)
@@ -338,25 +341,25 @@ class Frames(App[None]):
     # what the driver tells
 
     def terminal_begins(self) -> None:
-        """The terminal is ours, and shows nothing of ours."""
+        """Start drawing to a terminal with unknown contents."""
         self._flow.begin()
         self.picture.forget()
 
     def terminal_changed(self) -> None:
-        """It has another size, which Textual will find out, or somebody else has done something to it."""
+        """Schedule a redraw after a resize (which Textual detects itself) or a resume."""
         self.picture.forget()
         if self._anew is None:
             self._anew = asyncio.get_running_loop().call_later(FRAME_DELAY_S, self._draw_anew)
 
     def terminal_answers(self) -> None:
-        """It is done with the last frame."""
+        """Draw the next frame after the terminal's answer."""
         self._flow.answered()
         self.draw()
 
     # drawing
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
-        """Textual calls this with each frame."""
+        """Draw a frame; called by Textual."""
         if not isinstance(self._driver, TerminalDriver) or not isinstance(renderable, (ChopsUpdate, LayoutUpdate, type(None))):
             super()._display(screen, renderable)
             self.picture.forget()
@@ -375,7 +378,7 @@ class Frames(App[None]):
             self.post_display_hook()
 
     def _take(self, update: ChopsUpdate | LayoutUpdate) -> None:
-        """Put into the picture what Textual has painted."""
+        """Put a Textual update into the picture."""
         picture = self.picture
         if isinstance(update, LayoutUpdate):
             left, top, width, height = update.region
@@ -394,7 +397,7 @@ class Frames(App[None]):
                     picture.put(y, x, painted)
 
     def draw(self) -> None:
-        """Send what the terminal does not show yet, now or when it is done with the frame before."""
+        """Send the changed cells, now or after the terminal has processed the previous frame."""
         driver = self._driver
         if not isinstance(driver, TerminalDriver) or not self._running or self._closed or self._exit or self._anew is not None:
             return
@@ -419,15 +422,15 @@ class Frames(App[None]):
 
     @property
     def keys_wait(self) -> bool:
-        """Whether keys have come that were not taken yet."""
+        """Return whether unprocessed keys are pending."""
         return False
 
     def _for_keys(self) -> float:
-        """Seconds to wait because the frame would be an old one before it is drawn: what is typed at once is drawn together."""
+        """Return the seconds to wait for pending keys, so that keys typed at once are drawn together."""
         return NEXT_KEY if self.keys_wait and time.monotonic() - self._drawn < TOGETHER else 0.0
 
     def redraw(self) -> None:
-        """Have Textual paint everything, and draw it whatever the terminal shows."""
+        """Have Textual paint everything, and write every cell."""
         self.picture.forget()
         self.refresh(layout=True)
 
@@ -436,12 +439,12 @@ class Frames(App[None]):
         self.draw()
 
     def _settled(self) -> None:
-        """What happened to the terminal is over."""
+        """Cancel the scheduled redraw."""
         if self._anew is not None:
             self._anew.cancel()
             self._anew = None
 
 
 def erases_in_color() -> bool:
-    """Whether the terminal erases with the ground that is set. All do but `screen`; tmux calls itself so too, and does."""
+    """Return whether the terminal erases with the current background: all do but `screen`; tmux, with TERM `screen`, does."""
     return not os.environ.get("TERM", "").startswith("screen") or bool(os.environ.get("TMUX"))

@@ -1,2 +1,4 @@
-"""What torch compiles in a test of the user's: its log (`recording.py`), limits (`limits.py`), what is said when they are exceeded
-(`verdict.py`). The plugin for pytest is `tltui.pytest`."""
+"""Checks of what torch compiles in a user's test: its log (`recording.py`), limits and failure messages (`limits.py`).
+
+The plugin for pytest is `tltui.pytest`.
+"""

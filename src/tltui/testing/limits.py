@@ -17,13 +17,13 @@ from tltui.text.sanitize import sanitize
 from tltui.writers.check_reports import headline, reasons
 
 NONE = "error,eager,break,recompiles"
-"""What a marker without limits allows none of."""
+"""Measures that a marker without limits forbids."""
 ALIASES = {"errors": ("error", "eager"), "breaks": ("break",), "graph_breaks": ("break",)}
-"""Names in a marker besides those of `tltui check`: `break` is a word of Python."""
+"""Names in a marker besides those of `tltui check`: `break` is a Python keyword."""
 
 
 def limits_from(text: str) -> tuple[Limit, ...]:
-    """Limits in the grammar of `tltui check --fail-on`. Raises `BadLimit`."""
+    """Parse limits in the grammar of `tltui check --fail-on`. Raises `BadLimit`."""
     limits = parse_limits(text)
     if measured := needing_a_profile(limits):
         raise BadLimit(f"{', '.join(measured)}: needs a profile, which a test does not record")
@@ -31,7 +31,7 @@ def limits_from(text: str) -> tuple[Limit, ...]:
 
 
 def marker_limits(arguments: Iterable[object], named: Mapping[str, object]) -> tuple[Limit, ...]:
-    """The limits of a marker: texts, and names with numbers. Raises `BadLimit`."""
+    """Return the limits of a marker: texts, and names with numbers. Raises `BadLimit`."""
     parts = [str(argument) for argument in arguments]
     for name, number in named.items():
         if name not in MEASURES and name not in ALIASES:
@@ -41,19 +41,19 @@ def marker_limits(arguments: Iterable[object], named: Mapping[str, object]) -> t
 
 
 def merge_limits(*several: Iterable[Limit]) -> tuple[Limit, ...]:
-    """Of two limits on one thing the later counts."""
+    """Merge limits; the later limit of a measure wins."""
     return tuple({limit.name: limit for limits in several for limit in limits}.values())
 
 
 WIDTH = 100
 LINES = 80
-"""Lines of a page that a failure shows."""
+"""Maximum lines of a page in a failure message."""
 PAGES = ("@recompiles", "@problems")
-"""Pages that say why, and what helps."""
+"""Pages with reasons and remedies."""
 
 
 def run_in(directory: str) -> Run | None:
-    """What was recorded in a directory; None where nothing was."""
+    """Open the recording in a directory; None if it is empty."""
     try:
         names = os.listdir(directory)
     except FileNotFoundError:
@@ -62,12 +62,12 @@ def run_in(directory: str) -> Run | None:
 
 
 def check_limits(run: Run, limits: Sequence[Limit]) -> Gates:
-    """The limits, measured."""
+    """Measure a run against limits."""
     return gates(run, limits)
 
 
 def failure_message(run: Run, found: Gates, test: str, directory: str) -> str:
-    """Why a test fails; '' where no limit is exceeded."""
+    """Return why a test fails; '' if no limit is exceeded."""
     over = [outcome for outcome in found.limits if outcome.exceeded]
     return "\n".join(_lines(run, over, test, directory)) if over else ""
 
@@ -96,7 +96,7 @@ def _page(run: Run, page: str, directory: str) -> Iterator[str]:
 
 
 def _open_lines(document: Document) -> Iterator[str]:
-    """The lines that a page shows at first: of what is folded its head."""
+    """Yield the lines that a page shows at first, without those of folded sections."""
     while not document.advance():
         pass
     closed: set[int] = set()

@@ -23,11 +23,11 @@ PREFIX = "dedicated_log_torch_trace_"
 
 
 class Unrecordable(Exception):
-    """A torch that cannot be recorded. Its text says why, and what to do instead."""
+    """A torch that cannot be recorded; the text has the reason and the alternative."""
 
 
 class Recording(logging.Handler):
-    """Writes what torch tells of its compiles into a directory, from `begin` to `end`; so do processes that the test starts."""
+    """Handler that writes torch's trace into a directory, from `begin` to `end`; so do processes that the test starts."""
 
     def __init__(self, directory: str) -> None:
         super().__init__(logging.DEBUG)
@@ -55,7 +55,7 @@ class Recording(logging.Handler):
         """Records of torch's that were written by this process."""
 
     def begin(self) -> None:
-        """As in a new process: nothing is compiled, so that the test compiles all that it calls. Then write."""
+        """Reset Dynamo as in a new process, so that the test compiles all that it calls, and start writing."""
         dynamo = sys.modules.get("torch._dynamo")
         if dynamo is not None:
             dynamo.reset()
@@ -67,11 +67,11 @@ class Recording(logging.Handler):
         self.mute()
 
     def mute(self) -> None:
-        """Keep pytest from showing each record: since 9.2 it listens to those that do not propagate, anew in each phase."""
+        """Keep pytest from showing each record: since 9.2 it listens to loggers that do not propagate, anew in each phase."""
         self._logger.handlers = [own for own in self._logger.handlers if type(own).__module__ != "_pytest.logging"]
 
     def end(self) -> None:
-        """Write no more. Raises `Unrecordable` when torch compiled something and did not tell."""
+        """Stop writing. Raises `Unrecordable` if torch compiled something without a record."""
         self._logger.handlers = [handler for handler in self._logger.handlers if handler is not self]
         if self._set and os.environ.get(self._set) == self._directory:
             del os.environ[self._set]
@@ -84,7 +84,7 @@ class Recording(logging.Handler):
             raise Unrecordable(f"torch compiled {compiled} time{'s' * (compiled != 1)} and logged nothing of it: {why}")
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record of torch's."""
+        """Write a record of torch."""
         try:
             if self._stream is None or self._pid != os.getpid():
                 self._open()
@@ -94,7 +94,7 @@ class Recording(logging.Handler):
             self.handleError(record)
 
     def _open(self) -> None:
-        """Begin a log; in a process that was forked one of its own. What is written is flushed, and so not written twice."""
+        """Open a log; a forked process gets its own. Writes are flushed, so that a fork does not repeat them."""
         group = self._distributed
         rank = f"rank_{group.get_rank()}_" if group.is_available() and group.is_initialized() else ""
         os.makedirs(self._directory, exist_ok=True)
@@ -109,7 +109,7 @@ class Recording(logging.Handler):
         self._write(self._made({"artifact": artifact, "has_payload": digest}, version))
 
     def _made(self, metadata: dict[str, Any], payload: str | None) -> logging.LogRecord:
-        """A record as torch makes them."""
+        """Return a record in torch's form."""
         extra = {"metadata": metadata, "payload": payload}
         return self._logger.makeRecord(self._logger.name, logging.DEBUG, self._writer, 0, "", (), None, extra=extra)
 

@@ -16,10 +16,10 @@ from tltui.tree.outline import marks
 QUIET = 60.0
 """Seconds without a record after which a log is quiet."""
 SILENT = (300.0, 600.0, 1200.0, 1800.0, 3600.0, 7200.0, 4 * 3600.0, 8 * 3600.0, 24 * 3600.0)
-"""Seconds after which it is said for how long there has been no record: few, so that the line changes seldom."""
+"""Seconds without a record at which the displayed duration changes: few steps, so that the line changes seldom."""
 BETWEEN = " · "
 PHASES = " ▸ "
-"""Between a phase and what it is a part of."""
+"""Separator between a phase and its nested phase."""
 SPENT = 1
 TITLE = 40
 TITLE_SHORT = 16
@@ -27,30 +27,30 @@ TITLE_SHORT = 16
 
 @dataclass(frozen=True, slots=True)
 class Silent:
-    """Ranks that are inside of something and of which there has been no record for long, while they have not ended."""
+    """Running ranks that have been inside a phase without a record for long."""
 
     ranks: str
-    """`rank 3`, `ranks 0-6,8`; '' where the run has one only."""
+    """`rank 3`, `ranks 0-6,8`; '' for a run with one rank."""
     seconds: float
     """One of `SILENT`."""
     inside: str
-    """The phases that they are in: `inductor_compile ▸ fx_codegen_and_compile`."""
+    """Their open phases: `inductor_compile ▸ fx_codegen_and_compile`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """What following found out."""
+    """The state of following the logs."""
 
     follows: bool = False
     grown: bool = False
-    """There is more than was read, which nobody follows."""
+    """Whether the logs have unread bytes and are not followed."""
     quiet: bool = False
-    """There has been no record for `QUIET`."""
+    """Whether there has been no record for `QUIET`."""
     silent: Silent | None = None
     was_live: bool = False
-    """It went on after it was opened: then it is worth saying that it has ended."""
+    """Whether the run went on after it was opened, so that its end is news."""
     remark: str = ""
-    """What else is known of the job, such as how its process ended."""
+    """A further fact about the job, such as how its process ended."""
 
 
 def reading_document(run: Run) -> TextDocument:
@@ -63,12 +63,12 @@ def reading_document(run: Run) -> TextDocument:
 
 
 def silence(quiet: float) -> float:
-    """The largest of `SILENT` that is over; 0 for none."""
+    """Return the largest of `SILENT` that has passed; 0 for none."""
     return max((step for step in SILENT if step <= quiet), default=0.0)
 
 
 def state(run: Run, live: Live, follow_key: str = "F") -> Piece | None:
-    """Whether the run goes on, in a few words; None where nothing is to be said. It changes with a record, or with what it says."""
+    """Return whether the run goes on, in a few words; None if unknown. The text changes with a record or with `live`."""
     clock = run.clock[5:13]
     if not run.models:
         return ("waiting for the first record", tokens.RUNNING) if run.is_awaited else None
@@ -87,8 +87,7 @@ def state(run: Run, live: Live, follow_key: str = "F") -> Piece | None:
 
 
 def _in_short(live: Live, room: int) -> Live:
-    """Phases between the first and the last, or all but the last, are left out where they leave no room for what the run is: the
-    innermost one tells most."""
+    """Abbreviate the open phases to fit `room`: first and innermost, or the innermost alone, which is the most specific."""
     if live.silent is None:
         return live
     names = live.silent.inside.split(PHASES)
@@ -110,7 +109,7 @@ def _long(value: float) -> str:
 def header(
     run: Run, version: str, live: Live, width: int, ascii_only: bool, follow_key: str = "F"
 ) -> tuple[list[Piece], list[Piece]]:
-    """What stands at the left and at the right of the line; what matters least goes first where there is no room for all."""
+    """Return the left and right part of the line; the least important pieces are dropped first where it is too narrow."""
     pieces = _left(run, version, ascii_only)
     right = _right(run, state(run, _in_short(live, width * 2 // 3), follow_key), live)
     if _wide(pieces) + _wide([item for item in right if item[0] != SPENT], len(BETWEEN)) + 2 > width:
@@ -131,7 +130,7 @@ def header(
 
 
 Ranked = tuple[int, Piece]
-"""How much something matters (the smallest goes first; 0: it stays), and what is said."""
+"""A priority (the smallest is dropped first; 0: never) and a piece."""
 
 
 def _left(run: Run, version: str, ascii_only: bool, words: bool = True) -> list[Ranked]:

@@ -27,7 +27,7 @@ SCHEMA = 1
 
 
 def listing_document(run: Run, options: Options) -> TextDocument:
-    """The tree down to the compiles."""
+    """Return the tree down to the compiles."""
     builder = Builder("", run.title, options)
     if about := stands_for(run):
         for line in wrap(about, max(options.width, 20)):
@@ -62,7 +62,7 @@ def _lines(builder: Builder, node: Node, depth: int, options: Options, costs: Co
 
 
 def _fitted(pieces: list[Piece], width: int) -> Iterator[Piece]:
-    """The pieces, cut or padded to `width` columns."""
+    """Yield the pieces, cut or padded to `width` columns."""
     left = width
     for piece in pieces:
         text = formatting.piece(piece_text(piece), left)
@@ -176,7 +176,7 @@ class Listing(TypedDict):
 
 
 def listing_data(run: Run, check: bool = False) -> Listing:
-    """What `ls --json` prints: documented in docs/json.md, stable within a schema number.
+    """Return the JSON of `ls --json`: documented in docs/json.md, stable within a schema number.
 
     With `check` every payload is read: sizes and lines as torch wrote them, and whether the md5 matches.
     """
@@ -197,7 +197,7 @@ def listing_data(run: Run, check: bool = False) -> Listing:
 
 
 def _damaged(run: Run) -> Counter[Process]:
-    """How many damaged records each process has. One log may be that of very many processes."""
+    """Count the damaged records of each process. One log may belong to very many processes."""
     return Counter(
         run.joining.home(model, damage.record)[0].process
         for model in run.models

@@ -1,4 +1,4 @@
-"""Search for anything in a run that has a name, as somebody types."""
+"""Incremental search for anything in a run that has a name."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ from tltui.text.torch_names import short
 from tltui.tree.outline import NameOf, compile_node, label, own_name
 
 SHOWN = 200
-"""Hits that are ranked and shown."""
+"""Maximum hits that are ranked and shown."""
 LOOKED_AT = 2000
-"""Hits of one block that are looked at for them."""
+"""Maximum hits of one block that are considered."""
 BLOCK = 10_000
 GAP = "  "
-"""Between the parts of a row; the first of them is the address or the name."""
+"""Separator between the parts of a row; the first part is the address or the name."""
 RECENT = 8
-"""Places that one was at last which are shown."""
+"""Maximum number of recent places."""
 SYMBOLS = 20_000
-"""Records of symbols that are read."""
+"""Maximum number of symbol records that are read."""
 _SYMBOL_EVENTS = ("create_symbol", "create_unbacked_symbol")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Somewhere to go."""
+    """A navigation target."""
 
     ref: str
     text: str
-    """What it is called, and what is looked for: address, function, file and line, and what tells it from others like it."""
+    """Searched and displayed text: address, function, file and line, and a distinguishing detail."""
     mark: str = ""
-    """The mark of its status, '' for what has none."""
+    """The glyph of its status, '' for none."""
     style: str = ""
     """The style of the mark."""
     also: str = ""
-    """What else it is found by: torch's name of a function that is called in short."""
+    """Additional searched text: torch's name of a function whose displayed name is shortened."""
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        """The row of a list."""
+        """Return the row of a list."""
         address, gap, rest = self.text.partition(GAP)
         return ((f"{self.mark or ' '} ", self.style), (address, tokens.STRONG), gap + rest)
 
@@ -63,7 +63,7 @@ def _joined(*parts: str) -> str:
 
 
 class _Rows:
-    """Makes the rows of the nodes of a run."""
+    """Builder of the rows of a run's nodes."""
 
     def __init__(self, run: Run, ascii_: bool, name_of: NameOf) -> None:
         self._ascii = ascii_
@@ -71,7 +71,7 @@ class _Rows:
         self._has_ranks = len(run.ranks) > 1
 
     def _code(self, frame: Frame) -> tuple[str, str, str]:
-        """Function, `model.py:12`, and the rank where there are several."""
+        """Return function, `model.py:12`, and the rank if there are several."""
         _, file, line = frame.code
         where = f"{os.path.basename(file)}:{line}" if file and line else os.path.basename(file or "")
         rank = frame.process.rank
@@ -79,7 +79,7 @@ class _Rows:
         return short(self._name_of(frame) or "", self._ascii), where, said
 
     def _also(self, frame: Frame) -> str:
-        """Torch's name of a function, where it is called in short."""
+        """Return torch's name of a function whose displayed name is shortened."""
         name = self._name_of(frame) or ""
         return name if short(name, self._ascii) != name else ""
 
@@ -121,7 +121,7 @@ class _Rows:
 
 
 def _nodes(run: Run, rows: _Rows, compiles: Iterable[Compile]) -> Iterator[Place]:
-    """Ranks, processes, frames and compiles."""
+    """Yield ranks, processes, frames and compiles."""
     for rank in run.ranks:
         if len(run.ranks) > 1:
             yield rows.rank(rank)
@@ -137,12 +137,12 @@ def _nodes(run: Run, rows: _Rows, compiles: Iterable[Compile]) -> Iterator[Place
 
 
 def views(run: Run) -> list[Place]:
-    """The pages about the run."""
+    """Return the pages about the run."""
     return [Place(page.ref, f"{page.ref}{GAP}page: {page.help}") for page in pages(run)]
 
 
 def recent(run: Run, refs: Iterable[str], ascii_: bool = False, name_of: NameOf = own_name) -> list[Place]:
-    """The places that one was at last, given their addresses, the latest first. Each once; what is there no more is left out."""
+    """Return the recent places of the given addresses, latest first, without duplicates and without unresolvable ones."""
     rows, pages_ = _Rows(run, ascii_, name_of), {place.ref: place.text for place in views(run)}
     found: dict[str, Place] = {}
     for ref in refs:
@@ -160,7 +160,7 @@ def recent(run: Run, refs: Iterable[str], ascii_: bool = False, name_of: NameOf 
 
 
 def _place_at(run: Run, rows: _Rows, ref: str, pages_: Mapping[str, str]) -> Place | None:
-    """What stands at an address, None where nothing does. Raises BadAddress."""
+    """Return the place at an address; None if nothing is there. Raises BadAddress."""
     if not ref:
         return Place("", _joined("the run", run.title, plural(run.tally.compiles, "compile")))
     if ref.startswith("@"):
@@ -183,7 +183,7 @@ def _place_at(run: Run, rows: _Rows, ref: str, pages_: Mapping[str, str]) -> Pla
 
 
 def named(names: Names | None, ref: str) -> Iterator[Place]:
-    """What has a name in the document that is shown: nodes of a graph, kernels, functions."""
+    """Yield the named parts of the shown document: graph nodes, kernels, functions."""
     if names is None or not ref:
         return
     if names.graph is not None:
@@ -197,7 +197,7 @@ def named(names: Names | None, ref: str) -> Iterator[Place]:
 
 
 def symbols(compiles: Iterable[Compile]) -> Iterator[Place]:
-    """The symbols of dynamic shapes, each with where it came from."""
+    """Yield the symbols of dynamic shapes, each with its source."""
     readers: dict[int, Reader] = {}
     seen: set[tuple[str, str]] = set()
     left = SYMBOLS
@@ -227,9 +227,10 @@ def everything(
     ascii_: bool = False,
     name_of: NameOf = own_name,
 ) -> Iterator[Place]:
-    """All of them: pages, then what is near, then the rest. Reads records at its end; may take a while for a large run.
+    """Yield all places: pages, then the current compile's, then all others.
 
-    `names` are those of the document at `ref`; `name_of` says what a function is called.
+    Reads records at its end; may take a while for a large run. `names` are those of the document at `ref`; `name_of` returns the
+    displayed name of a function.
     """
     rows = _Rows(run, ascii_, name_of)
     yield from views(run)
@@ -245,7 +246,7 @@ def everything(
 
 @dataclass(slots=True)
 class _Block:
-    """Some places as one text: each line begins with a line end, in small letters."""
+    """Places as one text: each line begins with a line end, in small letters."""
 
     places: list[Place]
     text: str
@@ -265,7 +266,7 @@ class _Block:
         return bisect_right(self.starts, offset) - 1
 
     def size(self, line: int) -> int:
-        """Characters of the address or name that the line begins with: what follows says which it is, and makes it no worse."""
+        """Return the characters of the address or name at the start of a line; text after it does not lower its rank."""
         start, end = self.starts[line], self.end(line)
         gap = self.text.find(GAP, start, end)
         return (end if gap < 0 else gap) - start
@@ -279,10 +280,10 @@ Scored = tuple[int, int, int, int]
 
 
 class Places:
-    """Places that can be searched. Grows by `add`, from one thread at a time; `match` may run at the same time."""
+    """Searchable places. `add` is called from one thread at a time; `match` may run at the same time."""
 
     def __init__(self, first: Iterable[Place] = ()) -> None:
-        """`first`: what stands first as long as nothing is typed (`recent`); they are searched only where they are added too."""
+        """Create a collection; `first`: places listed first for an empty query (`recent`), searched only if added too."""
         self._first = list(first)
         self._blocks: list[_Block] = []
         self._count = 0
@@ -299,8 +300,10 @@ class Places:
             self._count += len(places)
 
     def match(self, query: str) -> list[Place]:
-        """The best places for what was typed: of this very name, that begin with it, where a word does, that hold it,
-        hold its words, or hold its letters in this order."""
+        """Return the best places for a query.
+
+        In this order: exact name, prefix, word prefix, substring, all words, all letters in order.
+        """
         low = " ".join(query.lower().split())
         blocks = list(self._blocks)
         if not low:
@@ -330,7 +333,7 @@ class Places:
 
 
 def _numbered(blocks: list[_Block]) -> Iterator[tuple[int, _Block]]:
-    """Blocks, each with the number of the places before it."""
+    """Yield the blocks, each with the number of places before it."""
     order = 0
     for block in blocks:
         yield order, block
@@ -338,8 +341,10 @@ def _numbered(blocks: list[_Block]) -> Iterator[tuple[int, _Block]]:
 
 
 def _holding(blocks: list[_Block], low: str, found: dict[int, Scored]) -> None:
-    """Lines that hold what was typed. First those where it is what stands behind an address, those that begin with it, or where
-    the word behind an address does."""
+    """Add the lines that contain the query.
+
+    Best first: the name after an address, a prefix of the line, a prefix of a word after the address.
+    """
     for tier, text in ((0, GAP + low + GAP), (1, "\n" + low), (2, " " + low), (2, ":" + low), (3, low)):
         seen = 0
         for order, block in _numbered(blocks):
@@ -353,7 +358,7 @@ def _holding(blocks: list[_Block], low: str, found: dict[int, Scored]) -> None:
 
 
 def _with_words(blocks: list[_Block], low: str, found: dict[int, Scored]) -> None:
-    """Lines that hold all words, in any order. The rarest word leads."""
+    """Add the lines that contain all words, in any order, searching for the rarest word first."""
     words = low.split(" ")
     seen = 0
     for order, block in _numbered(blocks):
@@ -370,7 +375,7 @@ def _with_words(blocks: list[_Block], low: str, found: dict[int, Scored]) -> Non
 
 
 def _with_letters(blocks: list[_Block], low: str, found: dict[int, Scored]) -> bool:
-    """Lines that hold the letters in this order, the closer together the better. Whether all of them were found."""
+    """Add the lines that contain the letters in order, ranked by their spread; return whether the search was complete."""
     letters = [re.escape(letter) for letter in low if letter != " "]
     gaps = "".join(rf"[^{letter}\n]*{letter}" for letter in letters[1:])
     pattern = re.compile(rf"\n[^{letters[0]}\n]*({letters[0]}){gaps}")

@@ -27,7 +27,7 @@ from tltui.text.torch_names import short
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt of a compile that needed several."""
+    """One attempt of a compile with several."""
 
     owner: Compile
     number: int
@@ -54,7 +54,7 @@ class PhaseGroup:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StackPart:
-    """Callers of what was compiled, in the order by stacks: frames between which nothing branches."""
+    """Callers of compiled functions, in stack order: a chain of frames without branches."""
 
     owner_process: Process
     branch: Branch
@@ -109,12 +109,12 @@ class Label:
 
 
 def root(run: Run) -> Node:
-    """The node of the run itself."""
+    """Return the node of the run itself."""
     return Node("@run", run, "", True)
 
 
 def children(node: Node) -> list[Node]:
-    """The nodes below one, in the order in which they are shown."""
+    """Return the child nodes, in display order."""
     target = node.target
     if isinstance(target, Run):
         return _run_children(target)
@@ -156,24 +156,24 @@ def _process_children(process: Process) -> list[Node]:
 
 
 def frame_node(frame: Frame) -> Node:
-    """The node of a frame; of one with a single compile that compile's."""
+    """Return the node of a frame, or of its compile if it has only one."""
     if len(frame.compiles) == 1:
         return compile_node(frame.compiles[0])
     return Node(_absolute(frame.process, frame.key), frame, str(frame.ref), True)
 
 
 def _absolute(process: Process, compile_id: CompileId) -> str:
-    """A key that stays the same when further ranks or processes turn up while the scan runs."""
+    """Return a key that does not change when further ranks or processes are found during the scan."""
     return f"{process.key}\0{compile_id.address}"
 
 
 def frame_key_of(compile_: Compile) -> str:
-    """The key that the node of its frame has, or will have when a second compile makes one of it."""
+    """Return the key of the node of a compile's frame, which exists once the frame has a second compile."""
     return _absolute(compile_.process, compile_.frame.key)
 
 
 def compile_node(compile_: Compile) -> Node:
-    """The node of a compile."""
+    """Return the node of a compile."""
     return Node(_absolute(compile_.process, compile_.id), compile_, str(compile_.ref), True)
 
 
@@ -242,20 +242,22 @@ def _phases(compile_: Compile, artifacts: list[Artifact], unit: Unit | None = No
 
 
 class NameOf(Protocol):
-    """Says what a function is called."""
+    """Function that returns the displayed name of a code object."""
 
     def __call__(self, frame: Frame) -> str | None:
-        """None for one without a name."""
+        """Return the name; None if there is none."""
 
 
 def own_name(frame: Frame) -> str | None:
-    """The name that a function has in its source."""
+    """Return the name of a function in its source."""
     return frame.code[0]
 
 
 def label(node: Node, ascii_: bool = False, name_of: NameOf = own_name, costs: Costs | None = None) -> Label:
-    """What the line of a node says now; functions are called what `name_of` says. With `costs` compiles and frames say what they
-    take of a step."""
+    """Return the current text of a node's line; `name_of` names functions.
+
+    With `costs` compiles and frames have their cost per step.
+    """
     said, target = _label(node, ascii_, name_of), node.target
     if costs is None or not isinstance(target, (Run, Frame, Compile)):
         return said
@@ -265,7 +267,7 @@ def label(node: Node, ascii_: bool = False, name_of: NameOf = own_name, costs: C
 
 
 def _cost(target: Frame | Compile, costs: Costs) -> tuple[Piece, ...]:
-    """`  690 µs  `"""
+    """Return `  690 µs  `."""
     own = [target] if isinstance(target, Compile) else target.compiles
     found = [us for compile_ in own if (us := costs.us_of(str(compile_.ref))) is not None]
     return ((f"{micros(sum(found)):>8}  ", tokens.PHASE_KERNELS),) if found else ()
@@ -298,7 +300,7 @@ def _label(node: Node, ascii_: bool, name_of: NameOf) -> Label:
 
 
 def marks(tally: Tally, ascii_: bool) -> list[tuple[int, str, str, str]]:
-    """(number, mark, words, style) of the compiles that keys visit, and of the recompiles; what is zero left out."""
+    """Return (number, glyph, words, style) of the compiles that keys visit, and of the recompiles, without zeros."""
     found = [(tally.counted(status), glyph(status, ascii_), row.words, row.colour) for status, row in TABLE.items() if row.keys]
     again = "recompile" if tally.recompiles == 1 else "recompiles"
     found.append((tally.recompiles, ASCII_RECOMPILE if ascii_ else RECOMPILE_GLYPH, again, tokens.RECOMPILE))
@@ -306,7 +308,7 @@ def marks(tally: Tally, ascii_: bool) -> list[tuple[int, str, str, str]]:
 
 
 def summary(tally: Tally) -> str:
-    """`42 compiles · 1 failed · 3 with breaks · 12 recompiles`, what is zero left out."""
+    """Return `42 compiles · 1 failed · 3 with breaks · 12 recompiles`, without zeros."""
     return " · ".join([plural(tally.compiles, "compile"), *(f"{count:,} {words}" for count, _, words, _ in marks(tally, False))])
 
 
@@ -332,7 +334,7 @@ def _process_label(process: Process, ascii_: bool) -> Label:
 
 
 def _where(frame: Frame, ascii_: bool, name_of: NameOf) -> tuple[str, str]:
-    """Function name in short, `≈ f` where it is a guess, and `file.py:12`."""
+    """Return the shortened function name, `≈ f` for a guess, and `file.py:12`."""
     _, file, line = frame.code
     mark = ("~ " if ascii_ else "≈ ") if frame.is_guessed else ""
     return mark + short(name_of(frame) or "", ascii_), f"{os.path.basename(file)}:{line}" if file else ""
@@ -378,7 +380,7 @@ def _compile_label(compile_: Compile, ascii_: bool, name_of: NameOf) -> Label:
 
 
 def _reason(compile_: Compile) -> str:
-    """The recompile reason as the metrics have it, one line, without the id of the entry that it is about."""
+    """Return the recompile reason of the metrics: its first line, without the id of the cache entry."""
     reason = next((m.recompile_reason for m in compile_.metrics if m.recompile_reason), "") or ""
     first = reason.strip().partition("\n")[0].partition("  #")[0]
     entry, colon, rest = first.partition(": ")
@@ -386,7 +388,7 @@ def _reason(compile_: Compile) -> str:
 
 
 def _stack_label(part: StackPart, ascii_: bool) -> Label:
-    """The nearest frame of the user's own, else the nearest; how many callers there are besides."""
+    """Return the label of the innermost user frame, else of the innermost frame, with the number of further callers."""
     frame = next((frame for frame in reversed(part.frames) if not frame.framework), part.frames[-1])
     style = tokens.DIM if frame.framework else tokens.DEFINITION
     where = f"  {os.path.basename(frame.file)}:{frame.line}" if frame.line is not None else f"  {os.path.basename(frame.file)}"
@@ -406,7 +408,7 @@ def _artifact_label(artifact: Artifact, numbered: bool) -> Label:
 
 
 def path_to(run: Run, target: Rank | Process | Frame | Compile | Artifact) -> list[str]:
-    """The keys of the nodes that must be open to see a node, and its own key last."""
+    """Return the keys of the nodes above a target, outermost first, and its own key last."""
     if isinstance(target, Artifact):
         keys = path_to(run, target.owner)
         return [*keys, *(inside(compile_node(target.owner), f"{target.log.key}\0{target.record}") or ())]
@@ -429,7 +431,7 @@ def path_to(run: Run, target: Rank | Process | Frame | Compile | Artifact) -> li
 
 
 def inside(node: Node, key: str) -> list[str] | None:
-    """The keys from a child of `node` down to the node with that key."""
+    """Return the keys from a child of `node` down to the node with that key."""
     for child in children(node):
         if child.key == key:
             return [key]

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 class KeptNodes:
-    """Gives the children of nodes, as `outline.children` does."""
+    """Cached children of nodes, equal to `outline.children`."""
 
     def __init__(self) -> None:
         self._processes: dict[str, _OfProcess] = {}
         self._frames: dict[str, _OfFrame] = {}
 
     def __call__(self, node: Node) -> list[Node]:
-        """The nodes below one, in the order in which they are shown."""
+        """Return the child nodes, in display order."""
         target = node.target
         if isinstance(target, Run):
             ranks = target.ranks
@@ -61,7 +61,7 @@ class _OfFrame:
         self._nodes: list[Node] = []
 
     def now(self) -> list[Node]:
-        """All nodes."""
+        """Return all nodes."""
         if self._naming != self.frame.process.naming.stamp:
             self._naming, self._nodes = self.frame.process.naming.stamp, []
         self._nodes += map(compile_node, self.frame.compiles[len(self._nodes) :])
@@ -69,7 +69,7 @@ class _OfFrame:
 
 
 class _OfProcess:
-    """The frames of a process, those with one compile as that."""
+    """The frames of a process; a frame with one compile is that compile's node."""
 
     def __init__(self, process: Process) -> None:
         self.process = process
@@ -83,7 +83,7 @@ class _OfProcess:
         self._nodes: list[Node] = []
 
     def now(self) -> list[Node]:
-        """All nodes."""
+        """Return all nodes."""
         process = self.process
         if self._naming != process.naming.stamp:
             self._naming, self._counted, self._own, self._is_many = process.naming.stamp, (-1, -1), [], bytearray()
@@ -114,7 +114,7 @@ Key = tuple[str, CompileId]
 
 
 class FunctionNames:
-    """Names for `tltui.tree.outline.label`. Those that it lacks are wanted from then on; `read` finds them out."""
+    """Function names for `tltui.tree.outline.label`. Missing names are requested; `read` looks them up."""
 
     def __init__(self) -> None:
         self._known: dict[Key, tuple[int, str | None]] = {}
@@ -122,11 +122,11 @@ class FunctionNames:
 
     @property
     def is_asked(self) -> bool:
-        """Whether names are wanted."""
+        """Return whether names are requested."""
         return bool(self._wanted)
 
     def __call__(self, frame: Frame) -> str | None:
-        """The name of a function, by now."""
+        """Return the name of a function as known so far."""
         name = frame.code[0]
         if not says_little(name):
             return name
@@ -137,7 +137,7 @@ class FunctionNames:
         return known or name
 
     def read(self) -> Iterator[bool]:
-        """Find out the names that are wanted, one after the other; whether each is news."""
+        """Look up the requested names one by one; yield whether each changed."""
         while self._wanted:
             key, frame = next(iter(self._wanted.items()))
             stamp, name = frame.stamp, known_as(frame)
@@ -163,8 +163,10 @@ class OutlineRow:
 
 
 class Filter:
-    """What is wanted: compiles of a status (`error`), else what matches (a regular expression, else the text itself; small
-    letters match capitals too). `!` in front: what is not of it."""
+    """A filter of the tree: a status (`error`), else a regular expression, else literal text.
+
+    Small letters match capitals too. A leading `!` inverts it.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -180,7 +182,7 @@ class Filter:
         node."""
 
     def takes(self, node: Node) -> bool:
-        """Whether a compile or an artifact stays."""
+        """Return whether a compile or an artifact matches."""
         target = node.target
         if isinstance(target, Compile):
             if self._status:
@@ -194,7 +196,7 @@ class Filter:
         return not self.inverse and not self._status and self.names(node)
 
     def names(self, node: Node) -> bool:
-        """Whether the line of a node has the text; a status says nothing about other nodes than compiles."""
+        """Return whether the line of a node contains the text; a status matches compiles only."""
         return not self._status and self._has(node)
 
     def _has(self, node: Node) -> bool:
@@ -209,7 +211,7 @@ class Filter:
 
 
 class OutlineRows:
-    """The visible rows of an outline. The root stands in row 0 and is always open."""
+    """The visible rows of an outline. The root is row 0 and is always open."""
 
     def __init__(self, root: Node, below: Callable[[Node], list[Node]] | None = None) -> None:
         self._root = root
@@ -233,16 +235,16 @@ class OutlineRows:
 
     @property
     def filter(self) -> str:
-        """What the filter was given as, '' for none."""
+        """Return the text of the filter, '' for none."""
         return self._filter.text if self._filter else ""
 
     @property
     def filter_counts(self) -> tuple[int, int]:
-        """(compiles that the filter leaves, all compiles); (0, 0) without one."""
+        """Return (compiles that match the filter, all compiles); (0, 0) without one."""
         return (self._filter.left, self._filter.seen) if self._filter else (0, 0)
 
     def refresh(self, held: str | None = None) -> None:
-        """Make the rows again from the run as it is now. A filter leaves the node with the key `held`, whatever it says by then."""
+        """Rebuild the rows from the current run. A filter never removes the node with the key `held`."""
         self._open_first()
         rows: list[OutlineRow] = [OutlineRow(self._root, 0)]
         if self._filter is not None:
@@ -254,14 +256,14 @@ class OutlineRows:
         self._open_new()
 
     def _open_first(self) -> None:
-        """Open the first rank as soon as there is more than one; then it is the user's."""
+        """Open the first rank once, when there is more than one."""
         run = self._root.target
         if not self._has_begun and isinstance(run, Run) and len(run.ranks) > 1:
             self._has_begun = True
             self.open.add(path_to(run, run.ranks[0])[-1])
 
     def _open_new(self) -> None:
-        """Open what came since all was opened: a tree that was opened while it was read is as one that is opened after that."""
+        """Open the nodes that were added since everything was opened."""
         closed, self._closed = self._closed, None
         if closed is not None and self._open_rest(closed, LIMIT) and self._is_being_read:
             self._closed = closed
@@ -271,7 +273,7 @@ class OutlineRows:
         return isinstance(self._root.target, Run) and not self._root.target.is_read
 
     def _add(self, rows: list[OutlineRow], node: Node, depth: int) -> bool:
-        """Append what is visible below a node. True when the filter leaves something there."""
+        """Append the visible rows below a node; return whether the filter leaves any."""
         below = self._below(node)
         if self._filter is None:
             self._add_open(rows, self._rows_of(node, below, depth), depth)
@@ -287,7 +289,7 @@ class OutlineRows:
         return found
 
     def _add_open(self, rows: list[OutlineRow], own: list[OutlineRow], depth: int) -> None:
-        """Append rows, and what is below those that are open."""
+        """Append rows, and the rows below open ones."""
         at = 0
         for place in [place for place, row in enumerate(own) if row.node.key in self.open]:
             rows += own[at : place + 1]
@@ -296,7 +298,7 @@ class OutlineRows:
         rows += own[at:]
 
     def _rows_of(self, node: Node, below: list[Node], depth: int) -> list[OutlineRow]:
-        """The rows of the children of a node."""
+        """Return the rows of a node's children."""
         if len(below) < LONG:
             return [OutlineRow(child, depth) for child in below]
         known = self._kept.get(node.key, [])
@@ -308,7 +310,7 @@ class OutlineRows:
         return own
 
     def _filtered(self, rows: list[OutlineRow], child: Node, depth: int, wanted: Filter) -> bool:
-        """Append what a filter leaves below a node, whose row is there. Whether the node itself stays."""
+        """Append the filtered rows below a node whose row was appended; return whether the node itself stays."""
         is_open = child.key in self.open
         if isinstance(child.target, (Compile, Artifact)):
             kept = wanted.takes(child) or child.key == self._held
@@ -327,31 +329,31 @@ class OutlineRows:
         return kept or names_it
 
     def _add_all(self, rows: list[OutlineRow], node: Node, depth: int) -> None:
-        """What is below a match is shown whatever it says."""
+        """Append all rows below a match, unfiltered."""
         wanted, self._filter = self._filter, None
         self._add(rows, node, depth)
         self._filter = wanted
 
     def set_filter(self, text: str) -> None:
-        """Show only what a `Filter` takes, and what is above and below it; '' shows all."""
+        """Show only the matches of a `Filter`, their ancestors and descendants; '' shows all."""
         self._filter = Filter(text) if text.removeprefix("!").strip() else None
         self.refresh(held="")
 
     def set_order(self, order: StackOrder | None) -> None:
-        """By stacks, or by frames again (None). What is open stays open."""
+        """Order by stacks, or by frames (None). Open nodes stay open."""
         self.order = order
         self._below = self._by_frames if order is None else order.below
         self._kept.clear()
         self.refresh()
 
     def row_of(self, key: str, near: int = -1) -> int | None:
-        """The row of a node, None when it is not visible. It is looked for first in the row `near`."""
+        """Return the row of a node, None if it is not visible. The row `near` is checked first."""
         if 0 <= near < len(self.rows) and self.rows[near].node.key == key:
             return near
         return next((place for place, row in enumerate(self.rows) if row.node.key == key), None)
 
     def is_open(self, place: int) -> bool:
-        """Whether the node of a row shows its children."""
+        """Return whether the node of a row shows its children."""
         return self.rows[place].node.key in self.open
 
     def expand(self, place: int) -> None:
@@ -372,7 +374,7 @@ class OutlineRows:
         self.rows[place + 1 : place + 1] = below
 
     def keep_in_sight(self, compile_: Compile) -> None:
-        """When a second compile makes a frame of this one, the frame is open. What stands for itself never gets a second one."""
+        """Open the frame of this compile when a second compile gives it a node. A compile without a frame never gets one."""
         if len(compile_.frame.compiles) == 1 and compile_.frame.key != compile_.id:
             self.open.add(frame_key_of(compile_))
 
@@ -395,14 +397,16 @@ class OutlineRows:
         self.refresh()
 
     def expand_all(self, limit: int = LIMIT) -> bool:
-        """Open everything down to the artifacts of compiles, level by level; False when there were too many rows for that. Of a run
-        that is being read what comes is opened too."""
+        """Open everything down to the artifacts of compiles, level by level; return False if the limit was reached.
+
+        In a run that is still being read new nodes are opened too.
+        """
         is_all = self._open_rest(set(), limit)
         self._closed = set() if is_all and self._is_being_read else None
         return is_all
 
     def _open_rest(self, kept: set[str], limit: int) -> bool:
-        """Open everything but the nodes with the keys `kept`."""
+        """Open everything but the nodes with the keys `kept`; return False if the limit was reached."""
         while True:
             open_ = self.open | kept
             closed = [row.node.key for row in self.rows if row.node.expandable and row.node.key not in open_]
@@ -414,14 +418,14 @@ class OutlineRows:
             self.refresh()
 
     def parent(self, place: int) -> int:
-        """The row of the parent; 0 for the root itself."""
+        """Return the row of the parent; 0 for the root itself."""
         depth = self.rows[place].depth
         while place > 0 and self.rows[place].depth >= depth:
             place -= 1
         return place
 
     def reveal(self, keys: Iterable[str]) -> int | None:
-        """Open the nodes with these keys (in the order by frames), the last one excepted; the row of the last one."""
+        """Open all but the last of the nodes with these keys (in frame order); return the row of the last one."""
         *path, last = keys if self.order is None else self.order.path(list(keys))
         if not self.open.issuperset(path):
             self.open.update(path)
@@ -430,7 +434,7 @@ class OutlineRows:
 
 
 def text_of(node: Node) -> str:
-    """What the line of a node says, torch's name of its function, and its address: what a filter looks at."""
+    """Return the text that a filter matches: the line of a node, torch's name of its function, and its address."""
     said: Label = label(node)
     pieces = (*said.left, *said.detail, *said.right)
     status = str(node.target.status) if isinstance(node.target, Compile) else ""
@@ -439,7 +443,7 @@ def text_of(node: Node) -> str:
 
 
 def _own_name(node: Node) -> str:
-    """What torch calls a function that the tree calls in short."""
+    """Return torch's name of a function whose displayed name is shortened."""
     target = node.target.frame if isinstance(node.target, Compile) else node.target
     name = target.code[0] if isinstance(target, Frame) else None
     return name if name and short(name) != name else ""

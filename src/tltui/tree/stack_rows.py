@@ -32,7 +32,7 @@ SLICE = 0.02
 
 
 def keys_by_frames(run: Run, node: Node) -> list[str]:
-    """The keys to a node in the order by frames; to the run for callers, which are no nodes there."""
+    """Return the keys to a node in frame order; to the run for callers, which have no node there."""
     target = node.target
     if isinstance(target, (Rank, Process, Frame, Compile, Artifact)):
         return path_to(run, target)
@@ -42,26 +42,26 @@ def keys_by_frames(run: Run, node: Node) -> list[str]:
 
 
 class StackOrder:
-    """Gives the children of nodes, as `outline.children` does for the order by frames."""
+    """Children of nodes in stack order; `outline.children` is the equivalent for frame order."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._known: dict[str, ProcessStacks] = {}
 
     def of(self, process: Process) -> ProcessStacks:
-        """The stacks of a process."""
+        """Return the stacks of a process."""
         found = self._known.get(process.key)
         if found is None or found.process is not process:
             found = self._known[process.key] = ProcessStacks(process)
         return found
 
     def advance(self, seconds: float = SLICE) -> bool:
-        """Read stacks that are not read yet, for so long. True when there are none left."""
+        """Read unread stacks for at most `seconds`; return True when all are read."""
         end = time.monotonic() + seconds
         return all(self.of(process).advance(end) for process in self._run.processes())
 
     def below(self, node: Node) -> list[Node]:
-        """The nodes below one."""
+        """Return the child nodes."""
         target = node.target
         if isinstance(target, Run):
             ranks = target.ranks
@@ -76,7 +76,7 @@ class StackOrder:
         return children(node)
 
     def path(self, keys: list[str]) -> list[str]:
-        """The keys to a node in this order, from those in the order by frames (`outline.path_to`)."""
+        """Convert the keys to a node from frame order (`outline.path_to`) to this order."""
         for process in self._run.processes():
             found = self.of(process).path(keys)
             if found is not None:
@@ -84,7 +84,7 @@ class StackOrder:
         return keys
 
     def parts(self, limit: int) -> list[str]:
-        """The keys of the nodes for stacks, at most so many: what is open at first."""
+        """Return the keys of at most `limit` stack nodes, which are open at first."""
         found: list[str] = []
         for process in self._run.processes():
             waiting = deque(self.of(process).top())
@@ -120,7 +120,7 @@ class ProcessStacks:
         self._summed_at: tuple[Tally, int, int] = (Tally(), 0, 0)
 
     def advance(self, end: float) -> bool:
-        """Read stacks until a moment. True when all are read."""
+        """Read stacks until the time `end`; return True when all are read."""
         if len(self._read) == len(self.process.compiles):
             return True
         waiting = [c for c in self.process.compiles.values() if c.started is not None and id(c) not in self._read]
@@ -147,13 +147,13 @@ class ProcessStacks:
             self._firsts.setdefault(id(compile_.frame), compile_)
 
     def _changed(self, branch: Branch | None) -> None:
-        """Below a frame there is something new."""
+        """Invalidate the cached nodes of a frame and its callers."""
         while branch is not None:
             self._shown.pop(branch.number, None)
             branch = branch.parent
 
     def _look(self) -> None:
-        """Take notice of what the run has become: addresses, compiles without a stack of their own, counts."""
+        """Update from the run: addresses, compiles without a stack, counts."""
         process = self.process
         if self._naming != process.naming.stamp:
             self._naming = process.naming.stamp
@@ -171,7 +171,7 @@ class ProcessStacks:
                     self._sum(compile_, self._at[id(near)], tally, before)
 
     def _sum(self, compile_: Compile, branch: Branch, tally: Tally | None, before: Branch | None) -> None:
-        """Count a compile below a frame, and no longer what was counted of it below `before`."""
+        """Count a compile below a frame, and subtract its previous counts below `before`."""
         if before is not branch:
             self._changed(before)
             self._changed(branch)
@@ -183,12 +183,12 @@ class ProcessStacks:
         self._summed[id(compile_)] = compile_.tally, branch
 
     def counted(self, branch: Branch) -> Tally:
-        """Counts over all compiles below a frame."""
+        """Return counts over all compiles below a frame."""
         self._look()
         return self._sums.get(branch.number, Tally())
 
     def top(self) -> list[Node]:
-        """The outermost frames, then what has no stack."""
+        """Return the outermost frames, then the compiles without a stack."""
         self._look()
         nodes = self._nodes(self._trie.root.children.values())
         lost = [c for c in self.process.compiles.values() if id(c) not in self._at and self._sibling(c) is None]
@@ -196,7 +196,7 @@ class ProcessStacks:
         return nodes + [self._compile_node(c) for c in lost]
 
     def inside(self, head: Branch) -> list[Node]:
-        """What is below a node: the compiles of its last frame, then what that called."""
+        """Return the children of a stack node: the compiles of its last frame, then the functions that it called."""
         self._look()
         last = _chain(head)[-1]
         return [self._compile_node(c) for c in self._compiles(last)] + self._nodes(last.children.values())
@@ -230,14 +230,14 @@ class ProcessStacks:
         return f"{self.process.key}\0stack{branch.number}"
 
     def _is_plain(self, chain: tuple[Branch, ...]) -> bool:
-        """Whether a chain needs no node: one compile stands for its function, torch's own callers of one thing for nothing."""
+        """Return whether a chain needs no node: a single compile, or torch's own frames with one callee."""
         last = chain[-1]
         if last.compiles:
             return len(chain) == 1 and not last.children and len(self._compiles(last)) == 1
         return len(last.children) == 1 and all(step.frame is not None and step.frame.framework for step in chain)
 
     def _compiles(self, branch: Branch) -> list[Compile]:
-        """The compiles of a frame. A hit of the recompile limit has no stack: it stands with the others of its frame."""
+        """Return the compiles of a frame, including hits of the recompile limit, which have no stack."""
         found = list(branch.compiles)
         for compile_ in branch.compiles:
             if compile_.id != NO_ID and self._first(compile_.frame) is compile_:
@@ -251,7 +251,7 @@ class ProcessStacks:
         return None if compile_.id == NO_ID else self._first(compile_.frame)
 
     def path(self, keys: list[str]) -> list[str] | None:
-        """As `StackOrder.path`, for the compiles and frames of this process; None for others."""
+        """Convert keys as `StackOrder.path` for the compiles and frames of this process; None for others."""
         if len(self._keys) != len(self.process.compiles):
             self._keys = {compile_node(c).key: c for c in self.process.compiles.values()}
         for place, key in enumerate(keys):
@@ -268,7 +268,7 @@ class ProcessStacks:
         return f"{self.process.log.path}\0{self.process.pid}\0{frame.key.address}"
 
     def _above(self, compile_: Compile) -> list[str]:
-        """The keys of the nodes above a compile, the outermost first."""
+        """Return the keys of the nodes above a compile, the outermost first."""
         near = self._sibling(compile_) if id(compile_) not in self._at else compile_
         branch = self._at.get(id(near)) if near is not None else None
         found: list[str] = []
@@ -280,7 +280,7 @@ class ProcessStacks:
 
 
 def _chain(head: Branch) -> tuple[Branch, ...]:
-    """A frame and those below it, up to where the ways part or before something that was compiled."""
+    """Return a frame and its descendants down to the first branch or before the first compiled one."""
     chain = [head]
     while not chain[-1].compiles and len(chain[-1].children) == 1:
         child = next(iter(chain[-1].children.values()))
@@ -291,6 +291,6 @@ def _chain(head: Branch) -> tuple[Branch, ...]:
 
 
 def _is_head(branch: Branch) -> bool:
-    """Whether a chain begins at this frame."""
+    """Return whether a chain begins at this frame."""
     above = branch.parent
     return above is None or above.parent is None or bool(above.compiles or branch.compiles) or len(above.children) != 1

@@ -40,9 +40,9 @@ INDEX = "case.json"
 PIECE = 1 << 20
 ONLY_INDEXED = "logs that are not here, only in an index"
 KNOWN_LOGS = ("fusion", "guard_latency")
-"""Loggers whose messages are known word by word: names of buffers and operators, sizes, torch's own sentences."""
+"""Loggers whose messages consist of known words: names of buffers and operators, sizes, torch's own sentences."""
 BEGINNING_OF_ZIP = (1980, 1, 1, 0, 0, 0)
-"""The earliest time that a zip archive can state: the same inputs give the same file."""
+"""Earliest time in a zip archive, so that equal inputs give equal files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class PackedFile:
 
     name: str
     form: str
-    """The form of the input it is of (`tltui.inputs.forms`); "output": what the job printed, as `tltui run` kept it."""
+    """Form of its input (`tltui.inputs.forms`); "output": the job's output, as `tltui run` stored it."""
     rank: int | None
     pids: tuple[int, ...]
     bytes: int
@@ -60,7 +60,7 @@ class PackedFile:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """What redaction leaves out."""
+    """Content that redaction omits."""
 
     what: str
     count: int
@@ -68,7 +68,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What a case holds; `case.json` in it says the same. `schema` changes when a field changes its meaning."""
+    """Contents of a case, also stored in it as `case.json`. `schema` changes when a field changes its meaning."""
 
     schema: int
     tltui: str
@@ -80,7 +80,7 @@ class CaseResult:
 
 @dataclass(slots=True)
 class _Entry:
-    """A file to come."""
+    """A file to be packed."""
 
     name: str
     form: str
@@ -95,13 +95,15 @@ class Case:
     run: Run
     redact: bool = False
     secrets: tuple[str, ...] = ()
-    """Names of accounts and hosts that are known from elsewhere."""
+    """Additional names of accounts and hosts."""
     _left_out: Counter[str] = field(default_factory=Counter)
     _redactor: Redactor | None = None
 
     def write(self, output: str, force: bool = False) -> CaseResult:
-        """Write the archive: it appears whole, readable for its owner only. Raises OSError, FileExistsError unless `force`,
-        BadAddress where nothing would be in it but the list of what is left out."""
+        """Write the archive atomically, readable for its owner only.
+
+        Raises OSError, FileExistsError unless `force`, BadAddress if it would hold no file.
+        """
         target = Path(output)
         if not target.parent.is_dir():
             raise FileNotFoundError(2, "there is no such directory", str(target.parent))
@@ -112,7 +114,7 @@ class Case:
         return result
 
     def result(self) -> CaseResult:
-        """What would be in it: everything is made once, without writing it."""
+        """Return the contents without writing the archive."""
         return self._pack(None)
 
     def _pack(self, archive: zipfile.ZipFile | None) -> CaseResult:
@@ -167,7 +169,7 @@ class Case:
 
     @staticmethod
     def _debug_files(model: LogModel, log: DebugLog, taken: set[str]) -> Iterator[_Entry]:
-        """The files below the directory of a process, each where it is."""
+        """Yield the files below the debug directory of a process, at their relative paths."""
         for record in log.records():
             name = _unique(os.path.join(DEBUG_DIR, *_below(log, record)), taken)
             yield _Entry(name, DEBUG_DIR, lambda record=record: _payload(log, record), model)  # type: ignore[misc]
@@ -175,7 +177,7 @@ class Case:
     # redacted
 
     def _learn(self) -> Redactor:
-        """What is the user's, in all inputs: a name has one substitute everywhere."""
+        """Collect the user's names from all inputs, so that a name has one substitute everywhere."""
         learned = Learned()
         learned.people.update((name, None) for name in self.secrets if len(name) > 2)
         for model in filter(is_whole, self.run.models):
@@ -230,7 +232,7 @@ class Case:
             yield _Entry(name, DEBUG_DIR, pieces, model)
 
     def _redacted_text(self, log: TextLog, redactor: Redactor) -> Iterator[bytes]:
-        """What torch's loggers said of compiles, line by line as they write it."""
+        """Yield the redacted messages of torch's loggers about compiles, line by line."""
         for record in log.records():
             kind, first = log.kind(record), log.written(record)
             head = head_of(first, 0, len(first))
@@ -251,7 +253,7 @@ class Case:
 
 
 def _directory(name: str, redactor: Redactor) -> str:
-    """A directory by the name that torch gives it; where somebody else has named it, or a part of it, that is replaced."""
+    """Return a directory name that torch chose; redact user-chosen parts."""
     if RUN.fullmatch(name) or CACHED.fullmatch(name) or SHARD.fullmatch(name) or name in (INDUCTOR, "torchdynamo"):
         return name
     unit = UNIT.fullmatch(name)
@@ -263,7 +265,7 @@ def _directory(name: str, redactor: Redactor) -> str:
 
 
 def _prefix(head: re.Match[bytes], redactor: Redactor) -> str:
-    """The prefix of a message without a launcher's, and without a path that is not torch's."""
+    """Return the prefix of a message without the launcher's prefix and user paths."""
     parts = {name: (value or b"").decode("utf-8", "replace") for name, value in head.groupdict().items()}
     path = parts["path"]
     if not (path.startswith("torch/") and all(map(is_word, NAME.findall(path)))):
@@ -295,13 +297,13 @@ def _payload(log: Log, record: int) -> Iterator[bytes]:
 
 
 def _labels(path: str) -> list[str]:
-    """The name of a file, with the directories that tell its rank or launch."""
+    """Return the name of a file, preceded by the directories with its rank or launch."""
     parts = path.replace("!", "/").split("/")
     return [*(safe_name(part) for part in parts[-4:-1] if LABEL.fullmatch(part)), safe_name(parts[-1])]
 
 
 def _below(log: DebugLog, record: int) -> list[str]:
-    """The place of a file below the directory of its process, and that directory's name."""
+    """Return the path of a file relative to the debug directory's parent, as components."""
     assert isinstance(log.source, FileBytes)
     top = os.path.abspath(log.source.path)
     inner = os.path.relpath(os.path.abspath(log.path_of(record)), top).split(os.sep)
@@ -318,7 +320,7 @@ def _unique(name: str, taken: set[str]) -> str:
 
 
 def case_document(result: CaseResult, options: Options) -> TextDocument:
-    """What is in it, and what is not."""
+    """Return the contents and omissions of a case as a page."""
     builder = Builder("@case", "case", options)
     total = sum(file.bytes for file in result.files)
     builder.add((f"{plural(len(result.files), 'file')}, {size_of(total)}", tokens.STRONG))

@@ -26,7 +26,10 @@ REASONS_SHOWN = 20
 
 
 def check_document(found: Gates, title: str, options: Options, unread: int = 0, lacks: str = "") -> Document:
-    """The outcome of the gates; `unread` files could not be read. `lacks`: what inputs besides a trace cannot tell."""
+    """Return the outcome of the gates as a page.
+
+    `unread`: number of unreadable files. `lacks`: note about limits that inputs besides a trace cannot measure.
+    """
     page = Page("@check", f"check of {title}", options)
     over = sum(outcome.exceeded for outcome in found.limits)
     said = f"{fmt.plural(found.compiles, 'compile')} of {title}"
@@ -52,7 +55,7 @@ def check_document(found: Gates, title: str, options: Options, unread: int = 0, 
 
 
 def unsure(found: Gates, unread: int = 0, lacks: str = "") -> tuple[str, ...]:
-    """Why the outcome may say less than it seems to."""
+    """Return the caveats of the outcome."""
     nothing = "There is no compile here: limits on compiles say nothing here." if not found.compiles else ""
     return tuple(filter(None, (nothing, lacks, _unread(unread) if unread else "")))
 
@@ -62,7 +65,7 @@ def _unread(unread: int) -> str:
 
 
 def number(outcome: Outcome, value: float) -> str:
-    """A value of a limit as pages show it, in its unit."""
+    """Format a value of a limit in its unit, as on pages."""
     if outcome.seconds:
         return fmt.seconds(value)
     if outcome.share:
@@ -71,12 +74,12 @@ def number(outcome: Outcome, value: float) -> str:
 
 
 def headline(outcome: Outcome) -> str:
-    """What there is of a thing, and how much may be."""
+    """Return the name, value and maximum of a limit."""
     return f"{outcome.name}: {number(outcome, outcome.value)}, at most {number(outcome, outcome.at_most)}"
 
 
 def at_most(outcome: Outcome) -> str:
-    """How much may be, and what the baseline has."""
+    """Return the maximum, and the value of the baseline."""
     text = f"at most {number(outcome, outcome.at_most)}"
     return text if outcome.baseline is None else f"{text}, before {number(outcome, outcome.baseline)}"
 
@@ -98,11 +101,14 @@ def _add_reasons(page: Page, outcome: Outcome) -> None:
 
 
 CLASS = "tltui.check"
-"""The class of all test cases: with the name of the limit it is what a server knows a case again by."""
+"""The class of all test cases; CI servers identify a case by it and the name of the limit."""
 
 
 def junit(found: Gates, title: str, page: str, seconds: float, now: float) -> bytes:
-    """The document. `page`: the lines for people; `seconds`: how long the check took; `now`: when it was, in seconds since 1970."""
+    """Return the JUnit XML document.
+
+    `page`: the lines for people; `seconds`: duration of the check; `now`: time of the check in seconds since 1970.
+    """
     root = ElementTree.Element("testsuites")
     suite = ElementTree.SubElement(root, "testsuite", {
         "name": _token(f"tltui check of {title}"), "package": "tltui", "id": "0", "hostname": "localhost",
@@ -126,7 +132,7 @@ def junit(found: Gates, title: str, page: str, seconds: float, now: float) -> by
 
 
 def reasons(outcome: Outcome) -> list[str]:
-    """What a limit counted, a line each, sanitised."""
+    """Return the items that a limit counted, a sanitised line each."""
     lines = [sanitize(_line(reason)) for reason in outcome.reasons]
     if len(lines) == REASONS:
         lines.append(f"and more; all of them: tltui {outcome.page.removeprefix('@')} PATH")
@@ -139,30 +145,30 @@ def _line(reason: Reason) -> str:
 
 
 def _token(text: str) -> str:
-    """A text as an attribute has it. What XML 1.0 forbids is what `sanitize` marks."""
+    """Normalise whitespace for an XML attribute; `sanitize` escapes the characters that XML 1.0 forbids."""
     return sanitize(" ".join(text.split())).strip()
 
 
 SHOWN = 10
-"""Annotations of a kind that GitHub shows of a step."""
+"""Maximum annotations of a kind that GitHub shows per step."""
 REFS = 4
-"""Compiles that an annotation names; of more their number."""
+"""Maximum compiles named in an annotation; above it their count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """A remark at a line of a file, or of the whole job."""
+    """A GitHub annotation at a line of a file, or of the whole job."""
 
     kind: str
     """`error` or `warning`."""
     title: str
     text: str
     file: str = ""
-    """Relative to the checkout where it is below it; '' where no file is known."""
+    """Relative to the checkout if below it; '' if unknown."""
     line: int | None = None
 
     def __str__(self) -> str:
-        """The workflow command."""
+        """Return the workflow command."""
         place = [f"file={_property(self.file)}"] if self.file else []
         if self.file and self.line:
             place.append(f"line={self.line}")
@@ -170,7 +176,7 @@ class Annotation:
 
 
 def github(found: Gates, page: str, warnings: tuple[str, ...], workspace: str) -> Iterator[str]:
-    """The lines to print: `page`, what is for people, then annotations. `workspace`: the directory of the checkout, or ''."""
+    """Yield the lines to print: `page` for people, then annotations. `workspace`: the directory of the checkout, or ''."""
     token = secrets.token_hex(16)
     yield f"::stop-commands::{token}"
     yield from page.split("\n")
@@ -181,7 +187,7 @@ def github(found: Gates, page: str, warnings: tuple[str, ...], workspace: str) -
 
 
 def errors(found: Gates, workspace: str) -> list[Annotation]:
-    """At most as many as are shown: of each limit the first, then of each the second, …; the last one says how many are not."""
+    """Return at most the displayed number of errors, round-robin over the limits; the last one counts the omitted."""
     by_limit = [_of(outcome, workspace) for outcome in found.limits if outcome.exceeded]
     wanted = [one for turn in zip_longest(*by_limit) for one in turn if one is not None]
     if len(wanted) <= SHOWN:
@@ -191,7 +197,7 @@ def errors(found: Gates, workspace: str) -> list[Annotation]:
 
 
 def _of(outcome: Outcome, workspace: str) -> list[Annotation]:
-    """An annotation a place and reason, however many compiles have it."""
+    """Return an annotation per place and reason, however many compiles share it."""
     alike: dict[tuple[str, int | None, str], list[Reason]] = {}
     for reason in outcome.reasons:
         alike.setdefault((_below(reason.file or "", workspace), reason.line, reason.text), []).append(reason)
@@ -205,7 +211,7 @@ def _of(outcome: Outcome, workspace: str) -> list[Annotation]:
 
 
 def _refs(same: list[Reason]) -> str:
-    """Which compiles: a line of its own."""
+    """Return the addresses of the compiles as a line."""
     refs = [reason.ref for reason in same if not reason.ref.startswith("@")]
     if not refs:
         return ""
@@ -214,7 +220,7 @@ def _refs(same: list[Reason]) -> str:
 
 
 def _below(file: str, workspace: str) -> str:
-    """A file as GitHub finds it: relative to the checkout where it is below it; '' for what is not the user's."""
+    """Return a file relative to the checkout if it is below it; '' for files that are not the user's."""
     if not file or file.startswith("<") or is_framework(file):
         return ""
     if not workspace or not os.path.isabs(file):
@@ -235,7 +241,7 @@ def _property(text: str) -> str:
 
 
 def summary(found: Gates, title: str, warnings: tuple[str, ...]) -> str:
-    """The summary of the job, in markdown: each limit, and the reasons of those that are exceeded."""
+    """Return the job summary in markdown: each limit, and the reasons of the exceeded ones."""
     over = sum(outcome.exceeded for outcome in found.limits)
     said = f"FAILED: {over} of {fmt.plural(len(found.limits), 'limit')} exceeded" if over else "passed"
     lines = [f"### tltui check {said}", "", f"{fmt.plural(found.compiles, 'compile')} of {_code(sanitize(title))}", ""]
@@ -254,11 +260,11 @@ def summary(found: Gates, title: str, warnings: tuple[str, ...]) -> str:
 
 
 def _longest(text: str) -> int:
-    """The longest run of backticks."""
+    """Return the length of the longest run of backticks."""
     return max(map(len, re.findall("`+", text)), default=0)
 
 
 def _code(text: str) -> str:
-    """A span of code, in which markdown has no meaning."""
+    """Return a markdown code span."""
     ticks = "`" * (_longest(text) + 1)
     return f"{ticks} {text} {ticks}" if text.strip() else ""

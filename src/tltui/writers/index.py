@@ -39,7 +39,7 @@ from tltui.writers.bundle import Bundle, known_secrets
 from tltui.writers.redact.name_mapping import Names
 
 LONGEST = 1 << 20
-"""Stored bytes of the longest payload that is kept."""
+"""Maximum stored bytes of a payload in an index."""
 NO_TRACE = "only traces go into an index; name it beside the index to open both"
 CODE = frozenset(("fx", "ir", "cpp", "python", "bytecode"))
 """Languages of texts that pages of one compile show, and no page of a whole run reads, but for these:"""
@@ -47,7 +47,7 @@ READ = frozenset(("dynamo_output_graph", "compiled_autograd_graph", "optimize_dd
 
 
 def settled(logs: Sequence[FoundLog]) -> list[FoundLog]:
-    """These logs, those into which nobody writes any more as such. One look at the processes of this machine serves for all."""
+    """Return these logs, finished ones marked as such, after one scan of this machine's processes."""
     writers, files = Writers(), {}
     for log in logs:
         try:
@@ -60,30 +60,32 @@ def settled(logs: Sequence[FoundLog]) -> list[FoundLog]:
 
 
 def to_index(found: Found, target: str) -> list[FoundLog]:
-    """The logs that go into the index `target`, in the order in which they stand in it. What only an older `target` tells of is
-    gone: that file is there to make the new one sooner."""
+    """Return the logs of the index `target`, in their order there.
+
+    Logs that only an older `target` has are dropped: that file only makes the new one faster.
+    """
     told = () if found.crowd is None else [process.found for process in found.crowd.saved]
     logs = dict.fromkeys((*found.logs, *told))
     return sorted((log for log in logs if log.is_here or log.index != target), key=lambda log: (log.name, log.path, log.number))
 
 
 def new_key() -> bytes:
-    """What makes the numbers of one redacted index. It is kept nowhere."""
+    """Return a random key for the numbers of one redacted index. It is stored nowhere."""
     return os.urandom(32)
 
 
 def host_of(key: bytes = b"", host: str = "") -> str:
-    """What this machine, or `host`, is called in an index; redacted where there is a key."""
+    """Return the name of this machine, or `host`, in an index; redacted if there is a key."""
     name = host or socket.gethostname()
     return Names({}, key).anon(name) if key else name
 
 
 def log_part(found: FoundLog, lean: bool = False, key: bytes = b"") -> bytes:
-    """What an index says of a log, as an index of its own. `lean`: without the texts that pages show. With a `key` (`new_key`, the
-    same for all logs of an index) it is redacted: what the log would be after `tltui bundle --redact`.
+    """Return the index of one log. `lean`: without the texts that pages show.
 
-    Where an index knows the beginning of the log (`FoundLog.index`) only what has come since is read; what it says is copied where
-    nothing has, and where the log is not here. Raises OSError.
+    With a `key` (`new_key`, the same for all logs of an index) it is redacted: equal to the index of the log after
+    `tltui bundle --redact`. If an index has the beginning of the log (`FoundLog.index`), only new bytes are read; an unchanged or
+    absent log is copied from it. Raises OSError.
     """
     if found.form != TRACE:
         raise OSError(None, NO_TRACE)
@@ -101,8 +103,10 @@ def log_part(found: FoundLog, lean: bool = False, key: bytes = b"") -> bytes:
 
 
 def _unchanged_part(found: FoundLog, lean: bool) -> bytes:
-    """What the index says that knows the log, where this tltui wrote it of the very same file; else b''. The same bytes come out as
-    if the log were read. Raises OSError."""
+    """Return the part of an index that this version wrote of the same file; else b''.
+
+    Its bytes equal those of a new scan. Raises OSError.
+    """
     if not found.index:
         return b""
     status = os.stat(found.path)
@@ -132,7 +136,7 @@ def _part(found: FoundLog, lean: bool, is_redacted: bool = False) -> bytes:
 
 
 def _redacted_part(found: FoundLog, lean: bool, key: bytes) -> bytes:
-    """The part of the log that a redacted bundle of it is, which is never anywhere but in a directory of its own."""
+    """Return the index of the redacted bundle of the log, which exists only in a temporary directory."""
     run = Run(Found((found.path,), (replace(found, index="", number=0),), ()))
     _scan(run, run.models[0].source, found)
     settle(run)
@@ -155,7 +159,7 @@ def _redacted_part(found: FoundLog, lean: bool, key: bytes) -> bytes:
 
 
 def _name(found: FoundLog) -> str:
-    """What a log is called in an index."""
+    """Return the name of a log in an index."""
     return found.label or os.path.abspath(found.path)
 
 
@@ -163,7 +167,7 @@ merged = writer.merged
 
 
 def _scan(run: Run, source: FileBytes, found: FoundLog) -> Saved:
-    """Read the log as far as it is written; to its end where nobody writes any more."""
+    """Read the log as far as it is written; to its end if it is finished."""
     scanner = scanner_of(TRACE, source)
     assert isinstance(scanner, Scanner | IndexScanner)
     batches: list[Batch] = []
@@ -195,7 +199,7 @@ def _pieces(found: FoundLog, source: FileBytes, model: LogModel, saved: Saved, l
 
 
 def _facts(found: FoundLog, source: FileBytes, saved: Saved) -> dict[str, Any]:
-    """What the directory says of a log (`SavedLog`)."""
+    """Return the directory entry of a log (`SavedLog`)."""
     reached = saved.state.reached
     status = os.stat(found.path)
     head, tail = ends_of(source, reached)
@@ -209,7 +213,7 @@ def _facts(found: FoundLog, source: FileBytes, saved: Saved) -> dict[str, Any]:
 
 
 def _process(process: Process) -> dict[str, Any]:
-    """What the directory says of a process (`SavedProcess`)."""
+    """Return the directory entry of a process (`SavedProcess`)."""
     course, times = course_of(process), _times(process)
     last = last_record(process) if process.is_traced else None
     return {
@@ -222,7 +226,7 @@ def _process(process: Process) -> dict[str, Any]:
 
 
 def _times(process: Process) -> Times:
-    """The times of a process, with the phases of all compiles."""
+    """Return the times of a process, with the phases of all compiles."""
     times, steps = times_of(process), steps_in(process)
     phases: dict[str, array[float]] = {}
     for place, (compile_, _, _) in enumerate(steps):
@@ -234,7 +238,7 @@ def _times(process: Process) -> Times:
 
 
 def _kept_of(kind: Kind, lean: bool) -> Keep:
-    """What is kept of the records of a kind. Of a lean index the tree's JSON still has the md5s of artifacts."""
+    """Return which data of a kind of record is stored. A lean index still has the md5s of artifacts for the tree's JSON."""
     if lean:
         return Keep.MD5 if is_artifact(kind, True) else Keep.NOTHING
     known = kind_of(*kind)

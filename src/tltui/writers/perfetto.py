@@ -22,20 +22,20 @@ from tltui.trace.grammar import number
 
 STEPS = "steps"
 NAMES = {REGIONS: "compiled region", GUARDS: "guards", GRAPH: "graph"}
-"""What a category is called, where it says more than its word."""
+"""Displayed names of categories, where the key is too short."""
 
 
 class Ran(NamedTuple):
-    """One event."""
+    """A profile event and its thread."""
 
     thread: str
     """`run time, thread 9234`, `run time, steps`."""
     event: dict[str, Any]
-    """Without process and thread."""
+    """The trace event, without process and thread."""
 
 
 def ran(run: Run, runtime: Runtime) -> Iterator[Ran]:
-    """The events of a profile: steps, regions, guards, graphs, kernels, eager operators, what ran on devices. In µs."""
+    """Yield the events of a profile: steps, regions, guards, graphs, kernels, eager operators, device activity (times in µs)."""
     for step in runtime.steps:
         yield Ran(f"run time, {STEPS}", _complete(step.name, "step", step.begin_us, step.us))
     profile = profile_of(run, runtime)
@@ -58,23 +58,23 @@ HEAD = b'{"displayTimeUnit":"ms","traceEvents":[\n'
 TAIL = b"\n]}\n"
 CHUNK = 1 << 18
 TRACKS = 4096
-"""Room for the threads of one lane in the order in which they are shown."""
+"""Maximum threads of one lane in the sort order."""
 
 
 @dataclass(slots=True)
 class Written:
-    """What a file got."""
+    """Counts of a written file."""
 
     events: int = 0
     lanes: int = 0
-    """Compiles, and one for the records without an id of each process."""
+    """Compiles, and one lane per process for records without an id."""
     unreadable: int = 0
     ran: int = 0
-    """Events of profiles."""
+    """Profile events."""
 
 
 def chunks(compiles: Sequence[Compile], written: Written, run: Run | None = None) -> Iterator[bytes]:
-    """The file in pieces; `written` is counted up. Of `run` the profiles that were read stand in it as well."""
+    """Yield the file in pieces and count into `written`; with `run` its profiles are included."""
     pending, size = [HEAD], 0
     separator = b""
     threads = _Threads(compiles)
@@ -91,14 +91,14 @@ def chunks(compiles: Sequence[Compile], written: Written, run: Run | None = None
 
 @dataclass(slots=True, eq=False)
 class _Kept:
-    """An event that waits until its lane has nothing open: only then is known what nests in what."""
+    """An event queued until its lane has no open event, when its nesting is known."""
 
     order: tuple[float, int]
     event: dict[str, Any]
     end: float = math.inf
-    """Of a begin: when its end came."""
+    """End time of a begin event."""
     begin: _Kept | None = None
-    """Of an end: what it closes."""
+    """Matching begin event of an end."""
     track: int = 0
 
 
@@ -113,7 +113,7 @@ class _Lane:
 
 
 class _Threads:
-    """Gives numbers to processes, lanes and their threads, and names them when they are first used."""
+    """Numbers of processes, lanes and threads; emits their names on first use."""
 
     def __init__(self, compiles: Iterable[Compile]) -> None:
         self.pids = _pids(compiles)
@@ -132,7 +132,7 @@ class _Threads:
         return lane
 
     def thread(self, lane: _Lane, track: int) -> Iterator[bytes]:
-        """What must be said before a thread of a lane is used for the first time."""
+        """Yield the metadata events for the first use of a lane's thread."""
         while len(lane.tids) <= track:
             yield from self._process(lane.pid, lane.owner.process)
             self._numbers[lane.pid] += 1
@@ -143,7 +143,7 @@ class _Threads:
 
 
     def run_thread(self, process: Process, name: str) -> Iterator[bytes]:
-        """What must be said before a thread of a profile is used for the first time; it is then in `of_run`."""
+        """Yield the metadata events for the first use of a profile's thread, and register it in `of_run`."""
         if (id(process), name) not in self.of_run:
             pid = self.pids[id(process)]
             yield from self._process(pid, process)
@@ -161,7 +161,7 @@ class _Threads:
 
 
 def _pids(compiles: Iterable[Compile]) -> dict[int, int]:
-    """Process (its `id`) → its number in the file: the rank; further processes get the numbers above all ranks."""
+    """Return process (its `id`) → its number in the file: the rank; further processes get numbers above all ranks."""
     processes = list({id(c.process): c.process for c in compiles}.values())
     found: dict[int, int] = {}
     taken: set[int] = set()
@@ -206,7 +206,7 @@ def _dumped(event: dict[str, Any]) -> bytes:
 
 
 def _ran(run: Run, threads: _Threads, written: Written) -> Iterator[bytes]:
-    """What ran, of the processes that are in the file."""
+    """Yield the profile events of the processes in the file."""
     for runtime in runtimes_of(run):
         process = process_of(run, runtime) if isinstance(runtime, Runtime) else None
         if process is None or not isinstance(runtime, Runtime) or id(process) not in threads.pids:
@@ -219,7 +219,7 @@ def _ran(run: Run, threads: _Threads, written: Written) -> Iterator[bytes]:
 
 
 def _events(compiles: Sequence[Compile], threads: _Threads, written: Written) -> Iterator[bytes]:
-    """All events, lane by lane as they close."""
+    """Yield all events, lane by lane as they close."""
     for log, owners in logs_of(compiles):
         lanes: dict[int, _Lane] = {}
         for records, payloads in payloads_of(log, owners):
@@ -240,7 +240,7 @@ def _events(compiles: Sequence[Compile], threads: _Threads, written: Written) ->
 
 
 def _keep(lane: _Lane, kept: _Kept) -> None:
-    """Add an event to its lane; an end finds the nearest open begin of its name."""
+    """Queue an event in its lane; an end matches the nearest open begin of its name."""
     event = kept.event
     lane.kept.append(kept)
     if event.get("ph") == "B":
@@ -255,7 +255,7 @@ def _keep(lane: _Lane, kept: _Kept) -> None:
 
 
 def _closed(lane: _Lane, threads: _Threads, written: Written) -> Iterator[bytes]:
-    """The events of a lane in the order of time, each in the thread where it nests."""
+    """Yield the events of a lane by time, each in its nesting thread."""
     lane.kept.sort(key=lambda kept: kept.order)
     tracks: list[list[float]] = []
     for kept in lane.kept:
@@ -271,7 +271,7 @@ def _closed(lane: _Lane, threads: _Threads, written: Written) -> Iterator[bytes]
 
 
 def _track(tracks: list[list[float]], kept: _Kept) -> int:
-    """The first thread in which nothing is open that ends before the event does."""
+    """Return the first thread without an open event that ends before this event does."""
     start = kept.order[0]
     for track, ends in enumerate(tracks):
         while ends and ends[-1] <= start:

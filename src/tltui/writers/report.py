@@ -37,20 +37,22 @@ from tltui.tree.outline import Label, compile_node, frame_node, label
 
 @dataclass(frozen=True, slots=True)
 class Equal:
-    """Compiles of a run, equal ones of several ranks once."""
+    """Compiles of a run, with duplicates across ranks removed."""
 
     compiles: tuple[Compile, ...]
-    """The first of each, in the order of the tree, records without an id too."""
+    """The first compile of each equal group, in tree order, including records without an id."""
     standing: dict[str, str]
-    """Address of a compile or frame → that of the one that stands for it; those that stand for themselves are not in it."""
+    """Address of a compile or frame → its representative; representatives themselves are not included."""
     refs: dict[str, tuple[str, ...]]
-    """Address of one that stands for others → those, its own first."""
+    """Address of a representative → its group, its own address first."""
 
 
 def equal_compiles(run: Run) -> Equal:
-    """The compiles of a run. Equal are those that nothing but the rank tells apart (`ranks/rank_course.py`): of the same
-    code object, compiled as often before, to the same graphs, guards and code, with the same end. Of a run of one process nothing
-    is read for it."""
+    """Return the compiles of a run, grouped by equality across ranks.
+
+    Compiles are equal (`ranks/rank_course.py`) if they differ in nothing but the rank: same code object, same compile number, same
+    graphs, guards, code and outcome. A run with one process is not read for this.
+    """
     processes = list(run.processes())
     if len(processes) < 2:
         return Equal(tuple(own for process in processes for own in _kept(process, {})), {}, {})
@@ -77,7 +79,7 @@ def equal_compiles(run: Run) -> Equal:
 
 
 def _kept(process: Process, standing: dict[str, str]) -> list[Compile]:
-    """What of a process nothing stands for, records without an id last; nothing where all of its compiles are equal to others."""
+    """Return the compiles of a process without a representative, records without an id last; none if all are equal to others."""
     own = [compile_ for frame in process.frames.values() for compile_ in frame.compiles]
     own.sort(key=lambda compile_: compile_.id == NO_ID)
     left = [compile_ for compile_ in own if str(compile_.ref) not in standing]
@@ -106,11 +108,11 @@ BY_PHASE = {
 BY_LANGUAGE = {"fx": 0.35, "cpp": 0.4, "traceback": 1.0, "guards": 0.5, "bytecode": 0.1, "ir": 0.2, "output_code": 0.6}
 OTHER = 0.25
 LARGE = 400_000
-"""Bytes that halve what an artifact is worth."""
+"""Bytes that halve the worth of an artifact."""
 
 
 def worth_of_compiles(compiles: Iterable[Compile]) -> dict[str, float]:
-    """Address → what the compile is worth, those that are worth more first."""
+    """Return address → worth of the compile, in descending order."""
     everything = [own for own in compiles if own.is_compile]
     longest = max((own.tally.seconds for own in everything), default=0.0) or 1.0
     plain = [(_alone(own, longest), own) for own in everything]
@@ -134,13 +136,13 @@ def _alone(compile_: Compile, longest: float) -> float:
 
 
 def _kind_worth(compile_: Compile) -> Hashable:
-    """What the compile is one more of."""
+    """Return the group in which repeated compiles lose worth."""
     facts = compile_.facts
     return compile_.status, compile_.is_recompile, facts.fail_type, compile_.frame.code[:2]
 
 
 def worth_of_artifact(artifact: Artifact, size: int) -> float:
-    """What an artifact is worth of what its compile is. `size`: its bytes."""
+    """Return the worth of an artifact relative to its compile. `size`: its bytes."""
     kind = artifact.kind
     worth = WORTH_BY_NAME.get(artifact.name)
     if worth is None:
@@ -150,23 +152,23 @@ def worth_of_artifact(artifact: Artifact, size: int) -> float:
 
 FIRST = ("summary", "problems")
 NEVER = frozenset(("records", "output", "log"))
-"""Pages that say again what is in the trace, or what the job printed."""
+"""Pages that repeat the trace or the job's output."""
 PAGES = {"guards": 0.5, "provenance": 0.45, "timing": 0.4, "layers": 0.2}
-"""Pages about a compile that are candidates, and what they are worth of what it is."""
+"""Candidate pages about a compile, and their worth relative to it."""
 NAME = 60
-"""Cells of the name of a function in titles."""
+"""Maximum cells of a function name in titles."""
 NO_COMPILE = 0.25
-"""What records without a compile are worth: an export writes nothing else."""
+"""Worth of records without a compile: an export writes nothing else."""
 RANK, RANKS = 0.5, 16
 """What the page of a rank is worth, and how many of them are candidates."""
 LADDER = 0.95
-"""What the page of a frame is worth of its best compile."""
+"""Worth of a frame's page relative to its best compile."""
 OF_ONE_RANK = frozenset(("record", "records", "log", "timing", "metrics", "caches", "runtime", "stragglers", "damage", "passes"))
-"""Pages that differ between ranks whose graphs, guards and code are the same: no other rank's page stands for one of them."""
+"""Pages that differ between ranks with equal graphs, guards and code, so that no other rank's page can replace them."""
 METRICS = "compilation_metrics"
-"""How names of artifacts end of which that is true too."""
+"""Suffix of artifact names for which the same holds."""
 LOOKED_AT = 3000
-"""Compiles whose artifacts are candidates: more do not fit into any file that people send around."""
+"""Maximum compiles whose artifacts are candidates: more do not fit into a file of reasonable size."""
 
 
 _OF_FUNCTION = re.compile(r"_(?:ORIGINAL|MODIFIED)_BYTECODE\Z")
@@ -174,46 +176,46 @@ _OF_FUNCTION = re.compile(r"_(?:ORIGINAL|MODIFIED)_BYTECODE\Z")
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Something that may be in the report."""
+    """A possible section of the report."""
 
     ref: str
     """Its address."""
     worth: float
     owner: str = ""
-    """The compile or frame that it is about, '' for the run."""
+    """Address of its compile or frame, '' for the run."""
     name: str = ""
-    """What it is called below its owner; '' for the overview of the owner."""
+    """Name below its owner; '' for the overview of the owner."""
     kind: str = ""
-    """Of an artifact what it is counted as."""
+    """Category in which an artifact is counted."""
     place: int = 0
-    """Among what is about its owner: the overview first, then pages, then artifacts in the order in which they were written."""
+    """Sort position below its owner: the overview first, then pages, then artifacts in write order."""
     bytes: int = 0
-    """Stored bytes, as far as they are known before it is built."""
+    """Stored bytes, if known before it is built."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What there is."""
+    """All candidates, with their order and worth."""
 
     pages: tuple[Candidate, ...]
-    """About the run, in the order in which they are shown."""
+    """Pages about the run, in display order."""
     below: tuple[Candidate, ...]
-    """About compiles and frames, what is worth most first."""
+    """Candidates about compiles and frames, in descending worth."""
     order: dict[str, int]
     """Address of a compile or frame → its place in the file."""
     equal: Equal
     worth: dict[str, float]
-    """Address of a compile → what it is worth."""
+    """Address of a compile → its worth."""
     titles: dict[str, str]
     """Address of a compile or frame → `[0/1] forward`."""
     standing: dict[str, str]
-    """Address of a compile or frame → that of what tells of it: of its equal on another rank, of the only compile of a frame."""
+    """Address of a compile or frame → its representative: its equal on another rank, or the only compile of a frame."""
     kinds: dict[str, int]
-    """What artifacts are counted as → how many there are in the run, equal ones of several ranks once."""
+    """Category of artifacts → their number in the run, equal ones of several ranks once."""
 
 
 def contents_of(run: Run) -> Contents:
-    """What a report of a run may hold."""
+    """Return the candidates for a report of a run."""
     equal = equal_compiles(run)
     worth = worth_of_compiles(equal.compiles)
     order: dict[str, int] = {}
@@ -255,7 +257,7 @@ def _title(node: Compile | Frame) -> str:
 
 
 def _rank_of(compile_: Compile, order: dict[str, int], titles: dict[str, str]) -> Iterator[Candidate]:
-    """The page of the rank of a compile, where there are several, when it is the first of it."""
+    """Yield the rank page of a compile, for the first compile of each of several ranks."""
     process = compile_.process
     ref = str(Ref(process.ref.rank))
     if process.ranks_differ and process.rank is not None and ref not in order and sum(own.endswith(":") for own in order) < RANKS:
@@ -270,7 +272,7 @@ def _pages(run: Run) -> Iterator[Candidate]:
 
 
 def _of_compile(compile_: Compile, worth: float, alone: bool) -> Iterator[Candidate]:
-    """Its overview, its artifacts, and pages about it alone."""
+    """Yield the overview, artifacts and pages of a compile."""
     ref = str(compile_.ref)
     yield Candidate(ref, worth, ref)
     artifacts = artifacts_of(compile_)
@@ -294,7 +296,7 @@ def _name(artifact: Artifact) -> str:
 
 
 def is_here(artifact: Artifact) -> bool:
-    """Whether its bytes can be read: those that a saved index tells of may be on another machine."""
+    """Return whether its bytes are readable here; those in a saved index may be on another machine."""
     try:
         return artifact.is_metrics or artifact.payload is not None
     except (Gone, Elsewhere):
@@ -302,7 +304,7 @@ def is_here(artifact: Artifact) -> bool:
 
 
 def _counted(compiles: Iterable[Compile]) -> dict[str, int]:
-    """How many artifacts of each name there are. Counted by kinds of records: nothing is read."""
+    """Count the artifacts of each name by kinds of records, without reading them."""
     found: dict[str, int] = {}
     for compile_ in compiles:
         for artifact in artifacts_of(compile_):
@@ -312,12 +314,12 @@ def _counted(compiles: Iterable[Compile]) -> dict[str, int]:
 
 
 def _kind(artifact: Artifact) -> str:
-    """Its name; of bytecode, which is called after its function, what all of it ends in."""
+    """Return its name; for bytecode, which is named after its function, the common suffix."""
     return f"*{match[0]}" if (match := _OF_FUNCTION.search(artifact.name)) else artifact.name
 
 
 def stood_for(standing: Mapping[str, str], ref: str) -> str:
-    """What a reader of a link has to know that leads to the equal of another rank; '' where it leads to what it names."""
+    """Return the note of a link that leads to an equal on another rank; '' for a direct link."""
     found = standing_for(standing, ref)
     if found == ref:
         return ""
@@ -332,7 +334,7 @@ def _place(ref: Ref) -> str:
 
 
 def standing_for(standing: Mapping[str, str], ref: str) -> str:
-    """The address of what tells of `ref`: of a compile that is equal to one of another rank the same place in that one."""
+    """Return the address that represents `ref`: the same place in the equal compile of another rank."""
     if ref in standing:
         return standing[ref]
     if not standing or not (ref[:1].isalnum() or ref.startswith(("@", "+"))):
@@ -354,7 +356,7 @@ _LONGEST = 60
 
 
 class Ids:
-    """Gives each address an id of its own.
+    """Unique HTML ids of addresses.
 
     >>> ids = Ids()
     >>> ids.of("0:0/1"), ids.of("0:0/1:dynamo_output_graph#2"), ids.of("@problems"), ids.of("0:0-1")
@@ -366,7 +368,7 @@ class Ids:
         self._taken: set[str] = set()
 
     def of(self, ref: str) -> str:
-        """The id of an address."""
+        """Return the id of an address."""
         known = self._known.get(ref)
         if known is None:
             known = self._known[ref] = self._free(ref)
@@ -384,13 +386,15 @@ class Ids:
 
 
 ALWAYS = frozenset(("summary", "problems", "damage"))
-"""Pages that are an answer also where there is nothing: that nothing failed, that nothing is damaged."""
+"""Pages that are informative even if empty: nothing failed, nothing is damaged."""
 _DEEP = 3
 
 
 def says_something(name: str, result: object) -> bool:
-    """Whether the page `name` tells anything of the run: whether any collection in its result has a member. Sentences that say why
-    there is nothing are none; a matrix takes two ranks."""
+    """Return whether the page `name` has findings: whether any collection in its result has a member.
+
+    Sentences about the absence of findings do not count; a matrix needs two ranks.
+    """
     if name == "matrix" and getattr(result, "ranks", 0) < 2:
         return False
     return name in ALWAYS or _has_any(result, _DEEP)
@@ -407,11 +411,14 @@ def _has_any(value: object, deep: int) -> bool:
 
 
 COMMANDS = frozenset(("damage", "records", "log", "source", "grep"))
-"""Pages besides the views that are called as a command of the shell."""
+"""Pages besides the views with a shell command."""
 
 
 def way_to(target: str) -> str:
-    """The command that prints it, PATH being the trace; of a place in the user's source that place; '' for what leads nowhere."""
+    """Return the command that prints a target, PATH being the trace.
+
+    A place in the user's source is returned itself; '' for a target without a page.
+    """
     if target.startswith("file:"):
         return sanitize(target.removeprefix("file:"))
     if target.startswith((DOES, "line:")):
@@ -429,12 +436,12 @@ def way_to(target: str) -> str:
 
 OMITTED_REF = "@left-out"
 NAMES = 100
-"""Names of artifacts that have a line."""
+"""Maximum artifact names with a line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Something of which only the first lines are in the file."""
+    """A truncated section."""
 
     ref: str
     title: str
@@ -446,21 +453,21 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What a report has and has not."""
+    """Inclusions and omissions of a report."""
 
     compiles: tuple[int, int]
-    """Compiles that have a section of their own, and how many there are."""
+    """Compiles with a section of their own, and their total."""
     kinds: Mapping[str, tuple[int, int]]
-    """Name of an artifact → how many are in the file, and how many there are."""
+    """Name of an artifact → its count in the file and in the run."""
     cut: Sequence[Cut]
     silent: Sequence[tuple[str, str]]
-    """Pages that have nothing to tell of the run, and what they say."""
+    """Pages without findings, and their first sentence."""
     missing: Sequence[tuple[str, str]]
     """Pages that did not fit, and the command that prints each."""
 
 
 def left_document(left: Left, path: str, options: Options) -> TextDocument:
-    """What is not in the file."""
+    """Return the page of omissions."""
     page = Page(OMITTED_REF, "what is not in this file", options)
     page.say("What tells most is in this file: what failed, graph breaks, recompiles and slow compiles, with the code that they "
              "lead to. All else is in the trace, and tltui prints it:")  # fmt: skip
@@ -510,11 +517,11 @@ def _kinds(page: Page, left: Left) -> None:
 
 
 REF = "@compiles"
-"""What links call it in a report."""
+"""Address of the list of compiles in a report."""
 
 
 def compiles_document(run: Run, equal: Equal, worth: Mapping[str, float], shown: int, options: Options) -> TextDocument:
-    """A line for each compile, at most `shown`: of more those that are worth most, and how many others there are."""
+    """Return a line for each of at most `shown` compiles, the most valuable ones, and the number of the others."""
     page = Page(REF, "compiles", options)
     ordered = [own for own in worth if own not in equal.standing]
     listed = frozenset(ordered[:shown])
@@ -559,7 +566,7 @@ def _process(page: Page, process: Process, compiles: list[Compile], equal: Equal
 
 
 def _row(page: Page, shown: Label, indent: str, node: Frame | Compile, ranks: str) -> None:
-    """A row of the tree; what names the node in it is a link."""
+    """Add a row of the tree; the name of its node is a link."""
     ref, named = str(node.ref), str(node.key.frame) if isinstance(node, Frame) else node.label
     left: list[Piece] = [indent]
     for piece in shown.left:

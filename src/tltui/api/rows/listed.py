@@ -34,7 +34,7 @@ class RankRow:
 
     @classmethod
     def of(cls, rank: model.Rank) -> RankRow:
-        """The row of a rank."""
+        """Return the row of a rank."""
         tally = rank.tally
         return cls(str(rank.ref), rank.number, len(rank.processes), tally.compiles, tally.seconds)
 
@@ -60,7 +60,7 @@ class ProcessRow:
 
     @classmethod
     def of(cls, process: model.Process) -> ProcessRow:
-        """The row of a process."""
+        """Return the row of a process."""
         tally = process.tally
         version = torch_version(process)
         return cls(str(process.ref), process.rank, process.pid, process.log.path, version, tally.compiles, tally.seconds)
@@ -89,7 +89,7 @@ class FrameRow:
 
     @classmethod
     def of(cls, frame: model.Frame) -> FrameRow:
-        """The row of a frame."""
+        """Return the row of a frame."""
         tally = frame.tally
         return cls(str(frame.ref), frame.process.rank, *frame.code, tally.compiles, tally.recompiles, tally.seconds)
 
@@ -131,7 +131,7 @@ class CompileRow:
 
     @classmethod
     def of(cls, compile_: model.Compile) -> CompileRow:
-        """The row of a compile."""
+        """Return the row of a compile."""
         facts, start = compile_.all_facts, compile_.start_us
         return cls(
             str(compile_.ref), compile_.process.rank, str(compile_.status) if compile_.status else None, *compile_.frame.code,
@@ -167,7 +167,7 @@ class ArtifactRow:
 
     @classmethod
     def of(cls, own: Artifact) -> ArtifactRow:
-        """The row of an artifact."""
+        """Return the row of an artifact."""
         unit = None
         if own.unit is not None:
             unit = next((unit.name for unit in units_of(artifacts_of(own.owner)) if unit.number == own.unit), None)
@@ -208,7 +208,7 @@ class RecordRow:
 
 
 def record_rows(data: Records) -> Iterator[RecordRow]:
-    """A row each."""
+    """Yield a row per record."""
     for own in data["records"]:
         yield RecordRow(own.record, own.file, own.offset, own.time, own.pid, own.id, own.attempt, own.event, own.name, own.site,
                         own.envelope_bytes, own.payload_bytes)  # fmt: skip
@@ -233,7 +233,7 @@ class HitRow:
 
 
 def hit_rows(data: GrepResult) -> Iterator[HitRow]:
-    """A row each."""
+    """Yield a row per hit."""
     for own in data.hits:
         yield HitRow(own.ref, own.name, own.line, own.column, own.length, own.text)
 
@@ -259,7 +259,7 @@ class SourceRow:
 
 
 def source_rows(data: SourceLine) -> Iterator[SourceRow]:
-    """A row each."""
+    """Yield a row per result of the line."""
     for own in data.compiles:
         for trail in own.trails:
             yield SourceRow(own.ref, own.function, trail.unit, trail.kind, trail.text, trail.detail, trail.ref)
@@ -296,7 +296,7 @@ class FailureRow:
 
 
 def failure_rows(data: OutputReport) -> Iterator[FailureRow]:
-    """A row each."""
+    """Yield a row per failure."""
     for own in data.failures:
         yield FailureRow(own.sentence, own.rank, own.pid, own.exit, own.is_first, own.is_consequence, own.compile, own.function,
                          own.file, own.line, own.log, own.offset)  # fmt: skip
@@ -321,15 +321,14 @@ class DamageRow:
 
 
 def damage_rows(data: DamageReport) -> Iterator[DamageRow]:
-    """A row each."""
+    """Yield a row per damaged place."""
     for own in data.damaged:
         yield DamageRow(own.file, own.offset, own.record, own.name, own.reason, own.ref)
 
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
-    """Of two artifacts: lines of the left that became lines of the right. Of anything else: a pair of artifacts or compiles, or a
-    fact of both."""
+    """A difference: changed lines of two artifacts, a pair of artifacts or compiles, or a fact of both."""
 
     what: str
     """`lines`, `pair`, `fact`, `timing`, `guard`, `input`, `symbol`."""
@@ -352,7 +351,7 @@ class DiffRow:
 
 
 def diff_rows(data: DiffResult | CompareResult) -> Iterator[DiffRow]:
-    """A row each."""
+    """Yield a row per change, pair or fact."""
     if isinstance(data, DiffResult):
         for hunk in data.hunks:
             outcome = _outcome(bool(hunk.left), bool(hunk.right))
@@ -395,7 +394,7 @@ class LimitRow:
 
 
 def limit_rows(data: Gates) -> Iterator[LimitRow]:
-    """A row each."""
+    """Yield a row per limit."""
     for own in data.limits:
         first = own.reasons[0].ref if own.reasons else ""
         yield LimitRow(own.name, own.title, own.value, own.at_most, own.baseline, own.exceeded, own.share, first)

@@ -35,7 +35,7 @@ KERNELS = "TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE"
 
 
 def begin(environ: Any) -> None:
-    """Wait for torch, where steps are to be recorded."""
+    """Wait for torch if steps are to be recorded."""
     steps, directory = environ.get(STEPS), environ.get(DIRECTORY)
     if not steps or not directory:
         return
@@ -46,19 +46,19 @@ def begin(environ: Any) -> None:
 
 
 def name_kernels(config: Any) -> None:
-    """C++ kernels tell the profiler when they run: what the variable of that name does in a torch that reads it."""
+    """Make C++ kernels report to the profiler, as the variable of that name does in a torch that reads it."""
     if os.environ.get(KERNELS) == "1" and getattr(config.cpp, "enable_kernel_profile", None) is False:
         config.cpp.enable_kernel_profile = True
 
 
 class Waiting:
-    """Does something to a module when it has been imported; finds none itself."""
+    """Meta path hook that runs callbacks after modules are imported."""
 
     def __init__(self, wanted: dict[str, Callable[[Any], None]]) -> None:
         self._wanted = wanted
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """The spec that the other finders have for a module that is waited for."""
+        """Return the spec of the other finders for an awaited module."""
         if name not in self._wanted:
             return None
         for finder in sys.meta_path:
@@ -70,7 +70,7 @@ class Waiting:
         return None
 
     def _await(self, name: str, loader: Any) -> None:
-        """Have a loader call us when it has run the module. It stays the loader that it is: programs ask it for files."""
+        """Wrap `exec_module` of a loader. The loader object stays the same: programs ask it for files."""
         run: Any = getattr(loader, "exec_module", None)
 
         def exec_module(module: Any) -> None:
@@ -87,12 +87,12 @@ class Waiting:
 
 
 class Here(threading.local):
-    """Where one thread is."""
+    """The state of one thread."""
 
     number = 0
-    """The step that it is in; 0 before the first."""
+    """Current step; 0 before the first."""
     depth = 0
-    """How many compiled functions it is in."""
+    """Nesting depth of compiled functions."""
     by_optimizer = False
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class Here(threading.local):
 
 
 class Recorder:
-    """Counts the steps of this process and records those that are wanted."""
+    """Step counter and profiler of this process."""
 
     def __init__(self, first: int, last: int, directory: str) -> None:
         self.first = first
@@ -124,7 +124,7 @@ class Recorder:
     # what torch is made to tell us
 
     def hook_optimizers(self, torch: Any) -> None:
-        """Be told when an optimizer has stepped."""
+        """Register a hook on optimizer steps."""
         try:
             optimizers = importlib.import_module("torch.optim.optimizer")
             is_compiling = torch.compiler.is_compiling
@@ -141,7 +141,7 @@ class Recorder:
             self.give_up(error)
 
     def hook_profilers(self, profiler: Any) -> None:
-        """Be told when the program prepares a profiler, and end ours: torch has one at a time, and would raise in the program."""
+        """Stop our profiler when the program prepares its own: torch has one at a time, and would raise in the program."""
         prepare = getattr(profiler, "_prepare_trace", None)
         if prepare is None:
             return
@@ -158,7 +158,7 @@ class Recorder:
         profiler._prepare_trace = prepared
 
     def hook_calls(self, eval_frame: Any) -> None:
-        """Be told when compiled functions are called."""
+        """Register a hook on calls of compiled functions."""
         try:
             context = eval_frame.OptimizeContext
             make = context.__init__
@@ -185,8 +185,10 @@ class Recorder:
             self.give_up(error)
 
     def when_left(self, frame: Any, act: Callable[[], None]) -> None:
-        """Do something when a function of this thread returns: its record in the profile must have ended. At once where somebody
-        else profiles it."""
+        """Call `act` when a function of this thread returns, so that its record in the profile is complete.
+
+        Call it at once if another profiler is set.
+        """
         if self.over and not self.written:
             return
         if sys.getprofile() is not None:
@@ -203,7 +205,7 @@ class Recorder:
     # counting
 
     def entered(self, context: int) -> Callable[[], None]:
-        """A compiled function is called; what to do when it returns."""
+        """Count the call of a compiled function; return the callback for its return."""
         here = self.here
         here.depth += 1
         if here.depth == 1 and not self.over and not here.by_optimizer:
@@ -214,11 +216,11 @@ class Recorder:
         return self.returned
 
     def returned(self) -> None:
-        """It has returned."""
+        """Count the return of a compiled function."""
         self.here.depth -= 1
 
     def optimizer_stepped(self, optimizer: int) -> None:
-        """An optimizer has stepped: the end of a step, where it is the one that counts."""
+        """End a step if the leading optimizer stepped."""
         here = self.here
         if not here.by_optimizer:
             here.by_optimizer, here.leader = True, optimizer
@@ -234,7 +236,7 @@ class Recorder:
         self.advance()
 
     def advance(self) -> None:
-        """The next step begins in this thread."""
+        """Begin the next step of this thread."""
         here = self.here
         here.number += 1
         try:
@@ -254,7 +256,7 @@ class Recorder:
     # recording
 
     def start(self, number: int) -> None:
-        """Begin to record: in the step before the first one, where there is one, as a warm-up."""
+        """Start the profiler: in the step before the first one, if there is one, as a warm-up."""
         torch = importlib.import_module("torch")
         profiling = torch.autograd.profiler
         other = self.other()
@@ -276,7 +278,7 @@ class Recorder:
             profiler.step()
 
     def action(self, number: int) -> Any:
-        """What the profiler does in a step."""
+        """Return the profiler action of a step."""
         action = importlib.import_module("torch.profiler").ProfilerAction
         if number < self.first:
             return action.WARMUP
@@ -285,7 +287,7 @@ class Recorder:
         return action.RECORD_AND_SAVE if number == self.last else action.NONE
 
     def write(self, profiler: Any) -> None:
-        """Write what was recorded, whole or not at all."""
+        """Write the profile atomically."""
         if self.dropped:
             return
         rank = self.rank()
@@ -302,11 +304,11 @@ class Recorder:
         self.written = path
 
     def end(self) -> None:
-        """It has been stopped."""
+        """Mark the recording as finished."""
         self.over, self.profiler = True, None
 
     def stop(self) -> None:
-        """End recording before its time; what there is is written."""
+        """Stop recording early and write the profile so far."""
         profiler = self.profiler
         self.end()
         try:
@@ -315,7 +317,7 @@ class Recorder:
             self.give_up(error)
 
     def drop(self) -> None:
-        """Calls were counted that are no steps: begin anew."""
+        """Discard the recording, whose calls were no steps, and start again."""
         if self.profiler is not None:
             self.dropped = True
             self.stop()
@@ -325,7 +327,7 @@ class Recorder:
         self.over = False
 
     def give_up(self, error: BaseException) -> None:
-        """Something failed here: never again, and the job goes on."""
+        """Disable the recorder after an error; the job goes on."""
         running, self.over = self.profiler, True
         self.end()
         line = str(error).split("\n")[0]
@@ -340,12 +342,12 @@ class Recorder:
     # the end of the process
 
     def forked(self) -> None:
-        """In a child process: what its parent records is the parent's."""
+        """Reset in a forked child: the parent's recording belongs to the parent."""
         if self.profiler is not None:
             self.end()
 
     def at_exit(self) -> None:
-        """The process ends, perhaps before its time."""
+        """Finish at the end of the process, which may be before the last step."""
         number = self.here.number
         if self.over:
             return
@@ -361,7 +363,7 @@ class Recorder:
             self.say(f"the program ended in step {number}, before step {self.first}: nothing is recorded")
 
     def rank(self) -> int | None:
-        """The rank of this process, None without ranks."""
+        """Return the rank of this process, None without ranks."""
         distributed = sys.modules.get("torch.distributed")
         try:
             if distributed is not None and distributed.is_available() and distributed.is_initialized():
@@ -372,7 +374,7 @@ class Recorder:
         return int(text) if text.isdigit() else None
 
     def say(self, text: str) -> None:
-        """One line for the user."""
+        """Print one line for the user."""
         try:
             sys.stderr.write(f"tltui: --record-steps: {text}\n")
             sys.stderr.flush()

@@ -1,5 +1,8 @@
-"""Python reads this at its start where `tltui run --record-steps` put this directory first on PYTHONPATH: it starts the recorder,
-and reads the `sitecustomize` that Python would have read without it. Any Python must be able to read this file, old ones too."""
+"""Start-up hook of the recorder: `tltui run --record-steps` puts this directory first on PYTHONPATH.
+
+It starts the recorder, and imports the `sitecustomize` that Python would have imported without it. Any Python, including old ones,
+must be able to read this file.
+"""
 
 import os
 import sys

@@ -272,7 +272,7 @@ TAKEN = frozenset((*BUILTIN, *NAMES, *_TAKEN.split()))
 
 
 def parsed(text: str) -> ast.Module:
-    """A text of graphs as Python reads it. Raises `Refused`."""
+    """Parse the text of a graph. Raises `Refused`."""
     if len(text) > LONGEST:
         raise Refused(f"its text is longer than {LONGEST >> 20} MB")
     text = _CLASS.sub(lambda found: f"{found[1]}class {class_name(found[2])}(torch.nn.Module):", text)
@@ -287,12 +287,12 @@ def parsed(text: str) -> ast.Module:
 
 
 def class_name(name: str) -> str:
-    """A name for a class: torch writes `<lambda>` too."""
+    """Return a valid class name: torch writes `<lambda>` too."""
     return re.sub(r"\W", "_", name.strip(), flags=re.ASCII)[:300] if name.strip() != "<lambda>" else "GraphModule"
 
 
 def _measure(text: str) -> None:
-    """Raise `Refused` where an expression is deeper than any of a graph's."""
+    """Raise `Refused` for an expression that is nested deeper than any of a graph."""
     depths = [0]
     total = 0
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -320,7 +320,7 @@ def _measure(text: str) -> None:
 
 
 def dotted(node: ast.expr) -> str:
-    """`torch.ops.aten.mm.default` for the attributes of a name, '' for anything else."""
+    """Return `torch.ops.aten.mm.default` for the attributes of a name, '' for anything else."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -329,7 +329,7 @@ def dotted(node: ast.expr) -> str:
 
 
 class Checker:
-    """Takes the statements of one function of a graph, and gives them as they may stand in a script."""
+    """Validator of the statements of one graph function, which returns them in the form of the script."""
 
     def __init__(self, modules: Collection[str]) -> None:
         self.modules = modules
@@ -341,13 +341,13 @@ class Checker:
         self.is_random = False
 
     def declare(self, name: str) -> None:
-        """A parameter, or the target of an assignment."""
+        """Declare a parameter, or the target of an assignment."""
         if not NAME.fullmatch(name) or name in TAKEN or name.startswith("__") or name.startswith("DEVICE_"):
             raise Refused(f"it gives the name {name[:60]!a} to a value")
         self.names.add(name)
 
     def expression(self, node: ast.expr) -> ast.expr:
-        """The expression as it may stand in a script. Raises `Refused`."""
+        """Return the expression in the form of the script. Raises `Refused`."""
         if isinstance(node, ast.Constant):
             if node.value is not None and not isinstance(node.value, (bool, int, float, complex, str, type(Ellipsis))):
                 raise self._refused(node)
@@ -417,7 +417,7 @@ class Checker:
         return node
 
     def _own(self, node: ast.Attribute, path: str) -> ast.expr:
-        """`self.cond_true_0`. Names with dots become one name, as the script's own class has them."""
+        """Return `self.cond_true_0`. Names with dots become one name, as in the script's own class."""
         name = own_name(path)
         if not NAME.fullmatch(name) or name.startswith("__"):
             raise Refused(f"it reads {path[:120]}")
@@ -494,7 +494,7 @@ class Checker:
         raise Refused(f"it calls {(path or name or type(node.func).__name__)[:120]}")
 
     def device(self, name: str) -> ast.expr:
-        """A device of the trace: the script decides what takes its place."""
+        """Return the constant for a device of the trace, which the script defines."""
         self.devices.add(name)
         return ast.Name(device_constant(name), ast.Load())
 
@@ -503,12 +503,12 @@ class Checker:
 
 
 def own_name(path: str) -> str:
-    """`self.layers.0` → `layers_0`."""
+    """Convert `self.layers.0` to `layers_0`."""
     return path.removeprefix("self.").replace(".", "_")
 
 
 def device_of(node: ast.expr) -> str:
-    """`cuda:0` for `device(type='cuda', index=0)`, '' for anything else."""
+    """Return `cuda:0` for `device(type='cuda', index=0)`, '' for anything else."""
     if not isinstance(node, ast.Call) or dotted(node.func) not in ("device", "torch.device"):
         return ""
     values = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg in ("type", "index"))]
@@ -521,17 +521,17 @@ def device_of(node: ast.expr) -> str:
 
 
 def device_constant(name: str) -> str:
-    """The name in the script for a device: `DEVICE_CUDA_0`."""
+    """Return the name of a device in the script: `DEVICE_CUDA_0`."""
     return "DEVICE_" + name.upper().replace(":", "_")
 
 
 def is_device(name: str) -> bool:
-    """Whether it spells a device."""
+    """Return whether a text is the name of a device."""
     return bool(_DEVICE.fullmatch(name))
 
 
 def walk_names(nodes: list[ast.stmt]) -> Iterator[str]:
-    """Every name that statements read."""
+    """Yield every name that statements read."""
     for node in nodes:
         for each in ast.walk(node):
             if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load):

@@ -46,7 +46,7 @@ class GraphCode:
 
 
 def read_graph(text: str) -> GraphCode:
-    """The classes of a text. Raises `Refused`."""
+    """Return the classes of a text. Raises `Refused`."""
     tree = parsed(text)
     roots = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     if not roots:
@@ -55,7 +55,7 @@ def read_graph(text: str) -> GraphCode:
 
 
 def read_graph_of(root: ast.ClassDef, text: str) -> GraphCode:
-    """The classes from one class of a text on. Raises `Refused`."""
+    """Return the classes that a root class refers to, itself included. Raises `Refused`."""
     return _Reading(text).read(root)
 
 
@@ -66,7 +66,7 @@ class _Reading:
         self.code = GraphCode([], set(), False, _comments(text))
 
     def read(self, root: ast.ClassDef) -> GraphCode:
-        """All classes from the outermost on."""
+        """Return all classes from the outermost on."""
         self._class(root, ROOT, 0)
         return self.code
 
@@ -221,7 +221,7 @@ SHORT = {long: short for short, long in DTYPES.items()}
 
 
 def read_runnable(text: str) -> GraphCode:
-    """The graph of the script, its parameters typed by `load_args`. Raises `Refused`."""
+    """Return the graph of the script, its parameters typed by `load_args`. Raises `Refused`."""
     tree = parsed(text)
     root = next((each for each in tree.body if isinstance(each, ast.ClassDef) and each.name == "Repro"), None)
     if root is None:
@@ -237,7 +237,7 @@ def read_runnable(text: str) -> GraphCode:
 
 
 def _types(loads: ast.FunctionDef) -> list[str]:
-    """The type of each argument, as graphs print types."""
+    """Return the type of each argument, as graphs print types."""
     devices: dict[str, str] = {}
     types = []
     for statement in loads.body:

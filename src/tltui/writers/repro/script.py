@@ -42,7 +42,7 @@ class Parts:
 
 
 def script_of(parts: Parts) -> str:
-    """The script. Raises `Refused`."""
+    """Return the script. Raises `Refused`."""
     code, facts = parts.code, parts.facts
     whole = code.whole
     kinds = {name: read_type(kind) for name, kind in whole.parameters.items()}
@@ -68,7 +68,7 @@ def script_of(parts: Parts) -> str:
 
 
 def comment(text: str) -> str:
-    """A text of a trace as a comment: one line, and nothing but ASCII."""
+    """Return a text of the trace as a comment: one line of ASCII."""
     plain = "".join(sign if sign.isprintable() else f"\\u{ord(sign):04x}" for sign in text)
     return f"# {plain[:400].encode('ascii', 'backslashreplace').decode()}".rstrip()
 
@@ -101,7 +101,7 @@ def _symbols(kinds: Sequence[Tensor | Number]) -> list[str]:
 
 
 def _free_numbers(kinds: dict[str, Tensor | Number]) -> bool:
-    """Whether a number is taken that is no size of a tensor: `dynamic=True` keeps it a symbol."""
+    """Return whether an input number is not a size of a tensor: `dynamic=True` keeps it symbolic."""
     sizes = {size for kind in kinds.values() if isinstance(kind, Tensor) for size in kind.size}
     return any(isinstance(kind, Number) and kind.value not in sizes and symbols_in(kind.value) for kind in kinds.values())
 
@@ -195,7 +195,7 @@ def _made(kind: Tensor, more: str) -> str:
 
 
 def _trained(parts: Parts, kinds: dict[str, Tensor | Number]) -> set[str]:
-    """The parameters of the graph that require a gradient; all that can where the trace does not tell of any."""
+    """Return the parameters of the graph that require a gradient; all floating ones if the trace names none."""
     if not parts.differentiates or not _may_train(parts):
         return set()
     tensors = {name: kind for name, kind in kinds.items() if isinstance(kind, Tensor)}
@@ -272,7 +272,7 @@ def repro_of(
 
 
 def _graphs(compile_: Compile, only: str | None) -> list[Artifact]:
-    """The graphs of the last attempt that has any, the best first."""
+    """Return the graphs of the last attempt with any, the best first."""
     order = list(WORTH)
     found = [each for each in artifacts_of(compile_) if each.name in WORTH and only in (None, each.name)]
     last = max((each.attempt for each in found), default=0)

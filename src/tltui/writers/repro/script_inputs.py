@@ -72,7 +72,7 @@ def _split(text: str) -> list[str]:
 
 
 def expression(text: str) -> str:
-    """A size as it may stand in a script: symbols and whole numbers, what torch's sympy prints. Raises `Refused`."""
+    """Return a size in the form of the script: symbols and integers, as torch's sympy prints them. Raises `Refused`."""
     if len(text) > COLUMNS or text.count("(") > 40:
         raise Refused("it has a size that is too long")
     try:
@@ -121,12 +121,12 @@ def _function(node: ast.Call, name: str, args: list[ast.expr]) -> ast.expr:
 
 
 def symbols_in(text: str) -> list[str]:
-    """The symbols of an expression, each once."""
+    """Return the symbols of an expression without duplicates."""
     return list(dict.fromkeys(SYMBOL_NAME.findall(text)))
 
 
 def value_of(text: str, values: dict[str, int | float]) -> int:
-    """What an expression of `expression` is, for values of its symbols; 0 where it cannot be told."""
+    """Evaluate an expression of `expression` for values of its symbols; 0 if it is undefined."""
     try:
         return int(_value(ast.parse(text, mode="eval").body, values))
     except (ArithmeticError, ValueError, TypeError, KeyError):
@@ -199,19 +199,19 @@ class ReproFacts:
     """The exception that a script of the graph has to raise, '' for none: in a backend that raised one the one that it raised."""
 
     def tensor(self, name: str) -> TensorInput | None:
-        """The input of the program that a parameter of the graph stands for: `L_x_` for `L['x']`."""
+        """Return the program input of a graph parameter: `L_x_` is `L['x']`."""
         wanted = words_of(name)
         return next((each for each in self.tensors if words_of(each.source) == wanted), None)
 
 
 def words_of(name: str) -> tuple[str, ...]:
-    """`L_s_modules_e_parameters_weight_` and `L['s'].e.weight` are the same to those who made them: L, s, e, weight."""
+    """Return the words of a name: L, s, e, weight for both `L_s_modules_e_parameters_weight_` and `L['s'].e.weight`."""
     found = [word for text in _PARTS.findall(name) for word in text.lower().split("_")]
     return tuple(word for word in found if word and word not in _INNER)
 
 
 def repro_facts(compile_: Compile) -> ReproFacts:
-    """The facts of a compile."""
+    """Return the facts of a compile."""
     reader = reader_of(compile_)
     found = inputs_of(compile_, reader)
     names = {artifact.name for artifact in artifacts_of(compile_)}

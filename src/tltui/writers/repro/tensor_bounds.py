@@ -74,7 +74,7 @@ class _Bounds:
             self._back(value, self.below[made])
 
     def _back(self, value: ast.expr, below: int) -> None:
-        """What a value with a bound was made from has one too."""
+        """Propagate a bound of a value to its operands."""
         if isinstance(value, ast.Name):
             self._bound(value, below)
         elif isinstance(value, ast.Subscript):
@@ -167,7 +167,7 @@ class _Bounds:
 
 
 def _operation(node: ast.Call) -> tuple[str, list[ast.expr]]:
-    """The name of what is called, without its overload, and its arguments; of a method the value comes first."""
+    """Return the name of the called operator, without its overload, and its arguments, `self` of a method first."""
     path = dotted(node.func)
     if path.startswith("torch.ops."):
         return (path.split(".")[3:4] or [""])[0], node.args
@@ -185,7 +185,7 @@ def _names(node: ast.expr) -> Iterator[ast.Name]:
 
 
 def _whole(node: ast.expr | None) -> int:
-    """A whole number that is spelled out, else 0."""
+    """Return the value of an integer literal, else 0."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_whole(node.operand)
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else 0
